@@ -1,0 +1,1 @@
+"""What exists and what should happen: custom resources, actions and pure decisions. No I/O, no Temporal."""

@@ -1,0 +1,23 @@
+"""AWS account pools: AccountPool, Account and AccountClaim of aws.managed.openshift.io, as the aws-account-operator has them.
+
+Who writes an object at each moment of its life:
+
+| object | moment | writer |
+|---|---|---|
+| Account | created for a pool | the AccountPool's workflow |
+| Account | from "" to Ready, Failed, deletion, `status.claimed` | the Account's workflow |
+| Account `spec.claimLink`, `claimLinkNamespace`, `legalEntity` | binding | the AccountPool's workflow |
+| Account `spec.claimLink` and status | release of its claim | the AccountClaim's workflow, which then wakes the Account |
+| AccountClaim `spec.accountLink` | binding | the AccountPool's workflow |
+| AccountClaim everything else | always | the AccountClaim's workflow |
+| AccountPool `status` | always | the AccountPool's workflow |
+"""
+
+from domain.accounts.constants import GROUP, VERSION
+from domain.identity import Kind
+
+ACCOUNT_POOL = Kind(name="AccountPool", group=GROUP, version=VERSION, plural="accountpools", area="accounts")
+ACCOUNT = Kind(name="Account", group=GROUP, version=VERSION, plural="accounts", area="accounts")
+ACCOUNT_CLAIM = Kind(name="AccountClaim", group=GROUP, version=VERSION, plural="accountclaims", area="accounts")
+
+KINDS = (ACCOUNT_POOL, ACCOUNT, ACCOUNT_CLAIM)

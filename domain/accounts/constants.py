@@ -1,0 +1,39 @@
+"""Names, strings and timings of the AWS account area, as the replaced aws-account-operator has them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+GROUP = "aws.managed.openshift.io"
+VERSION = "v1alpha1"
+
+OPERATOR_NAMESPACE = "aws-account-operator"
+CONFIG_MAP = "aws-account-operator-configmap"
+PAYER_SECRET = "aws-account-operator-credentials"  # noqa: S105 - a name
+LEADER_LOCK = "aws-account-operator-lock"
+
+FINALIZER = "finalizer.aws.managed.openshift.io"
+IAM_USER_ID_LABEL = "iamUserId"
+PAUSE_ANNOTATION = "aws.managed.openshift.com/pause-reconciliation"  # .com, unlike the group
+FAKE_ANNOTATION = "managed.openshift.com/fake"
+
+# The alphabet of generated names (Kubernetes' own: no vowels, no look-alikes), and their length.
+SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_LENGTH = 6
+NAME_PREFIX = "osd-creds-mgmt"
+DEFAULT_EMAIL_DOMAIN = "redhat.com"
+
+ACCESS_ROLE = "OrganizationAccountAccessRole"
+SUPPORT_ROLE_PREFIX = "ManagedOpenShift-Support-"
+ADMIN_USER_PREFIX = "osdManagedAdmin-"
+ROLE_SESSION_NAME = "awsAccountOperator"
+ADMINISTRATOR_POLICY = "AdministratorAccess"
+
+REGION_INIT_TAG_NAME = "red-hat-region-init"
+
+CREATION_TIMEOUT = timedelta(minutes=25)
+REGION_INITIALIZATION_TIMEOUT = timedelta(seconds=3060)
+LIMIT_REQUEUE = timedelta(minutes=5)
+OPT_IN_REQUEUE = timedelta(minutes=1)
+
+SUPPORT_CASE_SUBJECT = "Add account {account_id} to Enterprise Support"

@@ -1,0 +1,132 @@
+"""What a decision is: the pure answer to "given what is known, what should happen now?".
+
+A lifecycle is one function `decide(world, now) -> Decision`. The loop (`workflows/entity.py`) makes the decision true:
+it starts the actions that are wanted and not running, cancels those that run and are wanted no more, folds each result
+into the world and decides again; when nothing is left to do it waits for a wake or for the deadline. Steps follow one
+another because each decision sees what the last action brought; what can run at the same time stands in one decision.
+Writing the status is an action like any other, so `plan` lists it and a decision that changes nothing writes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import ClassVar, Generic, Self, TypeVar
+
+from domain.identity import Key
+from domain.model import Model
+from domain.refusal import ErrorType, Refusal
+
+W = TypeVar("W", bound="World")
+
+
+class Queue(StrEnum):
+    """The activity task queues, one per API family."""
+
+    KUBE = "kube"
+    AWS = "aws"
+    AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
+
+
+class Action(Model):
+    """One idempotent effect: the input of one activity, and how to run it.
+
+    A subclass names its activity and says with `fold` what its result adds to the world. Two equal actions are the same
+    action: the loop never runs it twice at once. `slot` identifies what it does within its object (e.g. one region),
+    where refusals are kept and where a new action replaces a running one that differs.
+    """
+
+    activity: ClassVar[str]
+    queue: ClassVar[Queue] = Queue.KUBE
+    result: ClassVar[type[Model] | None] = None
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
+    heartbeat: ClassVar[timedelta | None] = None
+    # The server's retries of what passes by itself (throttled, unavailable, pending), unless the error names a delay.
+    first_retry: ClassVar[timedelta] = timedelta(seconds=1)
+    longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
+    # True: when the action is no longer wanted, wait until it has ended, because what it leaves behind must be known.
+    awaited_when_cancelled: ClassVar[bool] = False
+
+    @property
+    def slot(self) -> str:
+        """Its place within the object: by default one per activity."""
+        return self.activity
+
+    @property
+    def summary(self) -> str:
+        """A line for the timeline of the web UI and for `plan`."""
+        return self.activity
+
+    def fold(self, world: W, result: Model | None) -> W:
+        """The world with what the result says; by default nothing is learnt."""
+        return world
+
+
+class World(Model):
+    """Everything one decision sees: what was observed, and what is known from results and messages.
+
+    `hold` says why nothing may be changed now (observe mode, the replaced operator's live lease, pause), empty if free
+    to act: the loop then shows the decision and starts nothing. `refusals` are the last failures by slot.
+    """
+
+    key: Key
+    exists: bool = True
+    hold: str = ""
+    refusals: dict[str, Refusal] = {}
+
+    def recall(self, before: Self) -> Self:
+        """This newly observed world with what `before` knew that observing cannot show. Areas extend it."""
+        return self.model_copy(update={"refusals": before.refusals})
+
+    def refused(self, slot: str, *types: ErrorType) -> Refusal | None:
+        """The slot's last failure, if it is of one of the types (of any, when none is given)."""
+        refusal = self.refusals.get(slot)
+        return refusal if refusal and (not types or refusal.type in types) else None
+
+
+class Outcome(StrEnum):
+    """How a lifecycle stands, for lists and for the `retry` lever."""
+
+    WORKING = "working"
+    SETTLED = "settled"
+    WAITING = "waiting"  # an observation can lift it: decided anew at each wake
+    FAILED = "failed"  # no observation can lift it: left by a new generation or a person's retry
+    GONE = "gone"  # the object does not exist any more: the workflow ends
+
+
+class Decision(Model):
+    """What should be, and what to do now to come nearer to it.
+
+    `phase` is the kind's own word (what `kubectl get` shows). `why` is a sentence for a person. `waits_for` names what
+    must happen next; `deadline` (UTC) is the nearest moment at which deciding again may give something else, and
+    `at_deadline` says what happens then.
+    """
+
+    phase: str
+    outcome: Outcome
+    why: str
+    actions: tuple[Action, ...] = ()
+    waits_for: tuple[str, ...] = ()
+    deadline: datetime | None = None
+    at_deadline: str = ""
+    owner: str = ""  # Kind/namespace/name of what owns the object, for lists
+
+    @property
+    def gone(self) -> bool:
+        """True when nothing is left to look after."""
+        return self.outcome is Outcome.GONE
+
+
+def earliest(moments: Sequence[datetime | None]) -> datetime | None:
+    """The nearest of several moments that may be absent."""
+    known = [moment for moment in moments if moment is not None]
+    return min(known) if known else None
+
+
+class Decide(Generic[W]):
+    """The type of a lifecycle's decision function (a protocol would not carry W through to the loop)."""
+
+    def __call__(self, world: W, now: datetime) -> Decision:  # pragma: no cover
+        """Pure: the same world and moment give the same decision."""
+        raise NotImplementedError

@@ -1,0 +1,70 @@
+"""Who an object is: its kind, and the key under which its one workflow runs.
+
+The uid is part of the key, so that deleting and recreating an object of the same name makes a second workflow: the old
+one finishes its clean-up while the new one starts. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, `-` standing
+for no namespace, prefixed with the cluster's name where one installation watches several clusters.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+
+from domain.model import Model
+
+
+class Kind(Model):
+    """A kind of custom resource that has a lifecycle.
+
+    `plural` is the lower-case plural of the API path. `area` names the packages (`domain.<area>`,
+    `workflows.<area>`, ...) and the workflow task queue. `name` is also the workflow type.
+    """
+
+    name: str
+    group: str
+    version: str
+    plural: str
+    area: str
+
+    @property
+    def api_version(self) -> str:
+        """The `apiVersion` of its objects."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+class Key(Model):
+    """One object of one kind."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    cluster: str = ""
+
+    @property
+    def workflow_id(self) -> str:
+        """The id of the object's one workflow."""
+        prefix = f"{self.cluster}/" if self.cluster else ""
+        return f"{prefix}{self.kind}/{self.namespace or '-'}/{self.name}/{self.uid}"
+
+    @property
+    def path(self) -> str:
+        """What people call it: `Kind/namespace/name`."""
+        return f"{self.kind}/{self.namespace or '-'}/{self.name}"
+
+    def __str__(self) -> str:
+        return self.path
+
+
+@cache
+def all_kinds() -> dict[str, Kind]:
+    """Every kind of every area, by name: a new area joins by defining `KINDS` in `domain/<area>/__init__.py`."""
+    import domain
+
+    found: dict[str, Kind] = {}
+    for module in pkgutil.iter_modules(domain.__path__):
+        if module.ispkg:
+            area = importlib.import_module(f"domain.{module.name}")
+            found.update({kind.name: kind for kind in getattr(area, "KINDS", ())})
+    return found

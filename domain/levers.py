@@ -1,0 +1,27 @@
+"""A person's levers as they live on the custom resource, so that they outlive every workflow.
+
+`perdure.dev/retry` is honoured once per value: the value honoured last is kept beside it. `perdure.dev/paused: "true"`
+holds everything. `perdure.dev/abandon` holds who released the finalizer and why.
+"""
+
+from __future__ import annotations
+
+from domain.resource import ObjectMeta
+
+RETRY = "perdure.dev/retry"
+RETRIED = "perdure.dev/retried"
+PAUSED = "perdure.dev/paused"
+ABANDONED = "perdure.dev/abandoned"
+
+LEVERS = (RETRY, PAUSED)
+
+
+def retry_wanted(meta: ObjectMeta) -> str:
+    """The retry token that has not been honoured yet, empty if there is none."""
+    token = meta.annotations.get(RETRY, "")
+    return token if token and token != meta.annotations.get(RETRIED) else ""
+
+
+def paused(meta: ObjectMeta) -> bool:
+    """True while a person holds the object."""
+    return meta.annotations.get(PAUSED) == "true"

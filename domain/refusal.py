@@ -1,0 +1,48 @@
+"""What the world answers when it does not do what was asked: one vocabulary for every API.
+
+Each client library's errors are mapped to these in one place per API (`activities/<api>/errors.py`). *Throttled* and
+*unavailable* are retried by the server with growing delays, for ever, and cost no history. The others end the activity
+and reach the decision as a `Refusal`, which may wait for a change (*Waiting*), give up (*Failed*), or simply leave the
+action to be tried again: by the loop, after a delay that doubles from five seconds to ten minutes, at once on a wake.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from domain.model import Model
+
+
+class ErrorType(StrEnum):
+    """The `type` of the ApplicationError that an activity raises."""
+
+    ABSENT = "Absent"  # what was asked for does not exist
+    CONFLICT = "Conflict"  # it exists already, or has changed since it was read
+    THROTTLED = "Throttled"  # too many calls, or a quota of the moment; carries its delay
+    INVALID = "Invalid"  # the request can never succeed as it is
+    DENIED = "Denied"  # the credentials may not do this
+    UNAVAILABLE = "Unavailable"  # no answer, or an error of the other side
+    PENDING = "Pending"  # an operation of the other side is under way; look again later
+    BUG = "Bug"  # anything else: ours
+
+
+RETRIED_BY_SERVER = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE, ErrorType.PENDING})
+
+FIRST_RETRY = timedelta(seconds=5)
+LONGEST_RETRY = timedelta(minutes=10)
+
+
+class Refusal(Model):
+    """One action's last failure. `code` is the other side's own error code (e.g. an AWS one), `at` is UTC."""
+
+    type: ErrorType
+    message: str
+    code: str = ""
+    at: datetime
+    attempts: int = 1
+
+    @property
+    def retry_at(self) -> datetime:
+        """When the loop tries the action again if nothing wakes it before."""
+        return self.at + min(LONGEST_RETRY, FIRST_RETRY * 2 ** min(self.attempts - 1, 10))

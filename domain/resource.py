@@ -1,0 +1,115 @@
+"""What every custom resource shares: metadata, conditions, secret references, and the printer columns of its kind.
+
+Models hold what decisions read and what Perdure writes. Objects are written by patches of the fields that change, never
+as a whole, so whatever a client stored beyond these models stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from pydantic.alias_generators import to_camel
+
+from domain.identity import Key, Kind
+from domain.model import Model
+
+
+class KubeModel(Model):
+    """Fields in Python's spelling, camelCase on the wire; names that Go spells otherwise carry their own alias."""
+
+    model_config = {**Model.model_config, "alias_generator": to_camel}
+
+
+class OwnerReference(KubeModel):
+    """A metadata.ownerReferences entry."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(KubeModel):
+    """The metadata that decisions read."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    finalizers: tuple[str, ...] = ()
+    owner_references: tuple[OwnerReference, ...] = ()
+
+    @property
+    def deleting(self) -> bool:
+        """True once deletion was asked for."""
+        return self.deletion_timestamp is not None
+
+
+class CustomResource(KubeModel):
+    """An object of a kind with a lifecycle. Subclasses add `spec` and `status`."""
+
+    kind_of: ClassVar[Kind]
+
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def key(self) -> Key:
+        """The key of its workflow."""
+        meta = self.metadata
+        return Key(kind=self.kind_of.name, namespace=meta.namespace, name=meta.name, uid=meta.uid)
+
+
+class SecretReference(KubeModel):
+    """A Secret by name and namespace."""
+
+    name: str = ""
+    namespace: str = ""
+
+
+class PrinterColumn(Model):
+    """A column of `kubectl get`."""
+
+    name: str
+    type: str
+    json_path: str
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as Kubernetes writes it: RFC 3339, UTC, whole seconds."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class Condition(KubeModel):
+    """A status condition as the replaced operators wrote it; times are RFC 3339 strings, kept as they were read."""
+
+    type: str = ""
+    status: str = ""
+    last_probe_time: str | None = None
+    last_transition_time: str | None = None
+    reason: str | None = None
+    message: str | None = None
+
+
+def condition_of(conditions: Iterable[Condition], type_: str) -> Condition | None:
+    """The condition of a type, if there is one."""
+    return next((condition for condition in conditions if condition.type == type_), None)
+
+
+def parse_timestamp(text: str | None) -> datetime | None:
+    """A moment as Kubernetes writes it, None for what is absent or no moment (people write status by hand)."""
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
