@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import ClassVar
 
+from pydantic import model_validator
 from pydantic.alias_generators import to_camel
 
 from domain.identity import Key, Kind
@@ -20,6 +21,12 @@ class KubeModel(Model):
     """Fields in Python's spelling, camelCase on the wire; names that Go spells otherwise carry their own alias."""
 
     model_config = {**Model.model_config, "alias_generator": to_camel}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, value: object) -> object:
+        """Clients write null where they mean absent."""
+        return {name: item for name, item in value.items() if item is not None} if isinstance(value, dict) else value
 
 
 class OwnerReference(KubeModel):

@@ -1,0 +1,149 @@
+"""The operator's ConfigMap, read as upstream reads it: key by key, each missing one a stop only for the step that needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import yaml
+from pydantic import ValidationError
+
+from domain.accounts.resources import ServiceQuota
+from domain.model import Model
+
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+class PoolConfig(Model):
+    """One entry of the `accountpool` key: the pool's quotas, and whether unnamed accounts and claims mean this pool."""
+
+    default: bool = False
+    regional_service_quotas: dict[str, dict[str, ServiceQuota]] = {}
+    global_service_quotas: dict[str, ServiceQuota] = {}
+
+
+class OperatorConfig(Model):
+    """The ConfigMap's content; `None` or empty where a key is absent, and `problems` by key where one is unreadable."""
+
+    present: bool = True
+    account_limit: int | None = None
+    root: str = ""
+    base: str = ""
+    ami_owner: str = ""
+    shard_name: str | None = None
+    support_jump_role: str = ""
+    sts_jump_role: str = ""
+    managed_tags: dict[str, str] = {}
+    vcpu_quota: int = 0
+    payer_account_ids: tuple[str, ...] = ()
+    opt_in_regions: tuple[str, ...] = ()
+    disabled_regions: tuple[str, ...] = ()
+    compliance_tags: dict[str, str] = {}
+    fedramp: bool = False
+    pools: dict[str, PoolConfig] | None = None
+    problems: dict[str, str] = {}
+
+    @property
+    def default_pool(self) -> str:
+        """The pool that an unnamed one means, empty if none is flagged."""
+        return next((name for name, pool in sorted((self.pools or {}).items()) if pool.default), "")
+
+    @property
+    def partition(self) -> str:
+        """The ARN partition."""
+        return "aws-us-gov" if self.fedramp else "aws"
+
+    def missing(self, *keys: str) -> tuple[str, ...]:
+        """Those of the ConfigMap's keys (by their own names) that are absent or unreadable."""
+        return tuple(key for key in keys if key in self.problems or not self._value(key))
+
+    def _value(self, key: str) -> object:
+        return {
+            "account-limit": self.account_limit is not None,
+            "root": self.root,
+            "base": self.base,
+            "ami-owner": self.ami_owner,
+            "support-jump-role": self.support_jump_role,
+            "sts-jump-role": self.sts_jump_role,
+            "accountpool": self.pools is not None,
+        }[key]
+
+
+def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
+    """Read the ConfigMap's `data`; None stands for a ConfigMap that does not exist."""
+    if data is None:
+        return OperatorConfig(present=False)
+    problems: dict[str, str] = {}
+    flags = {key: _flag(data, key, problems) for key in ("fedramp", "feature.compliance_tags")}
+    compliance = {key: data[key] for key in ("app-code", "service-phase", "cost-center") if data.get(key)}
+    return OperatorConfig(
+        account_limit=_integer(data, "account-limit", problems),
+        root=data.get("root", "").strip(),
+        base=data.get("base", "").strip(),
+        ami_owner=data.get("ami-owner", "").strip(),
+        shard_name=data.get("shard-name"),
+        support_jump_role=data.get("support-jump-role", "").strip(),
+        sts_jump_role=data.get("sts-jump-role", "").strip(),
+        managed_tags=parse_tags(data.get("aws-managed-tags", "")),
+        vcpu_quota=_integer(data, "quota.vcpu", problems) or 0,
+        payer_account_ids=_names(data, "payer-account-ids"),
+        opt_in_regions=_names(data, "opt-in-regions"),
+        disabled_regions=_names(data, "disabled-regions"),
+        compliance_tags=compliance if flags["feature.compliance_tags"] else {},
+        fedramp=flags["fedramp"],
+        pools=_pools(data, problems),
+        problems=problems,
+    )
+
+
+def parse_tags(text: str) -> dict[str, str]:
+    """Tags as `k=v` lines, split at the first `=`; lines without one carry no tag (upstream crashes on them)."""
+    pairs = (line.strip().split("=", 1) for line in text.splitlines() if "=" in line)
+    return {name.strip(): value.strip() for name, value in pairs if name.strip()}
+
+
+def _names(data: Mapping[str, str], key: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in data.get(key, "").split(",") if name.strip())
+
+
+def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int | None:
+    text = data.get(key)
+    if text is None:
+        return None
+    try:
+        return int(text.strip())
+    except ValueError:
+        problems[key] = f"{text!r} is no whole number"
+        return None
+
+
+def _flag(data: Mapping[str, str], key: str, problems: dict[str, str]) -> bool:
+    text = data.get(key, "false").strip()
+    if text not in _TRUE | _FALSE:
+        problems[key] = f"{text!r} is neither true nor false"
+    return text in _TRUE
+
+
+def _pools(data: Mapping[str, str], problems: dict[str, str]) -> dict[str, PoolConfig] | None:
+    text = data.get("accountpool")
+    if text is None:
+        return None
+    try:
+        raw = yaml.safe_load(text) or {}
+        return {str(name): _pool(entry or {}) for name, entry in raw.items()}
+    except (yaml.YAMLError, ValidationError, ValueError, TypeError, AttributeError) as error:
+        problems["accountpool"] = f"cannot be read: {str(error).splitlines()[0]}"
+        return None
+
+
+def _pool(entry: Mapping[str, Mapping[str, Mapping[str, str]]]) -> PoolConfig:
+    def quotas(codes: Mapping[str, object]) -> dict[str, ServiceQuota]:
+        return {code: ServiceQuota(value=int(str(value))) for code, value in codes.items()}
+
+    return PoolConfig(
+        default=bool(entry.get("default", False)),
+        regional_service_quotas={
+            region: quotas(codes) for region, codes in (entry.get("servicequotas") or {}).items()
+        },
+        global_service_quotas=quotas(entry.get("globalservicequotas") or {}),
+    )

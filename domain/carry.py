@@ -1,0 +1,20 @@
+"""What a workflow is started with, and what it hands to its next run.
+
+Only what cannot be read again: the world is observed anew by every run. `known` is the area's own memory (its model as
+JSON, e.g. the request id of an account being created), `refusals` the last failures by slot.
+"""
+
+from __future__ import annotations
+
+from domain.identity import Key
+from domain.model import Model
+from domain.refusal import Refusal
+
+
+class Carry(Model):
+    """The input of every lifecycle's workflow; a watcher fills in the key only."""
+
+    key: Key
+    known: dict[str, object] = {}
+    refusals: dict[str, Refusal] = {}
+    runs: int = 0

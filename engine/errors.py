@@ -1,0 +1,91 @@
+"""Errors of the outside world, in Perdure's own words.
+
+Each client library's exceptions are mapped to `ApiError` in one place (`engine/kube.py` for Kubernetes,
+`activities/aws/errors.py` for AWS, ...). At the edge of an activity an `ApiError` becomes a Temporal ApplicationError of
+the same type: throttled, unavailable and pending ones are retried by the server, after the delay they carry; the others
+end the activity and reach the decision as a `Refusal`. Any other exception is a bug of ours: type `Bug`, not retried by
+the server, tried again by the loop.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from domain.refusal import RETRIED_BY_SERVER, ErrorType
+
+
+class ApiError(Exception):
+    """The other side said no, or nothing.
+
+    `message` names the object, what was tried, what came back, and what a person can do. `code` is the other side's own
+    error code. `delay` is how long it asked us to wait.
+    """
+
+    type: ErrorType = ErrorType.UNAVAILABLE
+
+    def __init__(self, message: str, *, code: str = "", delay: timedelta | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.delay = delay
+
+
+class Absent(ApiError):
+    """What was asked for does not exist."""
+
+    type = ErrorType.ABSENT
+
+
+class Conflict(ApiError):
+    """It exists already, or changed since it was read."""
+
+    type = ErrorType.CONFLICT
+
+
+class Throttled(ApiError):
+    """Too many calls, or a quota of the moment."""
+
+    type = ErrorType.THROTTLED
+
+
+class Invalid(ApiError):
+    """The request can never succeed as it is."""
+
+    type = ErrorType.INVALID
+
+
+class Denied(ApiError):
+    """The credentials may not do this."""
+
+    type = ErrorType.DENIED
+
+
+class Unavailable(ApiError):
+    """No answer, or an error of the other side."""
+
+    type = ErrorType.UNAVAILABLE
+
+
+class Pending(ApiError):
+    """An operation of the other side is under way: look again after `delay`."""
+
+    type = ErrorType.PENDING
+
+
+def to_application_error(error: BaseException) -> ApplicationError:
+    """The error as the engine carries it: `details` hold the other side's code."""
+    if isinstance(error, ApplicationError):
+        return error
+    if isinstance(error, ApiError):
+        expected = error.type in RETRIED_BY_SERVER
+        return ApplicationError(
+            error.message,
+            error.code,
+            type=error.type.value,
+            non_retryable=not expected,
+            next_retry_delay=error.delay,
+            category=ApplicationErrorCategory.BENIGN if expected else ApplicationErrorCategory.UNSPECIFIED,
+        )
+    return ApplicationError(f"{type(error).__name__}: {error}", "", type=ErrorType.BUG.value, non_retryable=True)
