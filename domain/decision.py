@@ -79,6 +79,10 @@ class World(Model):
         """This newly observed world with what `before` knew that observing cannot show. Areas extend it."""
         return self.model_copy(update={"refusals": before.refusals})
 
+    def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
+        """This world after a write of the object itself. Areas whose worlds hold their object define it."""
+        raise NotImplementedError(f"{type(self).__name__} holds no object to write")
+
     def refused(self, slot: str, *types: ErrorType) -> Refusal | None:
         """The slot's last failure, if it is of one of the types (of any, when none is given)."""
         refusal = self.refusals.get(slot)

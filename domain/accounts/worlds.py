@@ -1,0 +1,133 @@
+"""What the decisions of the area see: one world per kind, each small enough to be carried in a history."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Self
+
+from domain.accounts.config import OperatorConfig
+from domain.accounts.resources import Account, AccountClaim
+from domain.decision import World
+from domain.model import Model
+from domain.writes import patched
+
+
+class Verdict(StrEnum):
+    """The organization's answer to an Account that wants to be created."""
+
+    GRANTED = "Granted"
+    LIMIT_REACHED = "LimitReached"
+    BUDGET_SPENT = "BudgetSpent"
+    QUEUED = "Queued"  # others are in flight; an answer follows when one has landed
+
+
+class Permit(Model):
+    """What the organization's workflow tells an Account.
+
+    A granted permit is valid `until` then. `request_id` and `account_id` name what the organization already has under
+    this Account's name: it is adopted, nothing is created.
+    """
+
+    verdict: Verdict
+    message: str = ""
+    until: datetime | None = None
+    request_id: str = ""
+    account_id: str = ""
+
+
+class RegionOutcome(Model):
+    """How the initialisation of one region ended."""
+
+    region: str
+    ok: bool
+    message: str = ""
+
+
+class AccountKnown(Model):
+    """What an Account's workflow knows beside the custom resource; losing it costs look-ups, never a cloud object.
+
+    `inherited` is True when the first observation found a lifecycle under way: an earlier life may have made what this
+    one is about to make, so every first attempt searches.
+    """
+
+    inherited: bool | None = None
+    permit: Permit | None = None
+    request_id: str = ""
+    created_account_id: str = ""
+    tagged: bool = False
+    support_role: bool = False
+    admin_secret: str = ""
+    regions: tuple[str, ...] | None = None
+    outcomes: dict[str, RegionOutcome] = {}
+    case_id: str = ""
+    resolved_case: str = ""
+    identities_deleted: bool = False
+
+
+class AccountWorld(World):
+    """One Account, the configuration, and the claim that holds it (for its custom tags and key)."""
+
+    account: Account = Account()
+    config: OperatorConfig = OperatorConfig()
+    claim: AccountClaim | None = None
+    claim_gone: bool = False
+    payer_account_id: str = ""
+    protected: tuple[str, ...] = ()
+    email_domain: str = ""
+    dev_mode: bool = False
+    known: AccountKnown = AccountKnown()
+
+    def recall(self, before: Self) -> Self:
+        """This new observation with the old knowledge."""
+        return self.model_copy(update={"refusals": before.refusals, "known": before.known})
+
+    def learn(self, **facts: object) -> Self:
+        """This world with new facts known."""
+        return self.model_copy(update={"known": self.known.model_copy(update=facts)})
+
+    def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
+        """This world after a write of the Account."""
+        if gone:
+            return self.model_copy(update={"exists": False})
+        return self.model_copy(update={"account": patched(self.account, patch, resource_version)})
+
+
+class ClaimKnown(Model):
+    """What a claim's workflow knows beside the custom resource: how far a release has come."""
+
+    cleaned: dict[str, str] = {}  # region (or "global") -> report
+    failures: int = 0
+    keys_rotated: bool = False
+
+
+class ClaimWorld(World):
+    """One AccountClaim, the Account it is linked to, and whether its Secret is there.
+
+    `account` is None when `spec.accountLink` is empty or names nothing. `secret` is "absent", "ours" (it holds the
+    linked account's key) or "other".
+    """
+
+    claim: AccountClaim = AccountClaim()
+    account: Account | None = None
+    config: OperatorConfig = OperatorConfig()
+    secret: str = "absent"
+    pool_exists: bool = True
+    candidates: str = ""  # why none of the pool's accounts fits, for `why`
+    rotate_keys: bool = True
+    protected: tuple[str, ...] = ()
+    known: ClaimKnown = ClaimKnown()
+
+    def recall(self, before: Self) -> Self:
+        """This new observation with the old knowledge."""
+        return self.model_copy(update={"refusals": before.refusals, "known": before.known})
+
+    def learn(self, **facts: object) -> Self:
+        """This world with new facts known."""
+        return self.model_copy(update={"known": self.known.model_copy(update=facts)})
+
+    def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
+        """This world after a write of the claim."""
+        if gone:
+            return self.model_copy(update={"exists": False})
+        return self.model_copy(update={"claim": patched(self.claim, patch, resource_version)})

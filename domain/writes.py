@@ -1,0 +1,115 @@
+"""Writes of an object's own custom resource, as actions that every lifecycle uses.
+
+A write is a merge patch of the fields that change, with the resourceVersion that the decision has seen as precondition:
+if someone else wrote meanwhile the patch is refused as a conflict, and the loop observes and decides anew. Folding a
+write applies the same patch to the world, so nothing is read back.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar, TypeVar
+
+from domain.decision import Action, Queue, World
+from domain.identity import Key
+from domain.model import Model
+from domain.resource import CustomResource
+
+R = TypeVar("R", bound=CustomResource)
+
+JsonPatch = dict[str, object]
+
+
+class Written(Model):
+    """What a write leaves behind. `gone` when the object does not exist any more."""
+
+    resource_version: str = ""
+    gone: bool = False
+
+
+class Patch(Action):
+    """Merge-patch the object (`subresource` "" or "status")."""
+
+    activity: ClassVar[str] = "kube.patch"
+    queue: ClassVar[Queue] = Queue.KUBE
+    result: ClassVar[type[Model] | None] = Written
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
+
+    key: Key
+    patch: JsonPatch
+    subresource: str = ""
+    resource_version: str = ""
+    note: str = ""
+
+    @property
+    def slot(self) -> str:
+        """One write at a time per object, so that each sees the resourceVersion of the one before."""
+        return "kube.write"
+
+    @property
+    def summary(self) -> str:
+        """What is written, for the timeline."""
+        return self.note or f"write {self.subresource or 'object'}"
+
+    def fold(self, world: World, result: Model | None) -> World:  # type: ignore[override]
+        """The world with the patched object."""
+        written = result if isinstance(result, Written) else Written()
+        return world.written(self.patch, written.resource_version, gone=written.gone)
+
+
+class Delete(Action):
+    """Delete the object itself (its finalizer decides when it is gone)."""
+
+    activity: ClassVar[str] = "kube.delete"
+    queue: ClassVar[Queue] = Queue.KUBE
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
+
+    key: Key
+
+    @property
+    def slot(self) -> str:
+        """Deleting is a write."""
+        return "kube.write"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete {self.key.path}"
+
+
+def merge(target: object, patch: object) -> object:
+    """RFC 7386: what the API server makes of a merge patch."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = merge(merged.get(name), value)
+    return merged
+
+
+def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
+    """The resource as it is after the patch."""
+    body = merge(resource.model_dump(mode="json"), patch)
+    if resource_version and isinstance(body, dict):
+        body["metadata"] = {**body["metadata"], "resourceVersion": resource_version}
+    return type(resource).model_validate(body)
+
+
+def difference(before: Model, after: Model) -> JsonPatch:
+    """The merge patch that turns one model of a spec or status into the other; lists are replaced whole."""
+    old, new = before.model_dump(mode="json"), after.model_dump(mode="json")
+    return _difference(old, new)
+
+
+def _difference(old: dict[str, object], new: dict[str, object]) -> JsonPatch:
+    patch: JsonPatch = {}
+    for name, value in new.items():
+        past = old.get(name)
+        if value == past:
+            continue
+        patch[name] = _difference(past, value) if isinstance(value, dict) and isinstance(past, dict) else value
+    patch.update({name: None for name in old if name not in new})
+    return patch
