@@ -18,7 +18,8 @@ class Kind(Model):
     """A kind of custom resource that has a lifecycle.
 
     `plural` is the lower-case plural of the API path. `area` names the packages (`domain.<area>`,
-    `workflows.<area>`, ...) and the workflow task queue. `name` is also the workflow type.
+    `workflows.<area>`, ...) and the workflow task queue. `name` is also the workflow type. `finalizer` is the one that
+    the kind's objects carry while something of theirs exists outside, empty if they carry none.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Kind(Model):
     version: str
     plural: str
     area: str
+    finalizer: str = ""
 
     @property
     def api_version(self) -> str:

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import ClassVar
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from domain.identity import Key, Kind
 from domain.model import Model
+from domain.schema import DateTime, Required
 
 
 class KubeModel(Model):
@@ -61,10 +62,22 @@ class ObjectMeta(KubeModel):
         return self.deletion_timestamp is not None
 
 
+class PrinterColumn(Model):
+    """A column of `kubectl get`."""
+
+    name: str
+    type: str
+    json_path: str
+
+
+AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimestamp")
+
+
 class CustomResource(KubeModel):
     """An object of a kind with a lifecycle. Subclasses add `spec` and `status`."""
 
     kind_of: ClassVar[Kind]
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = ()
 
     metadata: ObjectMeta = ObjectMeta()
 
@@ -78,16 +91,8 @@ class CustomResource(KubeModel):
 class SecretReference(KubeModel):
     """A Secret by name and namespace."""
 
-    name: str = ""
-    namespace: str = ""
-
-
-class PrinterColumn(Model):
-    """A column of `kubectl get`."""
-
-    name: str
-    type: str
-    json_path: str
+    name: Required[str] = Field("", description="The Secret's name.")
+    namespace: Required[str] = Field("", description="The Secret's namespace.")
 
 
 def timestamp(moment: datetime) -> str:
@@ -98,12 +103,12 @@ def timestamp(moment: datetime) -> str:
 class Condition(KubeModel):
     """A status condition as the replaced operators wrote it; times are RFC 3339 strings, kept as they were read."""
 
-    type: str = ""
-    status: str = ""
-    last_probe_time: str | None = None
-    last_transition_time: str | None = None
-    reason: str | None = None
-    message: str | None = None
+    type: str = Field("", description="What the condition speaks of.")
+    status: str = Field("", description="True, False or Unknown.")
+    last_probe_time: DateTime[str | None] = Field(None, description="When the condition was last looked at.")
+    last_transition_time: DateTime[str | None] = Field(None, description="When the status last changed.")
+    reason: str | None = Field(None, description="Why, in one word, for programs.")
+    message: str | None = Field(None, description="Why, in a sentence, for people.")
 
 
 def condition_of(conditions: Iterable[Condition], type_: str) -> Condition | None:

@@ -13,11 +13,13 @@ Who writes an object at each moment of its life:
 | AccountPool `status` | always | the AccountPool's workflow |
 """
 
-from domain.accounts.constants import GROUP, VERSION
+from domain.accounts.constants import FINALIZER, GROUP, VERSION
 from domain.identity import Kind
 
 ACCOUNT_POOL = Kind(name="AccountPool", group=GROUP, version=VERSION, plural="accountpools", area="accounts")
-ACCOUNT = Kind(name="Account", group=GROUP, version=VERSION, plural="accounts", area="accounts")
-ACCOUNT_CLAIM = Kind(name="AccountClaim", group=GROUP, version=VERSION, plural="accountclaims", area="accounts")
+ACCOUNT = Kind(name="Account", group=GROUP, version=VERSION, plural="accounts", area="accounts", finalizer=FINALIZER)
+ACCOUNT_CLAIM = Kind(
+    name="AccountClaim", group=GROUP, version=VERSION, plural="accountclaims", area="accounts", finalizer=FINALIZER
+)
 
 KINDS = (ACCOUNT_POOL, ACCOUNT, ACCOUNT_CLAIM)

@@ -13,7 +13,8 @@ from pydantic import Field
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import FAKE_ANNOTATION, IAM_USER_ID_LABEL, PAUSE_ANNOTATION
 from domain.identity import Kind
-from domain.resource import Condition, CustomResource, KubeModel, SecretReference
+from domain.resource import AGE, Condition, CustomResource, KubeModel, PrinterColumn, SecretReference
+from domain.schema import Atomic, MapByType, Required
 
 
 class AccountState:
@@ -48,57 +49,81 @@ OPT_IN_STATES = frozenset({"OptingInRegions", "OptInRegionsEnabled"})
 class LegalEntity(KubeModel):
     """Who uses the account: `id` is the OU's name and the key of reuse."""
 
-    id: str = ""
-    name: str = ""
+    id: Required[str] = Field("", description="Names the organizational unit; equal ids may reuse an account.")
+    name: Required[str] = Field("", description="The entity's name for people.")
 
 
 class ServiceQuota(KubeModel):
     """A wanted quota and how its request stands."""
 
-    value: int = 0
-    status: str = ""
+    value: Required[int] = Field(0, description="The wanted quota.")
+    status: Required[str] = Field("", description="TODO, IN_PROGRESS, COMPLETED, DENIED or MANUAL_ACTION.")
 
 
 class OptInRegion(KubeModel):
     """How the opt-in of one region stands."""
 
-    status: str = ""
+    status: Required[str] = Field("", description="TODO, ENABLING, ENABLED or MANUAL_ACTION.")
 
 
 class AccountSpec(KubeModel):
     """What the account is."""
 
-    aws_account_id: str = Field("", alias="awsAccountID")
-    iam_user_secret: str = ""
-    byoc: bool = False
-    claim_link: str = ""
-    claim_link_namespace: str = ""
-    legal_entity: LegalEntity = LegalEntity()
-    manual_sts_mode: bool = Field(False, alias="manualSTSMode")
-    account_pool: str = ""
-    regional_service_quotas: dict[str, dict[str, ServiceQuota]] = {}
-    global_service_quotas: dict[str, ServiceQuota] = {}
+    aws_account_id: Required[str] = Field(
+        "", alias="awsAccountID", description="The twelve digits of the AWS account, empty until it exists."
+    )
+    iam_user_secret: Required[str] = Field(
+        "", description="The Secret with the admin user's access key, in the Account's namespace."
+    )
+    byoc: bool = Field(False, description="True for an account that the customer owns.")
+    claim_link: str = Field("", description="The AccountClaim that holds the account.")
+    claim_link_namespace: str = Field("", description="The namespace of that AccountClaim.")
+    legal_entity: LegalEntity = Field(
+        LegalEntity(), description="Who uses or used the account: copied from the claim, kept after its release."
+    )
+    manual_sts_mode: bool = Field(False, alias="manualSTSMode", description="True for an account reached through STS.")
+    account_pool: str = Field("", description="The AccountPool it belongs to; empty means the default pool.")
+    regional_service_quotas: dict[str, dict[str, ServiceQuota]] = Field(
+        {}, description="Wanted quotas by region (or `default` for every region) and quota code."
+    )
+    global_service_quotas: dict[str, ServiceQuota] = Field(
+        {}, description="Wanted quotas of the whole account by quota code."
+    )
 
 
 class AccountStatus(KubeModel):
     """How the account stands; an input too: people and tools blank or set it."""
 
-    claimed: bool = False
-    support_case_id: str = Field("", alias="supportCaseID")
-    conditions: tuple[Condition, ...] = ()
-    state: str = ""
-    rotate_credentials: bool = False
-    rotate_console_credentials: bool = False
-    reused: bool = False
-    regional_service_quotas: dict[str, dict[str, ServiceQuota]] = {}
-    global_service_quotas: dict[str, ServiceQuota] = {}
-    opt_in_regions: dict[str, OptInRegion] = {}
+    claimed: bool = Field(False, description="True while an AccountClaim holds the account.")
+    support_case_id: str = Field("", alias="supportCaseID", description="The case that asks for Enterprise Support.")
+    conditions: Atomic[tuple[Condition, ...]] = Field(
+        (), description="Every state the account has been in; a condition stays True when the state is left."
+    )
+    state: str = Field("", description="Where the account stands; blanking it starts the account over, keeping its id.")
+    rotate_credentials: bool = Field(False, description="Set when the account is released; read by older tools.")
+    rotate_console_credentials: bool = Field(
+        False, description="Set when the account is released; read by older tools."
+    )
+    reused: bool = Field(False, description="True once a claim has released the account.")
+    regional_service_quotas: dict[str, dict[str, ServiceQuota]] = Field(
+        {}, description="How the quota requests stand, by region and quota code."
+    )
+    global_service_quotas: dict[str, ServiceQuota] = Field(
+        {}, description="How the account-wide quota requests stand, by quota code."
+    )
+    opt_in_regions: dict[str, OptInRegion] = Field({}, description="How the opt-in regions stand, by region.")
 
 
 class Account(CustomResource):
     """An AWS account."""
 
     kind_of: ClassVar[Kind] = ACCOUNT
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="State", type="string", json_path=".status.state"),
+        PrinterColumn(name="Claimed", type="boolean", json_path=".status.claimed"),
+        PrinterColumn(name="Claim", type="string", json_path=".spec.claimLink"),
+        AGE,
+    )
 
     spec: AccountSpec = AccountSpec()
     status: AccountStatus = AccountStatus()
@@ -128,26 +153,41 @@ class Account(CustomResource):
 class AccountPoolSpec(KubeModel):
     """What the pool should hold."""
 
-    pool_size: int = 0
+    pool_size: Required[int] = Field(0, description="How many accounts that were never claimed the pool should hold.")
 
 
 class AccountPoolStatus(KubeModel):
     """The seven counts, all required once the status is present; `conditions` is Perdure's optional addition."""
 
-    pool_size: int = 0
-    unclaimed_accounts: int = 0
-    claimed_accounts: int = 0
-    available_accounts: int = 0
-    accounts_progressing: int = 0
-    accounts_pending: int = 0
-    aws_limit_delta: int = 0
-    conditions: tuple[Condition, ...] = ()
+    pool_size: Required[int] = Field(0, description="The wanted size when the pool was last counted.")
+    unclaimed_accounts: Required[int] = Field(0, description="Accounts never claimed and not failed.")
+    claimed_accounts: Required[int] = Field(0, description="Accounts held by a claim.")
+    available_accounts: Required[int] = Field(0, description="Accounts never claimed that are Ready.")
+    accounts_progressing: Required[int] = Field(
+        0, description="Accounts in Creating, InitializingRegions or PendingVerification."
+    )
+    accounts_pending: Required[int] = Field(0, description="Accounts never claimed that have no state yet.")
+    aws_limit_delta: Required[int] = Field(
+        0, description="How many accounts the organization may still have before its limit."
+    )
+    conditions: MapByType[tuple[Condition, ...]] = Field(
+        (), description="Why the pool creates no accounts, when it does not."
+    )
 
 
 class AccountPool(CustomResource):
     """A wanted number of never-claimed accounts."""
 
     kind_of: ClassVar[Kind] = ACCOUNT_POOL
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="Pool Size", type="integer", json_path=".status.poolSize"),
+        PrinterColumn(name="Unclaimed Accounts", type="integer", json_path=".status.unclaimedAccounts"),
+        PrinterColumn(name="Claimed Accounts", type="integer", json_path=".status.claimedAccounts"),
+        PrinterColumn(name="Available Accounts", type="integer", json_path=".status.availableAccounts"),
+        PrinterColumn(name="Accounts Progressing", type="integer", json_path=".status.accountsProgressing"),
+        PrinterColumn(name="Accounts Pending", type="integer", json_path=".status.accountsPending"),
+        PrinterColumn(name="AWS Limit Delta", type="integer", json_path=".status.awsLimitDelta"),
+    )
 
     spec: AccountPoolSpec = AccountPoolSpec()
     status: AccountPoolStatus | None = None
@@ -165,53 +205,72 @@ class ClaimState:
 class Region(KubeModel):
     """An AWS region by name."""
 
-    name: str = ""
+    name: Required[str] = Field("", description="The region's code, for example us-east-1.")
 
 
 class ClaimAws(KubeModel):
     """What the claim wants of AWS."""
 
-    regions: tuple[Region, ...] = ()
+    regions: Required[tuple[Region, ...]] = Field((), description="Regions the account is used in.")
 
 
 class FleetManagerConfig(KubeModel):
     """Special handling of the fleet manager's claims."""
 
-    trusted_arn: str = Field("", alias="trustedARN")
+    trusted_arn: Required[str] = Field(
+        "", alias="trustedARN", description="The principal that may assume the account's managed role."
+    )
 
 
 class AccountClaimSpec(KubeModel):
     """What the claim asks for, and what the operator links to it."""
 
-    legal_entity: LegalEntity = LegalEntity()
-    aws_credential_secret: SecretReference = SecretReference()
-    aws: ClaimAws = ClaimAws()
-    account_link: str = ""
-    account_ou: str = Field("", alias="accountOU")
-    byoc: bool = False
-    byoc_secret_ref: SecretReference = SecretReference()
-    byoc_aws_account_id: str = Field("", alias="byocAWSAccountID")
-    manual_sts_mode: bool = Field(False, alias="manualSTSMode")
-    sts_role_arn: str = Field("", alias="stsRoleARN")
-    sts_external_id: str = Field("", alias="stsExternalID")
-    support_role_arn: str = Field("", alias="supportRoleARN")
-    custom_tags: str = ""
-    kms_key_id: str = ""
-    account_pool: str = ""
-    fleet_manager_config: FleetManagerConfig = FleetManagerConfig()
+    legal_entity: Required[LegalEntity] = Field(LegalEntity(), description="Who will use the account.")
+    aws_credential_secret: Required[SecretReference] = Field(
+        SecretReference(), description="Where to write the account's credentials; in the claim's own namespace."
+    )
+    aws: Required[ClaimAws] = Field(ClaimAws(), description="What the claim wants of AWS.")
+    account_link: Required[str] = Field("", description="The Account that serves the claim; written by the operator.")
+    account_ou: str = Field(
+        "", alias="accountOU", description="The organizational unit the account was moved to; written by the operator."
+    )
+    byoc: bool = Field(False, description="True to use an account that the customer owns.")
+    byoc_secret_ref: SecretReference = Field(
+        SecretReference(), description="The Secret with the customer's credentials, in the claim's own namespace."
+    )
+    byoc_aws_account_id: str = Field("", alias="byocAWSAccountID", description="The customer's AWS account.")
+    manual_sts_mode: bool = Field(
+        False, alias="manualSTSMode", description="True to reach the customer's account by assuming a role."
+    )
+    sts_role_arn: str = Field("", alias="stsRoleARN", description="The role to assume in STS mode.")
+    sts_external_id: str = Field("", alias="stsExternalID", description="The external id to give when assuming it.")
+    support_role_arn: str = Field(
+        "", alias="supportRoleARN", description="The account's support role; written by the operator."
+    )
+    custom_tags: str = Field("", description="Tags for the cloud objects, one `key=value` per line.")
+    kms_key_id: str = Field("", description="The KMS key for the volumes of region initialisation.")
+    account_pool: str = Field("", description="The AccountPool to take from; empty means the default pool.")
+    fleet_manager_config: FleetManagerConfig = Field(
+        FleetManagerConfig(), description="Special handling of the fleet manager's claims."
+    )
 
 
 class AccountClaimStatus(KubeModel):
     """How the claim stands; conditions are a map by type."""
 
-    conditions: tuple[Condition, ...] = ()
-    state: str = ""
+    conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="What happened to the claim.")
+    state: Required[str] = Field("", description="Pending, Ready or Error; empty at first.")
 
 
 class AccountClaim(CustomResource):
     """A wish for an account, and its holder while it lives."""
 
     kind_of: ClassVar[Kind] = ACCOUNT_CLAIM
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="State", type="string", json_path=".status.state"),
+        PrinterColumn(name="Account", type="string", json_path=".spec.accountLink"),
+        AGE,
+    )
 
     spec: AccountClaimSpec = AccountClaimSpec()
     status: AccountClaimStatus = AccountClaimStatus()

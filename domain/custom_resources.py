@@ -1,0 +1,87 @@
+"""The CustomResourceDefinitions of every kind, generated from the models of `domain/<area>/resources.py`.
+
+A kind joins by its `Kind` in the area's `KINDS` and its `CustomResource` model; nothing is listed here. The generated
+files stand in `deploy/crds/`, and a test holds that they are current.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+from domain.identity import Kind, all_kinds
+from domain.resource import CustomResource
+from domain.schema import Document, field_schema, summary
+
+# The replaced operators' CRDs carry this annotation, and tools compare it.
+GENERATOR = {"controller-gen.kubebuilder.io/version": "v0.16.4"}
+
+_API_VERSION = (
+    "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized "
+    "schemas to the latest internal value, and may reject unrecognized values."
+)
+_KIND = (
+    "Kind is a string value representing the REST resource this object represents. Servers may infer this from the "
+    "endpoint the client submits requests to. Cannot be updated. In CamelCase."
+)
+
+
+def custom_resources() -> tuple[type[CustomResource], ...]:
+    """The model of every kind that has a custom resource, in the order of the kinds."""
+    kinds = all_kinds()
+    models: dict[str, type[CustomResource]] = {}
+    for area in dict.fromkeys(kind.area for kind in kinds.values()):
+        for _, model in inspect.getmembers(importlib.import_module(f"domain.{area}.resources"), inspect.isclass):
+            if issubclass(model, CustomResource) and model is not CustomResource:
+                models[model.kind_of.name] = model
+    return tuple(models[name] for name in kinds if name in models)
+
+
+def all_crds() -> list[Document]:
+    """The CustomResourceDefinition of every kind, as documents for the API server."""
+    return [crd_of(model) for model in custom_resources()]
+
+
+def crd_of(model: type[CustomResource]) -> Document:
+    """One kind's CustomResourceDefinition (apiextensions.k8s.io/v1)."""
+    kind = model.kind_of
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"annotations": dict(GENERATOR), "name": f"{kind.plural}.{kind.group}"},
+        "spec": {"group": kind.group, "names": _names(kind), "scope": "Namespaced", "versions": [_version(model)]},
+    }
+
+
+def _names(kind: Kind) -> Document:
+    return {
+        "kind": kind.name,
+        "listKind": f"{kind.name}List",
+        "plural": kind.plural,
+        "singular": kind.name.lower(),
+    }
+
+
+def _version(model: type[CustomResource]) -> Document:
+    columns = [{"jsonPath": item.json_path, "name": item.name, "type": item.type} for item in model.printer_columns]
+    return {
+        "additionalPrinterColumns": columns,
+        "name": model.kind_of.version,
+        "schema": {"openAPIV3Schema": _object_schema(model)},
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+    }
+
+
+def _object_schema(model: type[CustomResource]) -> Document:
+    return {
+        "description": summary(model),
+        "type": "object",
+        "properties": {
+            "apiVersion": {"description": _API_VERSION, "type": "string"},
+            "kind": {"description": _KIND, "type": "string"},
+            "metadata": {"type": "object"},
+            **{name: field_schema(model.model_fields[name]) for name in ("spec", "status")},
+        },
+    }

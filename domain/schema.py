@@ -1,0 +1,111 @@
+"""The OpenAPI schema of a custom resource, read off its pydantic model, so that a CRD can never differ from its model.
+
+What a type cannot say stands beside it as a marker: `Required[str]` (what Go's structs always emit: such a field has a
+default in Python all the same, because people write objects by hand), `DateTime`, and for lists `Atomic` and
+`MapByType`.
+Descriptions come from `Field(description=...)`, or from the docstring of a nested model, and are what `kubectl explain`
+shows. The schema is structural: every object is either a model or a map of one type, so the API server prunes what is
+unknown. Defaults of the models stay out of it: the replaced operators have none, and a default would appear in objects
+that their clients compare.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeVar, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from domain.model import Model
+
+T = TypeVar("T")
+
+# A piece of JSON on its way into a document.
+Document = dict[str, object]
+
+
+@dataclass(frozen=True)
+class Marker:
+    """What the schema says of a field beyond its type; `items_required` speaks of the objects in a list."""
+
+    required: bool = False
+    format: str = ""
+    list_type: Literal["", "atomic", "map"] = ""
+    list_map_keys: tuple[str, ...] = ()
+    items_required: tuple[str, ...] = ()
+
+
+REQUIRED = Marker(required=True)
+
+Required = Annotated[T, REQUIRED]
+DateTime = Annotated[T, Marker(format="date-time")]
+Atomic = Annotated[T, Marker(list_type="atomic")]
+MapByType = Annotated[T, Marker(list_type="map", list_map_keys=("type",), items_required=("type", "status"))]
+
+_SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
+
+
+def schema_of(model: type[Model]) -> Document:
+    """The schema of an object that the model describes."""
+    fields = {field.alias or name: field for name, field in model.model_fields.items()}
+    schema: Document = {
+        "description": summary(model),
+        "type": "object",
+        "properties": {name: field_schema(fields[name]) for name in sorted(fields)},
+    }
+    required = sorted(name for name, field in fields.items() if any(marker.required for marker in _markers(field)))
+    return {**schema, "required": required} if required else schema
+
+
+def field_schema(field: FieldInfo) -> Document:
+    """The schema of one field: its type, what its markers say, its own description before its type's."""
+    schema = _type(field.annotation)
+    for marker in _markers(field):
+        schema |= _said_by(marker, schema)
+    return {"description": field.description, **_without(schema, "description")} if field.description else schema
+
+
+def _said_by(marker: Marker, schema: Document) -> Document:
+    said: Document = {}
+    if marker.format:
+        said["format"] = marker.format
+    if marker.list_type:
+        said["x-kubernetes-list-type"] = marker.list_type
+    if marker.list_map_keys:
+        said["x-kubernetes-list-map-keys"] = list(marker.list_map_keys)
+    items = schema.get("items")
+    if marker.items_required and isinstance(items, dict):
+        said["items"] = {**items, "required": sorted(marker.items_required)}
+    return said
+
+
+def _type(annotation: object) -> Document:
+    """The schema of a type: a scalar, a model, a tuple of one type, a map from strings, or one of these or absent."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        (present,) = (argument for argument in arguments if argument is not type(None))
+        return _type(present)
+    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+        return {"type": "array", "items": _type(arguments[0])}
+    if origin is dict and arguments[0] is str:
+        return {"type": "object", "additionalProperties": _type(arguments[1])}
+    if inspect.isclass(annotation) and issubclass(annotation, Model):
+        return schema_of(annotation)
+    if annotation in _SCALARS:
+        return {"type": _SCALARS[annotation]}
+    raise TypeError(f"a field of a custom resource cannot be of type {annotation!r}")
+
+
+def _markers(field: FieldInfo) -> tuple[Marker, ...]:
+    return tuple(item for item in field.metadata if isinstance(item, Marker))
+
+
+def summary(model: type[Model]) -> str:
+    """The docstring without its line breaks."""
+    return " ".join((inspect.getdoc(model) or "").split())
+
+
+def _without(schema: Document, name: str) -> Document:
+    return {key: value for key, value in schema.items() if key != name}
