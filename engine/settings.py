@@ -1,0 +1,155 @@
+"""Every setting of every process: environment variables `PERDURE_*`, each documented where it stands.
+
+Read once per process (`settings()`); what users may change while Perdure runs lives in the configuration objects of the
+replaced systems (ConfigMaps, Secrets, fields of custom resources) and is read from there by the activities. Temporal's
+own connection is configured by Temporal's own variables (`TEMPORAL_ADDRESS`, `TEMPORAL_NAMESPACE`, ...), Kubernetes' by
+`KUBECONFIG` or the pod's service account, tracing by the standard `OTEL_*` variables.
+
+Durations are plain seconds (`90`, `0.5`), Go's notation as Kubernetes users write it (`90s`, `5m`, `1h30m`), or
+ISO 8601.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from functools import cache
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+_GO_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+")
+_GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_SECONDS_PER_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _duration(value: object) -> object:
+    """Seconds and Go's notation as a timedelta; anything else is left to pydantic."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if _GO_DURATION.fullmatch(text):
+        return timedelta(seconds=sum(float(n) * _SECONDS_PER_UNIT[unit] for n, unit in _GO_PART.findall(text)))
+    try:
+        return timedelta(seconds=float(text))
+    except ValueError:
+        return value
+
+
+def _names(value: object) -> object:
+    """A comma-separated list."""
+    return tuple(name.strip() for name in value.split(",") if name.strip()) if isinstance(value, str) else value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+
+
+class Settings(BaseSettings):
+    """The settings of a process; field `x_y` is the variable `PERDURE_X_Y`."""
+
+    model_config = SettingsConfigDict(env_prefix="PERDURE_", frozen=True, populate_by_name=True, extra="ignore")
+
+    # What it does.
+    mode: Literal["act", "observe"] = Field(
+        "act", description="`observe` decides and reports to Temporal, and writes nothing to Kubernetes or any cloud."
+    )
+    cluster: str = Field(
+        "", description="Name of the watched cluster, a prefix of every workflow id where one installation has several."
+    )
+
+    # What it tells.
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severe logged level.")
+    log_format: Literal["auto", "json", "text"] = Field(
+        "auto", description="`auto` is text on a terminal and JSON, one object a line, everywhere else."
+    )
+    health_host: str = Field("127.0.0.1", description="Address of the health endpoints; 0.0.0.0 in a pod.")
+    health_port: int = Field(0, description="Port of /healthz, /readyz and /metrics; 0 serves none.")
+    metrics_host: str = Field("127.0.0.1", description="Address of the Temporal SDK's own metrics; 0.0.0.0 in a pod.")
+    metrics_port: int = Field(0, description="Port of the Temporal SDK's own Prometheus metrics; 0 serves none.")
+    otel_endpoint: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_OTEL_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        description="Base URL of an OTLP/HTTP collector; empty traces nothing.",
+    )
+
+    # Kubernetes.
+    kube_request_timeout: Duration = Field(
+        timedelta(seconds=30), description="Longest wait for one answer of the Kubernetes API."
+    )
+    kube_connections: int = Field(100, description="Most open connections to the Kubernetes API per process.")
+
+    # The worker.
+    worker_cached_workflows: int = Field(
+        2000, description="Workflows kept in memory; at least what is active within minutes, about 60 KiB each."
+    )
+    worker_workflow_tasks: int = Field(100, description="Workflow tasks executed at once.")
+    worker_kube_activities: int = Field(50, description="Kubernetes activities at once.")
+    worker_aws_activities: int = Field(64, description="AWS activities at once, each on a thread of its own.")
+    worker_organization_activities: int = Field(8, description="Organizations and Support activities at once.")
+    worker_organization_rate: float = Field(
+        4.0, description="Organizations and Support activities started per second over all workers."
+    )
+    worker_drain: Duration = Field(
+        timedelta(seconds=30), description="How long running activities may take to end after SIGTERM."
+    )
+
+    # The watcher.
+    watch_lease: bool = Field(
+        True, description="Elect one watcher by a Lease; false for a single process (two are harmless, only wasteful)."
+    )
+    watch_lease_namespace: str = Field("perdure", description="Namespace of the watcher's Lease.")
+    watch_lease_name: str = Field("perdure-watch", description="Name of the watcher's Lease.")
+    watch_identity: str = Field("", description="Name of this watcher in the Lease; empty takes host name and pid.")
+    watch_silence: Duration = Field(
+        timedelta(seconds=70),
+        description="A watch without a byte for so long is reopened; bookmarks come about every 60 s.",
+    )
+    watch_duration: Duration = Field(
+        timedelta(seconds=300), description="How long one watch request runs before it is renewed (a tenth jitter)."
+    )
+    watch_wakers: int = Field(10, description="Wakes sent to Temporal at once.")
+    watch_wake_all: bool = Field(False, description="Wake every object after the first list, settled ones too.")
+    watch_sweep: Duration = Field(
+        timedelta(0), description="Wake every object again at this interval; 0 never (deadlines are Temporal's)."
+    )
+    watch_adoption_rate: float = Field(
+        5.0, description="Settled objects without a workflow (made before Perdure) that are given one, per second."
+    )
+
+    # AWS accounts.
+    accounts_case_poll: Duration = Field(
+        timedelta(seconds=60), description="Interval of the one look at all open support cases."
+    )
+    accounts_create_in_flight: int = Field(
+        5, description="CreateAccount requests under way at once, for the whole organization."
+    )
+    accounts_create_budget: int = Field(
+        30, description="Most accounts created within the window, whatever asks; the last brake against a runaway loop."
+    )
+    accounts_create_budget_window: Duration = Field(timedelta(hours=1), description="The window of that budget.")
+    accounts_email_domain: str = Field("redhat.com", description="Domain of the accounts' e-mail addresses.")
+    accounts_rotate_keys: bool = Field(True, description="Give a released account new access keys before it is reused.")
+    accounts_protected: Names = Field(
+        (), description="AWS account ids, comma-separated, that no action may ever touch (payers are always refused)."
+    )
+    accounts_dev_mode: Literal["", "local", "cluster"] = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_ACCOUNTS_DEV_MODE", "FORCE_DEV_MODE"),
+        description="The replaced operator's development mode: no account, case, quota or opt-in is asked of AWS.",
+    )
+    accounts_sweep: Duration = Field(
+        timedelta(minutes=5), description="Interval of the sweep that counts the organization's accounts."
+    )
+
+    @property
+    def observing(self) -> bool:
+        """True in observe mode."""
+        return self.mode == "observe"
+
+
+@cache
+def settings() -> Settings:
+    """The settings of this process, read once."""
+    return Settings()

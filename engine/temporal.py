@@ -1,0 +1,155 @@
+"""Temporal as every process uses it: one way to connect, one way to wake, the search attributes.
+
+Worker, watcher, CLI, tests and replayer connect with `connect`, so that all speak the same data converter: one that
+differs does not fail fast, it fails workflow tasks for ever. Where Temporal is comes from Temporal's own environment
+variables and profiles (`temporalio.envconfig`).
+
+`wake` is the only thing that anything ever says to a lifecycle: signal-with-start without payload, atomically starting
+the workflow if it is not open. It means "look again"; lost, doubled and reordered wakes are harmless.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Sequence
+from datetime import datetime
+from functools import cache
+
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.client import Client, Interceptor
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.contrib.opentelemetry import TracingInterceptor
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.envconfig import ClientConfig
+from temporalio.runtime import (
+    LogForwardingConfig,
+    LoggingConfig,
+    PrometheusConfig,
+    Runtime,
+    TelemetryConfig,
+    TelemetryFilter,
+)
+from temporalio.service import RPCError, RPCStatusCode
+
+from domain.carry import Carry
+from domain.identity import Key, all_kinds
+from engine.settings import Settings
+from engine.telemetry import configure_tracing, logs_json
+
+DEFAULT_ADDRESS = "localhost:7233"
+WAKE = "wake"
+
+OP_KIND: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpKind")
+OP_NAMESPACE: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpNamespace")
+OP_NAME: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpName")
+OP_PHASE: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpPhase")
+OP_OWNER: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpOwner")
+OP_WAITS_FOR: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("OpWaitsFor")
+OP_DEADLINE: SearchAttributeKey[datetime] = SearchAttributeKey.for_datetime("OpDeadline")
+
+SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
+    OP_KIND.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    OP_NAMESPACE.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    OP_NAME.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    OP_PHASE.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    OP_OWNER.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    OP_WAITS_FOR.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+    OP_DEADLINE.name: IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
+}
+
+
+async def connect(settings: Settings, process: str = "perdure") -> Client:
+    """Connect to Temporal.
+
+    Args:
+        settings: metrics port, log format, trace collector.
+        process: `worker`, `watch`, `cli`, ...: part of the identity that the web UI shows.
+
+    Raises:
+        RuntimeError: the server cannot be reached (the SDK has retried for some seconds).
+    """
+    config = ClientConfig.load_client_connect_config()
+    config.setdefault("target_host", DEFAULT_ADDRESS)
+    provider = configure_tracing(settings.otel_endpoint, process)
+    tracing: Sequence[Interceptor] = [TracingInterceptor(provider.get_tracer("perdure"))] if provider else []
+    return await Client.connect(
+        **config,
+        data_converter=pydantic_data_converter,
+        interceptors=tracing,
+        identity=f"{process}:{os.getpid()}@{socket.gethostname()}",
+        runtime=_runtime(_metrics_address(settings), logs_json(settings)),
+    )
+
+
+async def wake(client: Client, key: Key) -> None:
+    """Tell the object's lifecycle to look again, starting it if it is not open.
+
+    Raises:
+        KeyError: no area has this kind.
+        RPCError: Temporal refused or did not answer within the SDK's own retries (about 10 s).
+    """
+    await client.start_workflow(
+        key.kind,
+        Carry(key=key),
+        id=key.workflow_id,
+        task_queue=all_kinds()[key.kind].area,
+        start_signal=WAKE,
+        static_summary=key.path,
+        search_attributes=identity_attributes(key),
+    )
+
+
+def identity_attributes(key: Key) -> TypedSearchAttributes:
+    """The search attributes that a lifecycle has from its start; the loop adds phase, owner, waits and deadline."""
+    return TypedSearchAttributes(
+        [
+            SearchAttributePair(OP_KIND, key.kind),
+            SearchAttributePair(OP_NAMESPACE, key.namespace),
+            SearchAttributePair(OP_NAME, key.name),
+        ]
+    )
+
+
+async def ensure_search_attributes(client: Client) -> None:
+    """Register the search attributes that the namespace lacks; safe to run at any time, by several at once."""
+    known = await client.operator_service.list_search_attributes(
+        ListSearchAttributesRequest(namespace=client.namespace), retry=True
+    )
+    missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in known.custom_attributes}
+    if not missing:
+        return
+    try:
+        await client.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(namespace=client.namespace, search_attributes=missing), retry=True
+        )
+    except RPCError as error:
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:
+            raise
+
+
+def _metrics_address(settings: Settings) -> str:
+    return f"{settings.metrics_host}:{settings.metrics_port}" if settings.metrics_port else ""
+
+
+@cache
+def _runtime(metrics_address: str, json_logs: bool) -> Runtime | None:
+    """One runtime (and thread pool) per process; None means the SDK's default one."""
+    if not metrics_address and not json_logs:
+        return None
+    verbosity = TelemetryFilter(core_level="WARN", other_level="ERROR")
+    # Forwarded lines are JSON like all others. On a terminal the SDK writes its own: forwarding calls into Python from
+    # its threads, which a short command that ends without draining does not survive well.
+    forwarding = LogForwardingConfig(logger=logging.getLogger("temporalio.core")) if json_logs else None
+    metrics = (
+        PrometheusConfig(
+            bind_address=metrics_address, durations_as_seconds=True, counters_total_suffix=True, unit_suffix=True
+        )
+        if metrics_address
+        else None
+    )
+    return Runtime(
+        telemetry=TelemetryConfig(logging=LoggingConfig(filter=verbosity, forwarding=forwarding), metrics=metrics)
+    )
