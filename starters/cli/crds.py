@@ -1,0 +1,49 @@
+"""`perdure crds`: the CustomResourceDefinitions as YAML, on the terminal or as one file per kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+
+from domain.custom_resources import all_crds
+from domain.schema import Document
+from starters.cli.environment import UnusedStateOption
+
+HEADER = "# Generated from the models in domain/ by `perdure crds --output deploy/crds`; do not edit.\n"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("crds")(crds)
+
+
+def crds(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write one file per kind into this directory.")
+    ] = None,
+    state: UnusedStateOption = None,
+) -> None:
+    """Print the CustomResourceDefinitions, or write them: `perdure crds | kubectl apply -f -`."""
+    files = crd_files()
+    if output is None:
+        typer.echo("---\n".join(files.values()), nl=False)
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (output / name).write_text(text)
+    typer.echo(f"{len(files)} files written to {output}")
+
+
+def crd_files() -> dict[str, str]:
+    """The text of each kind's file by its name, `<group>_<plural>.yaml` as controller-gen names them."""
+    return {_file_name(crd): HEADER + yaml.safe_dump(crd, sort_keys=False, width=120) for crd in all_crds()}
+
+
+def _file_name(crd: Document) -> str:
+    metadata = crd["metadata"]
+    assert isinstance(metadata, dict)  # noqa: S101 - narrows for the type checker
+    plural, group = str(metadata["name"]).split(".", 1)
+    return f"{group}_{plural}.yaml"
