@@ -32,9 +32,10 @@ class Queue(StrEnum):
 class Action(Model):
     """One idempotent effect: the input of one activity, and how to run it.
 
-    A subclass names its activity and says with `fold` what its result adds to the world. Two equal actions are the same
-    action: the loop never runs it twice at once. `slot` identifies what it does within its object (e.g. one region),
-    where refusals are kept and where a new action replaces a running one that differs.
+    A subclass names its activity and says with `fold` what its result adds to the world. `slot` identifies what it does
+    within its object (e.g. one region): the loop runs at most one action per slot, lets a running one finish while its
+    slot is still wanted, and keeps the last refusal by slot. Of two actions of one slot in a decision the first runs;
+    the next decision asks for the other.
     """
 
     activity: ClassVar[str]
@@ -47,6 +48,8 @@ class Action(Model):
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
     # True: when the action is no longer wanted, wait until it has ended, because what it leaves behind must be known.
     awaited_when_cancelled: ClassVar[bool] = False
+    # True: what it leaves behind is not folded but observed.
+    observed_after: ClassVar[bool] = False
 
     @property
     def slot(self) -> str:
@@ -61,6 +64,10 @@ class Action(Model):
     def fold(self, world: W, result: Model | None) -> W:
         """The world with what the result says; by default nothing is learnt."""
         return world
+
+    def refuse(self, world: W, refusal: Refusal) -> W:
+        """The world after the action has failed for now; by default the refusal is remembered."""
+        return world.model_copy(update={"refusals": {**world.refusals, self.slot: refusal}})
 
 
 class World(Model):

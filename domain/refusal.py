@@ -45,4 +45,5 @@ class Refusal(Model):
     @property
     def retry_at(self) -> datetime:
         """When the loop tries the action again if nothing wakes it before."""
-        return self.at + min(LONGEST_RETRY, FIRST_RETRY * 2 ** min(self.attempts - 1, 10))
+        doubled: timedelta = FIRST_RETRY * (1 << min(self.attempts - 1, 10))
+        return self.at + min(LONGEST_RETRY, doubled)

@@ -60,6 +60,8 @@ class Patch(Action):
 class Delete(Action):
     """Delete the object itself (its finalizer decides when it is gone)."""
 
+    observed_after: ClassVar[bool] = True
+
     activity: ClassVar[str] = "kube.delete"
     queue: ClassVar[Queue] = Queue.KUBE
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)

@@ -14,6 +14,13 @@ from domain.accounts.worlds import AccountWorld, ClaimWorld, RegionOutcome
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.model import Model
+from domain.refusal import ErrorType, Refusal
+
+PERMIT_EXPIRED = "PermitExpired"
+# The organization's own limit: waited for, never a failure of the account.
+LIMIT_CODES = frozenset({"ConstraintViolationException", "ACCOUNT_LIMIT_EXCEEDED"})
+# A request that ended so may be asked again at once.
+TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
 
 class CreateRequest(Model):
@@ -51,6 +58,14 @@ class CreateAccount(Action):
         assert isinstance(result, CreateRequest)  # noqa: S101 - the activity's type
         return world.learn(request_id=result.request_id, created_account_id=result.account_id)
 
+    def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
+        """A permit that came too late, or a limit reached, is asked for anew; the rest is remembered."""
+        if refusal.code == PERMIT_EXPIRED:
+            return world.learn(permit=None)
+        if refusal.code in LIMIT_CODES:
+            return world.learn(permit=None, failure=refusal.code, failed_at=refusal.at)
+        return super().refuse(world, refusal)
+
 
 class CreatedAccount(Model):
     """An account that exists."""
@@ -83,6 +98,14 @@ class AwaitAccount(Action):
         """The account's id."""
         assert isinstance(result, CreatedAccount)  # noqa: S101
         return world.learn(created_account_id=result.account_id)
+
+    def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
+        """The request has ended without an account: its reason decides whether to ask anew."""
+        if refusal.type in (ErrorType.INVALID, ErrorType.CONFLICT):
+            return world.learn(request_id="", permit=None, failure=refusal.code, failed_at=refusal.at)
+        if refusal.type is ErrorType.ABSENT:  # AWS knows no such request: search before asking again
+            return world.learn(request_id="", permit=None, inherited=True)
+        return super().refuse(world, refusal)
 
 
 class TagAccount(Action):

@@ -142,8 +142,6 @@ def _pool(entry: Mapping[str, Mapping[str, Mapping[str, str]]]) -> PoolConfig:
 
     return PoolConfig(
         default=bool(entry.get("default", False)),
-        regional_service_quotas={
-            region: quotas(codes) for region, codes in (entry.get("servicequotas") or {}).items()
-        },
+        regional_service_quotas={region: quotas(codes) for region, codes in (entry.get("servicequotas") or {}).items()},
         global_service_quotas=quotas(entry.get("globalservicequotas") or {}),
     )

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Self
 
 from domain.accounts.config import OperatorConfig
-from domain.accounts.resources import Account, AccountClaim
+from domain.accounts.resources import Account, AccountClaim, AccountState
 from domain.decision import World
 from domain.model import Model
 from domain.writes import patched
@@ -55,6 +55,8 @@ class AccountKnown(Model):
     permit: Permit | None = None
     request_id: str = ""
     created_account_id: str = ""
+    failure: str = ""  # how the last create request ended without an account: AWS's code
+    failed_at: datetime | None = None
     tagged: bool = False
     support_role: bool = False
     admin_secret: str = ""
@@ -72,7 +74,6 @@ class AccountWorld(World):
     config: OperatorConfig = OperatorConfig()
     claim: AccountClaim | None = None
     claim_gone: bool = False
-    payer_account_id: str = ""
     protected: tuple[str, ...] = ()
     email_domain: str = ""
     dev_mode: bool = False
@@ -80,7 +81,11 @@ class AccountWorld(World):
 
     def recall(self, before: Self) -> Self:
         """This new observation with the old knowledge."""
-        return self.model_copy(update={"refusals": before.refusals, "known": before.known})
+        known = _after(before.known, before.account, self.account)
+        if known.inherited is None:
+            found = bool(self.account.spec.aws_account_id or self.account.status.state)
+            known = known.model_copy(update={"inherited": found})
+        return self.model_copy(update={"refusals": before.refusals, "known": known})
 
     def learn(self, **facts: object) -> Self:
         """This world with new facts known."""
@@ -90,7 +95,16 @@ class AccountWorld(World):
         """This world after a write of the Account."""
         if gone:
             return self.model_copy(update={"exists": False})
-        return self.model_copy(update={"account": patched(self.account, patch, resource_version)})
+        account = patched(self.account, patch, resource_version)
+        return self.model_copy(update={"account": account, "known": _after(self.known, self.account, account)})
+
+
+def _after(known: AccountKnown, before: Account, after: Account) -> AccountKnown:
+    """What stays known when the state has changed: at Ready, or blanked, one life ends and the next knows nothing."""
+    ends = after.status.state in {AccountState.READY, AccountState.NEW}
+    if ends and before.status.state not in {after.status.state, AccountState.NEW}:
+        return AccountKnown(inherited=True)
+    return known
 
 
 class ClaimKnown(Model):

@@ -1,0 +1,553 @@
+"""The lifecycle of an Account of a pool.
+
+    ""  --permit, CreateAccount--> Creating --credentials--> InitializingRegions --every region--> PendingVerification
+                                                                                        |                  | case resolved
+                                                    (was Ready before) Ready <----------+                  v
+                                                                                                         Ready
+
+Any state may be written by people and tools: a blank one starts again (an AWS account id is kept), Failed stays until
+somebody blanks it or asks for a retry. Deadlines are absolute: 25 minutes in Creating, 51 in InitializingRegions, both
+counted from the moment the state was entered last (its condition's lastProbeTime).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.actions import (
+    LIMIT_CODES,
+    TRANSIENT_REASONS,
+    AwaitAccount,
+    CreateAccount,
+    DeleteIdentities,
+    EnsureAdminUser,
+    EnsureSupportRole,
+    InitializeRegion,
+    ListRegions,
+    OpenSupportCase,
+    TagAccount,
+)
+from domain.accounts.config import parse_tags
+from domain.accounts.constants import (
+    CREATION_TIMEOUT,
+    FINALIZER,
+    IAM_USER_ID_LABEL,
+    REGION_INITIALIZATION_TIMEOUT,
+)
+from domain.accounts.naming import email_of, iam_user_id, secret_of
+from domain.accounts.resources import OPT_IN_STATES, Account, AccountSpec, AccountState, AccountStatus
+from domain.accounts.status import with_account_state, with_condition, with_failure
+from domain.accounts.worlds import AccountWorld, Verdict
+from domain.decision import Action, Decision, Outcome
+from domain.levers import RETRIED, retry_wanted
+from domain.refusal import ErrorType, Refusal
+from domain.resource import condition_of, parse_timestamp
+from domain.writes import Delete, JsonPatch, Patch, difference
+
+DELETION_TRIES = 3  # refusals after which a deletion is shown as Failed (it goes on being tried)
+
+
+def decide(world: AccountWorld, now: datetime) -> Decision:
+    """What an Account needs now."""
+    if not world.exists:
+        return Decision(phase="Gone", outcome=Outcome.GONE, why="the Account does not exist any more")
+    decision = _decide(world, now)
+    return decision.model_copy(update={"owner": _owner(world.account)})
+
+
+def _decide(world: AccountWorld, now: datetime) -> Decision:
+    account = world.account
+    if account.metadata.deleting:
+        return _deleting(world, now)
+    if account.paused:
+        return _waiting(account, "reconciliation is paused by its annotation", "annotation removed", phase="Paused")
+    if account.spec.byoc or account.spec.manual_sts_mode:
+        return _waiting(account, "customer-owned accounts are not served by this version", "a newer version")
+    if _protected(world):
+        return _waiting(
+            account, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal"
+        )
+    if not world.config.present:
+        return _waiting(account, "the operator's ConfigMap does not exist", "ConfigMap")
+    if retry_wanted(account.metadata):
+        return _retry(world)
+    if account.failed:
+        return _failed(world)
+    if FINALIZER not in account.metadata.finalizers or not account.iam_user_id:
+        return _prepare(world)
+    steps = {
+        AccountState.NEW: _new,
+        AccountState.CREATING: _creating,
+        AccountState.INITIALIZING_REGIONS: _initializing,
+        AccountState.PENDING_VERIFICATION: _pending_verification,
+        AccountState.READY: _ready,
+    }
+    step = steps.get(account.status.state)
+    if step is None:
+        what = "opt-in regions are" if account.status.state in OPT_IN_STATES else f"state {account.status.state!r} is"
+        return _waiting(account, f"{what} not served by this version", "a change of status.state")
+    return step(world, now)
+
+
+# --- from nothing to Creating ---
+
+
+def _prepare(world: AccountWorld) -> Decision:
+    meta = world.account.metadata
+    patch: JsonPatch = {
+        "metadata": {
+            "finalizers": [*meta.finalizers, *([] if FINALIZER in meta.finalizers else [FINALIZER])],
+            "labels": {IAM_USER_ID_LABEL: world.account.iam_user_id or iam_user_id(meta.name, meta.uid)},
+        }
+    }
+    return _working(world.account, "set finalizer and IAM user id", _patch(world, patch, note="finalizer, iamUserId"))
+
+
+def _new(world: AccountWorld, now: datetime) -> Decision:
+    account, known = world.account, world.known
+    if account.status.claimed:
+        return _waiting(account, "claimed, but its state is blank", "status.state or status.claimed")
+    if account.spec.aws_account_id:
+        status = with_account_state(account.status, AccountState.CREATING, _creating_message(world), now)
+        return _working(account, "the AWS account exists", _status(world, status))
+    if known.created_account_id:
+        spec = account.spec.model_copy(update={"aws_account_id": known.created_account_id})
+        return _working(account, f"record {known.created_account_id}", _spec(world, spec, note="record awsAccountID"))
+    email = email_of(account.metadata.name, world.email_domain)
+    if known.request_id:
+        wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
+        return _working(account, f"AWS is creating the account ({known.request_id})", wait)
+    if known.failure and known.failure not in LIMIT_CODES | TRANSIENT_REASONS:
+        failed = with_failure(
+            account.status, "AccountCreationFailed", known.failure, "Failed to create AWS Account", now
+        )
+        return _working(account, f"AWS refused to create the account: {known.failure}", _status(world, failed))
+    if (refusal := world.refused(CreateAccount.activity, ErrorType.INVALID)) is not None:
+        failed = with_failure(
+            account.status, "AccountCreationFailed", refusal.code, "Failed to create AWS Account", now
+        )
+        return _working(account, f"AWS refused to create the account: {refusal.message}", _status(world, failed))
+    return _wanting(world, now, email)
+
+
+def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
+    """No AWS account yet: created when the organization permits it."""
+    account, permit = world.account, world.known.permit
+    if permit and permit.verdict is Verdict.GRANTED and permit.until and now < permit.until:
+        create = CreateAccount(
+            name=account.metadata.name,
+            email=email,
+            until=permit.until,
+            search=bool(world.known.inherited),
+        )
+        return _working(account, "ask AWS for the account", create, deadline=permit.until, at="the permit ends")
+    asks = "the organization's permit to create an account"
+    if permit is None or permit.verdict is Verdict.GRANTED:
+        return _waiting(account, f"waits for {asks}", "Organization")
+    born = account.metadata.creation_timestamp
+    zombie_at = born + CREATION_TIMEOUT if born and account.pool_owned else None
+    if zombie_at and now >= zombie_at:
+        return _discard(world, "no AWS account within 25 minutes")
+    why = permit.message or f"waits for {asks}"
+    actions: tuple[Action, ...] = ()
+    if permit.verdict is Verdict.LIMIT_REACHED and condition_of(account.status.conditions, "Pending") is None:
+        conditions = with_condition(
+            account.status.conditions,
+            "Pending",
+            "AWSAccountLimitReached",
+            "AWS account limit reached, waiting for capacity",
+            now,
+        )
+        actions = (_status(world, account.status.model_copy(update={"conditions": conditions})),)
+    return Decision(
+        phase="Pending",
+        outcome=Outcome.WAITING,
+        why=why,
+        actions=actions,
+        waits_for=("Organization", permit.verdict.value),
+        deadline=zombie_at,
+        at_deadline="without an AWS account it is deleted and the pool makes another" if zombie_at else "",
+    )
+
+
+def _creating_message(world: AccountWorld) -> str:
+    return "Creating" if world.known.created_account_id else "AWS account already created"
+
+
+# --- from Creating to Ready ---
+
+
+def _creating(world: AccountWorld, now: datetime) -> Decision:
+    account, known = world.account, world.known
+    entered = _entered(account, AccountState.CREATING)
+    if entered is None:  # set by hand: the clock starts now
+        status = with_account_state(account.status, AccountState.CREATING, "AWS account already created", now)
+        return _working(account, "start the creation deadline", _status(world, status))
+    deadline = entered + CREATION_TIMEOUT
+    if now >= deadline:
+        failed = with_failure(
+            account.status,
+            "AccountCreationFailed",
+            "CreationTimeout",
+            "Creation pending for longer than 25 minutes",
+            now,
+        )
+        return _working(account, "creation took longer than 25 minutes", _status(world, failed))
+    at = "the account fails with CreationTimeout"
+    if not account.spec.aws_account_id:
+        return _waiting(account, "state Creating without an AWS account id", "spec.awsAccountID", deadline, at)
+    if missing := world.config.missing("ami-owner", "support-jump-role"):
+        return _waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
+    if (refusal := world.refused(EnsureAdminUser.activity)) and refusal.type is not ErrorType.BUG:
+        return _working(account, f"IAM refused: {refusal.message}", _status(world, _iam_failure(account, refusal, now)))
+    actions = _credential_actions(world)
+    if actions:
+        return _working(account, "create credentials and look at the regions", *actions, deadline=deadline, at=at)
+    if account.spec.iam_user_secret != known.admin_secret:
+        spec = account.spec.model_copy(update={"iam_user_secret": known.admin_secret})
+        return _working(
+            account, "record the Secret", _spec(world, spec, note="record iamUserSecret"), deadline=deadline, at=at
+        )
+    status = with_account_state(account.status, AccountState.INITIALIZING_REGIONS, "Initializing Regions", now)
+    return _working(account, "credentials are there", _status(world, status))
+
+
+def _credential_actions(world: AccountWorld) -> tuple[Action, ...]:
+    account, known, config = world.account, world.known, world.config
+    member = {"account_id": account.spec.aws_account_id, "partition": config.partition}
+    tags = ownership_tags(world)
+    actions: list[Action] = []
+    if not known.tagged:
+        owner = {"owner": config.shard_name or "", **config.compliance_tags}
+        actions.append(TagAccount(account_id=account.spec.aws_account_id, tags=owner))
+    if not known.support_role:
+        actions.append(
+            EnsureSupportRole(**member, iam_user_id=account.iam_user_id, jump_role=config.support_jump_role, tags=tags)
+        )
+    if not known.admin_secret:
+        actions.append(_admin_user(world))
+    if known.regions is None and not config.fedramp:
+        actions.append(ListRegions(**member))
+    return tuple(actions)
+
+
+def _admin_user(world: AccountWorld) -> EnsureAdminUser:
+    account = world.account
+    return EnsureAdminUser(
+        account_id=account.spec.aws_account_id,
+        partition=world.config.partition,
+        owner=account.key,
+        iam_user_id=account.iam_user_id,
+        secret=secret_of(account.metadata.name),
+        tags=ownership_tags(world),
+    )
+
+
+def _iam_failure(account: Account, refusal: Refusal, now: datetime) -> AccountStatus:
+    if refusal.code == "InvalidClientTokenId":
+        type_, reason = "AuthenticationError", refusal.code
+    elif refusal.type is ErrorType.DENIED:
+        type_, reason = "AuthorizationError", "AccessDenied"
+    elif refusal.code:
+        type_, reason = "AccountClientError", refusal.code
+    else:
+        type_, reason = "UnhandledError", refusal.type.value
+    return with_failure(account.status, type_, reason, refusal.message, now)
+
+
+def _initializing(world: AccountWorld, now: datetime) -> Decision:
+    account, known = world.account, world.known
+    entered = _entered(account, AccountState.INITIALIZING_REGIONS)
+    if entered is None:
+        failed = with_failure(
+            account.status, "InternalError", "MissingCondition", "Condition InitializingRegions is missing", now
+        )
+        return _working(account, "condition InitializingRegions is missing", _status(world, failed))
+    deadline = entered + REGION_INITIALIZATION_TIMEOUT
+    at = "the account fails with RegionInitializationTimeout"
+    if now >= deadline:
+        seconds = int(REGION_INITIALIZATION_TIMEOUT.total_seconds())
+        failed = with_failure(
+            account.status,
+            "AccountCreationFailed",
+            "RegionInitializationTimeout",
+            f"Initializing regions for longer than {seconds} seconds",
+            now,
+        )
+        return _working(account, f"regions not initialised: {_open_regions(world)}", _status(world, failed))
+    if missing := world.config.missing("ami-owner"):
+        return _waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
+    if known.regions is None and not world.config.fedramp:
+        member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
+        return _working(account, "look at the regions", ListRegions(**member), deadline=deadline, at=at)
+    open_regions = [region for region in known.regions or () if region not in known.outcomes]
+    if open_regions:
+        actions = tuple(_region(world, region, entered) for region in open_regions)
+        done = len(known.regions or ()) - len(open_regions)
+        why = f"initialise regions: {done} of {len(known.regions or ())} done"
+        return _working(account, why, *actions, deadline=deadline, at=at)
+    return _initialized(world, now)
+
+
+def _initialized(world: AccountWorld, now: datetime) -> Decision:
+    account, outcomes = world.account, world.known.outcomes
+    refused = {region: outcome.message for region, outcome in sorted(outcomes.items()) if not outcome.ok}
+    if outcomes and len(refused) == len(outcomes):
+        first = next(iter(refused.items()))
+        failed = with_failure(
+            account.status,
+            "AccountCreationFailed",
+            "RegionInitializationFailed",
+            f"No region could be initialized; {first[0]}: {first[1]}",
+            now,
+        )
+        return _working(account, "every region refused", _status(world, failed))
+    note = f" ({len(refused)} regions refused: {', '.join(refused)})" if refused else ""
+    if condition_of(account.status.conditions, "Ready") is not None:
+        message = "Account support case already resolved; Account Ready"
+        return _working(account, message, _status(world, with_account_state(account.status, "Ready", message, now)))
+    message = "Account pending AWS limits verification"
+    status = with_account_state(account.status, AccountState.PENDING_VERIFICATION, message, now)
+    return _working(account, f"regions are initialised{note}", _status(world, status))
+
+
+def _region(world: AccountWorld, region: str, entered: datetime) -> InitializeRegion:
+    account = world.account
+    return InitializeRegion(
+        account_id=account.spec.aws_account_id,
+        partition=world.config.partition,
+        owner=account.key,
+        region=region,
+        round=str(int(entered.timestamp())),
+        ami_owner=world.config.ami_owner,
+        kms_key_id=world.claim.spec.kms_key_id if world.claim else "",
+        tags=ownership_tags(world),
+        search=bool(world.known.inherited),
+    )
+
+
+def _pending_verification(world: AccountWorld, now: datetime) -> Decision:
+    account, known = world.account, world.known
+    case_id = account.status.support_case_id
+    ready = with_account_state(account.status, AccountState.READY, "Account ready to be claimed", now)
+    if world.dev_mode:
+        return _working(account, "development mode opens no support case", _status(world, ready))
+    if not case_id and known.case_id:
+        status = account.status.model_copy(update={"support_case_id": known.case_id})
+        return _working(account, "record the support case", _status(world, status, note="record supportCaseID"))
+    if not case_id:
+        search = bool(known.inherited)
+        case = OpenSupportCase(account_id=account.spec.aws_account_id, name=account.metadata.name, search=search)
+        return _working(account, "ask AWS Support to verify the account", case)
+    if known.resolved_case == case_id:
+        return _working(account, f"support case {case_id} is resolved", _status(world, ready))
+    return _waiting(account, f"waits until AWS Support resolves case {case_id}", f"SupportCase/{case_id}")
+
+
+def _ready(world: AccountWorld, now: datetime) -> Decision:
+    account = world.account
+    spec, status = account.spec, account.status
+    if spec.claim_link and not status.claimed:
+        message = (
+            f"Account {account.metadata.name} was claimed: {spec.claim_link} (Namespace: {spec.claim_link_namespace})"
+        )
+        conditions = with_condition(
+            status.conditions, "Claimed", "InitializingRegions", message, now
+        )  # reason as upstream's
+        claimed = status.model_copy(update={"claimed": True, "conditions": conditions})
+        return _working(account, message, _status(world, claimed, note="claimed"))
+    if status.reused and not spec.iam_user_secret and not spec.claim_link:
+        if not world.known.admin_secret:
+            return _working(account, "recreate the IAM user", _admin_user(world))
+        secret = spec.model_copy(update={"iam_user_secret": world.known.admin_secret})
+        return _working(account, "record the Secret", _spec(world, secret, note="record iamUserSecret"))
+    holder = (
+        f"held by claim {spec.claim_link_namespace}/{spec.claim_link}" if spec.claim_link else "ready to be claimed"
+    )
+    return Decision(phase=AccountState.READY, outcome=Outcome.SETTLED, why=holder)
+
+
+# --- failure, retry, deletion ---
+
+
+def _failed(world: AccountWorld) -> Decision:
+    account = world.account
+    if not account.spec.aws_account_id and account.pool_owned and not world.known.request_id:
+        return _discard(world, "failed without ever having had an AWS account")
+    reasons = [
+        c
+        for c in account.status.conditions
+        if c.type
+        not in {"Creating", "Ready", "Claimed", "Reused", "Pending", "InitializingRegions", "PendingVerification"}
+    ]
+    why = f"{reasons[-1].reason}: {reasons[-1].message}" if reasons else f"status.state is {account.status.state}"
+    return Decision(
+        phase=AccountState.FAILED,
+        outcome=Outcome.FAILED,
+        why=why,
+        waits_for=("a person's retry, or a blank status.state",),
+    )
+
+
+def _retry(world: AccountWorld) -> Decision:
+    """Honour a retry once: a failed account starts again, keeping its AWS account; any other only notes the token."""
+    account = world.account
+    token = retry_wanted(account.metadata)
+    if account.failed:
+        blank = account.status.model_copy(update={"state": AccountState.NEW})
+        return _working(account, "start again, as asked", _status(world, blank, note="retry: blank status.state"))
+    patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
+    return _working(account, "note the retry", _patch(world, patch, note="retry honoured"))
+
+
+def _discard(world: AccountWorld, why: str) -> Decision:
+    """An Account that never had an AWS account gives way to another."""
+    account = world.account
+    return _working(account, f"delete: {why}", Delete(key=account.key))
+
+
+def _deleting(world: AccountWorld, now: datetime) -> Decision:
+    account, known = world.account, world.known
+    if FINALIZER not in account.metadata.finalizers:
+        others = ", ".join(account.metadata.finalizers)
+        return _waiting(
+            account, f"cleaned up; waits for other finalizers: {others}", "other finalizers", phase="Deleting"
+        )
+    if _held_by_living_claim(world):
+        return _held(world, now)
+    if not account.spec.aws_account_id and known.request_id and not known.created_account_id:
+        email = email_of(account.metadata.name, world.email_domain)
+        wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
+        return _working(account, "AWS is still creating the account", wait, phase="Deleting")
+    account_id = account.spec.aws_account_id or known.created_account_id
+    if account_id and not known.identities_deleted and not account.spec.manual_sts_mode and not _protected(world):
+        return _clean_identities(world, account_id, now)
+    remaining = [finalizer for finalizer in account.metadata.finalizers if finalizer != FINALIZER]
+    drop = _patch(world, {"metadata": {"finalizers": remaining}}, note="drop the finalizer")
+    return _working(account, "nothing of ours is left", drop, phase="Deleting")
+
+
+def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> Decision:
+    account = world.account
+    clean = DeleteIdentities(
+        account_id=account_id,
+        partition=world.config.partition,
+        name=account.metadata.name,
+        namespace=account.metadata.namespace,
+    )
+    refusal = world.refused(DeleteIdentities.activity)
+    if refusal and refusal.attempts >= DELETION_TRIES and account.status.state != AccountState.FAILED:
+        failed = with_failure(account.status, "AccountClientError", "AccountClientError", refusal.message, now)
+        return _working(account, refusal.message, _status(world, failed), clean, phase="Deleting")
+    return _working(account, f"delete IAM users and roles in {account_id}", clean, phase="Deleting")
+
+
+def _held_by_living_claim(world: AccountWorld) -> bool:
+    return bool(world.account.spec.claim_link) and world.claim is not None
+
+
+def _held(world: AccountWorld, now: datetime) -> Decision:
+    account = world.account
+    message = (
+        f"Deletion waits until claim {account.spec.claim_link} "
+        f"(Namespace: {account.spec.claim_link_namespace}) is released"
+    )
+    actions: tuple[Action, ...] = ()
+    if condition_of(account.status.conditions, "DeletionHeld") is None:
+        conditions = with_condition(account.status.conditions, "DeletionHeld", "Claimed", message, now)
+        actions = (_status(world, account.status.model_copy(update={"conditions": conditions})),)
+    return Decision(
+        phase="Deleting",
+        outcome=Outcome.WAITING,
+        why=message,
+        actions=actions,
+        waits_for=(f"AccountClaim/{account.spec.claim_link_namespace}/{account.spec.claim_link}",),
+    )
+
+
+# --- the words of decisions ---
+
+
+def ownership_tags(world: AccountWorld) -> dict[str, str]:
+    """The tags of everything made inside the account: our four marks win over what tenants and configuration name."""
+    account = world.account
+    marks = {
+        "clusterAccountName": account.metadata.name,
+        "clusterNamespace": account.metadata.namespace,
+        "clusterClaimLink": account.spec.claim_link,
+        "clusterClaimLinkNamespace": account.spec.claim_link_namespace,
+    }
+    custom = parse_tags(world.claim.spec.custom_tags) if world.claim else {}
+    return {**world.config.managed_tags, **custom, **marks}
+
+
+def _owner(account: Account) -> str:
+    owner = next((o for o in account.metadata.owner_references if o.controller), None)
+    return f"{owner.kind}/{account.metadata.namespace}/{owner.name}" if owner else ""
+
+
+def _protected(world: AccountWorld) -> bool:
+    account_id = world.account.spec.aws_account_id
+    return bool(account_id) and account_id in {*world.config.payer_account_ids, *world.protected}
+
+
+def _entered(account: Account, state: str) -> datetime | None:
+    """When the state was entered last."""
+    condition = condition_of(account.status.conditions, state)
+    if condition is None:
+        return None
+    return parse_timestamp(condition.last_probe_time) or parse_timestamp(condition.last_transition_time)
+
+
+def _open_regions(world: AccountWorld) -> str:
+    known = world.known
+    return ", ".join(region for region in known.regions or ("all",) if region not in known.outcomes)
+
+
+def _phase(account: Account) -> str:
+    return account.status.state or "Pending"
+
+
+def _working(
+    account: Account, why: str, *actions: Action, deadline: datetime | None = None, at: str = "", phase: str = ""
+) -> Decision:
+    return Decision(
+        phase=phase or _phase(account),
+        outcome=Outcome.WORKING,
+        why=why,
+        actions=actions,
+        deadline=deadline,
+        at_deadline=at,
+    )
+
+
+def _waiting(
+    account: Account, why: str, waits_for: str, deadline: datetime | None = None, at: str = "", phase: str = ""
+) -> Decision:
+    return Decision(
+        phase=phase or _phase(account),
+        outcome=Outcome.WAITING,
+        why=why,
+        waits_for=(waits_for,),
+        deadline=deadline,
+        at_deadline=at,
+    )
+
+
+def _patch(world: AccountWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
+    return Patch(
+        key=world.account.key,
+        patch=patch,
+        subresource=subresource,
+        resource_version=world.account.metadata.resource_version,
+        note=note,
+    )
+
+
+def _status(world: AccountWorld, status: AccountStatus, note: str = "") -> Patch:
+    patch: JsonPatch = {"status": difference(world.account.status, status)}
+    return _patch(world, patch, subresource="status", note=note or f"status {status.state}")
+
+
+def _spec(world: AccountWorld, spec: AccountSpec, note: str) -> Patch:
+    return _patch(world, {"spec": difference(world.account.spec, spec)}, note=note)

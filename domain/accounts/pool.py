@@ -1,0 +1,341 @@
+"""The lifecycle of an AccountPool: count, fill, and give accounts to claims.
+
+One pass counts every Account of the pool, writes the seven numbers when they differ, creates the Accounts that are
+missing, and binds waiting claims. It is the only writer of "who has what": an account is bound by a write of its
+`spec.claimLink` under its resourceVersion, and the account's link is the truth; a claim whose own link is missing
+afterwards (the process died between the two writes) is completed by the next pass.
+
+Filling: wanted = poolSize - (available + progressing + pending), opt-in states counting as progressing here. No more
+than the configured number without an AWS account at once, never beyond the room the organization has. An Account that
+died without ever having had an AWS account makes the pool pause, 1 minute doubling to 1 hour, until one gets further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from domain.accounts.config import OperatorConfig
+from domain.accounts.naming import account_name, suffix_of
+from domain.accounts.resources import (
+    OPT_IN_STATES,
+    PROGRESSING_STATES,
+    Account,
+    AccountClaim,
+    AccountPool,
+    AccountPoolStatus,
+    AccountState,
+    ServiceQuota,
+)
+from domain.accounts.status import TRUE
+from domain.decision import Outcome
+from domain.model import Model
+from domain.resource import Condition, condition_of, timestamp
+
+FIRST_PAUSE = timedelta(minutes=1)
+LONGEST_PAUSE = timedelta(hours=1)
+
+
+class Room(Model):
+    """What the organization's workflow says: how many more accounts there may be, and why not more.
+
+    `active` and `limit` make awsLimitDelta; `free` is what the limit leaves, `budget` what the create budget leaves,
+    both less what is already promised. `budget_free_at` is when the budget has room again.
+    """
+
+    active: int
+    limit: int | None
+    free: int
+    budget: int
+    budget_free_at: datetime | None = None
+    measured_at: datetime | None = None
+
+
+class Deaths(Model):
+    """Accounts of the pool that died without an AWS account since one last got further."""
+
+    names: tuple[str, ...] = ()
+    last_at: datetime | None = None
+
+    @property
+    def pause_until(self) -> datetime | None:
+        """Until when nothing is created."""
+        if self.last_at is None or not self.names:
+            return None
+        return self.last_at + min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(len(self.names) - 1, 10)))
+
+
+class PoolView(Model):
+    """All that a pass sees. It stays within the activity: histories never carry lists of custom resources."""
+
+    pool: AccountPool
+    accounts: tuple[Account, ...]
+    claims: tuple[AccountClaim, ...]
+    config: OperatorConfig
+    room: Room | None
+    deaths: Deaths = Deaths()
+    in_flight_limit: int = 5
+
+
+class NewAccount(Model):
+    """An Account to create."""
+
+    name: str
+    iam_user_id: str
+    regional_service_quotas: dict[str, dict[str, ServiceQuota]] = {}
+    global_service_quotas: dict[str, ServiceQuota] = {}
+
+
+class Binding(Model):
+    """An account for a claim; `complete` when the account names the claim already and only the claim's link is missing."""
+
+    account: Account
+    claim: AccountClaim
+    complete: bool = False
+
+
+class PoolDecision(Model):
+    """What one pass does."""
+
+    status: AccountPoolStatus
+    create: tuple[NewAccount, ...] = ()
+    bind: tuple[Binding, ...] = ()
+    unserved: dict[str, str] = {}  # claim namespace/name -> why no account fits
+    outcome: Outcome
+    why: str
+    waits_for: tuple[str, ...] = ()
+    deadline: datetime | None = None
+    at_deadline: str = ""
+
+
+def decide(view: PoolView, now: datetime) -> PoolDecision:
+    """What the pool needs now."""
+    members = tuple(account for account in view.accounts if belongs(account, view.pool, view.config))
+    counts = count(view.pool, members, view.room)
+    bindings, unserved = bind(view, members)
+    if view.pool.metadata.deleting:
+        return PoolDecision(
+            status=counts, bind=(), unserved={}, outcome=Outcome.WAITING, why="the pool is being deleted"
+        )
+    wanted = counts.pool_size - supply(counts, members)
+    create, why, waits_for, until = _fill(view, members, wanted, now)
+    conditions = _conditions(view, why if wanted > len(create) else "", waits_for, now)
+    counts = counts.model_copy(update={"conditions": conditions})
+    settled = wanted <= 0 and not unserved
+    return PoolDecision(
+        status=counts,
+        create=create,
+        bind=bindings,
+        unserved=unserved,
+        outcome=Outcome.SETTLED if settled else Outcome.WAITING if wanted <= 0 or not create else Outcome.WORKING,
+        why=why if wanted > 0 else f"{len(unserved)} claims wait for an account" if unserved else "full",
+        waits_for=waits_for if wanted > 0 else (("Account",) if unserved else ()),
+        deadline=until if wanted > 0 else None,
+        at_deadline="creation goes on" if wanted > 0 and until else "",
+    )
+
+
+# --- counting ---
+
+
+def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool:
+    """True if the Account counts for the pool; an unnamed pool means the one flagged as default."""
+    name = account.spec.account_pool or config.default_pool
+    return account.pool_owned and name == pool.metadata.name
+
+
+def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> AccountPoolStatus:
+    """The published numbers, by the decided definitions (reference, section 3.3 and appendix D)."""
+    accounts = list(members)
+    fresh = [a for a in accounts if not a.status.claimed and not a.spec.legal_entity.id]
+    previous = pool.status or AccountPoolStatus()
+    delta = room.limit - room.active if room and room.limit is not None else previous.aws_limit_delta
+    return AccountPoolStatus(
+        pool_size=pool.spec.pool_size,
+        unclaimed_accounts=sum(not a.failed for a in fresh),
+        claimed_accounts=sum(a.status.claimed for a in accounts),
+        available_accounts=sum(a.status.state == AccountState.READY for a in fresh),
+        accounts_progressing=sum(a.status.state in PROGRESSING_STATES for a in accounts),
+        accounts_pending=sum(_pending(a) for a in accounts),
+        aws_limit_delta=delta,
+        conditions=previous.conditions,
+    )
+
+
+def supply(counts: AccountPoolStatus, members: Iterable[Account]) -> int:
+    """What counts against poolSize when filling."""
+    opting_in = sum(a.status.state in OPT_IN_STATES for a in members)
+    return counts.available_accounts + counts.accounts_progressing + counts.accounts_pending + opting_in
+
+
+def _pending(account: Account) -> bool:
+    never_claimed = not account.status.claimed and not account.spec.legal_entity.id and not account.status.reused
+    return not account.metadata.deleting and not account.status.state and never_claimed
+
+
+# --- filling ---
+
+
+def _fill(
+    view: PoolView, members: Sequence[Account], wanted: int, now: datetime
+) -> tuple[tuple[NewAccount, ...], str, tuple[str, ...], datetime | None]:
+    """The Accounts to create now; why not more; what that waits for; and until when, where a clock decides."""
+    if wanted <= 0:
+        return (), "full", (), None
+    missing = view.config.missing("accountpool")
+    if not view.config.present or missing:
+        what = "the operator's ConfigMap does not exist" if not view.config.present else _problem(view.config)
+        return (), what, ("ConfigMap",), None
+    if view.room is None:
+        return (), "the organization is being counted", ("Organization",), None
+    if view.room.limit is None:
+        return (), "the ConfigMap lacks a readable account-limit", ("ConfigMap",), None
+    pause = view.deaths.pause_until
+    if pause and now < pause:
+        why = f"{len(view.deaths.names)} accounts in a row failed without an AWS account; the next try is at {timestamp(pause)}"
+        return (), why, ("AccountCreation",), pause
+    unborn = sum(not a.spec.aws_account_id and not a.failed and not a.metadata.deleting for a in members)
+    number = min(wanted, view.in_flight_limit - unborn, view.room.free, view.room.budget)
+    create = tuple(_new_account(view, index) for index in _indexes(view, number))
+    if view.room.free < wanted:
+        return create, f"the organization has room for {max(0, view.room.free)} more accounts", ("AccountLimit",), None
+    if view.room.budget < wanted and view.room.budget < view.in_flight_limit:
+        why = "the create budget is spent; it is left by `perdure retry AccountPool` or as time moves on"
+        return create, why, ("CreateBudget",), view.room.budget_free_at
+    return create, f"{wanted} accounts to create, {unborn + len(create)} in flight", ("Account",), None
+
+
+def _problem(config: OperatorConfig) -> str:
+    problem = config.problems.get("accountpool")
+    return f"ConfigMap key accountpool {problem}" if problem else "the ConfigMap lacks accountpool"
+
+
+def _indexes(view: PoolView, number: int) -> list[int]:
+    """The next serial numbers whose names are free: derived names, so that a repeated create finds the first one's."""
+    taken = {account.metadata.name for account in view.accounts} | set(view.deaths.names)
+    free: list[int] = []
+    serial = 0
+    while len(free) < number:
+        if account_name(suffix_of(view.pool.metadata.uid, str(serial))) not in taken:
+            free.append(serial)
+        serial += 1
+    return free
+
+
+def _new_account(view: PoolView, serial: int) -> NewAccount:
+    suffix = suffix_of(view.pool.metadata.uid, str(serial))
+    pool = (view.config.pools or {}).get(view.pool.metadata.name)
+    return NewAccount(
+        name=account_name(suffix),
+        iam_user_id=suffix,
+        regional_service_quotas=pool.regional_service_quotas if pool else {},
+        global_service_quotas=pool.global_service_quotas if pool else {},
+    )
+
+
+def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datetime) -> tuple[Condition, ...]:
+    """`Stalled`, Perdure's one condition of a pool: True with the reason while something stops the filling."""
+    before = view.pool.status.conditions if view.pool.status else ()
+    reason = waits_for[0] if waits_for else ""
+    if reason in {"", "Account", "Organization"}:
+        return tuple(condition for condition in before if condition.type != "Stalled")
+    present = condition_of(before, "Stalled")
+    if present and present.reason == reason and present.message == why:
+        return before
+    since = present.last_transition_time if present else timestamp(now)
+    stalled = Condition(type="Stalled", status=TRUE, reason=reason, message=why, last_transition_time=since)
+    return (*(condition for condition in before if condition.type != "Stalled"), stalled)
+
+
+# --- binding ---
+
+
+def bind(view: PoolView, members: Sequence[Account]) -> tuple[tuple[Binding, ...], dict[str, str]]:
+    """Accounts for the waiting claims, oldest claim first; and why the others get none."""
+    bindings: list[Binding] = []
+    unserved: dict[str, str] = {}
+    free = [account for account in members if _free(account)]
+    for claim in sorted(view.claims, key=_age):
+        name = f"{claim.metadata.namespace}/{claim.metadata.name}"
+        linked = _linked(members, claim)
+        if linked is not None:
+            bindings.append(Binding(account=linked, claim=claim, complete=True))
+            continue
+        account = _choose(free, claim)
+        if account is None:
+            unserved[name] = _why_none(members, free, claim)
+            continue
+        free.remove(account)
+        bindings.append(Binding(account=account, claim=claim))
+    return tuple(bindings), unserved
+
+
+def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> bool:
+    """True if the claim waits for an account of this pool."""
+    if claim.metadata.deleting or claim.spec.account_link or not claim.from_pool:
+        return False
+    if not claim.spec.legal_entity.id or claim.status.state == "Error":
+        return False
+    return (claim.spec.account_pool or config.default_pool) == pool.metadata.name
+
+
+def _age(claim: AccountClaim) -> tuple[str, str, str]:
+    born = claim.metadata.creation_timestamp
+    return (timestamp(born) if born else "", claim.metadata.namespace, claim.metadata.name)
+
+
+def _linked(members: Sequence[Account], claim: AccountClaim) -> Account | None:
+    meta = claim.metadata
+    return next(
+        (a for a in members if a.spec.claim_link == meta.name and a.spec.claim_link_namespace == meta.namespace), None
+    )
+
+
+def _free(account: Account) -> bool:
+    spec, status = account.spec, account.status
+    held = status.claimed or spec.claim_link or account.paused or account.metadata.deleting or spec.byoc
+    return not held and status.state == AccountState.READY and bool(spec.aws_account_id) and bool(spec.iam_user_secret)
+
+
+def _choose(free: Sequence[Account], claim: AccountClaim) -> Account | None:
+    """A reused account of the same legal entity first, else the oldest one that no legal entity ever had."""
+    entity = claim.spec.legal_entity.id
+    ordered = sorted(
+        free,
+        key=lambda a: (
+            timestamp(a.metadata.creation_timestamp) if a.metadata.creation_timestamp else "",
+            a.metadata.name,
+        ),
+    )
+    own = [a for a in ordered if a.spec.legal_entity.id == entity]
+    fresh = [a for a in ordered if not a.spec.legal_entity.id and not a.status.reused]
+    return next(iter([*own, *fresh]), None)
+
+
+def _why_none(members: Sequence[Account], free: Sequence[Account], claim: AccountClaim) -> str:
+    """The rejected candidates by reason, for the claim's `why`."""
+    if not members:
+        return "the pool has no accounts"
+    others = sum(bool(a.spec.legal_entity.id) and a.spec.legal_entity.id != claim.spec.legal_entity.id for a in free)
+    held = sum(bool(a.spec.claim_link or a.status.claimed) for a in members)
+    on_the_way = sum(a.status.state in PROGRESSING_STATES | {""} for a in members)
+    failed = sum(a.failed for a in members)
+    parts = {
+        "held by other claims": held,
+        "of other legal entities": others,
+        "not ready yet": on_the_way,
+        "failed": failed,
+    }
+    return ", ".join(f"{number} {what}" for what, number in parts.items() if number) or "no account fits"
+
+
+def mourned(deaths: Deaths, accounts: Iterable[Account], previous: frozenset[str], now: datetime) -> Deaths:
+    """The deaths after this look: names that vanished without an AWS account, forgotten when one has got further.
+
+    `previous` are the names without an AWS account that the pass before saw.
+    """
+    present = {account.metadata.name: account for account in accounts}
+    if any(name in present and present[name].spec.aws_account_id for name in previous):
+        return Deaths()
+    dead = tuple(sorted(name for name in previous if name not in present and name not in deaths.names))
+    return Deaths(names=(*deaths.names, *dead), last_at=now) if dead else deaths

@@ -1,0 +1,55 @@
+"""How states and conditions of the area are written, by the replaced operator's rules.
+
+Conditions accumulate: each state leaves one behind, status True, and it is never set back. A second pass through a state
+moves `lastProbeTime` only; message and `lastTransitionTime` stay those of the first. `oc wait --for=condition=Ready`
+and the support-case rule rest on their existence. Times are whole seconds, UTC.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.resources import AccountClaimStatus, AccountStatus
+from domain.resource import Condition, condition_of, timestamp
+
+TRUE = "True"
+
+
+def with_condition(
+    conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime, *, probe: bool = True
+) -> tuple[Condition, ...]:
+    """The conditions with this one True.
+
+    An existing True one keeps everything but (with `probe`) its lastProbeTime; one of another status is replaced.
+    """
+    moment = timestamp(now)
+    fresh = Condition(
+        type=type_, status=TRUE, reason=reason, message=message, last_probe_time=moment, last_transition_time=moment
+    )
+    present = condition_of(conditions, type_)
+    if present is None:
+        return (*conditions, fresh)
+    kept = present.model_copy(update={"last_probe_time": moment} if probe else {})
+    return tuple((kept if c.status == TRUE else fresh) if c.type == type_ else c for c in conditions)
+
+
+def with_account_state(status: AccountStatus, state: str, message: str, now: datetime) -> AccountStatus:
+    """The status in a new state, with the condition of that name."""
+    return status.model_copy(
+        update={"state": state, "conditions": with_condition(status.conditions, state, state, message, now)}
+    )
+
+
+def with_failure(status: AccountStatus, type_: str, reason: str, message: str, now: datetime) -> AccountStatus:
+    """The status Failed, with the condition that says why."""
+    return status.model_copy(
+        update={"state": "Failed", "conditions": with_condition(status.conditions, type_, reason, message, now)}
+    )
+
+
+def with_claim_state(
+    status: AccountClaimStatus, state: str, type_: str, reason: str, message: str, now: datetime
+) -> AccountClaimStatus:
+    """The claim's status in a new state, with its condition (whose lastProbeTime moves only with a change)."""
+    conditions = with_condition(status.conditions, type_, reason, message, now, probe=False)
+    return status.model_copy(update={"state": state, "conditions": conditions})
