@@ -1,0 +1,374 @@
+"""The client: get, list, create, patch, replace, delete and watch objects of any kind, as plain JSON.
+
+Every error is one of `engine.errors`, its message naming the verb, the kind, the object and the server's own words.
+Every request has a timeout; a watch has instead a limit of silence, since streams sometimes freeze without a TCP error.
+In observe mode every mutating method raises `Denied` before anything is sent: the second safety behind the decision's
+own hold.
+
+Concurrency is by resource version: `patch` with `resource_version` puts it into the merge patch, and the server answers
+409 if the object has changed since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
+from types import TracebackType
+from typing import NamedTuple, Self
+from urllib.parse import quote
+
+import aiohttp
+from yarl import URL
+
+from domain.identity import Kind
+from engine.errors import Denied
+from engine.kube.connection import Connection
+from engine.kube.errors import Expired, api_error, no_answer
+from engine.kube.json import JsonObject, at, mapping, sequence, text
+from engine.settings import Settings
+from engine.telemetry import version
+
+FIELD_MANAGER = "perdure"
+OBSERVE_MODE = "ObserveMode"
+
+_MERGE_PATCH = "application/merge-patch+json"
+_JSON = "application/json"
+_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Listing(NamedTuple):
+    """Objects of one kind, and the resource version from which a watch continues."""
+
+    items: list[JsonObject]
+    resource_version: str
+
+
+class WatchEvent(NamedTuple):
+    """One event of a watch: `type` is ADDED, MODIFIED, DELETED or BOOKMARK."""
+
+    type: str
+    object: JsonObject
+
+
+class KubeApi:
+    """One cluster's API. One instance per process: it holds the connections and the token."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        process: str,
+        request_timeout: timedelta,
+        connections: int = 100,
+        observing: bool = False,
+    ) -> None:
+        self._connection = connection
+        self._timeout = request_timeout
+        self._observing = observing
+        headers = {"User-Agent": f"perdure/{version()} ({process})", "Accept": _JSON}
+        if connection.local:
+            headers["Accept-Encoding"] = "identity"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=connections),
+            timeout=aiohttp.ClientTimeout(total=request_timeout.total_seconds()),
+            headers=headers,
+        )
+
+    @classmethod
+    async def open(cls, settings: Settings, process: str = "perdure", kubeconfig: str = "") -> Self:
+        """Find the cluster and make its client; close it with `close` or use it in `async with`.
+
+        Args:
+            settings: timeouts, connections and mode.
+            process: `worker`, `watch`, ...: part of the User-Agent, which audit logs show.
+            kubeconfig: a file to use instead of what the environment says.
+        """
+        connection = Connection(kubeconfig)
+        await connection.load()
+        return cls(
+            connection,
+            process=process,
+            request_timeout=settings.kube_request_timeout,
+            connections=settings.kube_connections,
+            observing=settings.observing,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._session.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def host(self) -> str:
+        """The API server's address."""
+        return self._connection.host
+
+    # Reading.
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
+        """One object; `Absent` if it does not exist. Namespace is empty for cluster-scoped kinds."""
+        return await self._send("GET", _attempt("get", kind, namespace, name), _path(kind, namespace, name))
+
+    async def list(
+        self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
+    ) -> Listing:
+        """All objects of a kind, in one namespace or in all, read in pages of `limit` (0: in one)."""
+        try:
+            return await self._list(kind, namespace, label_selector, field_selector, limit)
+        except Expired:
+            # The continue token outlived what etcd keeps (five minutes): one page cannot expire.
+            return await self._list(kind, namespace, label_selector, field_selector, 0)
+
+    async def pages(
+        self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
+    ) -> AsyncIterator[Listing]:
+        """The same page by page, for those who keep only a part of each object; `Expired` if it takes too long."""
+        attempt = _attempt("list", kind, namespace, "")
+        following = ""
+        while True:
+            parameters = _parameters(
+                labelSelector=label_selector,
+                fieldSelector=field_selector,
+                limit=str(limit) if limit else "",
+                **{"continue": following},
+            )
+            answer = await self._send("GET", attempt, _path(kind, namespace), parameters)
+            items = [item for item in sequence(answer, "items") if isinstance(item, dict)]
+            yield Listing(items, text(answer, "metadata", "resourceVersion"))
+            following = text(answer, "metadata", "continue")
+            if not following:
+                return
+
+    async def watch(
+        self,
+        kind: Kind,
+        namespace: str = "",
+        *,
+        resource_version: str,
+        label_selector: str = "",
+        field_selector: str = "",
+        duration: timedelta = timedelta(seconds=300),
+        silence: timedelta = timedelta(seconds=70),
+    ) -> AsyncIterator[WatchEvent]:
+        """Events after a resource version, until the server ends the stream after `duration`.
+
+        Raises:
+            Expired: the version is too old; list again.
+            Unavailable: the stream broke, or brought no byte for `silence`.
+        """
+        attempt = _attempt("watch", kind, namespace, "")
+        parameters = _parameters(
+            watch="true",
+            allowWatchBookmarks="true",
+            resourceVersion=resource_version,
+            labelSelector=label_selector,
+            fieldSelector=field_selector,
+            timeoutSeconds=str(int(duration.total_seconds())),
+        )
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self._timeout.total_seconds(), sock_read=silence.total_seconds()
+        )
+        try:
+            response = await self._answered("GET", attempt, _path(kind, namespace), parameters, timeout=timeout)
+            async with response:
+                async for line in _lines(response.content):
+                    event = json.loads(line)
+                    if text(event, "type") == "ERROR":
+                        raise _watch_error(attempt, at(event, "object"))
+                    yield WatchEvent(text(event, "type"), dict(mapping(event, "object")))
+        except _NETWORK_ERRORS as error:
+            raise no_answer(attempt, error, silence) from error
+
+    # Writing.
+
+    async def create(self, kind: Kind, obj: Mapping[str, object], namespace: str = "") -> JsonObject:
+        """Create an object; `Conflict` with code `AlreadyExists` if its name is taken.
+
+        `apiVersion` and `kind` may be left out of `obj`.
+        """
+        name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
+        body = {"apiVersion": kind.api_version, "kind": kind.name, **obj}
+        attempt = self._mutation(_attempt("create", kind, namespace, name))
+        return await self._send("POST", attempt, _path(kind, namespace), _manager(FIELD_MANAGER), body)
+
+    async def patch(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        patch: Mapping[str, object],
+        *,
+        subresource: str = "",
+        resource_version: str = "",
+        field_manager: str = FIELD_MANAGER,
+    ) -> JsonObject:
+        """Change the fields that `patch` names (JSON merge patch: null removes a field, a list replaces the list).
+
+        Args:
+            kind: what it is.
+            namespace: where it is, empty for cluster-scoped kinds.
+            name: which one.
+            patch: the fields to change, nested as in the object.
+            subresource: e.g. `status`.
+            resource_version: change it only if it is still at this version, else `Conflict`.
+            field_manager: whose change it is in `metadata.managedFields`.
+
+        Returns:
+            The object as it is now.
+        """
+        body = dict(patch)
+        if resource_version:
+            body["metadata"] = {**mapping(patch, "metadata"), "resourceVersion": resource_version}
+        attempt = self._mutation(_attempt("patch", kind, namespace, name, subresource))
+        path = _path(kind, namespace, name, subresource)
+        return await self._send("PATCH", attempt, path, _manager(field_manager), body, content_type=_MERGE_PATCH)
+
+    async def replace(
+        self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
+    ) -> JsonObject:
+        """Write the whole object; with `metadata.resourceVersion` in it only if it is still at that version."""
+        body = {"apiVersion": kind.api_version, "kind": kind.name, **obj}
+        attempt = self._mutation(_attempt("replace", kind, namespace, name, subresource))
+        return await self._send(
+            "PUT", attempt, _path(kind, namespace, name, subresource), _manager(FIELD_MANAGER), body
+        )
+
+    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "", resource_version: str = "") -> None:
+        """Ask for an object's deletion; `Absent` if there is none, `Conflict` if it is not that uid or version."""
+        preconditions = _parameters(uid=uid, resourceVersion=resource_version)
+        body: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        if preconditions:
+            body["preconditions"] = preconditions
+        attempt = self._mutation(_attempt("delete", kind, namespace, name))
+        await self._send("DELETE", attempt, _path(kind, namespace, name), body=body)
+
+    # The wire.
+
+    def _mutation(self, attempt: str) -> str:
+        if self._observing:
+            raise Denied(f"{attempt}: not sent, Perdure runs in observe mode", code=OBSERVE_MODE)
+        return attempt
+
+    async def _list(self, kind: Kind, namespace: str, label_selector: str, field_selector: str, limit: int) -> Listing:
+        items: list[JsonObject] = []
+        resource_version = ""
+        pages = self.pages(kind, namespace, label_selector=label_selector, field_selector=field_selector, limit=limit)
+        async for page in pages:
+            items += page.items
+            resource_version = page.resource_version
+        return Listing(items, resource_version)
+
+    async def _send(
+        self,
+        method: str,
+        attempt: str,
+        path: str,
+        parameters: Mapping[str, str] | None = None,
+        body: Mapping[str, object] | None = None,
+        *,
+        content_type: str = _JSON,
+    ) -> JsonObject:
+        try:
+            response = await self._answered(method, attempt, path, parameters, body, content_type=content_type)
+            async with response:
+                answer = json.loads(await response.read())
+        except _NETWORK_ERRORS as error:
+            raise no_answer(attempt, error, self._timeout) from error
+        return answer if isinstance(answer, dict) else {}
+
+    async def _answered(
+        self,
+        method: str,
+        attempt: str,
+        path: str,
+        parameters: Mapping[str, str] | None = None,
+        body: Mapping[str, object] | None = None,
+        *,
+        content_type: str = _JSON,
+        timeout: aiohttp.ClientTimeout | None = None,
+    ) -> aiohttp.ClientResponse:
+        """A successful answer whose body is still to be read; refused credentials are loaded anew once."""
+        encoded = None if body is None else json.dumps(body).encode()
+        seen = self._connection.generation
+        response = await self._request(method, path, parameters, encoded, content_type, timeout)
+        if response.status == 401:
+            response.release()
+            await self._connection.load(seen)
+            response = await self._request(method, path, parameters, encoded, content_type, timeout)
+        if response.status < 400:
+            return response
+        async with response:
+            said = await response.text(errors="replace")
+        raise api_error(attempt, response.status, said, response.headers.get("Retry-After", ""))
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        parameters: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+        timeout: aiohttp.ClientTimeout | None,
+    ) -> aiohttp.ClientResponse:
+        connection = self._connection
+        headers = {"Content-Type": content_type} if body is not None else {}
+        if authorization := await connection.authorization():
+            headers["Authorization"] = authorization
+        url = URL(connection.host + path, encoded=True)
+        return await self._session.request(
+            method,
+            url.with_query(parameters) if parameters else url,
+            data=body,
+            headers=headers,
+            ssl=connection.ssl,
+            server_hostname=connection.server_hostname,
+            proxy=connection.proxy,
+            timeout=timeout or self._session.timeout,
+        )
+
+
+async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Whole lines of any length; what a cut connection left unfinished is dropped."""
+    pending: list[bytes] = []
+    async for chunk in stream.iter_any():
+        first, *rest = chunk.split(b"\n")
+        pending.append(first)
+        for part in rest:
+            line, pending = b"".join(pending), [part]
+            if line:
+                yield line
+
+
+def _watch_error(attempt: str, status: object) -> Exception:
+    """An ERROR event carries the Status that a request would have been answered with."""
+    code = at(status, "code")
+    return api_error(attempt, code if isinstance(code, int) else 500, json.dumps(status))
+
+
+def _attempt(verb: str, kind: Kind, namespace: str, name: str, subresource: str = "") -> str:
+    what = f"{kind.name}/{subresource}" if subresource else kind.name
+    where = "/".join(part for part in (namespace, name) if part)
+    return f"{verb} {what} {where}".rstrip()
+
+
+def _path(kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
+    parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
+    parts += ["namespaces", namespace] if namespace else []
+    parts += [part for part in (kind.plural, name, subresource) if part]
+    return "".join(f"/{quote(part, safe='')}" for part in parts)
+
+
+def _parameters(**values: str) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value}
+
+
+def _manager(field_manager: str) -> dict[str, str]:
+    return {"fieldManager": field_manager}

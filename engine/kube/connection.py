@@ -1,0 +1,100 @@
+"""Where the API server is and who we are there: found and kept fresh by the `kubernetes` package's loaders.
+
+`KUBECONFIG` (or `~/.kube/config`) if there is such a file, else the pod's service account. Service account tokens are
+read again from their file every minute, as the API server rotates them; everything else (exec plugins, OIDC, rewritten
+kubeconfigs, rotated client certificates) is loaded anew when the server answers 401, which happens before it acts, so
+the request is then safely sent a second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from kubernetes.aio import client as kubernetes_client
+from kubernetes.aio import config as kubernetes_config
+
+_DEFAULT_KUBECONFIG = "~/.kube/config"
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class Connection:
+    """The address, TLS and credentials of one cluster."""
+
+    def __init__(self, kubeconfig: str = "") -> None:
+        self._kubeconfig = kubeconfig
+        self._configuration = kubernetes_client.Configuration()
+        self._loading = asyncio.Lock()
+        self._loaded = 0
+        self.host = ""
+        self.ssl: ssl.SSLContext | bool = True
+        self.server_hostname: str | None = None
+        self.proxy: str | None = None
+
+    @property
+    def generation(self) -> int:
+        """Counts the loads, so that of many requests refused at once only the first loads again."""
+        return self._loaded
+
+    @property
+    def local(self) -> bool:
+        """True for an API server on this machine, where compressing answers is waste."""
+        return urlsplit(self.host).hostname in _LOOPBACK
+
+    async def load(self, seen: int = 0) -> None:
+        """Find the cluster and the credentials, unless somebody did since the load number `seen`.
+
+        Raises:
+            ConfigException: there is no kubeconfig and no service account, or they cannot be used.
+        """
+        async with self._loading:
+            if self._loaded > seen:
+                return
+            configuration = kubernetes_client.Configuration()
+            path = self._kubeconfig or _kubeconfig_of_environment()
+            if path:
+                await kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
+                    config_file=path, client_configuration=configuration, persist_config=False
+                )
+            else:
+                kubernetes_config.load_incluster_config(  # type: ignore[no-untyped-call]
+                    client_configuration=configuration
+                )
+            self._configuration = configuration
+            self.host = configuration.host.rstrip("/")
+            self.ssl = _tls(configuration) if self.host.startswith("https") else True
+            self.server_hostname = configuration.tls_server_name or None
+            self.proxy = configuration.proxy or _proxy_of_environment(self.host)
+            self._loaded += 1
+
+    async def authorization(self) -> str:
+        """The Authorization header, empty where a client certificate (or nothing) says who we are."""
+        return await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
+
+
+def _kubeconfig_of_environment() -> str:
+    """The paths of KUBECONFIG or the default one, empty if there is no such file."""
+    paths = os.environ.get("KUBECONFIG", "") or _DEFAULT_KUBECONFIG
+    return paths if any(Path(path).expanduser().is_file() for path in paths.split(os.pathsep)) else ""
+
+
+def _tls(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert, cadata=configuration.ca_cert_data)
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, keyfile=configuration.key_file)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _proxy_of_environment(host: str) -> str | None:
+    """What HTTPS_PROXY and NO_PROXY say, looked up once rather than for each request."""
+    parts = urlsplit(host)
+    if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)

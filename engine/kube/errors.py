@@ -1,0 +1,77 @@
+"""What the Kubernetes API refuses, in Perdure's words: the one place where its errors are mapped.
+
+The API answers a refusal with a `Status` object: `reason` (CamelCase, kept as the error's `code`), `message`,
+`details` (name, kind, causes, retryAfterSeconds); see "Response status codes" in the Kubernetes API conventions. A path
+that is not served answers 404 with plain text or with a Status that names no object; that becomes code `NoSuchKind`.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
+from engine.kube.json import at, mapping, sequence, text
+
+NO_SUCH_KIND = "NoSuchKind"
+NAMESPACE_TERMINATING = "NamespaceTerminating"
+
+_LONGEST_MESSAGE = 1000
+
+
+class Expired(Unavailable):
+    """The resource version or continue token is older than what the server keeps: list again."""
+
+
+def api_error(attempt: str, status: int, body: str, retry_after: str = "") -> ApiError:
+    """The error for an answer that is no success.
+
+    Args:
+        attempt: what was tried and on what, e.g. `patch Account aws-account-operator/osd-1`.
+        status: the HTTP status.
+        body: what came back, a `Status` or text.
+        retry_after: the header of that name, in seconds.
+    """
+    answer = _parsed(body)
+    reason, details = text(answer, "reason"), mapping(answer, "details")
+    said = (text(answer, "message") or body.strip() or "no message")[:_LONGEST_MESSAGE]
+    code = _cause(details) or reason or str(status)
+    if status == 404 and not text(details, "name"):
+        code = NO_SUCH_KIND
+    message = f"{attempt}: {status} {code}: {said}"
+    return _error_class(status)(message, code=code, delay=_delay(details, retry_after))
+
+
+def no_answer(attempt: str, error: BaseException, timeout: timedelta) -> ApiError:
+    """The error for a connection that failed, broke or kept silent."""
+    if isinstance(error, TimeoutError):
+        return Unavailable(f"{attempt}: no answer within {timeout.total_seconds():g} s", code="Timeout")
+    return Unavailable(f"{attempt}: {type(error).__name__}: {error}", code=type(error).__name__)
+
+
+def _error_class(status: int) -> type[ApiError]:
+    if status in (401, 403):
+        return Denied
+    return {404: Absent, 409: Conflict, 410: Expired, 429: Throttled}.get(
+        status, Unavailable if status >= 500 or status == 408 else Invalid
+    )
+
+
+def _parsed(body: str) -> object:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _cause(details: object) -> str:
+    """The one cause that callers tell apart: a namespace on its way out refuses new objects with 403."""
+    reasons = {text(cause, "reason") for cause in sequence(details, "causes")}
+    return NAMESPACE_TERMINATING if NAMESPACE_TERMINATING in reasons else ""
+
+
+def _delay(details: object, retry_after: str) -> timedelta | None:
+    seconds = at(details, "retryAfterSeconds")
+    if isinstance(seconds, int) and seconds > 0:
+        return timedelta(seconds=seconds)
+    return timedelta(seconds=int(retry_after)) if retry_after.isdecimal() and int(retry_after) > 0 else None
