@@ -1,0 +1,236 @@
+"""`perdure up`, `down` and `status`: the local deployment for people.
+
+`up` runs until Ctrl-C and stops everything then; with `--detach` it returns when all is ready. In the foreground the
+supervisor is tied to this process, so closing the terminal, or killing `up`, stops the deployment too. `up` on a
+directory that is already up attaches to it, and leaving leaves it running.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from enum import StrEnum
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from localcloud.deployment import Deployment, DeploymentError, DeploymentStatus
+from localcloud.kubernetes.build import BuildError
+from localcloud.kubernetes.toolchain import ToolchainError
+from localcloud.progress import ConsoleNarrator
+from localcloud.services import ALL, TEMPORAL
+from localcloud.state import Cloud, Running, ServiceState, StateDirectoryError
+
+StateOption = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="DIR", help="State directory; PERDURE_STATE or the user's own by default."),
+]
+
+_SETBACKS = (ServiceState.RESTARTING, ServiceState.UNHEALTHY)
+_console = Console()
+_errors = Console(stderr=True)
+
+
+class Output(StrEnum):
+    """How `status` is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to a CLI."""
+    app.command()(up)
+    app.command()(down)
+    app.command()(status)
+
+
+def up(
+    with_: Annotated[
+        str, typer.Option("--with", metavar="CLOUD,...", help="The clouds to emulate; this version has `aws`.")
+    ] = "aws",
+    state: StateOption = None,
+    detach: Annotated[bool, typer.Option("--detach", "-d", help="Return when everything is ready.")] = False,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Use the current context of this file, no cluster of our own.",
+        ),
+    ] = None,
+    without: Annotated[
+        str,
+        typer.Option(metavar="SERVICE,...", help=f"Leave these out, to run them yourself: {', '.join(ALL)}."),
+    ] = "",
+) -> None:
+    """Start the local deployment, and with it worker and watcher; run until Ctrl-C."""
+    deployment = Deployment(state)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        with ConsoleNarrator(_console) as narrator:
+            began = time.monotonic()
+            started = deployment.start(
+                clouds=_clouds(with_),
+                kubeconfig=kubeconfig,
+                only=_services_without(without),
+                tether=not detach,
+                narrator=narrator,
+            )
+            if not started:
+                narrator.say(f"{deployment.state.root} is already up.")
+            running = _wait_ready(deployment, narrator, stop_on_failure=started)
+            narrator.say(_summary(deployment, running, time.monotonic() - began if started else None))
+            if not detach:
+                narrator.say("Ctrl-C stops it." if started else "Ctrl-C leaves it running; `perdure down` stops it.")
+                _attend(deployment, narrator, running)
+    except KeyboardInterrupt:
+        _leave(deployment)
+    except (DeploymentError, BuildError, ToolchainError, StateDirectoryError) as error:
+        _errors.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+
+
+def down(
+    state: StateOption = None,
+    wipe: Annotated[bool, typer.Option("--wipe", help="Remove the data as well.")] = False,
+) -> None:
+    """Stop the local deployment; its data stays unless --wipe is given."""
+    deployment = Deployment(state)
+    root = deployment.state.root
+    try:
+        stopped = deployment.down(wipe=wipe)
+    except StateDirectoryError as error:
+        _errors.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from None
+    said = f"Stopped {root}." if stopped else f"Nothing runs in {root}."
+    _say(said + (" Its data is removed." if wipe else ""))
+
+
+def status(
+    state: StateOption = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = Output.TABLE,
+) -> None:
+    """Show what runs, where, and whether it is healthy; exit code 1 when something is not."""
+    report = Deployment(state).status()
+    if output is Output.JSON:
+        typer.echo(report.model_dump_json(indent=2))
+    elif not report.running:
+        _say(f"Nothing runs in {report.state_directory}.")
+    else:
+        _console.print(_table(report))
+    raise typer.Exit(0 if report.healthy else 1)
+
+
+def _wait_ready(deployment: Deployment, narrator: ConsoleNarrator, *, stop_on_failure: bool) -> Running:
+    told = _Teller(narrator)
+    try:
+        return deployment.wait_ready(on_change=told.tell)
+    except DeploymentError:
+        if stop_on_failure:
+            deployment.down()
+        raise
+
+
+def _attend(deployment: Deployment, narrator: ConsoleNarrator, running: Running) -> None:
+    """Tell about crashes and recoveries until the supervisor ends."""
+    told = _Teller(narrator, running)
+    supervisor = running.supervisor
+    while supervisor.is_alive():
+        current = deployment.state.running()
+        if current is not None:
+            told.tell(current)
+        time.sleep(0.5)
+    narrator.say("The deployment was stopped.")
+
+
+def _leave(deployment: Deployment) -> None:
+    if not deployment.owns_supervisor():
+        _say("Left running.")
+        return
+    _say("Stopping ...")
+    began = time.monotonic()
+    deployment.down()
+    _say(f"Stopped in {time.monotonic() - began:.1f} s; `perdure up` resumes where it was.")
+
+
+class _Teller:
+    """Turns changes of services into lines."""
+
+    def __init__(self, narrator: ConsoleNarrator, known: Running | None = None) -> None:
+        self._narrator = narrator
+        self._noted = known is not None
+        self._began = time.monotonic()
+        self._known = {row.name: (row.state, row.restarts) for row in known.services} if known else {}
+
+    def tell(self, running: Running) -> None:
+        if not self._noted:
+            self._noted = True
+            for note in running.notes:
+                self._narrator.say(f"Note: {note}")
+        for row in running.services:
+            before = self._known.get(row.name)
+            self._known[row.name] = (row.state, row.restarts)
+            if before == (row.state, row.restarts):
+                continue
+            if row.settled:
+                self._narrator.say(f"  {time.monotonic() - self._began:5.1f} s  {row.name} {row.state}")
+            elif row.state in _SETBACKS:
+                self._narrator.say(f"  {time.monotonic() - self._began:5.1f} s  {row.name} {row.message}; {row.state}")
+
+
+def _summary(deployment: Deployment, running: Running, seconds: float | None) -> str:
+    temporal = running.service(TEMPORAL)
+    lines = [f"Everything is ready after {seconds:.1f} s." if seconds is not None else "Everything is ready."]
+    if temporal is not None:
+        lines.append(f"  Lifecycles in Temporal's web UI: {temporal.url}")
+    lines.append(f"  kubectl and perdure in this shell: source {deployment.state.env_file}")
+    return "\n".join(lines)
+
+
+def _table(report: DeploymentStatus) -> Table:
+    table = Table(title=str(report.state_directory), title_justify="left", box=None, pad_edge=False)
+    for column in ("SERVICE", "STATE", "PID", "ADDRESS", "SINCE", "RESTARTS", "MESSAGE"):
+        table.add_column(column, overflow="fold")
+    for row in report.services:
+        shown = row.state if row.healthy or row.state is not ServiceState.READY else ServiceState.UNHEALTHY
+        table.add_row(
+            row.name,
+            f"[{'green' if row.healthy else 'red'}]{shown}[/]",
+            str(row.pid or ""),
+            row.url or (f"127.0.0.1:{row.port}" if row.port else ""),
+            f"{row.since:%H:%M:%S}" if row.since else "",
+            str(row.restarts or ""),
+            row.message,
+        )
+    return table
+
+
+def _clouds(text: str) -> tuple[Cloud, ...]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in list(Cloud)]
+    if unknown:
+        raise typer.BadParameter(f"--with knows {', '.join(Cloud)}; not {', '.join(unknown)}")
+    return tuple(Cloud(name) for name in names)
+
+
+def _services_without(text: str) -> tuple[str, ...] | None:
+    names = {name.strip() for name in text.split(",") if name.strip()}
+    unknown = names - set(ALL)
+    if unknown:
+        raise typer.BadParameter(f"--without knows {', '.join(ALL)}; not {', '.join(sorted(unknown))}")
+    return tuple(name for name in ALL if name not in names) if names else None
+
+
+def _say(line: str) -> None:
+    _console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

