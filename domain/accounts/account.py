@@ -36,7 +36,7 @@ from domain.accounts.constants import (
 )
 from domain.accounts.naming import email_of, iam_user_id, secret_of
 from domain.accounts.resources import OPT_IN_STATES, Account, AccountSpec, AccountState, AccountStatus
-from domain.accounts.status import with_account_state, with_condition, with_failure
+from domain.accounts.status import released, with_account_state, with_condition, with_failure
 from domain.accounts.worlds import AccountWorld, Verdict
 from domain.decision import Action, Decision, Outcome
 from domain.levers import RETRIED, retry_wanted
@@ -356,6 +356,8 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
         )  # reason as upstream's
         claimed = status.model_copy(update={"claimed": True, "conditions": conditions})
         return _working(account, message, _status(world, claimed, note="claimed"))
+    if status.claimed and not spec.claim_link:  # a release that died between its two writes
+        return _working(account, "complete the release", _status(world, released(status, now), note="released"))
     if status.reused and not spec.iam_user_secret and not spec.claim_link:
         if not world.known.admin_secret:
             return _working(account, "recreate the IAM user", _admin_user(world))

@@ -333,7 +333,7 @@ class Fulfil(Action):
         # The activity has written the claim, so its resourceVersion is not known here: the next write goes without.
         metadata = world.claim.metadata.model_copy(update={"resource_version": ""})
         claim = world.claim.model_copy(update={"spec": spec, "metadata": metadata})
-        return world.model_copy(update={"claim": claim, "secret": "ours"})
+        return world.model_copy(update={"claim": claim}).learn(fulfilled=True)
 
 
 class Cleaned(Model):
@@ -433,10 +433,7 @@ class ReleaseAccount(Action):
         """The Account as it was written."""
         if world.account is None:
             return world
-        state = "Failed" if self.failed else "Ready"
-        status = world.account.status.model_copy(update={"state": state, "reused": True})
-        account = world.account.model_copy(update={"status": status})
         if not self.failed:
-            spec = account.spec.model_copy(update={"claim_link": "", "claim_link_namespace": ""})
-            account = account.model_copy(update={"spec": spec})
-        return world.model_copy(update={"account": account, "secret": "absent" if not self.failed else world.secret})
+            return world.model_copy(update={"account": None})
+        status = world.account.status.model_copy(update={"state": "Failed"})
+        return world.model_copy(update={"account": world.account.model_copy(update={"status": status})})

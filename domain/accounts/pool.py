@@ -75,6 +75,7 @@ class PoolView(Model):
     room: Room | None
     deaths: Deaths = Deaths()
     in_flight_limit: int = 5
+    token: str = ""  # the pass's own, the same in each of its attempts
 
 
 class NewAccount(Model):
@@ -196,7 +197,7 @@ def _fill(
         return (), why, ("AccountCreation",), pause
     unborn = sum(not a.spec.aws_account_id and not a.failed and not a.metadata.deleting for a in members)
     number = min(wanted, view.in_flight_limit - unborn, view.room.free, view.room.budget)
-    create = tuple(_new_account(view, index) for index in _indexes(view, number))
+    create = _new_accounts(view, number)
     if view.room.free < wanted:
         return create, f"the organization has room for {max(0, view.room.free)} more accounts", ("AccountLimit",), None
     if view.room.budget < wanted and view.room.budget < view.in_flight_limit:
@@ -210,26 +211,20 @@ def _problem(config: OperatorConfig) -> str:
     return f"ConfigMap key accountpool {problem}" if problem else "the ConfigMap lacks accountpool"
 
 
-def _indexes(view: PoolView, number: int) -> list[int]:
-    """The next serial numbers whose names are free: derived names, so that a repeated create finds the first one's."""
-    taken = {account.metadata.name for account in view.accounts} | set(view.deaths.names)
-    free: list[int] = []
-    serial = 0
-    while len(free) < number:
-        if account_name(suffix_of(view.pool.metadata.uid, str(serial))) not in taken:
-            free.append(serial)
-        serial += 1
-    return free
-
-
-def _new_account(view: PoolView, serial: int) -> NewAccount:
-    suffix = suffix_of(view.pool.metadata.uid, str(serial))
+def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
+    """Accounts to create, named after the pass: a repeated create finds the first one's, a later pass never reuses a name."""
+    taken = {account.metadata.name for account in view.accounts}
+    suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
+    free = [suffix for suffix in suffixes if account_name(suffix) not in taken]
     pool = (view.config.pools or {}).get(view.pool.metadata.name)
-    return NewAccount(
-        name=account_name(suffix),
-        iam_user_id=suffix,
-        regional_service_quotas=pool.regional_service_quotas if pool else {},
-        global_service_quotas=pool.global_service_quotas if pool else {},
+    return tuple(
+        NewAccount(
+            name=account_name(suffix),
+            iam_user_id=suffix,
+            regional_service_quotas=pool.regional_service_quotas if pool else {},
+            global_service_quotas=pool.global_service_quotas if pool else {},
+        )
+        for suffix in free[: max(0, number)]
     )
 
 

@@ -53,3 +53,25 @@ def with_claim_state(
     """The claim's status in a new state, with its condition (whose lastProbeTime moves only with a change)."""
     conditions = with_condition(status.conditions, type_, reason, message, now, probe=False)
     return status.model_copy(update={"state": state, "conditions": conditions})
+
+
+def released(status: AccountStatus, now: datetime) -> AccountStatus:
+    """The status of an account that its claim has let go: Ready again, for its legal entity only."""
+    return status.model_copy(
+        update={
+            "rotate_credentials": True,
+            "rotate_console_credentials": True,
+            "regional_service_quotas": {},
+            "support_case_id": "",
+            "claimed": False,
+            "reused": True,
+            "state": "Ready",
+            "conditions": with_condition(status.conditions, "Reused", "Ready", "Account Reuse - Ready", now),
+        }
+    )
+
+
+def release_failed(status: AccountStatus, now: datetime) -> AccountStatus:
+    """The status of an account that cannot be cleaned for now."""
+    conditions = with_condition(status.conditions, "Failed", "Failed", "Account Reuse - Failed", now)
+    return status.model_copy(update={"reused": True, "state": "Failed", "conditions": conditions})

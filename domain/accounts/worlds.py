@@ -108,26 +108,25 @@ def _after(known: AccountKnown, before: Account, after: Account) -> AccountKnown
 
 
 class ClaimKnown(Model):
-    """What a claim's workflow knows beside the custom resource: how far a release has come."""
+    """What a claim's workflow knows beside the custom resource; losing it costs a repetition, never a cloud object."""
 
-    cleaned: dict[str, str] = {}  # region (or "global") -> report
-    failures: int = 0
+    fulfilled: bool = False
     keys_rotated: bool = False
+    cleaned: dict[str, str] = {}  # region (or "global") -> report
 
 
 class ClaimWorld(World):
-    """One AccountClaim, the Account it is linked to, and whether its Secret is there.
+    """One AccountClaim, and the Account it is linked to.
 
-    `account` is None when `spec.accountLink` is empty or names nothing. `secret` is "absent", "ours" (it holds the
-    linked account's key) or "other".
+    `account` is the one that `spec.accountLink` names or, for a claim without a link, one that names this claim; None
+    if there is none. `unserved` says why none of the pool's accounts fits.
     """
 
     claim: AccountClaim = AccountClaim()
     account: Account | None = None
     config: OperatorConfig = OperatorConfig()
-    secret: str = "absent"
     pool_exists: bool = True
-    candidates: str = ""  # why none of the pool's accounts fits, for `why`
+    unserved: str = ""
     rotate_keys: bool = True
     protected: tuple[str, ...] = ()
     known: ClaimKnown = ClaimKnown()

@@ -1,0 +1,247 @@
+"""The lifecycle of an AccountClaim on a pool.
+
+    "" --> Pending --the pool's workflow binds an account--> (OU, Secret) --> Ready
+    deleted --> keys rotated --> cleaned in every region --> account free for its legal entity --> gone
+
+A claim never takes what is not its own: the Account must name the claim as its holder before anything is copied. While
+another finalizer stands on a deleted claim, nothing is released. The previous holder's key dies first, so that nothing
+new appears while its account is being cleaned. A clean-up that keeps failing marks the Account Failed and goes on.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.actions import CleanGlobal, CleanRegion, Fulfil, ReleaseAccount, RotateKeys
+from domain.accounts.constants import FINALIZER
+from domain.accounts.naming import secret_of, support_role_arn
+from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, ClaimState
+from domain.accounts.status import with_claim_state
+from domain.accounts.worlds import ClaimWorld
+from domain.decision import Action, Decision, Outcome
+from domain.levers import RETRIED, retry_wanted
+from domain.refusal import ErrorType
+from domain.writes import JsonPatch, Patch
+
+CLEANUP_TRIES = 3  # refusals after which the Account is shown as Failed (cleaning goes on)
+NOT_MOVED = frozenset({"", "ROOT"})
+DEFAULT_REGION = "us-east-1"
+
+
+def decide(world: ClaimWorld, now: datetime) -> Decision:
+    """What a claim needs now."""
+    if not world.exists:
+        return Decision(phase="Gone", outcome=Outcome.GONE, why="the AccountClaim does not exist any more")
+    claim = world.claim
+    if not claim.from_pool or claim.spec.fleet_manager_config.trusted_arn:
+        kind = "fake" if claim.fake else "BYOC, STS and fleet-manager"
+        return _waiting(claim, f"{kind} claims are not served by this version", "a newer version")
+    if claim.metadata.deleting:
+        return _releasing(world)
+    if FINALIZER not in claim.metadata.finalizers:
+        patch: JsonPatch = {"metadata": {"finalizers": [*claim.metadata.finalizers, FINALIZER]}}
+        return _working(claim, "set the finalizer", _patch(world, patch, note="finalizer"))
+    if token := retry_wanted(claim.metadata):
+        patch = {"metadata": {"annotations": {RETRIED: token}}}
+        return _working(claim, "note the retry", _patch(world, patch, note="retry honoured"))
+    satisfied = claim.spec.account_link and claim.status.state == ClaimState.READY
+    if satisfied and claim.spec.account_ou not in NOT_MOVED:
+        return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why=f"holds {claim.spec.account_link}")
+    if fault := spec_fault(claim):
+        return _invalid(world, *fault, now)
+    if claim.status.state in {ClaimState.NEW, ClaimState.ERROR}:
+        status = with_claim_state(
+            claim.status, ClaimState.PENDING, "Unclaimed", "AccountClaimed", "Attempting to claim account", now
+        )
+        return _working(claim, "look for an account", _status(world, status))
+    if not claim.spec.account_link:
+        return _unbound(world)
+    return _bound(world, now)
+
+
+def spec_fault(claim: AccountClaim) -> tuple[str, str] | None:
+    """What is wrong with the claim's spec: reason and explanation. None if nothing is."""
+    secret = claim.spec.aws_credential_secret
+    if secret.namespace and secret.namespace != claim.metadata.namespace:
+        where = f"{secret.namespace!r}, the claim is in {claim.metadata.namespace!r}"
+        return "AWSSecretRefNamespaceMismatch", f"spec.awsCredentialSecret names namespace {where}"
+    if not secret.name:
+        return "AWSSecretRefMissing", "spec.awsCredentialSecret.name is empty"
+    if not claim.spec.legal_entity.id.strip():
+        return "LegalEntityIDMissing", "spec.legalEntity.id is empty: it names the OU the account is moved to"
+    return None
+
+
+def _invalid(world: ClaimWorld, reason: str, explanation: str, now: datetime) -> Decision:
+    claim = world.claim
+    status = with_claim_state(
+        claim.status, ClaimState.ERROR, "InvalidAccountClaim", reason, "Invalid AccountClaim", now
+    )
+    # The condition is replaced when another fault follows: it says what is wrong now.
+    conditions = tuple(
+        c.model_copy(update={"reason": reason}) if c.type == "InvalidAccountClaim" else c for c in status.conditions
+    )
+    status = status.model_copy(update={"conditions": conditions})
+    actions = () if status == claim.status else (_status(world, status),)
+    return Decision(
+        phase=ClaimState.ERROR, outcome=Outcome.WAITING, why=explanation, actions=actions, waits_for=("a mended spec",)
+    )
+
+
+def _unbound(world: ClaimWorld) -> Decision:
+    claim = world.claim
+    pool = claim.spec.account_pool or world.config.default_pool
+    if not pool:
+        problem = world.config.problems.get("accountpool") or "flags no pool as default"
+        return _waiting(claim, f"names no pool, and the ConfigMap's accountpool {problem}", "ConfigMap")
+    if not world.pool_exists:
+        return _waiting(claim, f"AccountPool {pool} does not exist", f"AccountPool/{pool}")
+    why = "can't find a suitable account to claim"
+    return _waiting(claim, f"{why}: {world.unserved}" if world.unserved else why, f"AccountPool/{pool}")
+
+
+def _bound(world: ClaimWorld, now: datetime) -> Decision:
+    claim, account, config = world.claim, world.account, world.config
+    if account is None:
+        return _waiting(
+            claim, f"Account {claim.spec.account_link} does not exist", f"Account/{claim.spec.account_link}"
+        )
+    if not holds(claim, account):
+        why = f"Account {account.metadata.name} does not name this claim as its holder: nothing is copied"
+        return _waiting(claim, why, "spec.accountLink or the Account's spec.claimLink")
+    if _protected(world, account):
+        return _waiting(claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal")
+    if missing := config.missing("root", "base"):
+        return _waiting(claim, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap")
+    if not world.known.fulfilled:
+        return _working(claim, f"hand over {account.metadata.name}", _fulfil(world, account))
+    message = f"Account claim fulfilled by {account.metadata.name}"
+    status = with_claim_state(claim.status, ClaimState.READY, "Claimed", "AccountClaimed", message, now)
+    return _working(claim, message, _status(world, status))
+
+
+def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
+    claim = world.claim
+    role = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
+    return Fulfil(
+        claim=claim.key,
+        account=account.metadata.name,
+        account_id=account.spec.aws_account_id,
+        legal_entity=claim.spec.legal_entity,
+        root=world.config.root,
+        base=world.config.base,
+        secret_name=claim.spec.aws_credential_secret.name,
+        secret_namespace=claim.metadata.namespace,
+        source_secret=account.spec.iam_user_secret or secret_of(account.metadata.name),
+        support_role_arn=role,
+        placed=claim.spec.account_ou not in NOT_MOVED,
+    )
+
+
+def holds(claim: AccountClaim, account: Account) -> bool:
+    """True if the Account names the claim as its holder: the account's link is the truth, the claim's is tenant-writable."""
+    spec, meta = account.spec, claim.metadata
+    return spec.claim_link == meta.name and spec.claim_link_namespace == meta.namespace
+
+
+# --- release ---
+
+
+def _releasing(world: ClaimWorld) -> Decision:
+    claim, account = world.claim, world.account
+    finalizers = claim.metadata.finalizers
+    if FINALIZER not in finalizers:
+        return _waiting(
+            claim, f"released; waits for other finalizers: {', '.join(finalizers)}", "other finalizers", "Deleting"
+        )
+    if len(finalizers) > 1:
+        others = ", ".join(finalizer for finalizer in finalizers if finalizer != FINALIZER)
+        return _waiting(
+            claim, f"nothing is released while other finalizers stand: {others}", "other finalizers", "Deleting"
+        )
+    if account is None or not holds(claim, account):
+        drop = _patch(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
+        return _working(claim, "nothing is held any more", drop, phase="Deleting")
+    if _protected(world, account):
+        return _waiting(
+            claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "a person", "Deleting"
+        )
+    cleaning = _cleaning(world, account)
+    if cleaning:
+        return _clean(world, account, cleaning)
+    why = f"{account.metadata.name} is clean"
+    return _working(claim, why, _release(world, account, failed=False), phase="Deleting")
+
+
+def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
+    """What has to be done in the account before it is free again."""
+    claim, known = world.claim, world.known
+    member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
+    if not account.spec.aws_account_id:
+        return ()
+    if world.rotate_keys and not known.keys_rotated and account.spec.iam_user_secret:
+        return (
+            RotateKeys(
+                **member, owner=account.key, iam_user_id=account.iam_user_id, secret=account.spec.iam_user_secret
+            ),
+        )
+    regions = tuple(dict.fromkeys(r.name for r in claim.spec.aws.regions if r.name)) or (DEFAULT_REGION,)
+    actions: list[Action] = [CleanRegion(**member, region=region) for region in regions if region not in known.cleaned]
+    if "global" not in known.cleaned:
+        actions.append(CleanGlobal(**member, region=regions[0]))
+    return tuple(actions)
+
+
+def _clean(world: ClaimWorld, account: Account, cleaning: tuple[Action, ...]) -> Decision:
+    refusals = [refusal for action in cleaning if (refusal := world.refused(action.slot)) is not None]
+    stuck = [r for r in refusals if r.attempts >= CLEANUP_TRIES and r.type is not ErrorType.BUG]
+    why = "; ".join(refusal.message for refusal in refusals) or f"clean {account.metadata.name}"
+    if stuck and not account.failed:
+        return _working(world.claim, why, *cleaning, _release(world, account, failed=True), phase="Deleting")
+    return _working(world.claim, why, *cleaning, phase="Deleting")
+
+
+def _release(world: ClaimWorld, account: Account, *, failed: bool) -> ReleaseAccount:
+    claim = world.claim
+    return ReleaseAccount(
+        claim=claim.key,
+        account=account.metadata.name,
+        legal_entity=claim.spec.legal_entity,
+        failed=failed,
+        secret_name=claim.spec.aws_credential_secret.name,
+        secret_namespace=claim.metadata.namespace,
+    )
+
+
+# --- the words of decisions ---
+
+
+def _protected(world: ClaimWorld, account: Account) -> bool:
+    return account.spec.aws_account_id in {*world.config.payer_account_ids, *world.protected}
+
+
+def _working(claim: AccountClaim, why: str, *actions: Action, phase: str = "") -> Decision:
+    return Decision(phase=phase or claim.status.state or "New", outcome=Outcome.WORKING, why=why, actions=actions)
+
+
+def _waiting(claim: AccountClaim, why: str, waits_for: str, phase: str = "") -> Decision:
+    return Decision(
+        phase=phase or claim.status.state or "New", outcome=Outcome.WAITING, why=why, waits_for=(waits_for,)
+    )
+
+
+def _patch(world: ClaimWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
+    meta = world.claim.metadata
+    return Patch(
+        key=world.claim.key,
+        patch=patch,
+        subresource=subresource,
+        resource_version=meta.resource_version,
+        note=note,
+    )
+
+
+def _status(world: ClaimWorld, status: AccountClaimStatus) -> Patch:
+    # conditions and state are both required once the status is present, so the status is written whole.
+    patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
+    return _patch(world, patch, subresource="status", note=f"status {status.state}")

@@ -1,0 +1,229 @@
+"""What is scarce in the organization, and who gets it: one workflow hands it out, in a fixed order.
+
+- Permits to create an account: never more than the configured number unanswered at once, never beyond `account-limit`
+  (active accounts of the whole organization plus what is being created), never more than the create budget (30 in an
+  hour by default), counted from AWS's own list of create requests. The oldest Account comes first, so a workflow that
+  lost its memory gives the same permits again, and nothing is created twice for it.
+- One look at all open support cases per interval: `case_poll` for those younger than an hour, ten minutes for the rest.
+- The organizational units, by legal entity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from domain.accounts.config import OperatorConfig
+from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.naming import email_of
+from domain.accounts.pool import Room
+from domain.accounts.resources import Account, AccountPool, AccountState
+from domain.accounts.worlds import Permit, Verdict
+from domain.decision import earliest
+from domain.identity import Key
+from domain.model import Model
+from domain.resource import condition_of, parse_timestamp, timestamp
+
+ORGANIZATION = Key(kind="Organization", namespace=OPERATOR_NAMESPACE, name="aws", uid="0")
+
+# How long a permit may wait for a worker before it is void; a void one is given again, in the same order.
+PERMIT_LIFETIME = timedelta(minutes=2)
+OLD_CASE = timedelta(hours=1)
+OLD_CASE_POLL = timedelta(minutes=10)
+
+# The create budget counts from here on once a person's `retry AccountPool` has lifted it; kept on the pool.
+BUDGET_SINCE = "perdure.dev/create-budget-since"
+
+
+class CreateAttempt(Model):
+    """One entry of AWS's list of create requests."""
+
+    name: str
+    request_id: str
+    state: str
+    requested_at: datetime
+    account_id: str = ""
+    failure_reason: str = ""
+
+
+class OrganizationAccount(Model):
+    """One account of the organization."""
+
+    id: str
+    name: str
+    email: str
+    active: bool
+
+
+class Census(Model):
+    """The organization as AWS lists it. `attempts` is None where only the accounts were counted."""
+
+    taken_at: datetime
+    accounts: tuple[OrganizationAccount, ...]
+    attempts: tuple[CreateAttempt, ...] | None = None
+
+    @property
+    def active(self) -> int:
+        """Active accounts, the payer's included."""
+        return sum(account.active for account in self.accounts)
+
+
+class Budget(Model):
+    """The operator's settings for creation."""
+
+    in_flight: int = 5
+    number: int = 30
+    window: timedelta = timedelta(hours=1)
+
+
+class OrganizationKnown(Model):
+    """What the organization's workflow carries."""
+
+    granted: dict[str, datetime] = {}  # Account name -> end of its permit
+    told: dict[str, str] = {}  # Account name -> last verdict told
+    room: Room | None = None
+    counted_at: datetime | None = None
+    young_cases_at: datetime | None = None  # last look at young cases
+    old_cases_at: datetime | None = None
+    units: dict[str, str] = {}  # legal entity id -> OU id
+
+
+class Verdicts(Model):
+    """Who may create, and what room is left afterwards."""
+
+    permits: dict[str, Permit]  # by Account name
+    room: Room
+    granted: dict[str, datetime]
+
+
+def wants_account(account: Account) -> bool:
+    """True for an Account that has no AWS account and should get one."""
+    spec, meta = account.spec, account.metadata
+    served = not (spec.byoc or spec.manual_sts_mode or account.paused or meta.deleting)
+    return (
+        served and not spec.aws_account_id and account.status.state == AccountState.NEW and not account.status.claimed
+    )
+
+
+def ordered(accounts: Iterable[Account]) -> list[Account]:
+    """Oldest first: the order in which permits are given, whoever asks."""
+    return sorted(accounts, key=_age)
+
+
+def _age(account: Account) -> tuple[str, str, str]:
+    born = account.metadata.creation_timestamp
+    return (timestamp(born) if born else "", account.metadata.namespace, account.metadata.name)
+
+
+def budget_since(pools: Iterable[AccountPool], window: timedelta, now: datetime) -> datetime:
+    """From when on creations count against the budget."""
+    lifted = (parse_timestamp(pool.metadata.annotations.get(BUDGET_SINCE)) for pool in pools)
+    return max([now - window, *(moment for moment in lifted if moment is not None)])
+
+
+def judge(
+    accounts: Sequence[Account],
+    pools: Sequence[AccountPool],
+    config: OperatorConfig,
+    census: Census,
+    granted: Mapping[str, datetime],
+    budget: Budget,
+    email_domain: str,
+    now: datetime,
+) -> Verdicts:
+    """A verdict for every Account that wants an AWS account, and the room that is left."""
+    wanting = ordered(account for account in accounts if wants_account(account))
+    attempts = census.attempts or ()
+    since = budget_since(pools, budget.window, now)
+    asked = {attempt.name for attempt in attempts}
+    open_permits = {
+        account.metadata.name: granted[account.metadata.name]
+        for account in wanting
+        if granted.get(account.metadata.name, now) > now
+    }
+    promised = {name for name in open_permits if name not in asked}
+    creating = {attempt.name for attempt in attempts if attempt.state == "IN_PROGRESS"}
+    recent = sorted(attempt.requested_at for attempt in attempts if attempt.requested_at > since)
+
+    limit = config.account_limit
+    free = (limit or 0) - census.active - len(creating) - len(promised)
+    left = budget.number - len(recent) - len(promised)
+    slots = budget.in_flight - len(creating | set(open_permits))
+    free_at = recent[0] + budget.window if recent and left <= 0 else None
+
+    permits: dict[str, Permit] = {}
+    for account in wanting:
+        name = account.metadata.name
+        found = _found(account, accounts, census, email_domain)
+        if found is not None:
+            permits[name] = found.model_copy(update={"until": now + PERMIT_LIFETIME})
+        elif name in open_permits:
+            permits[name] = Permit(verdict=Verdict.GRANTED, until=open_permits[name])
+        elif limit is None:
+            permits[name] = Permit(
+                verdict=Verdict.QUEUED, message="the ConfigMap lacks a readable account-limit: no account is created"
+            )
+        elif free <= 0:
+            message = f"the organization is at its limit: {census.active} active accounts, account-limit {limit}"
+            permits[name] = Permit(verdict=Verdict.LIMIT_REACHED, message=message)
+        elif left <= 0:
+            message = f"the create budget is spent: {len(recent)} accounts since {timestamp(since)}"
+            permits[name] = Permit(verdict=Verdict.BUDGET_SPENT, message=message)
+        elif slots <= 0:
+            message = f"waits its turn: {budget.in_flight} accounts are being created"
+            permits[name] = Permit(verdict=Verdict.QUEUED, message=message)
+        else:
+            until = now + PERMIT_LIFETIME
+            open_permits[name] = until
+            permits[name] = Permit(verdict=Verdict.GRANTED, until=until)
+            free, left, slots = free - 1, left - 1, slots - 1
+    room = Room(
+        active=census.active,
+        limit=limit,
+        free=free,
+        budget=left,
+        budget_free_at=free_at,
+        measured_at=census.taken_at,
+    )
+    return Verdicts(permits=permits, room=room, granted=open_permits)
+
+
+def _found(account: Account, accounts: Sequence[Account], census: Census, email_domain: str) -> Permit | None:
+    """What the organization already has under this Account's name: adopted, so that nothing is asked for twice."""
+    name = account.metadata.name
+    email = email_of(name, email_domain)
+    taken = {other.spec.aws_account_id for other in accounts}
+    for existing in census.accounts:
+        if existing.name == name and existing.email == email and existing.active and existing.id not in taken:
+            return Permit(verdict=Verdict.GRANTED, message="found in the organization", account_id=existing.id)
+    for attempt in census.attempts or ():
+        if attempt.name == name and attempt.state == "IN_PROGRESS":
+            return Permit(verdict=Verdict.GRANTED, message="already being created", request_id=attempt.request_id)
+    return None
+
+
+# --- support cases ---
+
+
+def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Account], dict[str, Account]]:
+    """The cases that Accounts wait for, by id: those younger than an hour, and the rest."""
+    young: dict[str, Account] = {}
+    old: dict[str, Account] = {}
+    for account in accounts:
+        case_id = account.status.support_case_id
+        if account.status.state != AccountState.PENDING_VERIFICATION or not case_id or account.metadata.deleting:
+            continue
+        condition = condition_of(account.status.conditions, AccountState.PENDING_VERIFICATION)
+        since = parse_timestamp(condition.last_probe_time) if condition else None
+        (young if since and now - since < OLD_CASE else old)[case_id] = account
+    return young, old
+
+
+def next_case_look(
+    known: OrganizationKnown, *, young: bool, old: bool, case_poll: timedelta, now: datetime
+) -> datetime | None:
+    """When the cases are looked at next; None while nobody waits for one."""
+    young_at = (known.young_cases_at or now - case_poll) + case_poll if young else None
+    old_poll = max(OLD_CASE_POLL, case_poll)
+    old_at = (known.old_cases_at or now - old_poll) + old_poll if old else None
+    return earliest([young_at, old_at])
