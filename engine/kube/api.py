@@ -34,7 +34,8 @@ OBSERVE_MODE = "ObserveMode"
 
 _MERGE_PATCH = "application/merge-patch+json"
 _JSON = "application/json"
-_NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
+# ValueError: an answer that is no JSON, from something between us and the API server.
+_NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
 
 class Listing(NamedTuple):
@@ -161,8 +162,8 @@ class KubeApi:
         """Events after a resource version, until the server ends the stream after `duration`.
 
         Raises:
-            Expired: the version is too old; list again.
-            Unavailable: the stream broke, or brought no byte for `silence`.
+            Expired: the version is too old, or the server ended the stream with an ERROR event; list again.
+            Unavailable: the stream broke, or brought no byte for `silence`; go on from the last version.
         """
         attempt = _attempt("watch", kind, namespace, "")
         parameters = _parameters(
@@ -184,7 +185,7 @@ class KubeApi:
                     if text(event, "type") == "ERROR":
                         raise _watch_error(attempt, at(event, "object"))
                     yield WatchEvent(text(event, "type"), dict(mapping(event, "object")))
-        except _NETWORK_ERRORS as error:
+        except _NO_ANSWER as error:
             raise no_answer(attempt, error, silence) from error
 
     # Writing.
@@ -280,7 +281,7 @@ class KubeApi:
             response = await self._answered(method, attempt, path, parameters, body, content_type=content_type)
             async with response:
                 answer = json.loads(await response.read())
-        except _NETWORK_ERRORS as error:
+        except _NO_ANSWER as error:
             raise no_answer(attempt, error, self._timeout) from error
         return answer if isinstance(answer, dict) else {}
 
@@ -347,10 +348,9 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
                 yield line
 
 
-def _watch_error(attempt: str, status: object) -> Exception:
-    """An ERROR event carries the Status that a request would have been answered with."""
-    code = at(status, "code")
-    return api_error(attempt, code if isinstance(code, int) else 500, json.dumps(status))
+def _watch_error(attempt: str, status: object) -> Expired:
+    """An ERROR event carries a Status; whatever it says (410 mostly), the same version would bring it again."""
+    return Expired(f"{attempt}: {text(status, 'message') or status}", code=text(status, "reason"))
 
 
 def _attempt(verb: str, kind: Kind, namespace: str, name: str, subresource: str = "") -> str:
