@@ -45,6 +45,7 @@ def api_server(binaries: Binaries, state: StateDirectory, port: int, etcd_port: 
         f"--bind-address={LOOPBACK}",
         f"--secure-port={port}",
         "--endpoint-reconciler-type=none",
+        "--external-hostname=localhost",  # else it takes the address of some network card
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         f"--client-ca-file={certificates.authority}",
         f"--tls-cert-file={certificates.certificate('server')}",
