@@ -143,7 +143,8 @@ class LeaderElection:
             "leaseDurationSeconds": max(1, int(lease.total_seconds())),
             "acquireTime": (text(current, "spec", "acquireTime") if same else "") or now,
             "renewTime": now,
-            "leaseTransitions": (turns if isinstance(turns, int) else 0) + (0 if same or not current else 1),
+            "leaseTransitions": (turns if isinstance(turns, int) else 0)
+            + (1 if current and holder and not same else 0),
         }
         metadata: JsonObject = {"name": self._name, "namespace": self._namespace}
         if not current:

@@ -1,0 +1,83 @@
+"""Health that means it: `/healthz`, `/readyz` and `/metrics` of a process, over HTTP.
+
+Each part of the process registers what it has to say. A check answers with the reasons why not, one a line; no reason
+means well. `/healthz` failing asks for a restart, `/readyz` failing says "not yet"; both answer 200 or 503 with the
+reasons, and lines that are worth knowing though nothing is wrong. `/metrics` is Prometheus' default registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from engine.settings import Settings
+
+Check = Callable[[], Iterable[str]]
+
+
+def _nothing() -> Iterable[str]:
+    return ()
+
+
+class Health:
+    """What the parts of one process say about themselves."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, tuple[Check, Check, Check]] = {}
+
+    def add(self, part: str, *, dead: Check = _nothing, unready: Check = _nothing, notes: Check = _nothing) -> None:
+        """Register a part: why it should be restarted, why it is not ready, and what else is worth saying."""
+        self._parts[part] = (dead, unready, notes)
+
+    def remove(self, part: str) -> None:
+        """Forget a part that has ended."""
+        self._parts.pop(part, None)
+
+    def dead(self) -> list[str]:
+        """Why the process should be restarted; empty while it is alive."""
+        return [f"{part}: {reason}" for part, (dead, _, _) in self._parts.items() for reason in dead()]
+
+    def unready(self) -> list[str]:
+        """Why the process is not ready; empty once it is."""
+        return self.dead() + [
+            f"{part}: {reason}" for part, (_, unready, _) in self._parts.items() for reason in unready()
+        ]
+
+    def notes(self) -> list[str]:
+        """What is worth knowing though nothing is wrong."""
+        return [f"{part}: {note}" for part, (_, _, notes) in self._parts.items() for note in notes()]
+
+
+@asynccontextmanager
+async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
+    """Serve the endpoints while the block runs, on `health_port`; with port 0 serve nothing."""
+    if not settings.health_port:
+        yield
+        return
+    app = web.Application()
+
+    async def healthz(_: web.Request) -> web.Response:
+        return _answer(health.dead(), health.notes())
+
+    async def readyz(_: web.Request) -> web.Response:
+        return _answer(health.unready(), health.notes())
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, settings.health_host, settings.health_port).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+def _answer(reasons: list[str], notes: list[str]) -> web.Response:
+    lines = (reasons or ["ok"]) + notes
+    return web.Response(status=503 if reasons else 200, text="\n".join(lines) + "\n")
