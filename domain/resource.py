@@ -87,6 +87,11 @@ class CustomResource(KubeModel):
         meta = self.metadata
         return Key(kind=self.kind_of.name, namespace=meta.namespace, name=meta.name, uid=meta.uid)
 
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """What exists because of it beyond its own object, in words: what `abandon` would leave behind."""
+        return ()
+
 
 class SecretReference(KubeModel):
     """A Secret by name and namespace."""

@@ -11,7 +11,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.constants import FAKE_ANNOTATION, IAM_USER_ID_LABEL, PAUSE_ANNOTATION
+from domain.accounts.constants import (
+    ADMIN_USER_PREFIX,
+    FAKE_ANNOTATION,
+    IAM_USER_ID_LABEL,
+    PAUSE_ANNOTATION,
+    SUPPORT_ROLE_PREFIX,
+)
 from domain.identity import Kind
 from domain.resource import AGE, Condition, CustomResource, KubeModel, PrinterColumn, SecretReference
 from domain.schema import Atomic, MapByType, Required
@@ -142,6 +148,24 @@ class Account(CustomResource):
     def iam_user_id(self) -> str:
         """The six characters that name the account's IAM user and support role, empty if not given yet."""
         return self.metadata.labels.get(IAM_USER_ID_LABEL, "")
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The AWS account, what was made in it, the Secret with its key, the support case."""
+        spec, meta = self.spec, self.metadata
+        found = []
+        if spec.aws_account_id:
+            found.append(f"AWS account {spec.aws_account_id}, open and without a custom resource")
+            if self.iam_user_id:
+                role, user = SUPPORT_ROLE_PREFIX + self.iam_user_id, ADMIN_USER_PREFIX + self.iam_user_id
+                found.append(f"IAM role {role} and user {user} with its access keys in {spec.aws_account_id}")
+        elif self.status.state:
+            found.append(f"perhaps an AWS account named {meta.name}, being created")
+        if spec.iam_user_secret:
+            found.append(f"Secret {meta.namespace}/{spec.iam_user_secret}, until its owner is gone")
+        if self.status.support_case_id:
+            found.append(f"support case {self.status.support_case_id}")
+        return tuple(found)
 
     @property
     def pool_owned(self) -> bool:
@@ -284,3 +308,15 @@ class AccountClaim(CustomResource):
     def fake(self) -> bool:
         """True for a claim that wants only a dummy Secret."""
         return self.metadata.annotations.get(FAKE_ANNOTATION) == "true"
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The Account that it holds, with all that was made in it, and the copy of the key."""
+        spec = self.spec
+        found = []
+        if spec.account_link:
+            found.append(f"Account {spec.account_link}, not cleaned and still claimed, its access key not rotated")
+        if spec.account_link and spec.aws_credential_secret.name:
+            namespace = spec.aws_credential_secret.namespace or self.metadata.namespace
+            found.append(f"Secret {namespace}/{spec.aws_credential_secret.name} with that key")
+        return tuple(found)
