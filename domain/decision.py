@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from domain.identity import Key
 from domain.model import Model
@@ -81,10 +81,15 @@ class World(Model):
     exists: bool = True
     hold: str = ""
     refusals: dict[str, Refusal] = {}
+    known: Model = Model()  # the area's memory: what results and messages brought, which observing cannot show
 
     def recall(self, before: Self) -> Self:
-        """This newly observed world with what `before` knew that observing cannot show. Areas extend it."""
-        return self.model_copy(update={"refusals": before.refusals})
+        """This newly observed world with what `before` knew."""
+        return self.model_copy(update={"refusals": before.refusals, "known": before.known})
+
+    def learn(self, **facts: object) -> Self:
+        """This world with new facts known."""
+        return self.model_copy(update={"known": self.known.model_copy(update=facts)})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the object itself. Areas whose worlds hold their object define it."""
@@ -133,11 +138,3 @@ def earliest(moments: Sequence[datetime | None]) -> datetime | None:
     """The nearest of several moments that may be absent."""
     known = [moment for moment in moments if moment is not None]
     return min(known) if known else None
-
-
-class Decide(Generic[W]):
-    """The type of a lifecycle's decision function (a protocol would not carry W through to the loop)."""
-
-    def __call__(self, world: W, now: datetime) -> Decision:  # pragma: no cover
-        """Pure: the same world and moment give the same decision."""
-        raise NotImplementedError

@@ -15,7 +15,7 @@ from domain.model import Model
 
 
 class Kind(Model):
-    """A kind of custom resource that has a lifecycle.
+    """A kind of object that has a lifecycle; one without a `plural` is no custom resource.
 
     `plural` is the lower-case plural of the API path. `area` names the packages (`domain.<area>`,
     `workflows.<area>`, ...) and the workflow task queue. `name` is also the workflow type. `finalizer` is the one that

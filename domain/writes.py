@@ -13,6 +13,7 @@ from typing import ClassVar, TypeVar
 from domain.decision import Action, Queue, World
 from domain.identity import Key
 from domain.model import Model
+from domain.refusal import ErrorType, Refusal
 from domain.resource import CustomResource
 
 R = TypeVar("R", bound=CustomResource)
@@ -55,6 +56,10 @@ class Patch(Action):
         """The world with the patched object."""
         written = result if isinstance(result, Written) else Written()
         return world.written(self.patch, written.resource_version, gone=written.gone)
+
+    def refuse(self, world: World, refusal: Refusal) -> World:  # type: ignore[override]
+        """A conflict is no hindrance: the loop observes anew and decides on what it finds."""
+        return world if refusal.type is ErrorType.CONFLICT else super().refuse(world, refusal)
 
 
 class Delete(Action):

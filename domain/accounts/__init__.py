@@ -22,4 +22,7 @@ ACCOUNT_CLAIM = Kind(
     name="AccountClaim", group=GROUP, version=VERSION, plural="accountclaims", area="accounts", finalizer=FINALIZER
 )
 
-KINDS = (ACCOUNT_POOL, ACCOUNT, ACCOUNT_CLAIM)
+# No custom resource: the one workflow that hands out what is scarce in the organization.
+ORGANIZATION = Kind(name="Organization", group="", version="", plural="", area="accounts")
+
+KINDS = (ACCOUNT_POOL, ACCOUNT, ACCOUNT_CLAIM, ORGANIZATION)

@@ -87,10 +87,6 @@ class AccountWorld(World):
             known = known.model_copy(update={"inherited": found})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
 
-    def learn(self, **facts: object) -> Self:
-        """This world with new facts known."""
-        return self.model_copy(update={"known": self.known.model_copy(update=facts)})
-
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the Account."""
         if gone:
@@ -130,14 +126,6 @@ class ClaimWorld(World):
     rotate_keys: bool = True
     protected: tuple[str, ...] = ()
     known: ClaimKnown = ClaimKnown()
-
-    def recall(self, before: Self) -> Self:
-        """This new observation with the old knowledge."""
-        return self.model_copy(update={"refusals": before.refusals, "known": before.known})
-
-    def learn(self, **facts: object) -> Self:
-        """This world with new facts known."""
-        return self.model_copy(update={"known": self.known.model_copy(update=facts)})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the claim."""

@@ -1,0 +1,150 @@
+"""How the lifecycles of the area look at the world: the actions that observe, and the worlds of one-activity passes.
+
+Accounts and claims observe, and decide in their workflow. Pools and the organization see many objects at once, so their
+whole pass is one activity that observes, decides and acts; it returns what the pass came to. With `dry_run` it does not act.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from domain.accounts.organization import OrganizationKnown
+from domain.accounts.pool import Deaths
+from domain.accounts.worlds import AccountWorld, ClaimWorld
+from domain.decision import Action, Decision, Outcome, Queue, World
+from domain.identity import Key
+from domain.model import Model
+
+
+class ObserveAccount(Action):
+    """Read the Account, the ConfigMap, and the claim that holds it."""
+
+    activity: ClassVar[str] = "accounts.observe_account"
+    result: ClassVar[type[Model] | None] = AccountWorld
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
+
+    key: Key
+
+
+class ObserveClaim(Action):
+    """Read the AccountClaim, the ConfigMap, and the Account it is linked to."""
+
+    activity: ClassVar[str] = "accounts.observe_claim"
+    result: ClassVar[type[Model] | None] = ClaimWorld
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
+
+    key: Key
+
+
+class PoolKnown(Model):
+    """What an AccountPool's workflow carries: the members without an AWS account seen last, and those that died so."""
+
+    unborn: tuple[str, ...] = ()
+    deaths: Deaths = Deaths()
+
+
+class PassedWorld(World):
+    """What a pass came to."""
+
+    decision: Decision = Decision(phase="New", outcome=Outcome.WORKING, why="not looked at yet")
+
+
+class PoolWorld(PassedWorld):
+    """What a pass over an AccountPool came to."""
+
+    known: PoolKnown = PoolKnown()
+
+    def recall(self, before: World) -> PoolWorld:  # type: ignore[override]
+        """The pass itself has kept what is known."""
+        return self.model_copy(update={"refusals": before.refusals})
+
+
+class PassPool(Action):
+    """Count, fill, bind, and write the pool's status."""
+
+    activity: ClassVar[str] = "accounts.pass_pool"
+    result: ClassVar[type[Model] | None] = PoolWorld
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
+    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=10)
+
+    key: Key
+    known: PoolKnown
+    dry_run: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "plan the pool" if self.dry_run else "count, fill, bind"
+
+
+class OrganizationWorld(PassedWorld):
+    """What a pass over the organization came to."""
+
+    known: OrganizationKnown = OrganizationKnown()
+
+    def recall(self, before: World) -> OrganizationWorld:  # type: ignore[override]
+        """The pass has kept what is known; units learnt by an update meanwhile are kept as well."""
+        units = before.known.units if isinstance(before.known, OrganizationKnown) else {}
+        known = self.known.model_copy(update={"units": {**self.known.units, **units}})
+        return self.model_copy(update={"refusals": before.refusals, "known": known})
+
+
+class PassOrganization(Action):
+    """Count the organization, give permits, look at support cases."""
+
+    activity: ClassVar[str] = "accounts.pass_organization"
+    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    result: ClassVar[type[Model] | None] = OrganizationWorld
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
+    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=30)
+
+    key: Key
+    known: OrganizationKnown
+    dry_run: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "count the organization, give permits, look at cases"
+
+
+class Units(Model):
+    """OU ids by legal entity id."""
+
+    ids: dict[str, str]
+
+
+class EnsureUnits(Action):
+    """The OUs of these legal entities under `base`, found or created one after the other."""
+
+    activity: ClassVar[str] = "accounts.ensure_units"
+    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    result: ClassVar[type[Model] | None] = Units
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
+
+    base: str
+    names: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"OUs of {', '.join(self.names)}"
+
+
+class UnitRequest(Model):
+    """A claim's question for its OU."""
+
+    base: str
+    legal_entity: str
+
+
+class CaseResolved(Model):
+    """What the organization tells an Account whose support case is resolved."""
+
+    case_id: str
+
+
+def passed(world: PassedWorld, now: datetime) -> Decision:
+    """The decision of a one-activity pass was made in the activity."""
+    return world.decision if world.exists else world.decision.model_copy(update={"outcome": Outcome.GONE})

@@ -1,0 +1,54 @@
+"""An Account's workflow: from nothing to Ready, and for years after.
+
+    Pending --permit--> CreateAccount --> Creating --> InitializingRegions --> PendingVerification --> Ready
+                                             \\________________\\___> Failed (deadlines, refusals)
+
+What should happen is decided in `domain/accounts/account.py`. Two messages come from the organization's workflow: the
+permit to create, and that the support case is resolved. Both are only remembered; lost ones are said again.
+"""
+
+from __future__ import annotations
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.accounts.account import decide
+    from domain.accounts.observations import CaseResolved, ObserveAccount
+    from domain.accounts.worlds import AccountWorld, Permit
+    from domain.carry import Carry
+    from domain.decision import Action
+    from workflows.entity import Entity
+
+
+@workflow.defn(name="Account")
+class AccountWorkflow(Entity[AccountWorld]):
+    """The lifecycle of one Account."""
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, AccountWorld(key=carry.key), decide)
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """Until the Account is gone."""
+        await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """Look at the Account."""
+        return ObserveAccount(key=self.key)
+
+    @workflow.signal(description="The organization's answer to the wish for an AWS account.")
+    def permit(self, permit: Permit) -> None:
+        """Remember the answer; what the organization already has under this name is adopted."""
+        known = self.world.known
+        facts: dict[str, object] = {"permit": permit}
+        if permit.account_id and not known.created_account_id:
+            facts["created_account_id"] = permit.account_id
+        if permit.request_id and not known.request_id:
+            facts["request_id"] = permit.request_id
+        self.tell(self.world.learn(**facts))
+
+    @workflow.signal(description="AWS Support has resolved this case.")
+    def case_resolved(self, resolved: CaseResolved) -> None:
+        """Remember it."""
+        self.tell(self.world.learn(resolved_case=resolved.case_id))

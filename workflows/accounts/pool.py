@@ -1,0 +1,46 @@
+"""An AccountPool's workflow: each pass counts, fills and binds in one activity.
+
+    wake --> pass (count, create missing Accounts, give accounts to waiting claims, write the status) --> wait
+
+It is the only writer of "who has what". A deadline (a pause after failures, the create budget) asks for a new pass.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.accounts.observations import PassPool, PoolWorld, passed
+    from domain.carry import Carry
+    from domain.decision import Action
+    from domain.why import Why
+    from workflows.entity import Entity
+
+
+@workflow.defn(name="AccountPool")
+class AccountPoolWorkflow(Entity[PoolWorld]):
+    """The lifecycle of one AccountPool."""
+
+    quiet: ClassVar[timedelta] = timedelta(milliseconds=200)
+    looks_at_deadline: ClassVar[bool] = True
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, PoolWorld(key=carry.key), passed)
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """Until the pool is gone."""
+        await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One pass."""
+        return PassPool(key=self.key, known=self.world.known, dry_run=dry_run)
+
+    def retryable(self, why: Why) -> bool:
+        """A retry lifts the create budget and the pause after failures."""
+        stalled = {"CreateBudget", "AccountCreation"} & set(why.waits_for)
+        return bool(stalled) or super().retryable(why)

@@ -1,0 +1,403 @@
+"""The loop that every lifecycle runs: observe, decide, make the decision true, wait.
+
+    woken --> observe (one activity) --> decide (pure) --> start what is wanted, cancel what is not
+                 ^                          ^   |
+                 |                          |   +-- an action ends: fold its result into the world
+                 +--- wake ------ wait -----+       (a deadline passes: only decide again)
+
+Wakes only set a flag, cleared before the observation, so a wake that comes meanwhile leads to one more look. Actions are
+started when a decision wants them and cancelled when a later one does not; every wait for an action is therefore a race
+with wakes, deletion and the deadline. There is one timer at a time, for the nearest moment that matters.
+
+What an action's failure means is the decision's business; the loop only keeps it (`World.refusals`), does not start that
+action again before its time, and does at once when somebody wakes the object. A failure outside our error classes is a
+bug: shown as phase `Bug` and tried again by the same growing delay.
+
+Continue-as-new carries what cannot be observed again (`domain.carry.Carry`) and happens only while nothing runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Generic, TypeVar, cast
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from domain.decision import Action, Decision, Outcome, World, earliest
+    from domain.identity import Key
+    from domain.levers import PAUSED, RETRY
+    from domain.refusal import ErrorType, Refusal
+    from domain.why import Hindrance, Why
+    from domain.writes import JsonPatch, Patch
+    from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR
+
+W = TypeVar("W", bound=World)
+
+# Histories stay short, so that a run that has left the cache replays in well under a second.
+LONGEST_HISTORY = 600
+OBSERVE = "observe"
+SUMMARY_LENGTH = 190
+
+
+@dataclass
+class Running:
+    """An action under way."""
+
+    action: Action
+    handle: workflow.ActivityHandle[Any]
+    cancelled: bool = False
+
+
+@dataclass
+class Timer:
+    """The one timer."""
+
+    until: datetime
+    task: asyncio.Task[None]
+
+
+class Entity(Generic[W]):
+    """A lifecycle. A subclass says how to observe, how to decide, and declares `run`.
+
+    `quiet` is the least time between two observations: for kinds that many others wake.
+    `looks_at_deadline` is for lifecycles whose pass is one activity: their deadline asks for a new pass.
+    """
+
+    quiet: ClassVar[timedelta] = timedelta(0)
+    looks_at_deadline: ClassVar[bool] = False
+
+    def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
+        self.key: Key = carry.key
+        self.runs = carry.runs
+        memory = type(before.known).model_validate(carry.known)
+        self.world: W = before.model_copy(update={"known": memory, "refusals": carry.refusals})
+        self.decision: Decision | None = None
+        self.dirty = True  # a new run always looks
+        self._decide = decide
+        self._woken = True
+        self._told = False  # a message has changed the world
+        self._eager: set[str] = set()  # refused slots that may be tried again at once
+        self._running: dict[str, Running] = {}
+        self._timer: Timer | None = None
+        self._looked_at: datetime | None = None
+        self._shown: tuple[object, ...] = ()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """The activity that observes (or, where a pass is one activity, does the whole pass)."""
+        raise NotImplementedError
+
+    # --- the loop ---
+
+    async def live(self) -> None:
+        """Run until the object is gone."""
+        while True:
+            if self.dirty:
+                await self._look()
+            decision = self._decide(self.world, workflow.now())
+            self.decision = decision
+            self._show(decision)
+            self._make_true(decision)
+            if decision.gone and not self._running:
+                return
+            if self._grown_old():
+                await workflow.wait_condition(workflow.all_handlers_finished)
+                workflow.continue_as_new(self._carry())
+            await self._wait(decision)
+            self._fold_what_ended()
+
+    async def _look(self) -> None:
+        """Observe, and recall what observing cannot show."""
+        if self._looked_at and self.quiet:
+            rest = self._looked_at + self.quiet - workflow.now()
+            if rest > timedelta(0):
+                await workflow.sleep(rest, summary="let changes gather")
+        self.dirty = False  # before the read, never after
+        if self._woken:
+            self._woken = False
+            self._eager = set(self.world.refusals)
+        action = self.observation()
+        self._looked_at = workflow.now()
+        try:
+            seen = cast("W", await self._start(action))
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            refusal = self._refusal(OBSERVE, error)
+            self.world = self.world.model_copy(update={"refusals": {**self.world.refusals, OBSERVE: refusal}})
+            return
+        self.world = self._without_refusal(seen.recall(self.world), OBSERVE)
+
+    def _make_true(self, decision: Decision) -> None:
+        """Start what the decision wants, cancel what it does not; hold still where nothing may be changed."""
+        wanted: dict[str, Action] = {}
+        for action in () if self.world.hold or OBSERVE in self.world.refusals else decision.actions:
+            wanted.setdefault(action.slot, action)
+        for slot, running in self._running.items():
+            if slot not in wanted and not running.cancelled:
+                running.cancelled = True
+                running.handle.cancel()
+        for slot, action in wanted.items():
+            if slot not in self._running and self._may_start(slot):
+                self._eager.discard(slot)
+                self._running[slot] = Running(action, self._start(action))
+
+    def _may_start(self, slot: str) -> bool:
+        refusal = self.world.refusals.get(slot)
+        return refusal is None or slot in self._eager or workflow.now() >= refusal.retry_at
+
+    async def _wait(self, decision: Decision) -> None:
+        """Until something ends, somebody wakes, or the nearest moment comes."""
+        self._set_timer(decision)
+        await workflow.wait_condition(self._has_news)
+        self._told = False
+        if self._timer and self._timer.task.done():
+            self._timer = None
+            if self.looks_at_deadline or OBSERVE in self.world.refusals:
+                self.dirty = True
+
+    def _has_news(self) -> bool:
+        timer_fired = self._timer is not None and self._timer.task.done()
+        return self.dirty or self._told or timer_fired or any(r.handle.done() for r in self._running.values())
+
+    def _set_timer(self, decision: Decision) -> None:
+        """Keep the running timer if it is for the same moment: a new one for each result would fill the history."""
+        now = workflow.now()
+        retries = {
+            slot: refusal.retry_at
+            for slot, refusal in self.world.refusals.items()
+            if slot not in self._running and (slot == OBSERVE or any(a.slot == slot for a in decision.actions))
+        }
+        moments = [moment for moment in (decision.deadline, *retries.values()) if moment and moment > now]
+        until = earliest(moments)
+        if self._timer and self._timer.until != until:
+            self._timer.task.cancel()
+            self._timer = None
+        if until and self._timer is None:
+            summary = decision.at_deadline if until == decision.deadline else "try again what was refused"
+            task = asyncio.create_task(workflow.sleep(until - now, summary=summary[:SUMMARY_LENGTH] or "deadline"))
+            self._timer = Timer(until, task)
+
+    def _fold_what_ended(self) -> None:
+        """Fold results into the world in the order in which the actions were started."""
+        for slot, running in [item for item in self._running.items() if item[1].handle.done()]:
+            del self._running[slot]
+            action = running.action
+            try:
+                result = running.handle.result()
+            except (ActivityError, asyncio.CancelledError) as error:
+                if isinstance(error, asyncio.CancelledError) or is_cancelled_exception(error):
+                    continue
+                refusal = self._refusal(slot, error)
+                self.world = action.refuse(self.world, refusal)
+                if refusal.type in (ErrorType.CONFLICT, ErrorType.ABSENT):
+                    self.dirty = True  # what was believed does not hold any more
+                continue
+            self.world = action.fold(self._without_refusal(self.world, slot), result)
+            self.dirty = self.dirty or action.observed_after
+
+    def _start(self, action: Action) -> workflow.ActivityHandle[Any]:
+        awaited = action.awaited_when_cancelled
+        return workflow.start_activity(
+            action.activity,
+            action,
+            task_queue=action.queue.value,
+            result_type=action.result,
+            start_to_close_timeout=action.start_to_close,
+            heartbeat_timeout=action.heartbeat,
+            retry_policy=RetryPolicy(
+                initial_interval=action.first_retry,
+                maximum_interval=max(action.first_retry, action.longest_retry),
+            ),
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
+            if awaited
+            else workflow.ActivityCancellationType.TRY_CANCEL,
+            summary=action.summary[:SUMMARY_LENGTH],
+        )
+
+    def _refusal(self, slot: str, error: ActivityError) -> Refusal:
+        before = self.world.refusals.get(slot)
+        cause = error.cause
+        type_, code, message = ErrorType.UNAVAILABLE, "", str(cause or error)
+        if isinstance(cause, ApplicationError):
+            type_ = ErrorType(cause.type) if cause.type in set(ErrorType) else ErrorType.BUG
+            code, message = (str(cause.details[0]) if cause.details else ""), cause.message
+        return Refusal(
+            type=type_,
+            message=message,
+            code=code,
+            at=workflow.now(),
+            attempts=before.attempts + 1 if before else 1,
+        )
+
+    @staticmethod
+    def _without_refusal(world: W, slot: str) -> W:
+        if slot not in world.refusals:
+            return world
+        rest = {name: refusal for name, refusal in world.refusals.items() if name != slot}
+        return world.model_copy(update={"refusals": rest})
+
+    def _grown_old(self) -> bool:
+        info = workflow.info()
+        old = info.is_continue_as_new_suggested() or info.get_current_history_length() > LONGEST_HISTORY
+        return old and not self._running
+
+    def _carry(self) -> Carry:
+        return Carry(
+            key=self.key,
+            known=self.world.known.model_dump(mode="json"),
+            refusals=self.world.refusals,
+            runs=self.runs + 1,
+        )
+
+    # --- what people see ---
+
+    def _show(self, decision: Decision) -> None:
+        """The search attributes when they change, and the current details."""
+        phase = "Bug" if any(r.type is ErrorType.BUG for r in self.world.refusals.values()) else decision.phase
+        shown = (phase, decision.waits_for, decision.deadline, decision.owner)
+        if shown != self._shown:
+            self._shown = shown
+            workflow.upsert_search_attributes(
+                [
+                    OP_PHASE.value_set(phase),
+                    OP_WAITS_FOR.value_set(list(decision.waits_for)),
+                    OP_DEADLINE.value_set(decision.deadline) if decision.deadline else OP_DEADLINE.value_unset(),
+                    OP_OWNER.value_set(decision.owner) if decision.owner else OP_OWNER.value_unset(),
+                ]
+            )
+        workflow.set_current_details(details(self._why()))
+
+    def _why(self) -> Why:
+        return self._told_about(self.world, self.decision)
+
+    def _told_about(self, world: W, decision: Decision | None) -> Why:
+        if decision is None:
+            return Why(object=self.key.path, phase="Unknown", outcome=Outcome.WORKING.value, why="not observed yet")
+        return Why(
+            object=self.key.path,
+            phase=decision.phase,
+            outcome=decision.outcome.value,
+            why=decision.why,
+            waits_for=decision.waits_for,
+            deadline=decision.deadline,
+            at_deadline=decision.at_deadline,
+            hold=world.hold,
+            running=tuple(running.action.summary for running in self._running.values()),
+            planned=tuple(action.summary for action in decision.actions),
+            hindrances=tuple(
+                Hindrance(
+                    action=slot,
+                    type=refusal.type.value,
+                    message=refusal.message,
+                    attempts=refusal.attempts,
+                    retry_at=refusal.retry_at,
+                )
+                for slot, refusal in world.refusals.items()
+            ),
+            owner=decision.owner,
+        )
+
+    @workflow.query(description="How it stands, what it waits for, until when, and what hinders it.")
+    def why(self) -> Why:
+        """How it stands."""
+        return self._why()
+
+    # --- a person's levers ---
+
+    @workflow.signal(description="Look again: harmless at any time.")
+    def wake(self) -> None:
+        """Look again."""
+        self._woken = True
+        self.dirty = True
+
+    def tell(self, world: W) -> None:
+        """For message handlers of the areas: the world has become this one by a message."""
+        self.world = world
+        self._told = True
+
+    @workflow.update(
+        description="Try again what has failed or was refused; refused itself when there is nothing to retry."
+    )
+    async def retry(self, reason: str) -> str:
+        """Write a retry onto the object, where it outlives this workflow; it is honoured once."""
+        await workflow.wait_condition(lambda: self.decision is not None)
+        why = self._why()
+        if not self.retryable(why):
+            raise ApplicationError(
+                f"{self.key.path} is {why.phase} ({why.why}): there is nothing to retry",
+                type="NothingToRetry",
+                non_retryable=True,
+            )
+        await self._annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
+        return f"{self.key.path} is tried again"
+
+    @workflow.signal(name="retry_now", description="The retry update as a signal, for this UI.")
+    async def retry_signal(self, reason: str = "from the web UI") -> None:
+        """As the update; without effect where there is nothing to retry."""
+        await workflow.wait_condition(lambda: self.decision is not None)
+        if self.retryable(self._why()):
+            await self._annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
+
+    def retryable(self, why: Why) -> bool:
+        """True where a person's retry means something."""
+        return why.outcome == Outcome.FAILED or bool(why.hindrances)
+
+    @workflow.update(description="Hold everything: nothing outside is changed until it is resumed.")
+    async def pause(self, reason: str = "") -> str:
+        """Write the pause onto the object."""
+        await self._annotate({PAUSED: "true"})
+        return f"{self.key.path} is paused"
+
+    @workflow.update(description="Go on after a pause.")
+    async def resume(self, reason: str = "") -> str:
+        """Take the pause off the object."""
+        await self._annotate({PAUSED: None})
+        return f"{self.key.path} goes on"
+
+    @workflow.signal(name="pause_now", description="The pause update as a signal, for this UI.")
+    async def pause_signal(self) -> None:
+        """As the update."""
+        await self._annotate({PAUSED: "true"})
+
+    @workflow.signal(name="resume_now", description="The resume update as a signal, for this UI.")
+    async def resume_signal(self) -> None:
+        """As the update."""
+        await self._annotate({PAUSED: None})
+
+    @workflow.update(description="Look now and say what would be done; nothing is done by asking.")
+    async def plan(self) -> Why:
+        """Observe beside the loop, and decide."""
+        seen = cast("W", await self._start(self.observation(dry_run=True)))
+        world = seen.recall(self.world)
+        return self._told_about(world, self._decide(world, workflow.now()))
+
+    async def _annotate(self, annotations: dict[str, str | None]) -> None:
+        patch: JsonPatch = {"metadata": {"annotations": annotations}}
+        await self._start(Patch(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}"))
+        self.wake()
+
+
+def details(why: Why) -> str:
+    """The current details in the web UI, as markdown."""
+    lines = [f"**{why.phase}**: {why.why}"]
+    if why.hold:
+        lines.append(f"Held: {why.hold}. Would do: {', '.join(why.planned) or 'nothing'}.")
+    if why.waits_for:
+        until = f" until {why.deadline:%Y-%m-%d %H:%M:%S} UTC" if why.deadline else ""
+        lines.append(f"Waits for {', '.join(why.waits_for)}{until}.")
+    elif why.deadline:
+        lines.append(f"Deadline {why.deadline:%Y-%m-%d %H:%M:%S} UTC.")
+    if why.deadline and why.at_deadline:
+        lines.append(f"Then: {why.at_deadline}.")
+    lines += [f"- running: {summary}" for summary in why.running]
+    lines += [
+        f"- refused ({h.type}, {h.attempts}×): {h.message} Next try {h.retry_at:%H:%M:%S} UTC." for h in why.hindrances
+    ]
+    return "\n\n".join(lines[:30])
