@@ -1,0 +1,116 @@
+"""The account API: opting in to regions, which moto lacks.
+
+EnableRegion and DisableRegion are accepted and take `region_enable_seconds`; in between the region is ENABLING or DISABLING. Asking
+for what is already so is accepted, asking for the opposite of what is under way is a ConflictException, and more than six regions
+under way per account are too many
+(https://docs.aws.amazon.com/accounts/latest/reference/API_EnableRegion.html, .../quotas.html). The management account may name a
+member in `AccountId`; other accounts only speak for themselves.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import moto.account.urls as urls
+from moto.account.responses import AccountResponse
+from moto.core.responses import ActionResult, EmptyResult
+
+from localcloud.aws import call, organizations, regions, runtime
+from localcloud.aws.regions import Choice, OptStatus
+from localcloud.aws.wire import ErrorAnswer, Refusal
+
+_MAX_UNDER_WAY = 6
+_DEFAULT_PAGE = 50
+_ENABLED = (OptStatus.ENABLED, OptStatus.ENABLED_BY_DEFAULT)
+_UNDER_WAY = (OptStatus.ENABLING, OptStatus.DISABLING)
+
+
+def install() -> None:
+    """Put our responses in the place of moto's, with the paths it lacks."""
+    paths = ("putAlternateContact", "getAlternateContact", "deleteAlternateContact")
+    ours = ("getRegionOptStatus", "enableRegion", "disableRegion", "listRegions", "getContactInformation")
+    urls.url_paths = {f"{{0}}/{path}$": PerdureAccountResponse.dispatch for path in (*paths, *ours)}
+
+
+class PerdureAccountResponse(AccountResponse):
+    """moto's account API with regions."""
+
+    def get_region_opt_status(self) -> ActionResult:
+        """GetRegionOptStatus."""
+        account, region = self._account_and_region()
+        return ActionResult({"RegionName": region, "RegionOptStatus": regions.status(account, region).value})
+
+    def list_regions(self) -> ActionResult:
+        """ListRegions, of the wanted statuses."""
+        account, parameters = self._subject(), self._parameters()
+        wanted = parameters.get("RegionOptStatusContains") or [status.value for status in OptStatus]
+        found = [
+            {"RegionName": region, "RegionOptStatus": regions.status(account, region).value}
+            for region in sorted(regions.known())
+        ]
+        found = [entry for entry in found if entry["RegionOptStatus"] in wanted]
+        size = int(parameters.get("MaxResults") or _DEFAULT_PAGE)
+        start = _index_of(parameters.get("NextToken"))
+        answer: dict[str, Any] = {"Regions": found[start : start + size]}
+        if start + size < len(found):
+            answer["NextToken"] = base64.urlsafe_b64encode(str(start + size).encode()).decode()
+        return ActionResult(answer)
+
+    def enable_region(self) -> ActionResult:
+        """EnableRegion."""
+        return self._choose(enable=True)
+
+    def disable_region(self) -> ActionResult:
+        """DisableRegion."""
+        return self._choose(enable=False)
+
+    def _choose(self, *, enable: bool) -> ActionResult:
+        account, region = self._account_and_region()
+        status = regions.status(account, region)
+        if status is OptStatus.ENABLED_BY_DEFAULT:
+            if enable:
+                return EmptyResult()
+            raise _refusal("ValidationException", f"{region} is enabled by default and cannot be disabled.", 400)
+        if (status is OptStatus.DISABLING) if enable else (status is OptStatus.ENABLING):
+            raise _refusal("ConflictException", f"{region} is currently {status.value}.", 409)
+        if status is (OptStatus.ENABLING if enable else OptStatus.DISABLING) or (status in _ENABLED) == enable:
+            return EmptyResult()
+        if sum(1 for r in regions.choices(account) if regions.status(account, r) in _UNDER_WAY) >= _MAX_UNDER_WAY:
+            message = f"At most {_MAX_UNDER_WAY} region changes can be under way per account."
+            raise _refusal("TooManyRequestsException", message, 429)
+        done_at = runtime.clock.now() + runtime.config().region_enable_seconds
+        regions.choices(account)[region] = Choice(enable, done_at)
+        call.touch(account, "aws")
+        return EmptyResult()
+
+    def _subject(self) -> str:
+        account = str(self._parameters().get("AccountId") or self.current_account)
+        if account != self.current_account:
+            if self.current_account != runtime.payer_account or not organizations.exists(account):
+                raise _refusal("AccessDeniedException", "Access denied for the account named.", 403)
+        return account
+
+    def _account_and_region(self) -> tuple[str, str]:
+        region = str(self._parameters().get("RegionName") or "")
+        if region not in regions.known():
+            raise _refusal("ValidationException", f"{region or 'The region'} is not a region.", 400)
+        return self._subject(), region
+
+    def _parameters(self) -> dict[str, Any]:
+        parsed = json.loads(self.body or "{}")
+        return parsed if isinstance(parsed, dict) else {}
+
+
+def _refusal(code: str, message: str, status: int) -> Refusal:
+    return Refusal("account", ErrorAnswer(code, message, status))
+
+
+def _index_of(token: str | None) -> int:
+    if not token:
+        return 0
+    try:
+        return int(base64.urlsafe_b64decode(token.encode()).decode())
+    except ValueError:
+        raise _refusal("ValidationException", "The NextToken is invalid.", 400) from None

@@ -1,0 +1,176 @@
+"""The control API: JSON under `/perdure/`, never counted, delayed or disturbed.
+
+    GET    /perdure/health                      serving, since when, with which payer key
+    GET    /perdure/config                      the settings
+    PUT    /perdure/config                      change the settings named in the body
+    POST   /perdure/reset-config                all settings back to their defaults
+    GET    /perdure/faults                      the faults in force, with hits and calls left
+    POST   /perdure/faults                      add a fault
+    DELETE /perdure/faults[/<id>]               lift all faults, or one
+    GET    /perdure/ledger[?recent=1]           the calls since the last reset
+    DELETE /perdure/ledger                      forget them
+    GET    /perdure/world                       what exists
+    POST   /perdure/cases/<id>                  {"resolve": "now" | "never" | "auto"}
+    GET    /perdure/clock                       the emulator's time and speed
+    POST   /perdure/clock                       {"speed": 60, "advance_seconds": 3600}
+    POST   /perdure/save                        save now, answer when saved
+
+What cannot be understood is answered with 400 and the reason, what does not exist with 404.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+from urllib.parse import parse_qs
+
+from pydantic import BaseModel, ValidationError
+
+from localcloud.aws import call as calls
+from localcloud.aws import census, organizations, runtime, support
+from localcloud.aws.call import CallInHand
+from localcloud.aws.contract import CaseChange, CaseRecord, ClockChange, Config, ConfigFile, Fault, Health
+from localcloud.aws.persistence import StateFile
+
+_JSON = tuple[int, bytes]
+
+
+class _Unknown(Exception):
+    """There is no such thing, or no such path."""
+
+
+class ControlAPI:
+    """Answers requests under `/perdure/`."""
+
+    def __init__(self, state: StateFile) -> None:
+        self._state = state
+        self._started = time.time()
+
+    def answer(self, environ: dict[str, Any]) -> _JSON:
+        """Status and JSON body for a request."""
+        method = environ["REQUEST_METHOD"]
+        parts = [part for part in environ["PATH_INFO"].split("/")[2:] if part]
+        length = int(environ.get("CONTENT_LENGTH") or 0)
+        body = environ["wsgi.input"].read(length) if length else b""
+        query = parse_qs(environ.get("QUERY_STRING", ""))
+        try:
+            return 200, _to_json(self._route(method, parts, body, query))
+        except ValidationError as error:
+            return 400, _to_json({"error": json.loads(error.json(include_url=False, include_context=False))})
+        except ValueError as error:
+            return 400, _to_json({"error": str(error)})
+        except _Unknown as error:
+            return 404, _to_json({"error": str(error) or f"no {method} {environ['PATH_INFO']}"})
+
+    def _route(self, method: str, parts: list[str], body: bytes, query: dict[str, list[str]]) -> object:
+        match (method, parts):
+            case ("GET", ["health"]):
+                return self._health()
+            case ("GET", ["config"]):
+                return runtime.config()
+            case ("PUT", ["config"]):
+                return self._changed(change_config(json.loads(body or b"{}")))
+            case ("POST", ["reset-config"]):
+                runtime.set_config(Config())
+                return self._changed(runtime.config())
+            case ("GET", ["faults"]):
+                return list(runtime.faults.report())
+            case ("POST", ["faults"]):
+                return self._changed(runtime.faults.add(Fault.model_validate_json(body)))
+            case ("DELETE", ["faults"]):
+                runtime.faults.clear()
+                return self._changed({})
+            case ("DELETE", ["faults", fault_id]):
+                if not runtime.faults.remove(fault_id):
+                    raise _Unknown(f"no fault {fault_id}")
+                return self._changed({})
+            case ("GET", ["ledger"]):
+                return runtime.ledger.report(recent="recent" in query)
+            case ("DELETE", ["ledger"]):
+                runtime.ledger.reset()
+                return {}
+            case ("GET", ["world"]):
+                return self._with_state(census.take)
+            case ("POST", ["cases", case_id]):
+                return self._decide_case(case_id, CaseChange.model_validate_json(body))
+            case ("GET", ["clock"]):
+                return runtime.clock.reading()
+            case ("POST", ["clock"]):
+                return self._changed(runtime.clock.change(ClockChange.model_validate_json(body)))
+            case ("POST", ["save"]):
+                self._state.save()
+                return {"saved_at": self._state.saved_at}
+        raise _Unknown
+
+    def _health(self) -> Health:
+        with runtime.MOTO:
+            organization = organizations.of_payer()
+            return Health(
+                status="ok",
+                version="moto 5.2.5",
+                payer_account=runtime.payer_account,
+                access_key_id=runtime.payer_access_key_id,
+                secret_access_key=runtime.payer_secret_access_key,
+                organization=organization.org.id if organization.org else "",
+                root=organization.org.root_id if organization.org else "",
+                accounts=len(organization.accounts),
+                uptime_seconds=time.time() - self._started,
+                saved_at=self._state.saved_at,
+                warnings=tuple(self._state.warnings),
+            )
+
+    def _decide_case(self, case_id: str, change: CaseChange) -> CaseRecord:
+        case = self._with_state(lambda: support.decide_case(case_id, change.resolve))
+        if case is None:
+            raise _Unknown(f"no support case {case_id}")
+        return CaseRecord(
+            account=case.id.split("-")[1], id=case.id, subject=case.subject, status=case.status, created=case.created
+        )
+
+    def _with_state(self, action: Any) -> Any:
+        """Do something with moto's state, and have saved what it changes."""
+        call = CallInHand("perdure", "control", "us-east-1")
+        calls.set_current(call)
+        try:
+            with runtime.MOTO:
+                return action()
+        finally:
+            calls.set_current(None)
+            if call.changed and call.touched:
+                self._state.changed(call.touched)
+
+    def _changed(self, answer: object) -> object:
+        self._state.settings_changed()
+        return answer
+
+
+def change_config(changes: dict[str, object]) -> Config:
+    """Change the named settings.
+
+    Raises:
+        ValidationError: a name or value is wrong; nothing was changed.
+    """
+    changed = Config.model_validate({**runtime.config().model_dump(), **changes})
+    runtime.set_config(changed)
+    return changed
+
+
+def apply_file(content: ConfigFile) -> None:
+    """Put a file's settings and faults in force; faults that an earlier version of it set are replaced."""
+    change_config(content.config)
+    for fault in runtime.faults.report():
+        if fault.id.startswith("file-"):
+            runtime.faults.remove(fault.id)
+    for number, fault in enumerate(content.faults, 1):
+        runtime.faults.add(fault.model_copy(update={"id": f"file-{fault.id or number}"}))
+    if content.clock is not None:
+        runtime.clock.change(content.clock)
+
+
+def _to_json(answer: object) -> bytes:
+    if isinstance(answer, BaseModel):
+        return answer.model_dump_json().encode()
+    if isinstance(answer, list):
+        return b"[" + b",".join(_to_json(entry) for entry in answer) + b"]"
+    return json.dumps(answer).encode()

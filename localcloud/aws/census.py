@@ -1,0 +1,143 @@
+"""The census: what exists in the emulated cloud, read from moto's backends without a call.
+
+Tests compare it with the custom resources. It looks only at backends that exist, creates none, and lets due time pass first, so that
+an account that a client would see now is in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moto.core.base_backend import BackendDict
+
+from localcloud.aws import organizations, support
+from localcloud.aws.contract import (
+    AccountRecord,
+    CaseRecord,
+    CreationRecord,
+    InstanceRecord,
+    KeyRecord,
+    QuotaRequestRecord,
+    ResourceRecord,
+    RoleRecord,
+    UnitRecord,
+    World,
+)
+
+
+def take() -> World:
+    """Count everything; with moto's lock held."""
+    organization = organizations.of_payer()
+    organization.let_time_pass()
+    return World(
+        root=organization.org.root_id if organization.org else "",
+        accounts=tuple(_account(account) for account in organization.accounts),
+        creations=tuple(_creation(creation) for creation in organization.creations.values()),
+        units=tuple(UnitRecord(id=u.id, name=str(u.name), parent=u.parent_id) for u in organization.ou),
+        instances=tuple(_instances()),
+        keys=tuple(
+            KeyRecord(account=account, user=user.name, id=key.access_key_id, active=key.status == "Active")
+            for account, _region, iam in _backends("iam")
+            for user in iam.users.values()
+            for key in user.access_keys
+        ),
+        users=tuple(
+            RoleRecord(account=account, name=user.name)
+            for account, _region, iam in _backends("iam")
+            for user in iam.users.values()
+        ),
+        roles=tuple(
+            RoleRecord(account=account, name=role.name)
+            for account, _region, iam in _backends("iam")
+            for role in iam.roles.values()
+        ),
+        cases=tuple(
+            CaseRecord(account=account, id=case.id, subject=case.subject, status=case.status, created=case.created)
+            for account, case in support.all_cases()
+        ),
+        quota_requests=tuple(
+            QuotaRequestRecord(
+                account=account,
+                region=region,
+                id=asked.id,
+                service=asked.quota.service,
+                code=asked.quota.code,
+                desired=asked.desired,
+                status=asked.status,
+            )
+            for account, region, quotas in _backends("service-quotas")
+            for asked in quotas.requests.values()
+        ),
+        buckets=tuple(
+            ResourceRecord(account=account, region=bucket.region_name, id=name)
+            for account, _region, s3 in _backends("s3")
+            for name, bucket in s3.buckets.items()
+        ),
+        volumes=_resources("ec2", "volumes"),
+        snapshots=_resources("ec2", "snapshots"),
+        hosted_zones=_resources("route53", "zones"),
+        endpoint_services=_resources("ec2", "configurations"),
+    )
+
+
+def _account(account: Any) -> AccountRecord:
+    described = account.describe()
+    return AccountRecord(
+        id=account.id,
+        name=account.name,
+        email=account.email,
+        status=account.status,
+        state=account.state,
+        parent=account.parent_id,
+        created=described["JoinedTimestamp"],
+        tags=dict(account.tags),
+    )
+
+
+def _creation(creation: organizations.Creation) -> CreationRecord:
+    return CreationRecord(
+        id=creation.id,
+        name=creation.name,
+        email=creation.email,
+        state=creation.state,
+        failure_reason=creation.failure_reason if creation.state == "FAILED" else None,
+        account=creation.account_id,
+        requested=creation.requested,
+    )
+
+
+def _instances() -> list[InstanceRecord]:
+    return [
+        InstanceRecord(
+            account=account,
+            region=region,
+            id=instance.id,
+            type=instance.instance_type,
+            image=instance.image_id,
+            state=instance.state,
+            tags={tag["key"]: tag["value"] for tag in instance.get_tags()},
+        )
+        for account, region, ec2 in _backends("ec2")
+        for reservation in ec2.all_reservations()
+        for instance in reservation.instances
+        if instance.state != "terminated"
+    ]
+
+
+def _resources(service: str, attribute: str) -> tuple[ResourceRecord, ...]:
+    return tuple(
+        ResourceRecord(account=account, region=region, id=identifier)
+        for account, region, backend in _backends(service)
+        for identifier in getattr(backend, attribute)
+    )
+
+
+def _backends(service: str) -> list[tuple[str, str, Any]]:
+    for backends in list(BackendDict._instances):
+        if backends.service_name == service:
+            return [
+                (account, region, backend)
+                for account, regional in list(dict.items(backends))
+                for region, backend in list(dict.items(regional))
+            ]
+    return []

@@ -1,0 +1,133 @@
+"""The typed client of the emulator's control API, for tests, demos and benchmarks.
+
+    emulator = Emulator("http://127.0.0.1:4566")
+    emulator.config(create_account_seconds=5, latency_ms=50)
+    emulator.fault("organizations", "CreateAccount", kind="after", count=1)
+    ...
+    assert emulator.ledger().calls("organizations", "CreateAccount") == 2
+    assert len(emulator.world().members()) == 1
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+from pydantic import BaseModel
+
+from localcloud.aws.contract import (
+    CaseRecord,
+    ClockReading,
+    Config,
+    Fault,
+    FaultKind,
+    Health,
+    Ledger,
+    World,
+)
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+class EmulatorRefusedError(Exception):
+    """The control API did not understand, or knows no such thing."""
+
+
+class Emulator:
+    """The emulator behind an endpoint, as a test steers it. Calls block; none of them shows in the ledger."""
+
+    def __init__(self, endpoint: str, timeout_seconds: float = 30) -> None:
+        self.endpoint = endpoint.rstrip("/")
+        self._http = httpx.Client(base_url=f"{self.endpoint}/perdure/", timeout=timeout_seconds, trust_env=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def health(self) -> Health:
+        """Whether it serves; raises httpx.HTTPError where nobody answers."""
+        return self._get("health", Health)
+
+    def config(self, **changes: object) -> Config:
+        """Change the named settings, of which `Config` has the list, and return all; without names only return them."""
+        if not changes:
+            return self._get("config", Config)
+        return self._send("PUT", "config", changes, Config)
+
+    def reset_config(self) -> Config:
+        """All settings back to their defaults."""
+        return self._send("POST", "reset-config", None, Config)
+
+    def fault(
+        self,
+        service: str = "*",
+        action: str = "*",
+        *,
+        kind: FaultKind | str,
+        count: int | None = None,
+        **more: object,
+    ) -> Fault:
+        """Disturb calls; `Fault` has the list of what else can be said (account, region, probability, code, ...)."""
+        fault = Fault.model_validate({"service": service, "action": action, "kind": kind, "count": count, **more})
+        return self._send("POST", "faults", fault.model_dump(mode="json"), Fault)
+
+    def faults(self) -> list[Fault]:
+        """The faults in force, with how often each struck."""
+        return [Fault.model_validate(entry) for entry in self._request("GET", "faults").json()]
+
+    def clear(self, fault_id: str | None = None) -> None:
+        """Lift all faults, or one."""
+        self._request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
+
+    def ledger(self, *, recent: bool = False) -> Ledger:
+        """The calls since the last reset, on request with the last ones one by one."""
+        return self._get("ledger?recent=1" if recent else "ledger", Ledger)
+
+    def reset_ledger(self) -> None:
+        """Forget the calls so far."""
+        self._request("DELETE", "ledger")
+
+    def world(self) -> World:
+        """What exists."""
+        return self._get("world", World)
+
+    def resolve_case(self, case_id: str) -> CaseRecord:
+        """Resolve a support case now."""
+        return self._send("POST", f"cases/{case_id}", {"resolve": "now"}, CaseRecord)
+
+    def hold_case(self, case_id: str) -> CaseRecord:
+        """Leave a support case open for ever."""
+        return self._send("POST", f"cases/{case_id}", {"resolve": "never"}, CaseRecord)
+
+    def clock(self, *, speed: float | None = None, advance_seconds: float = 0) -> ClockReading:
+        """Change the emulator's clock, or only read it."""
+        if speed is None and not advance_seconds:
+            return self._get("clock", ClockReading)
+        return self._send("POST", "clock", {"speed": speed, "advance_seconds": advance_seconds}, ClockReading)
+
+    def save(self) -> None:
+        """Have the state saved now instead of within two seconds."""
+        self._request("POST", "save")
+
+    def _get(self, path: str, model: type[_M]) -> _M:
+        return model.model_validate_json(self._request("GET", path).content)
+
+    def _send(self, method: str, path: str, body: object, model: type[_M]) -> _M:
+        return model.model_validate_json(self._request(method, path, body).content)
+
+    def _request(self, method: str, path: str, body: object = None) -> httpx.Response:
+        arguments: dict[str, Any] = {} if body is None else {"json": body}
+        response = self._http.request(method, path, **arguments)
+        if response.status_code in (400, 404):
+            raise EmulatorRefusedError(f"{method} /perdure/{path}: {response.text}")
+        response.raise_for_status()
+        return response

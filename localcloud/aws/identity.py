@@ -1,0 +1,324 @@
+"""IAM and STS: keys that nobody issued are refused, roles that do not exist cannot be assumed.
+
+moto takes every unknown key for the payer's and lets anybody assume anything; a clean-up with stale keys would then act on
+the payer and look successful. Here:
+
+- `authenticate` looks up the key of every call before moto sees it: unknown, deleted or inactive ones, sessions that are over
+  or whose token does not fit, keys of closed accounts, and regions the account has not enabled are refused with the error of
+  the service concerned.
+- AssumeRole needs an existing role of an account that is not closed, whose trust policy names the caller; otherwise AccessDenied
+  (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
+- DeleteUser is refused while the user has access keys
+  (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteUser.html).
+- AWS's managed policies: the handful that provisioning attaches, made in microseconds; loading all of them costs seconds an account.
+
+The payer's key belongs to an IAM user, because AWS lets no root user assume roles.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from fnmatch import fnmatchcase
+from typing import Any, cast
+
+import moto.iam.aws_managed_policies as managed_policies_source
+import moto.iam.urls as iam_urls
+import moto.sts.urls as sts_urls
+from moto.core.utils import utcnow
+from moto.iam.exceptions import DeleteConflictException
+from moto.iam.models import AccessKey, AWSManagedPolicy, IAMBackend, ManagedPolicy, Role, iam_backends
+from moto.sts.models import AssumedRole, STSBackend, sts_backends
+
+from localcloud.aws import call, organizations, regions, runtime
+from localcloud.aws.wire import (
+    ErrorAnswer,
+    Refusal,
+    SignedRequest,
+    closed_account,
+    denied,
+    expired_session,
+    unknown_key,
+)
+
+PAYER_USER = "aws-account-operator"
+PARTITION = "aws"
+MANAGED_POLICIES = (
+    "AdministratorAccess",
+    "PowerUserAccess",
+    "IAMFullAccess",
+    "IAMReadOnlyAccess",
+    "IAMUserChangePassword",
+    "AmazonEC2FullAccess",
+    "AmazonEC2ReadOnlyAccess",
+    "AmazonS3FullAccess",
+    "AmazonS3ReadOnlyAccess",
+    "AmazonRoute53FullAccess",
+    "AmazonVPCFullAccess",
+    "ElasticLoadBalancingFullAccess",
+    "AWSSupportAccess",
+    "Billing",
+    "ServiceQuotasFullAccess",
+)
+_ROLE_ARN = re.compile(r"^arn:[^:]+:iam::(\d{12}):role/(.+)$")
+_SESSIONS_KEPT = 256
+_ANONYMOUS = frozenset({"AssumeRoleWithWebIdentity", "AssumeRoleWithSAML"})
+
+_account_of_key: dict[str, str] = {}
+_policies: dict[str, dict[str, Any]] = {}
+
+
+def install() -> None:
+    """Put our backends in the place of moto's; before the first one exists."""
+    every = json.loads(managed_policies_source.aws_managed_policies_data)
+    _policies.update({name: every[name] for name in MANAGED_POLICIES})
+    # The module keeps megabytes of policies that nothing reads any more.
+    managed_policies_source.aws_managed_policies_data = "{}"
+    iam_backends.backend = PerdureIAM
+    sts_backends.backend = PerdureSTS
+
+
+def index_keys() -> None:
+    """Learn anew which account each key belongs to, after state was loaded."""
+    _account_of_key.clear()
+    for account_id, regional in iam_backends.items():
+        for backend in regional.values():
+            for key_id in backend.access_keys:
+                _account_of_key[key_id] = account_id
+
+
+def ensure_payer_user() -> None:
+    """Have the payer's user with the key this process was given, and no other key of it."""
+    iam = _iam(runtime.payer_account)
+    user = iam.users.get(PAYER_USER)
+    if user is None:
+        user = iam.create_user(region_name="us-east-1", user_name=PAYER_USER, path="/", tags=[])
+        iam.attach_user_policy("arn:aws:iam::aws:policy/AdministratorAccess", PAYER_USER)
+    for key in list(user.access_keys):
+        if key.access_key_id != runtime.payer_access_key_id:
+            iam.delete_access_key_by_name(key.access_key_id)
+    if not user.access_keys:
+        key = user.create_access_key(prefix="AKIA")
+        key.access_key_id = runtime.payer_access_key_id
+        iam.register_key(key)
+    user.access_keys[0].secret_access_key = runtime.payer_secret_access_key
+    user.access_keys[0].status = "Active"
+
+
+def authenticate(request: SignedRequest) -> tuple[str, ErrorAnswer | None]:
+    """The account a request acts for, and why it is refused, if it is.
+
+    Calls that AWS takes unsigned act for the payer. The account is "" where the key tells none.
+    """
+    if not request.access_key_id:
+        if request.action in _ANONYMOUS:
+            return runtime.payer_account, None
+        code = "MissingAuthenticationToken" if request.service != "s3" else "AccessDenied"
+        return "", ErrorAnswer(code, "Request is missing Authentication Token", 403)
+    account_id = _account_of_key.get(request.access_key_id, "")
+    if not account_id:
+        return "", unknown_key(request.service)
+    return account_id, _reason_to_refuse(request, account_id)
+
+
+def caller_arn(account_id: str, access_key_id: str) -> str:
+    """The ARN of the user or session that holds a key."""
+    session = _sts(account_id).get_assumed_role_from_access_key(access_key_id)
+    if session is not None:
+        return session.arn
+    key = _iam(account_id).access_keys.get(access_key_id)
+    name = key.user_name if key is not None else "unknown"
+    return f"arn:aws:iam::{account_id}:user/{name}"
+
+
+class PerdureIAM(IAMBackend):
+    """moto's IAM with few managed policies, an index of keys, and DeleteUser as strict as AWS's."""
+
+    @property
+    def _url_module(self) -> Any:
+        return iam_urls
+
+    def _init_aws_policies(self) -> list[ManagedPolicy]:
+        return [
+            AWSManagedPolicy.from_data(name, self.account_id, self.region_name, data) for name, data in _policies.items()
+        ]
+
+    def attach_role_policy(self, policy_arn: str, role_name: str) -> None:
+        """Attach a policy. Attaching it again changes nothing, as in AWS; moto counts it twice."""
+        policy = self.managed_policies.get(policy_arn)
+        if policy is not None and policy_arn in self.get_role(role_name).managed_policies:
+            return
+        super().attach_role_policy(policy_arn, role_name)
+
+    def register_key(self, key: AccessKey) -> None:
+        """Make a key known that was made elsewhere than here."""
+        self.access_keys[key.access_key_id] = key
+        _account_of_key[key.access_key_id] = self.account_id
+
+    def create_access_key(self, user_name: str, prefix: str = "AKIA", status: str = "Active") -> AccessKey:
+        """Create a user's key."""
+        key = super().create_access_key(user_name, prefix, status)
+        _account_of_key[key.access_key_id] = self.account_id
+        return key
+
+    def create_temp_access_key(self) -> AccessKey:
+        """Create the key of a session."""
+        key = super().create_temp_access_key()
+        _account_of_key[key.access_key_id] = self.account_id
+        call.touch(self.account_id, PARTITION)
+        call.mark_changed()
+        return key
+
+    def delete_access_key_by_name(self, name: str) -> None:
+        """Delete a key; from now on it is unknown."""
+        super().delete_access_key_by_name(name)
+        _account_of_key.pop(name, None)
+
+    def forget_session_key(self, key_id: str) -> None:
+        """Drop the key of a session that is over."""
+        self.access_keys.pop(key_id, None)
+        _account_of_key.pop(key_id, None)
+
+    def delete_user(self, user_name: str) -> None:
+        """Delete a user that has neither keys nor policies."""
+        if self.get_user(user_name).access_keys:
+            raise DeleteConflictException("Cannot delete entity, must delete access keys first.")
+        super().delete_user(user_name)
+
+
+class PerdureSTS(STSBackend):
+    """moto's STS that checks what it hands out, and forgets sessions that are over."""
+
+    def __init__(self, region_name: str, account_id: str) -> None:
+        super().__init__(region_name, account_id)
+        self.sessions_by_key: dict[str, AssumedRole] = {}
+
+    @property
+    def _url_module(self) -> Any:
+        return sts_urls
+
+    def assume_role(
+        self,
+        region_name: str,
+        role_session_name: str,
+        role_arn: str,
+        policy: str,
+        duration: int,
+        external_id: str,
+    ) -> AssumedRole:
+        """Open a session of a role that exists and trusts the caller."""
+        in_hand = call.current()
+        caller = caller_arn(self.account_id, in_hand.access_key_id if in_hand else "")
+        role = _role_to_assume(role_arn)
+        if role is None or not _trusts(role, caller, self.account_id, external_id):
+            answer = denied("sts", "AssumeRole", caller)
+            raise Refusal("sts", ErrorAnswer(answer.code, f"{answer.message} on resource: {role_arn}", answer.status))
+        session = super().assume_role(region_name, role_session_name, role_arn, policy, duration, external_id)
+        _sts(session.account_id).remember(session)
+        return session
+
+    def get_assumed_role_from_access_key(self, access_key_id: str) -> AssumedRole | None:
+        """The session a key belongs to, if it is one's."""
+        return self.sessions_by_key.get(access_key_id)
+
+    def remember(self, session: AssumedRole) -> None:
+        """Index a session, and drop those that are over once there are many."""
+        self.sessions_by_key[session.access_key_id] = session
+        if len(self.sessions_by_key) > _SESSIONS_KEPT:
+            now = utcnow()
+            for key_id, old in list(self.sessions_by_key.items()):
+                if old.expiration < now:
+                    del self.sessions_by_key[key_id]
+                    _iam(self.account_id).forget_session_key(key_id)
+        self.assumed_roles = list(self.sessions_by_key.values())
+
+
+def _reason_to_refuse(request: SignedRequest, account_id: str) -> ErrorAnswer | None:
+    key = _iam(account_id).access_keys.get(request.access_key_id)
+    if key is None or key.status != "Active" or _is_too_young(key):
+        return unknown_key(request.service)
+    if key.user_name is None:
+        session = _sts(account_id).get_assumed_role_from_access_key(request.access_key_id)
+        if session is None or session.session_token != request.session_token:
+            return unknown_key(request.service)
+        if session.expiration < utcnow():
+            return expired_session(request.service)
+    if organizations.is_closed(account_id):
+        return closed_account(request.service)
+    if request.is_regional and not regions.is_enabled(account_id, request.region):
+        return unknown_key(request.service)
+    return None
+
+
+def _is_too_young(key: AccessKey) -> bool:
+    """IAM is eventually consistent: a key is unknown to other services for seconds after its creation."""
+    wait = runtime.config().key_propagation_seconds
+    return wait > 0 and key.user_name is not None and utcnow() - key.create_date < timedelta(seconds=wait)
+
+
+def _role_to_assume(role_arn: str) -> Role | None:
+    match = _ROLE_ARN.match(role_arn)
+    if match is None:
+        return None
+    account_id, name = match.group(1), match.group(2).rsplit("/", 1)[-1]
+    if not organizations.exists(account_id) or organizations.is_closed(account_id):
+        return None
+    role = next((r for r in _iam(account_id).roles.values() if r.name == name), None)
+    wait = runtime.config().role_propagation_seconds
+    if role is None or (wait > 0 and utcnow() - role.create_date < timedelta(seconds=wait)):
+        return None
+    return role
+
+
+def _trusts(role: Role, caller: str, caller_account: str, external_id: str | None) -> bool:
+    """Whether a role's trust policy lets the caller in: its principals and its condition on the external id."""
+    document = role.assume_role_policy_document
+    try:
+        policy = json.loads(document) if isinstance(document, str) else document
+    except ValueError:
+        return False
+    statements = policy.get("Statement", [])
+    granted = False
+    for statement in statements if isinstance(statements, list) else [statements]:
+        if not any(fnmatchcase("sts:AssumeRole", action) for action in _as_list(statement.get("Action"))):
+            continue
+        if not _names_caller(statement.get("Principal"), caller, caller_account):
+            continue
+        wanted = _as_list(statement.get("Condition", {}).get("StringEquals", {}).get("sts:ExternalId"))
+        if wanted and external_id not in wanted:
+            continue
+        if statement.get("Effect") == "Deny":
+            return False
+        granted = True
+    return granted
+
+
+def _names_caller(principal: Any, caller: str, caller_account: str) -> bool:
+    names = set(_as_list(principal.get("AWS")) if isinstance(principal, dict) else _as_list(principal))
+    return not names.isdisjoint(_names_of(caller, caller_account))
+
+
+def _names_of(caller: str, caller_account: str) -> Iterator[str]:
+    """The ways in which a policy can name a caller: itself, its account, everybody; a session also by its role."""
+    yield from ("*", caller, caller_account, f"arn:aws:iam::{caller_account}:root")
+    match = re.match(r"^arn:([^:]+):sts::(\d+):assumed-role/([^/]+)/", caller)
+    if match:
+        yield f"arn:{match.group(1)}:iam::{match.group(2)}:role/{match.group(3)}"
+
+
+def _as_list(value: Any) -> list[str]:
+    if value is None:
+        return []
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _iam(account_id: str) -> PerdureIAM:
+    regional = iam_backends[account_id]
+    return cast(PerdureIAM, dict.get(regional, PARTITION) or regional[PARTITION])
+
+
+def _sts(account_id: str) -> PerdureSTS:
+    regional = sts_backends[account_id]
+    return cast(PerdureSTS, dict.get(regional, PARTITION) or regional[PARTITION])

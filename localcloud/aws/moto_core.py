@@ -1,0 +1,82 @@
+"""moto's core, told which account calls, and spared what it spends for nothing.
+
+The account of a request is known before moto sees it, so moto's own search (all accounts times all partitions, creating a
+backend for each, and the payer where nothing is found) is replaced. moto also keeps every model object for its dashboard,
+lists the methods of a response class anew for each call, and walks two hundred URL patterns to find a service; with hundreds
+of accounts this is most of the time of a call.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import moto.core.responses as core_responses
+import moto.iam.models as iam_models
+from moto.core.base_backend import AccountSpecificBackend
+from moto.core.common_models import BaseModel
+from moto.core.responses import BaseResponse
+from moto.core.utils import utcnow
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication
+
+from localcloud.aws import call, runtime
+
+
+def install() -> None:
+    """Replace those parts of moto; before the first backend exists."""
+    BaseModel.__new__ = _untracked  # type: ignore[method-assign]
+    core_responses.method_names_from_class = cache(core_responses.method_names_from_class)
+    iam_models.get_account_id_from = _account_of_key
+    iam_models.mark_account_as_visited = _note_use_of_key
+    BaseResponse.get_access_key = _access_key  # type: ignore[method-assign]
+    BaseResponse.get_current_account = _account  # type: ignore[method-assign]
+    BaseResponse.get_region_from_url = _region  # type: ignore[method-assign]
+    AccountSpecificBackend.__getitem__ = _touching(AccountSpecificBackend.__getitem__)  # type: ignore[method-assign]
+    find = DomainDispatcherApplication.get_backend_for_host
+    cached = cache(lambda host: find(_DISPATCHER_WITHOUT_STATE, host))
+    DomainDispatcherApplication.get_backend_for_host = lambda _self, host: cached(host)  # type: ignore[method-assign]
+
+
+_DISPATCHER_WITHOUT_STATE = DomainDispatcherApplication(lambda _service: None)  # type: ignore[arg-type,return-value]
+
+
+def _untracked(cls: type[BaseModel], *_args: object, **_kwargs: object) -> BaseModel:
+    return object.__new__(cls)
+
+
+def _touching(lookup: Any) -> Any:
+    def look_up(self: AccountSpecificBackend[Any], region: str) -> Any:
+        known = dict.__contains__(self, region)
+        backend = lookup(self, region)
+        call.touch(self.account_id, "aws" if region == "global" else region)
+        if not known:
+            call.mark_changed()
+        return backend
+
+    return look_up
+
+
+def _account_of_key(_access_key: str) -> str:
+    in_hand = call.current()
+    return in_hand.account if in_hand is not None and in_hand.account else runtime.payer_account
+
+
+def _account(_self: BaseResponse) -> str:
+    return _account_of_key("")
+
+
+def _access_key(_self: BaseResponse) -> str:
+    in_hand = call.current()
+    return in_hand.access_key_id if in_hand is not None else ""
+
+
+def _region(self: BaseResponse, _request: Any, _full_url: str) -> str:
+    in_hand = call.current()
+    return in_hand.region if in_hand is not None else self.default_region
+
+
+def _note_use_of_key(account_id: str, access_key: str, service: str, region: str) -> None:
+    iam = dict.get(iam_models.iam_backends[account_id], "aws")
+    key = iam.access_keys.get(access_key) if iam is not None else None
+    if key is not None:
+        key.last_used = iam_models.AccessKeyLastUsed(timestamp=utcnow(), service=service, region=region)

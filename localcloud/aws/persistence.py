@@ -1,0 +1,303 @@
+"""State that survives restarts: moto's backends in a SQLite file, saved piece by piece as they change.
+
+What is saved together is a chunk: all services' backends of one account in one region, the global services under region `aws`.
+A call that changes something marks the chunks it looked at; a thread writes the marked ones in one transaction, about a second
+later and at the end. So a SIGKILL loses at most the last two seconds, a save costs what changed and not what exists (10 accounts
+in 17 regions are 170 chunks of some 10 KB), and SQLite gives the atomic, synced replacement that a file of its own would need a
+rename for.
+
+A backend may refer to another one (endpoints across accounts, an instance to its EC2 backend). Backends are therefore pickled as
+names, and their attributes apart: at the start all backends that were saved come into being empty, then each gets its attributes.
+Locks are pickled as new locks.
+
+A file that cannot be read is set aside under another name and reported; the emulator starts empty.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import io
+import json
+import logging
+import pickle
+import sqlite3
+import threading
+import time
+from collections import ChainMap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from moto import backends as moto_backends
+from moto.core.base_backend import AccountSpecificBackend, BackendDict, BaseBackend
+
+from localcloud.aws import organizations, runtime
+from localcloud.aws.call import Chunk
+from localcloud.aws.contract import ClockReading, Config, Fault
+
+log = logging.getLogger(__name__)
+
+_PAUSE_SECONDS = 0.75
+_FORMAT = 1
+_SCHEMA = """
+create table if not exists chunk (account text, region text, services text not null, body blob not null,
+                                  primary key (account, region));
+create table if not exists shared (service text primary key, body blob not null);
+create table if not exists about (name text primary key, value text not null);
+"""
+
+
+class UnreadableStateError(Exception):
+    """The state file is not one of ours, or is damaged."""
+
+
+class StateFile:
+    """Saves what changed, in a thread of its own, and loads it all at the start.
+
+    Attributes:
+        saved_at: real time of the last save.
+        warnings: what a person should know: a file set aside, services that could not be saved.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.saved_at: float | None = None
+        self.warnings: list[str] = []
+        self._dirty: set[Chunk] = set()
+        self._about_dirty = False
+        self._lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._save_again_and_again, name="state", daemon=True)
+
+    def load(self) -> bool:
+        """Load the saved state, if there is one. False if the emulator starts empty."""
+        if not self.path.exists():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return False
+        try:
+            with runtime.MOTO:
+                self._load()
+        except Exception as error:  # whatever is wrong with the file, it is set aside whole
+            self._set_aside(error)
+            return False
+        return True
+
+    def start(self) -> None:
+        """Begin to save in the background."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Save what is left, and end."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.save()
+
+    def changed(self, chunks: set[Chunk]) -> None:
+        """Mark chunks to be saved soon."""
+        with self._lock:
+            self._dirty |= chunks
+        self._wake.set()
+
+    def settings_changed(self) -> None:
+        """Mark settings, faults and clock to be saved soon."""
+        with self._lock:
+            self._about_dirty = True
+        self._wake.set()
+
+    def save(self) -> None:
+        """Save what is marked, in one transaction."""
+        with self._write_lock:
+            # Requests wait while chunks are pickled, so that the saved ones fit each other.
+            with runtime.MOTO:
+                with self._lock:
+                    dirty, self._dirty = self._dirty, set()
+                    about, self._about_dirty = self._about_dirty, False
+                if not dirty and not about:
+                    return
+                rows = [self._pickle_chunk(*chunk) for chunk in sorted(dirty)]
+                shared = [(name, pickle.dumps(extras)) for name, extras in _shared_attributes().items()]
+            with sqlite3.connect(self.path) as connection:
+                connection.executescript(_SCHEMA)
+                connection.executemany("insert or replace into chunk values (?, ?, ?, ?)", rows)
+                connection.executemany("insert or replace into shared values (?, ?)", shared)
+                connection.executemany("insert or replace into about values (?, ?)", _about().items())
+            connection.close()
+            self.saved_at = time.time()
+
+    def mark_everything(self) -> None:
+        """Mark all there is; after the first start."""
+        self.changed({(account, region) for _service, account, region, _backend in _every_backend()})
+        self.settings_changed()
+
+    def _save_again_and_again(self) -> None:
+        while not self._stop.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            self._stop.wait(_PAUSE_SECONDS)
+            try:
+                self.save()
+            except Exception:
+                log.exception("state could not be saved to %s; trying again", self.path)
+                self._warn("the last attempt to save the state failed")
+                with self._lock:
+                    self._about_dirty = True
+                self._stop.wait(5)
+                self.mark_everything()
+
+    def _pickle_chunk(self, account: str, region: str) -> tuple[str, str, str, bytes]:
+        attributes: dict[str, dict[str, Any]] = {}
+        for service, backends in _backend_dicts().items():
+            regional = dict.get(backends, account)
+            backend = dict.get(regional, region) if regional is not None else None
+            if backend is not None:
+                attributes[service] = backend.__dict__
+        try:
+            body = _dumps(attributes)
+        except Exception:
+            attributes = {service: own for service, own in attributes.items() if self._can_pickle(service, own)}
+            body = _dumps(attributes)
+        return account, region, json.dumps(sorted(attributes)), body
+
+    def _can_pickle(self, service: str, attributes: dict[str, Any]) -> bool:
+        try:
+            _dumps(attributes)
+        except Exception as error:
+            self._warn(f"{service} cannot be saved and is lost at a restart: {error}")
+            return False
+        return True
+
+    def _load(self) -> None:
+        connection = sqlite3.connect(self.path)
+        try:
+            verdict = connection.execute("pragma quick_check").fetchone()[0]
+            if verdict != "ok":
+                raise UnreadableStateError(verdict)
+            about = dict(connection.execute("select name, value from about").fetchall())
+            rows = connection.execute("select account, region, services, body from chunk").fetchall()
+            shared = connection.execute("select service, body from shared").fetchall()
+        finally:
+            connection.close()
+        if about.get("format") != str(_FORMAT):
+            raise UnreadableStateError(f"format {about.get('format')}, this is format {_FORMAT}")
+        config, reading = Config.model_validate_json(about["config"]), ClockReading.model_validate_json(about["clock"])
+        faults = [Fault.model_validate(fault) for fault in json.loads(about["faults"])]
+        for account, region, services, _body in rows:
+            for service in json.loads(services):
+                _empty_backend(service, account, region)
+        for account, region, _services, body in rows:
+            for service, attributes in pickle.loads(body).items():  # noqa: S301 - our own file
+                _empty_backend(service, account, region).__dict__.update(attributes)
+        for service, body in shared:
+            _backend_dict(service).__dict__.update(pickle.loads(body))  # noqa: S301 - our own file
+        runtime.set_config(config)
+        runtime.clock.restore(reading, float(about["saved_at"]))
+        runtime.faults.restore(faults)
+        self.saved_at = float(about["saved_at"])
+
+    def _set_aside(self, error: Exception) -> None:
+        aside = self.path.with_name(f"{self.path.name}.unreadable-{time.strftime('%Y%m%d-%H%M%S')}")
+        self.path.rename(aside)
+        journal = self.path.with_name(self.path.name + "-journal")
+        if journal.exists():
+            journal.rename(aside.with_name(aside.name + "-journal"))
+        for backends in _backend_dicts().values():
+            backends.clear()
+        self._warn(f"the saved state could not be read ({error}); it was set aside as {aside.name}, the cloud starts empty")
+
+    def _warn(self, warning: str) -> None:
+        log.warning("%s", warning)
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+
+def _about() -> dict[str, str]:
+    return {
+        "format": str(_FORMAT),
+        "config": runtime.config().model_dump_json(),
+        "clock": runtime.clock.reading().model_dump_json(),
+        "faults": json.dumps([fault.model_dump(mode="json") for fault in runtime.faults.report()]),
+        "saved_at": str(time.time()),
+        "organization": organizations.of_payer().org.id if organizations.of_payer().org else "",  # type: ignore[union-attr]
+    }
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles backends as names, locks as new locks, and everything else as it is."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=5)
+        self.dispatch_table = ChainMap(_reducers(), copyreg.dispatch_table)
+
+
+def _dumps(attributes: object) -> bytes:
+    buffer = io.BytesIO()
+    _Pickler(buffer).dump(attributes)
+    return buffer.getvalue()
+
+
+def _reducers() -> dict[type, Callable[[Any], Any]]:
+    reducers: dict[type, Callable[[Any], Any]] = {
+        type(threading.Lock()): lambda _lock: (threading.Lock, ()),
+        type(threading.RLock()): lambda _lock: (threading.RLock, ()),
+        AccountSpecificBackend: lambda regional: (_regional_backends, (regional.service_name, regional.account_id)),
+    }
+    for service, backends in _backend_dicts().items():
+        reducers[backends.backend] = _reducer_of(service)
+        reducers[type(backends)] = lambda found: (_backend_dict, (found.service_name,))
+    return reducers
+
+
+def _reducer_of(service: str) -> Callable[[BaseBackend], Any]:
+    return lambda backend: (_empty_backend, (service, backend.account_id, backend.region_name))
+
+
+def _empty_backend(service: str, account: str, region: str) -> BaseBackend:
+    """The backend of that name; without attributes if it did not exist yet."""
+    regional: AccountSpecificBackend[Any] = _backend_dict(service)[account]
+    backend = dict.get(regional, region)
+    if backend is None:
+        backend = regional.backend.__new__(regional.backend)
+        dict.__setitem__(regional, region, backend)
+    return backend
+
+
+def _regional_backends(service: str, account: str) -> AccountSpecificBackend[Any]:
+    return _backend_dict(service)[account]
+
+
+def _backend_dict(service: str) -> BackendDict[Any]:
+    loaded = _backend_dicts().get(service)
+    if loaded is not None:
+        return loaded
+    found: BackendDict[Any] = moto_backends.get_backend(service)  # type: ignore[call-overload]
+    return found
+
+
+def _backend_dicts() -> dict[str, BackendDict[Any]]:
+    """The services in use, by moto's name for them."""
+    return {backends.service_name: backends for backends in list(BackendDict._instances)}
+
+
+def _every_backend() -> list[tuple[str, str, str, BaseBackend]]:
+    return [
+        (service, account, region, backend)
+        for service, backends in _backend_dicts().items()
+        for account, regional in list(dict.items(backends))
+        for region, backend in list(dict.items(regional))
+    ]
+
+
+_OWN_ATTRIBUTES = frozenset({"backend", "service_name", "_use_boto3_regions", "_additional_regions", "_id"})
+
+
+def _shared_attributes() -> dict[str, dict[str, Any]]:
+    """What some services keep beside their backends: who owns a bucket name, which organization an account is in."""
+    return {
+        service: extras
+        for service, backends in _backend_dicts().items()
+        if (extras := {k: v for k, v in backends.__dict__.items() if k not in _OWN_ATTRIBUTES})
+    }

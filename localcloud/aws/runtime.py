@@ -1,0 +1,48 @@
+"""What the whole process shares: settings, clock, faults, ledger.
+
+moto keeps its backends in module globals, so one process is one cloud; what our additions need to know stands beside them
+here. `MOTO` is held while moto handles a request or state is saved: its backends are not made for threads, and under the
+interpreter's lock serial handling costs nothing. Waits (latency, delays) happen outside of it.
+"""
+
+from __future__ import annotations
+
+from threading import RLock
+
+from localcloud.aws.clock import Clock
+from localcloud.aws.contract import (
+    DEFAULT_ACCESS_KEY_ID,
+    DEFAULT_SECRET_ACCESS_KEY,
+    PAYER_ACCOUNT_ID,
+    Config,
+)
+from localcloud.aws.faults import FaultBoard
+from localcloud.aws.ledger import LedgerBook
+
+MOTO = RLock()
+clock = Clock()
+faults = FaultBoard()
+ledger = LedgerBook(Config().recent_calls)
+payer_account = PAYER_ACCOUNT_ID
+payer_access_key_id = DEFAULT_ACCESS_KEY_ID
+payer_secret_access_key = DEFAULT_SECRET_ACCESS_KEY
+
+_config = Config()
+
+
+def config() -> Config:
+    """The settings in force."""
+    return _config
+
+
+def set_config(changed: Config) -> None:
+    """Put other settings in force, from the next call on."""
+    global _config
+    _config = changed
+    ledger.keep(changed.recent_calls)
+
+
+def set_payer_key(access_key_id: str, secret_access_key: str) -> None:
+    """Say which key belongs to the payer; called once, before the first request."""
+    global payer_access_key_id, payer_secret_access_key
+    payer_access_key_id, payer_secret_access_key = access_key_id, secret_access_key

@@ -1,0 +1,259 @@
+"""The server: one port for all of AWS and for the control API.
+
+Every AWS call passes here on its way to moto:
+
+    read and name it ─► control path? ─► latency ─► whose key? ─► fault? ─► moto (one call at a time) ─► ledger, state ─► answer
+
+A refused key is refused before a fault can strike, as a caller without credentials never reaches a service. A lost answer closes the
+connection without a byte, which clients see as a reset or an unexpected end.
+
+The HTTP part is the standard library's, with keep-alive, one write per answer and no Nagle delay: moto's own server closes each
+connection and lingers for 10 ms, which at a hundred calls per account is most of the time.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterable
+from http.server import ThreadingHTTPServer
+from typing import Any
+
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+
+from localcloud.aws import call as calls
+from localcloud.aws import faults, identity, runtime, wire
+from localcloud.aws.api import ControlAPI
+from localcloud.aws.call import CallInHand
+from localcloud.aws.contract import Call, Fault, FaultKind
+from localcloud.aws.persistence import StateFile
+
+log = logging.getLogger(__name__)
+
+_ERRORS_BEFORE = (FaultKind.THROTTLE, FaultKind.DENIED, FaultKind.ERROR)
+_NO_ANSWER = 0
+
+Headers = list[tuple[str, str]]
+
+
+class Answer:
+    """Status, headers and body of an answer."""
+
+    def __init__(self, status: int, headers: Headers, body: bytes) -> None:
+        self.status, self.headers, self.body = status, headers, body
+
+
+class Emulator:
+    """Answers requests: those of the control API itself, all others by moto."""
+
+    def __init__(self, state: StateFile) -> None:
+        self._state = state
+        self._moto = DomainDispatcherApplication(create_backend_app)
+        self._control = ControlAPI(state)
+
+    def answer(self, environ: wire.Environ) -> Answer | None:
+        """Answer one request; None if the connection is to be closed instead."""
+        path = environ.get("PATH_INFO", "/")
+        if path == "/perdure" or path.startswith("/perdure/"):
+            status, body = self._control.answer(environ)
+            return Answer(status, [("Content-Type", "application/json")], body)
+        return self._answer_aws(environ, path)
+
+    def _answer_aws(self, environ: wire.Environ, path: str) -> Answer | None:
+        began = time.time()
+        request = wire.read_request(environ)
+        wait = runtime.config().latency_ms / 1000
+        if wait > 0:
+            time.sleep(wait)
+        call = CallInHand(request.service, request.action, request.region, request.access_key_id)
+        call.mutating = request.mutating
+        calls.set_current(call)
+        try:
+            account, refusal = self._locked(lambda: identity.authenticate(request))
+            call.account = account
+            fault: Fault | None = None
+            if refusal is not None:
+                answer: Answer | None = _error(request.service, refusal)
+            else:
+                fault = runtime.faults.strike(request, account, path)
+                answer = self._serve(environ, request, call, fault)
+        finally:
+            calls.set_current(None)
+            self._remember(call)
+        _enter_ledger(request, call, answer, fault, began)
+        return answer
+
+    def _serve(
+        self, environ: wire.Environ, request: wire.SignedRequest, call: CallInHand, fault: Fault | None
+    ) -> Answer | None:
+        """Let moto answer, disturbed by the fault if there is one."""
+        if fault is None:
+            return self._ask_moto(environ)
+        kind = fault.kind
+        if kind is FaultKind.BEFORE:
+            return None
+        if kind in _ERRORS_BEFORE:
+            return _error(request.service, faults.error_of(fault, request, call.account))
+        if kind is FaultKind.DELAY and not fault.late_answer:
+            time.sleep(fault.delay_seconds)
+        if kind is FaultKind.ASYNC_FAILURE:
+            call.failure_reason = fault.code or "INTERNAL_FAILURE"
+        answer = self._ask_moto(environ)
+        self._remember(call)
+        if kind is FaultKind.AFTER:
+            return None
+        if kind is FaultKind.ERROR_AFTER:
+            return _error(request.service, faults.error_of(fault, request, call.account))
+        if kind is FaultKind.DELAY and fault.late_answer:
+            time.sleep(fault.delay_seconds)
+        return answer
+
+    def _ask_moto(self, environ: wire.Environ) -> Answer:
+        # The account comes from the key, never from the caller.
+        environ.pop("HTTP_X_MOTO_ACCOUNT_ID", None)
+        return self._locked(lambda: _call_wsgi(self._moto, environ))
+
+    def _locked(self, action: Callable[[], Any]) -> Any:
+        with runtime.MOTO:
+            return action()
+
+    def _remember(self, call: CallInHand) -> None:
+        """Have the touched state saved if the call changed, or may have changed, any of it."""
+        if call.touched and (call.mutating or call.changed):
+            self._state.changed(set(call.touched))
+            call.touched.clear()
+            call.changed = False
+
+
+class Handler(MotoRequestHandler):
+    """One connection: requests one after the other, each answered with a single write."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    emulator: Emulator
+
+    def run_wsgi(self) -> None:
+        """Answer the request that was just parsed."""
+        self.environ = environ = self.make_environ()
+        try:
+            answer = self.emulator.answer(environ)
+        except Exception:
+            log.exception("%s %s failed", self.command, self.path)
+            answer = _internal_error(environ)
+        if answer is None:
+            self._hang_up()
+            return
+        self._send(answer)
+
+    def make_environ(self) -> dict[str, Any]:
+        """The WSGI environment, without looking for a TLS certificate."""
+        environ: dict[str, Any] = super().make_environ()
+        return environ
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        """Say nothing: the ledger tells."""
+
+    def _send(self, answer: Answer) -> None:
+        self.send_response_only(answer.status)
+        self.send_header("Server", "perdure-aws")
+        self.send_header("Date", self.date_time_string())
+        names = set()
+        for name, value in answer.headers:
+            if name.lower() not in ("server", "date", "connection", "transfer-encoding"):
+                self.send_header(name, value)
+                names.add(name.lower())
+        bodiless = answer.status in (204, 304) or 100 <= answer.status < 200
+        if "content-length" not in names and not bodiless:
+            self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        if self.command != "HEAD" and not bodiless:
+            self.wfile.write(answer.body)
+        self.wfile.flush()
+
+    def _hang_up(self) -> None:
+        self.close_connection = True
+        try:
+            self.connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the client was faster
+
+
+class Server(ThreadingHTTPServer):
+    """A thread per connection; connections do not keep the process alive."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = 512
+    # What werkzeug's handler asks of its server.
+    ssl_context = None
+    multithread = True
+    multiprocess = False
+    _server_version = "perdure-aws"
+
+    def __init__(self, host: str, port: int, emulator: Emulator) -> None:
+        super().__init__((host, port), type("BoundHandler", (Handler,), {"emulator": emulator}))
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is nothing to report."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, ConnectionError | TimeoutError):
+            log.exception("connection of %s failed", client_address)
+
+    def log(self, _kind: str, message: str, *args: object) -> None:
+        """What werkzeug's handler has to say."""
+        log.debug(message, *args)
+
+
+def _call_wsgi(app: Any, environ: wire.Environ) -> Answer:
+    status_line = ""
+    headers: Headers = []
+
+    def start_response(status: str, response_headers: Headers, exc_info: object = None) -> Callable[[bytes], object]:
+        nonlocal status_line, headers
+        status_line, headers = status, response_headers
+        return lambda _data: None
+
+    chunks: Iterable[bytes] = app(environ, start_response)
+    try:
+        body = b"".join(chunks)
+    finally:
+        close = getattr(chunks, "close", None)
+        if close is not None:
+            close()
+    return Answer(int(status_line.split(" ", 1)[0]), headers, body)
+
+
+def _error(service: str, error: wire.ErrorAnswer) -> Answer:
+    body, headers = wire.render_error(service, error)
+    return Answer(error.status, headers, body)
+
+
+def _internal_error(environ: wire.Environ) -> Answer:
+    _key, _region, service, _token = wire.signature_of(environ)
+    return _error(service or "s3", wire.ErrorAnswer("InternalFailure", "The emulator failed; its log has the reason.", 500))
+
+
+def _enter_ledger(
+    request: wire.SignedRequest, call: CallInHand, answer: Answer | None, fault: Fault | None, began: float
+) -> None:
+    status = answer.status if answer is not None else _NO_ANSWER
+    error = None
+    if answer is not None and status >= 400:
+        error = wire.error_code_of(answer.body, answer.headers) or str(status)
+    runtime.ledger.enter(
+        Call(
+            at=began,
+            seconds=round(time.time() - began, 6),
+            service=request.service,
+            action=request.action,
+            account=call.account,
+            region=request.region,
+            mutating=request.mutating,
+            status=status,
+            error=error,
+            fault=fault.id if fault is not None else None,
+        )
+    )

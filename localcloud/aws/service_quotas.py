@@ -1,0 +1,274 @@
+"""Service Quotas for the quotas that accounts get raised, and the requests to raise them.
+
+    RequestServiceQuotaIncrease ─► PENDING ──quota_pending_seconds──► CASE_OPENED ──quota_case_seconds──► APPROVED
+                                                                                     DENIED, NOT_APPROVED, INVALID_REQUEST
+
+The outcome is a setting, for all or by quota code. An approved request raises the value that GetServiceQuota answers. A second
+request for a quota with an open one is refused with ResourceAlreadyExistsException
+(https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html). moto knows two of the
+quotas and none of the requests.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+from uuid import uuid4
+
+import moto.servicequotas.urls as urls
+from moto.servicequotas.models import ServiceQuotasBackend, servicequotas_backends
+from moto.servicequotas.resources.default_quotas.vpc import VPC_DEFAULT_QUOTAS
+from moto.servicequotas.responses import ServiceQuotasResponse
+
+from localcloud.aws import runtime
+from localcloud.aws.contract import QuotaOutcome
+from localcloud.aws.wire import ErrorAnswer, Refusal
+
+_OPEN = ("PENDING", "CASE_OPENED")
+_MAX_PAGE = 100
+
+
+class Quota(NamedTuple):
+    """A quota as every account has it at first."""
+
+    service: str
+    service_name: str
+    code: str
+    name: str
+    value: float
+    is_global: bool = False
+
+
+# The quotas that AccountPools can raise, with the defaults that AWS documents for a new account.
+# https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html
+QUOTAS = {
+    (quota.service, quota.code): quota
+    for quota in (
+        Quota("vpc", "Amazon Virtual Private Cloud (Amazon VPC)", "L-0EA8095F", "Inbound or outbound rules per security group", 60),
+        Quota("vpc", "Amazon Virtual Private Cloud (Amazon VPC)", "L-2AEEBF1A", "Rules per network ACL", 20),
+        Quota("ec2", "Amazon Elastic Compute Cloud (Amazon EC2)", "L-1216C47A", "Running On-Demand Standard instances", 5),
+        Quota("ec2", "Amazon Elastic Compute Cloud (Amazon EC2)", "L-0263D0A3", "EC2-VPC Elastic IPs", 5),
+        Quota("elasticloadbalancing", "Elastic Load Balancing", "L-69A177A2", "Network Load Balancers per Region", 50),
+        Quota("ebs", "Amazon Elastic Block Store (Amazon EBS)", "L-7A658B76", "Storage for gp3 volumes, in TiB", 50),
+        Quota("iam", "AWS Identity and Access Management (IAM)", "L-FE177D64", "Roles per account", 1000, is_global=True),
+    )
+}
+
+
+def install() -> None:
+    """Put our backend and responses in the place of moto's; before the first backend exists."""
+    servicequotas_backends.backend = PerdureServiceQuotas
+    urls.url_paths = {"{0}/$": PerdureServiceQuotasResponse.dispatch}
+
+
+@dataclass
+class QuotaRequest:
+    """A request to raise a quota; its times are instants of the emulator's clock, `created` is real."""
+
+    id: str
+    quota: Quota
+    desired: float
+    created: float
+    case_from: float
+    done_at: float
+    outcome: QuotaOutcome
+
+    @property
+    def status(self) -> str:
+        """Where it stands now."""
+        now = runtime.clock.now()
+        if now >= self.done_at:
+            return self.outcome.value
+        return "CASE_OPENED" if now >= self.case_from else "PENDING"
+
+
+class PerdureServiceQuotas(ServiceQuotasBackend):
+    """moto's backend with more quotas, and with requests."""
+
+    def __init__(self, region_name: str, account_id: str) -> None:
+        super().__init__(region_name, account_id)
+        self.requests: dict[str, QuotaRequest] = {}
+
+    @property
+    def _url_module(self) -> Any:
+        return urls
+
+    def value_of(self, quota: Quota) -> float:
+        """What the account may use now."""
+        approved = [r.desired for r in self._requests_for(quota) if r.status == "APPROVED"]
+        return max([quota.value, *approved])
+
+    def request(self, quota: Quota, desired: float) -> QuotaRequest:
+        """Ask for more."""
+        if any(r.status in _OPEN for r in self._requests_for(quota)):
+            message = "Only one open service quota increase request is allowed per quota."
+            raise _refusal("ResourceAlreadyExistsException", message)
+        if desired <= self.value_of(quota):
+            raise _refusal("IllegalArgumentException", "You must provide a quota value greater than the current value.")
+        settings, now = runtime.config(), runtime.clock.now()
+        case_from = now + settings.quota_pending_seconds
+        asked = QuotaRequest(
+            id=uuid4().hex + uuid4().hex[:8],
+            quota=quota,
+            desired=desired,
+            created=time.time(),
+            case_from=case_from,
+            done_at=case_from + settings.quota_case_seconds,
+            outcome=settings.quota_outcomes.get(quota.code, settings.quota_outcome),
+        )
+        self.requests[asked.id] = asked
+        return asked
+
+    def history(self, parameters: dict[str, Any]) -> list[QuotaRequest]:
+        """The requests a listing asks for."""
+        return [
+            r
+            for r in self.requests.values()
+            if parameters.get("ServiceCode") in (None, r.quota.service)
+            and parameters.get("QuotaCode") in (None, r.quota.code)
+            and parameters.get("Status") in (None, r.status)
+        ]
+
+    def _requests_for(self, quota: Quota) -> Iterable[QuotaRequest]:
+        return (r for r in self.requests.values() if r.quota.service == quota.service and r.quota.code == quota.code)
+
+
+class PerdureServiceQuotasResponse(ServiceQuotasResponse):
+    """The service quotas API."""
+
+    @property
+    def _ours(self) -> PerdureServiceQuotas:
+        return cast(PerdureServiceQuotas, self.backend)
+
+    def get_service_quota(self) -> str:
+        """GetServiceQuota."""
+        quota = self._quota()
+        return json.dumps({"Quota": self._describe_quota(quota, self._ours.value_of(quota))})
+
+    def get_aws_default_service_quota(self) -> str:
+        """GetAWSDefaultServiceQuota."""
+        quota = self._quota()
+        return json.dumps({"Quota": self._describe_quota(quota, quota.value)})
+
+    def list_service_quotas(self) -> str:
+        """ListServiceQuotas."""
+        service = self._parameters().get("ServiceCode")
+        quotas = [quota for quota in QUOTAS.values() if quota.service == service and self._serves(quota)]
+        if not quotas:
+            raise _no_such()
+        return self._page("Quotas", [self._describe_quota(q, self._ours.value_of(q)) for q in quotas])
+
+    def request_service_quota_increase(self) -> str:
+        """RequestServiceQuotaIncrease."""
+        asked = self._ours.request(self._quota(), float(self._parameters().get("DesiredValue", 0)))
+        return json.dumps({"RequestedQuota": self._describe_request(asked, opened=True)})
+
+    def get_requested_service_quota_change(self) -> str:
+        """GetRequestedServiceQuotaChange."""
+        asked = self._ours.requests.get(self._parameters().get("RequestId", ""))
+        if asked is None:
+            raise _no_such()
+        return json.dumps({"RequestedQuota": self._describe_request(asked)})
+
+    def list_requested_service_quota_change_history(self) -> str:
+        """ListRequestedServiceQuotaChangeHistory."""
+        found = self._ours.history(self._parameters())
+        return self._page("RequestedQuotas", [self._describe_request(r) for r in found])
+
+    def list_requested_service_quota_change_history_by_quota(self) -> str:
+        """ListRequestedServiceQuotaChangeHistoryByQuota."""
+        self._quota()
+        return self.list_requested_service_quota_change_history()
+
+    def _parameters(self) -> dict[str, Any]:
+        return cast(dict[str, Any], json.loads(self.body or "{}"))
+
+    def _quota(self) -> Quota:
+        parameters = self._parameters()
+        service, code = parameters.get("ServiceCode", ""), parameters.get("QuotaCode", "")
+        quota = QUOTAS.get((service, code)) or _from_moto(service, code)
+        if quota is None or not self._serves(quota):
+            raise _no_such()
+        return quota
+
+    def _serves(self, quota: Quota) -> bool:
+        """Quotas of a whole account exist in us-east-1 only."""
+        return not quota.is_global or self.region == "us-east-1"
+
+    def _describe_quota(self, quota: Quota, value: float) -> dict[str, Any]:
+        return {
+            "ServiceCode": quota.service,
+            "ServiceName": quota.service_name,
+            "QuotaArn": self._arn(quota),
+            "QuotaCode": quota.code,
+            "QuotaName": quota.name,
+            "Value": value,
+            "Unit": "None",
+            "Adjustable": True,
+            "GlobalQuota": quota.is_global,
+        }
+
+    def _describe_request(self, asked: QuotaRequest, *, opened: bool = False) -> dict[str, Any]:
+        quota = asked.quota
+        status = "PENDING" if opened else asked.status
+        described: dict[str, Any] = {
+            "Id": asked.id,
+            "ServiceCode": quota.service,
+            "ServiceName": quota.service_name,
+            "QuotaCode": quota.code,
+            "QuotaName": quota.name,
+            "DesiredValue": asked.desired,
+            "Status": status,
+            "Created": asked.created,
+            "LastUpdated": asked.created,
+            "QuotaArn": self._arn(quota),
+            "GlobalQuota": quota.is_global,
+            "Unit": "None",
+        }
+        if status != "PENDING":
+            described["CaseId"] = str(int(asked.id[:9], 16))
+        return described
+
+    def _arn(self, quota: Quota) -> str:
+        region = "" if quota.is_global else self.region
+        return f"arn:aws:servicequotas:{region}:{self.current_account}:{quota.service}/{quota.code}"
+
+    def _page(self, name: str, entries: list[dict[str, Any]]) -> str:
+        parameters = self._parameters()
+        size = int(parameters.get("MaxResults") or _MAX_PAGE)
+        if not 1 <= size <= _MAX_PAGE:
+            raise _refusal("IllegalArgumentException", f"MaxResults must be between 1 and {_MAX_PAGE}.")
+        start = _index_of(parameters.get("NextToken"))
+        answer: dict[str, Any] = {name: entries[start : start + size]}
+        if start + size < len(entries):
+            answer["NextToken"] = base64.urlsafe_b64encode(str(start + size).encode()).decode()
+        return json.dumps(answer)
+
+
+def _from_moto(service: str, code: str) -> Quota | None:
+    if service == "vpc":
+        for entry in VPC_DEFAULT_QUOTAS:
+            if entry["QuotaCode"] == code:
+                return Quota(service, entry["ServiceName"], code, entry["QuotaName"], float(entry["Value"]))
+    return None
+
+
+def _no_such() -> Refusal:
+    return _refusal("NoSuchResourceException", "The request failed because the specified service or quota does not exist.")
+
+
+def _refusal(code: str, message: str) -> Refusal:
+    return Refusal("servicequotas", ErrorAnswer(code, message))
+
+
+def _index_of(token: str | None) -> int:
+    if not token:
+        return 0
+    try:
+        return int(base64.urlsafe_b64decode(token.encode()).decode())
+    except ValueError:
+        raise _refusal("InvalidPaginationTokenException", "Invalid input was provided.") from None
