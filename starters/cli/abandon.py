@@ -1,0 +1,146 @@
+"""`perdure abandon`: let a deletion that cannot finish go through, and say what that leaves behind.
+
+An object on its way out carries the finalizer of its kind while something of it exists outside. When what is outside
+can never be cleaned (an account that AWS closed, a role that somebody removed), a person takes the finalizer off. Who,
+why and when is written beforehand, as annotation `perdure.dev/abandoned` and as a Kubernetes Event, since the object
+itself may be gone a moment later. An object that nobody has deleted is refused: its lifecycle would put the finalizer
+back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from domain.levers import ABANDONED
+from domain.model import Model
+from domain.resource import timestamp
+from starters.cli.environment import StateOption
+from starters.cli.output import Format, FormatOption, CommandError, print_json, say, utc_now, warn
+from starters.cli.target import KindArgument, NameArgument, Target, target
+
+if TYPE_CHECKING:
+    from engine.kube import JsonObject
+    from starters.cli.session import Session
+
+
+class Abandoned(Model):
+    """What was let go: the record that is kept, and what stays behind."""
+
+    kind: str
+    namespace: str
+    name: str
+    who: str
+    why: str
+    when: str
+    left_behind: tuple[str, ...]
+    still_held_by: tuple[str, ...]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(rich_help_panel="One object's lifecycle")(abandon)
+
+
+def abandon(
+    kind: KindArgument,
+    name: NameArgument,
+    reason: Annotated[str, typer.Option("--reason", "-r", help="Why; kept in the record.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    output: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Take our finalizer off an object whose deletion is stuck, and say what that leaves behind."""
+    from starters.cli.session import perform
+
+    asked = target(kind, name)
+    stuck = perform(lambda session: _stuck(session, asked))
+    left = _outside(asked, stuck)
+    _say_what_stays(asked, left)
+    if not yes and not typer.confirm(f"Abandon {asked}?", err=True):
+        raise CommandError(f"{asked}: not abandoned", "--yes asks no question")
+    done = perform(lambda session: _release(session, asked, stuck, reason, left))
+    if output is Format.JSON:
+        print_json(done)
+        return
+    held = ", ".join(done.still_held_by)
+    say(f"{asked}: abandoned" + (f"; still held by {held}" if held else ""))
+
+
+async def _stuck(session: Session, asked: Target) -> JsonObject:
+    """The object, if it is one that can be abandoned."""
+    from engine.kube.json import text
+    from starters.cli.lifecycle import find_object
+
+    obj = await find_object(session, asked)
+    finalizer = asked.kind.finalizer
+    if not finalizer or finalizer not in _finalizers(obj):
+        held = ", ".join(_finalizers(obj))
+        raise CommandError(
+            f"{asked} carries no finalizer of ours", f"it is held by {held}" if held else "nothing holds it"
+        )
+    if not text(obj, "metadata", "deletionTimestamp"):
+        raise CommandError(
+            f"{asked} is not being deleted: its lifecycle would put the finalizer back",
+            f"first: kubectl delete --wait=false -n {asked.namespace} {asked.resource} {asked.name}",
+        )
+    return obj
+
+
+async def _release(session: Session, asked: Target, obj: JsonObject, why: str, left: Sequence[str]) -> Abandoned:
+    from engine.errors import Absent
+    from engine.kube.json import text
+    from starters.cli.lifecycle import key_of
+    from starters.cli.records import record
+    from starters.cli.session import FIELD_MANAGER, person
+    from starters.cli.waking import wake_one
+
+    others = tuple(name for name in _finalizers(obj) if name != asked.kind.finalizer)
+    done = Abandoned(
+        kind=asked.kind.name,
+        namespace=asked.namespace,
+        name=asked.name,
+        who=person(),
+        why=why,
+        when=timestamp(utc_now()),
+        left_behind=tuple(left),
+        still_held_by=others,
+    )
+    note = json.dumps({"who": done.who, "why": done.why, "when": done.when})
+    await record(session, asked, obj, "Abandoned", f"{why}; left behind: {'; '.join(left) or 'nothing known'}")
+    try:
+        await session.kube.patch(
+            asked.kind,
+            asked.namespace,
+            asked.name,
+            {"metadata": {"annotations": {ABANDONED: note}, "finalizers": list(others)}},
+            resource_version=text(obj, "metadata", "resourceVersion"),
+            field_manager=FIELD_MANAGER,
+        )
+    except Absent:
+        warn(f"{asked} is gone already")
+    await wake_one(session, key_of(session, asked, text(obj, "metadata", "uid")))
+    return done
+
+
+def _outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
+    """What the object's own model knows to exist outside."""
+    from domain.custom_resources import custom_resources
+
+    model = next(model for model in custom_resources() if model.kind_of.name == asked.kind.name)
+    return model.model_validate(obj).outside
+
+
+def _say_what_stays(asked: Target, left: Sequence[str]) -> None:
+    warn(f"{asked} leaves behind" + (":" if left else " nothing that it knows of"))
+    for line in left:
+        warn(f"  {line}")
+
+
+def _finalizers(obj: JsonObject) -> tuple[str, ...]:
+    from engine.kube.json import sequence
+
+    return tuple(item for item in sequence(obj, "metadata", "finalizers") if isinstance(item, str))

@@ -1,0 +1,207 @@
+"""One object's lifecycle, asked and told: which workflow it is, why it stands where it stands, retry, wake.
+
+The custom resource gives the uid and so the workflow's id. A lifecycle that is not open (never woken, or terminated) is
+started by asking it, since starting a lifecycle is always harmless: it looks and decides. An object that is gone may
+still have an open one, at work on what is left behind; that one is found through the search attributes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio.client import (
+    Client,
+    WithStartWorkflowOperation,
+    WorkflowExecution,
+    WorkflowExecutionStatus,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from domain.carry import Carry
+from domain.identity import Key, all_kinds
+from domain.why import Why
+from engine.errors import Absent
+from engine.kube import JsonObject
+from engine.kube.errors import NO_SUCH_KIND
+from engine.kube.json import text
+from engine.temporal import identity_attributes, wake
+from starters.cli.output import CommandError
+from starters.cli.session import Session
+from starters.cli.target import Target
+
+T = TypeVar("T")
+
+# How long a person waits for a worker's answer: a first pass observes several objects and, perhaps, a cloud.
+ANSWER = timedelta(seconds=30)
+_QUERY = timedelta(seconds=10)
+_LOOK_AGAIN = timedelta(milliseconds=200)
+
+# The phase of a lifecycle that has not looked at its object yet.
+UNDECIDED = "Unknown"
+
+_NO_WORKER = "does a worker run? A local one: perdure status; else `perdure worker`, and the worker's log"
+
+
+async def find_object(session: Session, target: Target) -> JsonObject:
+    """The custom resource.
+
+    Raises:
+        CommandError: it does not exist, or its kind is not installed.
+    """
+    if not target.kind.plural:
+        raise CommandError(f"{target} is no custom resource", "it can be asked, retried and woken, nothing else")
+    found = await look_for_object(session, target)
+    if found is None:
+        raise CommandError(f"{target} does not exist", f"`perdure list {target.kind.name}` shows what there is")
+    return found
+
+
+async def look_for_object(session: Session, target: Target) -> JsonObject | None:
+    """The custom resource, None if there is none."""
+    try:
+        return await session.kube.get(target.kind, target.namespace, target.name)
+    except Absent as error:
+        if error.code == NO_SUCH_KIND:
+            raise CommandError(
+                f"the cluster at {session.kube.host} knows no {target.kind.name}",
+                "install the definitions: perdure crds | kubectl apply -f -",
+            ) from error
+        return None
+
+
+async def find_key(session: Session, target: Target) -> Key:
+    """The lifecycle's key: of the object as it is now, or of one that is gone and still worked on.
+
+    Raises:
+        CommandError: there is neither.
+    """
+    obj = await look_for_object(session, target) if target.kind.plural else None
+    if obj is not None:
+        return key_of(session, target, text(obj, "metadata", "uid"))
+    last = await _last_lifecycle(session, target)
+    if last is not None and last.status is WorkflowExecutionStatus.RUNNING:
+        return key_of(session, target, last.id.rsplit("/", 1)[1])
+    ended = f"; its last lifecycle ended at {last.close_time:%Y-%m-%d %H:%M:%SZ}" if last and last.close_time else ""
+    raise CommandError(f"{target} does not exist{ended}", f"`perdure list {target.kind.name}` shows what there is")
+
+
+def key_of(session: Session, target: Target, uid: str) -> Key:
+    """The key of the target under that uid."""
+    return Key(
+        kind=target.kind.name,
+        namespace=target.namespace,
+        name=target.name,
+        uid=uid,
+        cluster=session.settings.cluster,
+    )
+
+
+async def why(session: Session, key: Key) -> Why:
+    """What the lifecycle says of itself; one that is not open is started and answers after its first pass."""
+    if not await _is_open(session.temporal, key):
+        await wake(session.temporal, key)
+    handle = session.temporal.get_workflow_handle(key.workflow_id)
+    patience = asyncio.get_running_loop().time() + ANSWER.total_seconds()
+    while True:
+        said = await _query(handle.query("why", result_type=Why, rpc_timeout=_QUERY), key)
+        if said.phase != UNDECIDED or asyncio.get_running_loop().time() > patience:
+            return said
+        await asyncio.sleep(_LOOK_AGAIN.total_seconds())
+
+
+async def plan(session: Session, key: Key) -> Why:
+    """What the lifecycle would do now: it looks anew, decides, and does nothing."""
+    return await _update(session.temporal, key, "plan", Why)
+
+
+async def retry(session: Session, key: Key, reason: str) -> str:
+    """Have the lifecycle try again what failed; refused, with the reason, where there is nothing to retry."""
+    return await _update(session.temporal, key, "retry", str, reason)
+
+
+def start_of(key: Key) -> WithStartWorkflowOperation[object, object]:
+    """Starting the lifecycle as a wake does, unless it is open."""
+    return WithStartWorkflowOperation(
+        key.kind,
+        Carry(key=key),
+        id=key.workflow_id,
+        task_queue=all_kinds()[key.kind].area,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        static_summary=key.path,
+        search_attributes=identity_attributes(key),
+    )
+
+
+async def _update(client: Client, key: Key, update: str, result: type[T], *arguments: str) -> T:
+    call = client.execute_update_with_start_workflow(
+        update, args=arguments, start_workflow_operation=start_of(key), result_type=result
+    )
+    try:
+        async with _answered_in_time(key, update):
+            answer = await call
+    except WorkflowUpdateFailedError as error:
+        cause = error.cause
+        said = cause.message if isinstance(cause, ApplicationError) else str(cause)
+        raise CommandError(f"{update} {key.path}: {said}") from error
+    except WorkflowUpdateRPCTimeoutOrCancelledError as error:
+        raise _unanswered(key, update) from error
+    assert isinstance(answer, result)  # noqa: S101 - the client converts to the type it was given
+    return answer
+
+
+async def _query(query: Awaitable[Why], key: Key) -> Why:
+    try:
+        return await query
+    except WorkflowQueryFailedError as error:
+        raise CommandError(f"why {key.path}: {error}", f"the workflow's page shows more: {key.workflow_id}") from error
+    except RPCError as error:
+        if error.status in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED):
+            raise _unanswered(key, "why") from error
+        if error.status is RPCStatusCode.FAILED_PRECONDITION:  # no worker has polled this queue lately
+            raise CommandError(f"why {key.path}: {error.message}", _NO_WORKER) from error
+        raise
+
+
+@asynccontextmanager
+async def _answered_in_time(key: Key, asked: str) -> AsyncIterator[None]:
+    """Ends the waiting for a worker's answer after `ANSWER`."""
+    try:
+        async with asyncio.timeout(ANSWER.total_seconds()):
+            yield
+    except TimeoutError as late:
+        raise _unanswered(key, asked) from late
+
+
+def _unanswered(key: Key, asked: str) -> CommandError:
+    return CommandError(f"{asked} {key.path}: no worker has answered within {ANSWER.total_seconds():g} s", _NO_WORKER)
+
+
+async def _is_open(client: Client, key: Key) -> bool:
+    try:
+        description = await client.get_workflow_handle(key.workflow_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return description.status is WorkflowExecutionStatus.RUNNING
+
+
+async def _last_lifecycle(session: Session, target: Target) -> WorkflowExecution | None:
+    """The newest lifecycle of that name, an open one before closed ones."""
+    query = f"OpKind = '{target.kind.name}' AND OpNamespace = '{target.namespace}' AND OpName = '{target.name}'"
+    prefix = f"{session.settings.cluster}/" if session.settings.cluster else ""
+    found = [
+        execution
+        async for execution in session.temporal.list_workflows(query, limit=50)
+        if execution.id.startswith(f"{prefix}{target.kind.name}/")
+    ]
+    return max(found, key=lambda item: (item.close_time is None, item.start_time), default=None)

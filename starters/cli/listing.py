@@ -1,0 +1,168 @@
+"""`perdure list`: every lifecycle with its phase, what it waits for and until when.
+
+The open lifecycles come from Temporal's visibility (one query), the objects from the cluster (one list per kind): an
+object without an open lifecycle is shown as such, a lifecycle whose object is gone as well. Where the cluster cannot be
+read, the lifecycles are shown alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from domain.identity import Kind
+from domain.model import Model
+from domain.resource import parse_timestamp
+from starters.cli import output
+from starters.cli.environment import StateOption
+from starters.cli.output import Format, FormatOption
+from starters.cli.target import checked_name, kind_named
+
+if TYPE_CHECKING:
+    from temporalio.client import WorkflowExecution
+
+    from starters.cli.session import Session
+
+NO_LIFECYCLE = "NoLifecycle"
+
+
+class Row(Model):
+    """One object and its lifecycle. `phase` is NoLifecycle where none is open; times are UTC."""
+
+    kind: str
+    namespace: str
+    name: str
+    phase: str
+    waits_for: tuple[str, ...] = ()
+    deadline: datetime | None = None
+    owner: str = ""
+    created: datetime | None = None
+    workflow_id: str = ""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("list")(show)
+
+
+def show(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="One kind only, by any of its names.")] = "",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Objects of one namespace only.")] = "",
+    phase: Annotated[str, typer.Option("--phase", help="Objects in one phase only, in any case.")] = "",
+    output_format: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """List lifecycles: phase, what each waits for, until when."""
+    from starters.cli.session import perform
+
+    only = kind_named(kind) if kind else None
+    if namespace:
+        checked_name(namespace, "--namespace")
+
+    async def look(session: Session) -> list[Row]:
+        return await rows(session, only, namespace)
+
+    found = [row for row in perform(look) if not phase or row.phase.lower() == phase.lower()]
+    if output_format is Format.JSON:
+        output.print_json(found)
+        return
+    _print(found)
+
+
+async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list[Row]:
+    """Every object and every open lifecycle, of one kind or of all, by kind, namespace and name."""
+    lifecycles = {row.workflow_id: row for row in await _lifecycles(session, kind, namespace)}
+    objects = {row.workflow_id: row for row in await _objects(session, kind, namespace)}
+    merged = [
+        row.model_copy(update={"created": objects[id_].created if id_ in objects else row.created})
+        for id_, row in lifecycles.items()
+    ]
+    merged += [row for id_, row in objects.items() if id_ not in lifecycles]
+    return sorted(merged, key=lambda row: (row.kind, row.namespace, row.name, row.workflow_id))
+
+
+async def _lifecycles(session: Session, kind: Kind | None, namespace: str) -> list[Row]:
+    cluster = session.settings.cluster
+    query = "ExecutionStatus = 'Running'"
+    query += f" AND OpKind = '{kind.name}'" if kind else " AND OpKind IS NOT NULL"
+    query += f" AND OpNamespace = '{namespace}'" if namespace else ""
+    found = [_row(execution) async for execution in session.temporal.list_workflows(query)]
+    return [row for row in found if row.workflow_id.startswith(f"{cluster}/{row.kind}/" if cluster else f"{row.kind}/")]
+
+
+def _row(execution: WorkflowExecution) -> Row:
+    from engine.temporal import OP_DEADLINE, OP_KIND, OP_NAME, OP_NAMESPACE, OP_OWNER, OP_PHASE, OP_WAITS_FOR
+
+    known = execution.typed_search_attributes
+    return Row(
+        kind=known.get(OP_KIND, ""),
+        namespace=known.get(OP_NAMESPACE, ""),
+        name=known.get(OP_NAME, ""),
+        phase=known.get(OP_PHASE, ""),
+        waits_for=tuple(known.get(OP_WAITS_FOR, ())),
+        deadline=known.get(OP_DEADLINE),
+        owner=known.get(OP_OWNER, ""),
+        created=execution.start_time,
+        workflow_id=execution.id,
+    )
+
+
+async def _objects(session: Session, kind: Kind | None, namespace: str) -> list[Row]:
+    """The objects, as rows without a lifecycle; none where the cluster cannot be read."""
+    from engine.errors import Absent, ApiError
+    from starters.cli.waking import kinds_with_objects
+
+    found: list[Row] = []
+    for each in kinds_with_objects():
+        if kind is not None and each.name != kind.name:
+            continue
+        try:
+            listing = await session.kube.list(each, namespace)
+        except Absent:
+            continue  # not installed here
+        except ApiError as error:
+            output.warn(f"warning: objects without a lifecycle are not shown: {error.message}")
+            return []
+        found += [_object_row(session, each, item) for item in listing.items]
+    return found
+
+
+def _object_row(session: Session, kind: Kind, item: object) -> Row:
+    from engine.kube.json import text
+    from starters.cli.lifecycle import key_of
+    from starters.cli.target import Target
+
+    target = Target(kind, text(item, "metadata", "namespace"), text(item, "metadata", "name"))
+    return Row(
+        kind=kind.name,
+        namespace=target.namespace,
+        name=target.name,
+        phase=NO_LIFECYCLE,
+        created=parse_timestamp(text(item, "metadata", "creationTimestamp")),
+        workflow_id=key_of(session, target, text(item, "metadata", "uid")).workflow_id,
+    )
+
+
+def _print(found: Sequence[Row]) -> None:
+    if not found:
+        output.say("no lifecycles")
+        return
+    output.table(("kind", "object", "phase", "waits for", "until", "age"), _lines(found, output.utc_now()))
+    if any(row.phase == NO_LIFECYCLE for row in found):
+        output.warn(f"{NO_LIFECYCLE}: nothing looks after the object; is the watcher up? `perdure wake` starts one")
+
+
+def _lines(found: Iterable[Row], now: datetime) -> Iterable[tuple[str | Text, ...]]:
+    for row in found:
+        yield (
+            row.kind,
+            f"{row.namespace}/{row.name}",
+            output.phase(row.phase),
+            ", ".join(row.waits_for),
+            output.until(row.deadline, now),
+            output.age(row.created, now),
+        )

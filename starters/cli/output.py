@@ -1,0 +1,127 @@
+"""What a command prints: tables and coloured words on a terminal, plain lines in a pipe, JSON with `-o json`.
+
+JSON goes to standard output alone, one document, so that programs can read it; whatever is said to a person on the side
+(warnings, advice) goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from domain.model import Model
+
+# A pipe has no width: rows must not be folded there.
+_PIPE_WIDTH = 400
+
+_GOOD = frozenset({"ready", "valid", "settled"})
+_BAD = frozenset({"failed", "error", "bug", "invalid"})
+
+
+class Format(StrEnum):
+    """The formats of `-o`."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+FormatOption = Annotated[Format, typer.Option("--output", "-o", help="`json` for programs.")]
+
+
+class CommandError(Exception):
+    """A command that could not do what was asked; ends with exit code 1.
+
+    The message names the object, what was tried and what came back; the advice says what a person can do.
+    """
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+
+
+def console() -> Console:
+    """Standard output."""
+    found = Console(highlight=False, soft_wrap=False)
+    return found if found.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+
+
+def say(line: str) -> None:
+    """A line of plain text on standard output."""
+    typer.echo(line)
+
+
+def warn(line: str) -> None:
+    """A line to the person, off the data's way."""
+    typer.echo(line, err=True)
+
+
+def print_json(value: Model | Sequence[Model]) -> None:
+    """One JSON document, by the models' field names."""
+    models = [value] if isinstance(value, Model) else value
+    documents = [model.model_dump(mode="json") for model in models]
+    typer.echo(json.dumps(documents[0] if isinstance(value, Model) else documents, indent=2))
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
+    """A table as kubectl prints them: capitals above, no lines."""
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        grid.add_column(column.upper(), overflow="fold")
+    for row in rows:
+        grid.add_row(*row)
+    console().print(grid)
+
+
+def facts(pairs: Iterable[tuple[str, str | Text]]) -> None:
+    """Names and values below one another; empty values are left out."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="bold")
+    grid.add_column(overflow="fold")
+    for name, value in pairs:
+        if str(value):
+            grid.add_row(name, value)
+    console().print(grid)
+
+
+def phase(word: str) -> Text:
+    """A phase in its colour."""
+    style = "green" if word.lower() in _GOOD else "red" if word.lower() in _BAD else ""
+    return Text(word or "-", style=style)
+
+
+def span(duration: timedelta) -> str:
+    """A duration as kubectl prints ages: its two largest units."""
+    seconds = max(0, int(duration.total_seconds()))
+    parts = ((seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s"))
+    first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    shown = [f"{count}{unit}" for count, unit in parts[first : first + 2] if count]
+    return "".join(shown) or "0s"
+
+
+def until(moment: datetime | None, now: datetime) -> str:
+    """A deadline, as the local time of day and how far away it is."""
+    if moment is None:
+        return ""
+    distance = f"in {span(moment - now)}" if moment >= now else f"{span(now - moment)} ago"
+    local, today = moment.astimezone(), now.astimezone()
+    shown = local.strftime("%H:%M:%S" if local.date() == today.date() else "%Y-%m-%d %H:%M")
+    return f"{shown} ({distance})"
+
+
+def age(moment: datetime | None, now: datetime) -> str:
+    """How long ago."""
+    return span(now - moment) if moment else ""
+
+
+def utc_now() -> datetime:
+    """This moment."""
+    return datetime.now(UTC)

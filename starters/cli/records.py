@@ -1,0 +1,50 @@
+"""What a person's levers leave on the custom resource and beside it: annotations, and Kubernetes Events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from domain.resource import timestamp
+from engine.errors import ApiError
+from engine.kube import EVENT, JsonObject
+from engine.kube.json import text
+from starters.cli.output import utc_now, warn
+from starters.cli.session import FIELD_MANAGER, Session, person
+from starters.cli.target import Target
+
+
+async def annotate(session: Session, target: Target, annotations: Mapping[str, str | None]) -> None:
+    """Set annotations on the object; None removes one."""
+    await session.kube.patch(
+        target.kind,
+        target.namespace,
+        target.name,
+        {"metadata": {"annotations": dict(annotations)}},
+        field_manager=FIELD_MANAGER,
+    )
+
+
+async def record(session: Session, target: Target, obj: JsonObject, reason: str, message: str) -> None:
+    """A Kubernetes Event that says who did what to the object, and why; without the right to write one, a warning."""
+    now = timestamp(utc_now())
+    event: JsonObject = {
+        "metadata": {"generateName": f"{target.name}.", "namespace": target.namespace},
+        "involvedObject": {
+            "apiVersion": target.kind.api_version,
+            "kind": target.kind.name,
+            "namespace": target.namespace,
+            "name": target.name,
+            "uid": text(obj, "metadata", "uid"),
+        },
+        "type": "Warning" if reason == "Abandoned" else "Normal",
+        "reason": reason,
+        "message": f"by {person()}: {message}" if message else f"by {person()}",
+        "source": {"component": FIELD_MANAGER},
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }
+    try:
+        await session.kube.create(EVENT, event, target.namespace)
+    except ApiError as error:
+        warn(f"warning: no Kubernetes Event could be written: {error.message}")

@@ -1,0 +1,118 @@
+"""The two servers that a lever talks to, Temporal and Kubernetes, for the time of one command.
+
+Refusals of either become `CommandError`, with advice; a program error stays one and shows its traceback.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from kubernetes.aio.config import ConfigException
+from temporalio.client import Client
+from temporalio.envconfig import ClientConfig
+from temporalio.service import RPCError, RPCStatusCode
+
+from domain.refusal import ErrorType
+from engine.errors import ApiError
+from engine.kube import KubeApi
+from engine.settings import Settings, settings
+from engine.temporal import DEFAULT_ADDRESS, connect
+from starters.cli.output import CommandError
+
+T = TypeVar("T")
+
+# The field manager of what people write: another one than the product's, whose own writes the watcher ignores.
+FIELD_MANAGER = "perdure-cli"
+
+_ADVICE = {
+    ErrorType.ABSENT: "`perdure list` shows what there is",
+    ErrorType.CONFLICT: "somebody changed it at the same time: try again",
+    ErrorType.DENIED: "the cluster allows these credentials no such thing; deploy/rbac has roles for people",
+    ErrorType.UNAVAILABLE: "is the cluster up, and is KUBECONFIG right? A local one: perdure status",
+}
+
+
+@dataclass(frozen=True)
+class Session:
+    """What one command works with."""
+
+    settings: Settings
+    temporal: Client
+    kube: KubeApi
+
+
+def perform(work: Callable[[Session], Awaitable[T]]) -> T:
+    """Connect, do the work, disconnect.
+
+    Raises:
+        CommandError: a server could not be reached, or refused.
+    """
+    try:
+        return asyncio.run(_perform(work))
+    except ApiError as error:
+        raise CommandError(error.message, _ADVICE.get(error.type, "")) from error
+    except RPCError as error:
+        raise CommandError(
+            f"Temporal at {temporal_address()}: {error.status.name}: {error.message}", _rpc(error)
+        ) from error
+
+
+async def _perform(work: Callable[[Session], Awaitable[T]]) -> T:
+    async with session() as opened:
+        return await work(opened)
+
+
+@asynccontextmanager
+async def session() -> AsyncIterator[Session]:
+    """Both connections, closed at the end."""
+    # Logs are for people here, and the ports of metrics belong to the long-running processes.
+    found = settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
+    try:
+        kube = await KubeApi.open(found, "cli")
+    except ConfigException as error:
+        raise CommandError(
+            f"no Kubernetes cluster is configured: {error}", "set KUBECONFIG, or --state DIR of a local deployment"
+        ) from error
+    async with kube:
+        yield Session(found, await _temporal(found), kube)
+
+
+async def _temporal(found: Settings) -> Client:
+    try:
+        return await connect(found, "cli")
+    except RuntimeError as error:
+        raise CommandError(
+            f"Temporal at {temporal_address()} does not answer: {error}",
+            "is it up, and is TEMPORAL_ADDRESS right? A local one: perdure status",
+        ) from error
+
+
+def temporal_address() -> str:
+    """Where this environment says Temporal is."""
+    return str(ClientConfig.load_client_connect_config().get("target_host", DEFAULT_ADDRESS))
+
+
+def person() -> str:
+    """Who is at the keyboard, for records: `PERDURE_USER`, else the login name and the machine."""
+    named = os.environ.get("PERDURE_USER")
+    if named:
+        return named
+    try:
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    except (KeyError, OSError):  # a container whose user has no name
+        return f"uid {os.getuid()}@{socket.gethostname()}"
+
+
+def _rpc(error: RPCError) -> str:
+    if error.status is RPCStatusCode.PERMISSION_DENIED:
+        return "these credentials may not do that in this Temporal namespace"
+    if error.status is RPCStatusCode.NOT_FOUND:
+        return "is TEMPORAL_NAMESPACE right?"
+    return "is it up, and is TEMPORAL_ADDRESS right? A local one: perdure status"

@@ -1,0 +1,65 @@
+"""What a lifecycle says of itself, as text for a person or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from rich.text import Text
+
+from domain.why import Hindrance, Why
+from starters.cli import output
+from starters.cli.output import Format
+from starters.cli.target import Target
+
+__all__ = ["Why", "tell", "tell_plan"]
+
+
+def tell(asked: Target, said: Why, form: Format) -> None:
+    """The answer to `why`."""
+    if form is Format.JSON:
+        output.print_json(said)
+        return
+    now = output.utc_now()
+    pairs = _standing(asked, said, now)
+    pairs += _several("running", said.running)
+    pairs += _several("refused", (_hindrance(item, now) for item in said.hindrances))
+    if not said.running:
+        pairs += _several("next", said.planned)
+    output.facts(pairs)
+
+
+def tell_plan(asked: Target, said: Why, form: Format) -> None:
+    """The answer to `plan`."""
+    if form is Format.JSON:
+        output.print_json(said)
+        return
+    now = output.utc_now()
+    pairs = _standing(asked, said, now)
+    pairs += _several("would do", said.planned) or [("would do", "nothing")]
+    pairs += _several("under way", said.running)
+    pairs += _several("refused", (_hindrance(item, now) for item in said.hindrances))
+    output.facts(pairs)
+
+
+def _standing(asked: Target, said: Why, now: datetime) -> list[tuple[str, str | Text]]:
+    return [
+        ("object", str(asked)),
+        ("phase", output.phase(said.phase).append(f" ({said.outcome})" if said.outcome else "", style="")),
+        ("why", said.why),
+        ("held", Text(said.hold, style="yellow")),
+        ("waits for", ", ".join(said.waits_for)),
+        ("until", output.until(said.deadline, now)),
+        ("then", said.at_deadline if said.deadline else ""),
+        ("owner", said.owner),
+    ]
+
+
+def _several(name: str, lines: Iterable[str]) -> list[tuple[str, str | Text]]:
+    """The name beside the first line only."""
+    return [(name if index == 0 else "", line) for index, line in enumerate(lines)]
+
+
+def _hindrance(item: Hindrance, now: datetime) -> str:
+    times = "once" if item.attempts == 1 else f"{item.attempts} times"
+    return f"{item.action} ({item.type}, {times}): {item.message}; next try {output.until(item.retry_at, now)}"

@@ -1,0 +1,57 @@
+"""Wakes by hand: of one lifecycle, or of every object of a kind (after a restore, or to let lifecycles take over)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from domain.custom_resources import custom_resources
+from domain.identity import Key, Kind
+from engine import temporal
+from engine.errors import Absent
+from engine.kube.json import text
+from starters.cli.session import Session
+
+# Signal-with-start saturates a small server at about ten at once.
+_AT_ONCE = 10
+
+
+def kinds_with_objects() -> tuple[Kind, ...]:
+    """Every kind that has custom resources."""
+    return tuple(model.kind_of for model in custom_resources())
+
+
+async def wake_one(session: Session, key: Key) -> None:
+    """Wake one lifecycle."""
+    await temporal.wake(session.temporal, key)
+
+
+async def wake_all(session: Session, kinds: Sequence[Kind]) -> int:
+    """Wake every object of the kinds; returns how many. A kind that the cluster does not know has none."""
+    free = asyncio.Semaphore(_AT_ONCE)
+
+    async def wake(key: Key) -> None:
+        async with free:
+            await temporal.wake(session.temporal, key)
+
+    keys = [key for kind in kinds for key in await keys_of(session, kind)]
+    await asyncio.gather(*(wake(key) for key in keys))
+    return len(keys)
+
+
+async def keys_of(session: Session, kind: Kind) -> list[Key]:
+    """The keys of all objects of a kind."""
+    try:
+        listing = await session.kube.list(kind)
+    except Absent:
+        return []
+    return [
+        Key(
+            kind=kind.name,
+            namespace=text(item, "metadata", "namespace"),
+            name=text(item, "metadata", "name"),
+            uid=text(item, "metadata", "uid"),
+            cluster=session.settings.cluster,
+        )
+        for item in listing.items
+    ]
