@@ -1,0 +1,18 @@
+"""AWS: Organizations, STS, IAM, EC2, S3, Route 53 and Support, as the account lifecycles use them.
+
+| file | holds |
+|---|---|
+| `errors.py` | the one mapping of botocore's errors to `engine.errors` |
+| `clients.py` | one botocore client per service and region, shared by all accounts, signing as whoever calls |
+| `session.py` | who calls: the payer (from its Secret) and the member accounts (by AssumeRole); what is never touched |
+| `attempt.py` | what an activity knows of its own attempt: number, age, delays, cancellation |
+| `creation.py` | CreateAccount, its outcome, tags |
+| `organization.py` | the organization's pass: census, organizational units, moves; plain functions |
+| `identities.py` | the support role, the admin user and its key; their rotation and deletion |
+| `keys.py` | the Secret that holds the admin user's key |
+| `regions.py` | listing regions, and the launch that initialises one |
+| `cases.py` | support cases |
+| `cleaning.py` | what a released account must not keep |
+| `permissions.py` | every AWS action that the code calls, by who calls it |
+| `activities.py` | the activities, by the names that `domain.accounts.actions` gives them |
+"""

@@ -1,0 +1,95 @@
+"""What an activity knows of its own attempt: its number and age, the delay to the next, and whether to stop.
+
+Times are the server's (`scheduled_time` of the first attempt, `started_time` of this one), never the machine's clock.
+The effects run on threads and must not be torn in the middle, so no exception is thrown into them: they look between
+steps whether they are cancelled.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from temporalio import activity
+from temporalio.exceptions import CancelledError
+
+from engine.errors import ApiError, Denied, Unavailable
+
+# IAM and STS are eventually consistent: what was just made is refused or missing for seconds, rarely minutes. Upstream
+# waits up to 225 s for a new user.
+SETTLING = timedelta(minutes=4)
+_SETTLING_DELAYS = (0.5, 1, 1, 2, 2, 3, 5, 5, 10)
+
+
+def number() -> int:
+    """1 for the first attempt."""
+    return activity.info().attempt
+
+
+def repeated() -> bool:
+    """True if an earlier attempt may have had its effect."""
+    return number() > 1
+
+
+def started_at() -> datetime:
+    """When this attempt was started, by the server's clock (UTC)."""
+    return activity.info().started_time
+
+
+def age() -> timedelta:
+    """How long ago, by the server's clock, the action was first asked for."""
+    info = activity.info()
+    return info.started_time - info.scheduled_time
+
+
+def growing(seconds: Sequence[float]) -> timedelta:
+    """The delay after this attempt: one entry per attempt, the last one for all further; a fifth of jitter."""
+    base = seconds[min(number(), len(seconds)) - 1]
+    return timedelta(seconds=base * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load, hides nothing
+
+
+def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
+    """The error, as one that passes by itself while the action is younger than `window`."""
+    if age() >= window:
+        return error
+    delay = error.delay or growing(_SETTLING_DELAYS)
+    message = f"{error.message} What was just made may take a moment to be known."
+    return Unavailable(message, code=error.code, delay=delay)
+
+
+def definite(error: ApiError, attempts: int) -> bool:
+    """True when a denial has been heard in so many attempts that it will not pass by itself."""
+    return not isinstance(error, Denied) or number() >= attempts
+
+
+def checkpoint(progress: object = None) -> None:
+    """Say that the activity lives; stop here if it is cancelled.
+
+    Raises:
+        CancelledError: the action is no longer wanted.
+    """
+    activity.heartbeat(progress)
+    if activity.is_cancelled():
+        raise CancelledError("cancelled between two steps")
+
+
+def pause(seconds: float, progress: object = None) -> None:
+    """Wait within an attempt, at most a few seconds; ends early when cancelled.
+
+    Raises:
+        CancelledError: the action is no longer wanted.
+        Unavailable: the worker is being drained; the next attempt goes on elsewhere.
+    """
+    checkpoint(progress)
+    activity.wait_for_cancelled_sync(seconds)
+    checkpoint(progress)
+    if activity.is_worker_shutdown():
+        raise Unavailable("the worker is going away; continued by another", code="WorkerShutdown")
+
+
+def pause_regardless(seconds: float) -> None:
+    """Wait within an attempt also when cancelled: for steps that have to be finished."""
+    activity.heartbeat()
+    threading.Event().wait(seconds)

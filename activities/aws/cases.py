@@ -1,0 +1,99 @@
+"""Support cases: the one that asks AWS to add an account to Enterprise Support, and the look at all open ones.
+
+CreateCase has no idempotency token and a case, once opened, costs people's time on both sides: where an earlier attempt
+may have opened it, a case of exactly this subject is looked for first. DescribeCases leaves resolved cases out unless
+`includeResolvedCases` is sent, so it always is: a case that answers nothing would otherwise look resolved, or lost.
+Resolved cases are kept for 24 months. The Support API exists in us-east-1 only and needs a Business plan or better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+
+from activities.aws import attempt
+from activities.aws.session import Payer, Sessions
+from domain.accounts.actions import OpenSupportCase, SupportCase
+from domain.accounts.constants import SUPPORT_CASE_SUBJECT
+from engine.errors import Absent, Invalid, Throttled, Unavailable
+
+RESOLVED = "resolved"
+
+_CASES_PER_CALL = 100  # the most ids that DescribeCases takes
+_CASE_LIMIT = "CaseCreationLimitExceeded"
+_LOST = (2, 3, 5, 8, 15, 30)
+
+
+def open_support_case(sessions: Sessions, action: OpenSupportCase) -> SupportCase:
+    """Open the case, or adopt the oldest of its subject."""
+    sessions.refuse_protected(action.account_id)
+    payer, subject = sessions.payer(), SUPPORT_CASE_SUBJECT.format(account_id=action.account_id)
+    if action.search or attempt.repeated():
+        found = _of_subject(payer, subject)
+        if found:
+            return SupportCase(case_id=found)
+    try:
+        answer = payer.support().create_case(
+            subject=subject,
+            serviceCode="customer-account",
+            severityCode="high",
+            categoryCode="other-account-issues",
+            communicationBody=_body(action),
+            language="en",
+            issueType="customer-service",
+        )
+    except Invalid as error:
+        if error.code != _CASE_LIMIT:
+            raise
+        raise Throttled(error.message, code=error.code, delay=timedelta(minutes=5)) from error
+    except Unavailable as error:
+        error.delay = error.delay or attempt.growing(_LOST)
+        raise
+    return SupportCase(case_id=answer["caseId"])
+
+
+def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
+    """The status of each case by id, resolved ones too; one call per hundred. A case unknown to AWS is absent."""
+    payer = sessions.payer()
+    statuses: dict[str, str] = {}
+    for chunk in _chunks(sorted(set(ids))):
+        statuses.update(_statuses(payer, chunk))
+    return statuses
+
+
+def _statuses(payer: Payer, ids: list[str]) -> dict[str, str]:
+    """One unknown id makes AWS refuse the whole call: the list is halved until the unknown one stands alone."""
+    try:
+        pages = (
+            payer.support()
+            .get_paginator("describe_cases")
+            .paginate(caseIdList=ids, includeResolvedCases=True, includeCommunications=False)
+        )
+        return {case["caseId"]: case["status"] for page in pages for case in page["cases"]}
+    except Absent:
+        if len(ids) == 1:
+            return {}
+    half = len(ids) // 2
+    return {**_statuses(payer, ids[:half]), **_statuses(payer, ids[half:])}
+
+
+def _of_subject(payer: Payer, subject: str) -> str:
+    pages = (
+        payer.support().get_paginator("describe_cases").paginate(includeResolvedCases=True, includeCommunications=False)
+    )
+    found = (case for page in pages for case in page["cases"] if case["subject"] == subject)
+    oldest = min(found, key=lambda case: case["timeCreated"], default=None)
+    return oldest["caseId"] if oldest is not None else ""
+
+
+def _body(action: OpenSupportCase) -> str:
+    return (
+        "Hi AWS, please add this account to Enterprise Support: "
+        f"{action.account_id}\n\nPlease resolve this case once it is done.\n\n"
+        f"[rh-internal-account-name: {action.name}]"
+    )
+
+
+def _chunks(ids: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(ids), _CASES_PER_CALL):
+        yield ids[start : start + _CASES_PER_CALL]

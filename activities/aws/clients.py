@@ -1,0 +1,186 @@
+"""One botocore client per service and region, shared by every account, signing as whoever calls.
+
+Making an EC2 client costs 15 ms of CPU (its endpoint rules, its class, its handlers), so a client per account, region
+and service would cost ten accounts of 17 regions 2.5 s before their first call. Clients do not depend on the caller
+except when a request is signed, and signing asks the client's credentials object. So the shared clients carry one that
+answers with the caller of the moment (a context variable, set around each call), and what callers hold is a *twin*: the
+same client, whose one funnel (`_make_api_call`, through which every operation and paginator goes) sets the caller and
+maps errors. A twin costs microseconds and is bound to its caller for good: it cannot sign as another, also when calls
+of several callers are nested. A shared client called without a twin has no caller and signs nothing.
+
+botocore does not retry here: it would repeat CreateAccount or CreateAccessKey after a lost answer. Reads are repeated
+once (in the twin), everything else by the activity's next attempt, which looks first what has happened.
+
+A client is thread-safe, the session that makes clients is not (boto3's guide on multithreading), hence the lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from botocore.client import BaseClient
+from botocore.config import Config
+from botocore.credentials import Credentials, ReadOnlyCredentials
+from botocore.session import Session
+
+from activities.aws.errors import Call, api_error
+from engine.errors import ApiError, Denied, Unavailable
+
+# boto3's answers, which only their typed stubs describe.
+Answer = Mapping[str, object]
+
+CONNECT_TIMEOUT_SECONDS = 5
+READ_TIMEOUT_SECONDS = 30
+_READING = ("Describe", "List", "Get", "Head")
+
+_CALLER: ContextVar[ReadOnlyCredentials] = ContextVar("aws_caller")
+
+
+class NoCallerError(RuntimeError):
+    """A shared client was called without a twin: a bug, refused before anything is signed."""
+
+
+class _CallersCredentials(Credentials):
+    """The credentials of whoever calls at this moment."""
+
+    def __init__(self) -> None:
+        super().__init__("caller", "caller", method="perdure-caller")
+
+    def get_frozen_credentials(self) -> ReadOnlyCredentials:
+        """What requests are signed with."""
+        caller = _CALLER.get(None)
+        if caller is None:
+            raise NoCallerError("an AWS client was used without saying who calls")
+        return caller
+
+
+class _CallersCredentialProvider:
+    """What botocore asks for credentials when a client is made."""
+
+    def load_credentials(self) -> Credentials:
+        return _CallersCredentials()
+
+
+def reading(operation: str) -> bool:
+    """True for operations that change nothing."""
+    return operation.startswith(_READING) or operation == "AssumeRole"
+
+
+class Clients:
+    """The shared clients, made when first needed; the least recently used ones go when there are too many."""
+
+    def __init__(self, *, connections: int = 64, kept: int = 256) -> None:
+        self._kept = kept
+        self._lock = threading.Lock()
+        self._clients: OrderedDict[tuple[str, str], BaseClient] = OrderedDict()
+        self._session = Session()
+        self._session.register_component("credential_provider", _CallersCredentialProvider())
+        self._config = Config(
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            read_timeout=READ_TIMEOUT_SECONDS,
+            max_pool_connections=connections,
+            retries={"mode": "standard", "total_max_attempts": 1},
+            user_agent_extra="perdure",
+        )
+
+    def shared(self, service: str, region: str) -> BaseClient:
+        """The one client of a service in a region."""
+        key = (service, region)
+        with self._lock:
+            client = self._clients.get(key)
+            if client is None:
+                client = self._session.create_client(service, region_name=region, config=self._config)
+                self._clients[key] = client
+                while len(self._clients) > self._kept:
+                    self._clients.popitem(last=False)
+            self._clients.move_to_end(key)
+            return client
+
+
+class Caller:
+    """Somebody with credentials. Subclasses say who, with which credentials, and what to do when these are refused."""
+
+    def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
+        self._clients = clients
+        self._name = name
+        self._observing = observing
+
+    def __str__(self) -> str:
+        return self._name
+
+    def credential(self) -> ReadOnlyCredentials:
+        """The credentials of the moment; raises an ApiError if there are none."""
+        raise NotImplementedError
+
+    def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
+        """Told of every denial; True when other credentials are there now and the call is worth repeating."""
+        return False
+
+    def client(self, service: str, region: str) -> BaseClient:
+        """A client of this caller: a twin of the shared one."""
+        shared = self._clients.shared(service, region)
+        twin = object.__new__(type(shared))
+        twin.__dict__.update(shared.__dict__)
+        twin.__dict__["_make_api_call"] = self._funnel(_operations(shared), service, region)
+        return twin
+
+    def _funnel(
+        self, make: Callable[[str, dict[str, object]], Answer], service: str, region: str
+    ) -> Callable[[str, dict[str, object]], Answer]:
+        def call(operation: str, parameters: dict[str, object]) -> Answer:
+            what = Call.of(service, operation, self._name, region, parameters)
+            if self._observing and not reading(operation):
+                raise Denied(f"{what}: not sent, Perdure runs in observe mode", code="ObserveMode")
+            credential = self.credential()
+            try:
+                return _send(make, what, parameters, credential)
+            except Unavailable:
+                if not reading(operation):
+                    raise
+            except Denied as error:
+                # Nobody acts on a request whose signature was refused, so repeating it repeats no effect.
+                if not self.refused(credential, error):
+                    raise
+            return _send(make, what, parameters, self.credential())
+
+        return call
+
+
+def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer]:
+    """The funnel of a client, which botocore's type stubs do not name."""
+    made: Callable[[str, dict[str, object]], Answer] = client._make_api_call  # type: ignore[attr-defined]
+    return made
+
+
+def _send(
+    make: Callable[[str, dict[str, object]], Answer],
+    what: Call,
+    parameters: dict[str, object],
+    credential: ReadOnlyCredentials,
+) -> Answer:
+    with _calling_as(credential), mapped(what):
+        return make(what.operation, parameters)
+
+
+@contextmanager
+def _calling_as(credential: ReadOnlyCredentials) -> Iterator[None]:
+    token = _CALLER.set(credential)
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
+
+
+@contextmanager
+def mapped(what: Call) -> Iterator[None]:
+    """Raise botocore's errors as ours."""
+    try:
+        yield
+    except (ApiError, NoCallerError):
+        raise
+    except Exception as error:
+        raise api_error(what, error) from error

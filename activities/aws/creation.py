@@ -1,0 +1,131 @@
+"""CreateAccount: asked once per name, waited for, tagged.
+
+The API has no idempotency token. The account's name and e-mail address are the intent: an attempt that may follow a
+lost answer looks for a request or account of that name first. The lists lag behind by seconds, and where they miss what
+was just asked for, AWS itself keeps the account single: e-mail addresses are unique, the second request fails with
+EMAIL_ALREADY_EXISTS, and then an account of exactly this address and name is the one that was wanted.
+
+Facts (CreateAccount, DescribeCreateAccountStatus): the request is asynchronous and takes seconds to minutes; it is
+refused with ConcurrentModification, TooManyRequests or FinalizingOrganization while the organization is busy; limits
+are a ConstraintViolation at once or the FailureReason ACCOUNT_LIMIT_EXCEEDED later.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+
+from activities.aws import attempt
+from activities.aws.organization import FAILED, IN_PROGRESS, SUCCEEDED, list_accounts, list_attempts
+from activities.aws.session import Payer, Sessions
+from domain.accounts.actions import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
+from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
+
+log = logging.getLogger(__name__)
+
+PERMIT_EXPIRED = "PermitExpired"
+EMAIL_ALREADY_EXISTS = "EMAIL_ALREADY_EXISTS"
+
+# Failures of the organization's moment: nothing is wrong with the request, the decision asks anew.
+_ASK_ANEW = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
+
+_LOOKS = (1, 1, 2, 3, 5, 8, 13, 15)
+_LOST = (2, 3, 5, 8, 15, 30)
+_UNKNOWN_REQUEST_LOOKS = 4
+_TAGGING_ATTEMPTS = 5
+
+
+def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
+    """Ask for the account, or adopt the request or account that its name already has."""
+    payer = sessions.payer()
+    if action.search or attempt.repeated():
+        found = _existing(payer, action.name, action.email)
+        if found is not None:
+            return found
+    _refuse_expired(action)
+    try:
+        answer = payer.organizations().create_account(Email=action.email, AccountName=action.name)
+    except Unavailable as error:
+        # The lists lag behind: the look of the next attempt comes a little later.
+        error.delay = error.delay or attempt.growing(_LOST)
+        raise
+    except Throttled as error:
+        error.delay = max(error.delay or timedelta(), attempt.growing(_LOST))
+        raise
+    status = answer["CreateAccountStatus"]
+    return CreateRequest(request_id=status["Id"])
+
+
+def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
+    """One look at the request; while it is under way the server looks again."""
+    payer = sessions.payer()
+    try:
+        answer = payer.organizations().describe_create_account_status(CreateAccountRequestId=action.request_id)
+    except Absent as error:
+        if attempt.number() < _UNKNOWN_REQUEST_LOOKS:
+            raise Pending(error.message, code=error.code, delay=attempt.growing(_LOOKS)) from error
+        raise
+    status = answer["CreateAccountStatus"]
+    if status["State"] == FAILED:
+        return _failed(payer, action, status.get("FailureReason", "UNKNOWN"))
+    account_id = status.get("AccountId", "")
+    if status["State"] == IN_PROGRESS or not account_id:
+        raise Pending(
+            f"request {action.request_id} for account {action.name} is {status['State']}",
+            code=status["State"],
+            delay=attempt.growing(_LOOKS),
+        )
+    return CreatedAccount(account_id=account_id)
+
+
+def tag_account(sessions: Sessions, action: TagAccount) -> None:
+    """Tag it. A few attempts where that may help, then a line in the log: no lifecycle stops for a tag."""
+    sessions.refuse_protected(action.account_id)
+    tags = [{"Key": name, "Value": value} for name, value in sorted(action.tags.items())]
+    if not tags:
+        return
+    try:
+        sessions.payer().organizations().tag_resource(ResourceId=action.account_id, Tags=tags)  # type: ignore[arg-type]
+    except (Throttled, Unavailable) as error:
+        if attempt.number() < _TAGGING_ATTEMPTS:
+            raise
+        log.warning("account %s stays untagged: %s", action.account_id, error.message)
+    except ApiError as error:
+        log.warning("account %s stays untagged: %s", action.account_id, error.message)
+
+
+def _refuse_expired(action: CreateAccount) -> None:
+    """The organization's permit is for this moment: it counts accounts and requests, and must know of all of them."""
+    now = attempt.started_at()
+    if now >= action.until:
+        raise Invalid(
+            f"the permit to create account {action.name} was valid until {action.until:%H:%M:%S} UTC: nothing was "
+            "asked of AWS, a new permit is needed",
+            code=PERMIT_EXPIRED,
+        )
+
+
+def _existing(payer: Payer, name: str, email: str) -> CreateRequest | None:
+    """The oldest live request of this name, else the account of this name and address."""
+    for known in list_attempts(payer, IN_PROGRESS, SUCCEEDED):
+        if known.name == name:
+            return CreateRequest(request_id=known.request_id, account_id=known.account_id)
+    account_id = _account_of(payer, name, email)
+    return CreateRequest(account_id=account_id) if account_id else None
+
+
+def _account_of(payer: Payer, name: str, email: str) -> str:
+    matches = (item.id for item in list_accounts(payer) if item.name == name and item.email.lower() == email.lower())
+    return next(matches, "")
+
+
+def _failed(payer: Payer, action: AwaitAccount, reason: str) -> CreatedAccount:
+    what = f"request {action.request_id} for account {action.name} ({action.email}) failed: {reason}"
+    if reason == EMAIL_ALREADY_EXISTS:
+        account_id = _account_of(payer, action.name, action.email)
+        if account_id:
+            return CreatedAccount(account_id=account_id)
+        raise Invalid(f"{what}: another account of some organization has this address", code=reason)
+    if reason in _ASK_ANEW:
+        raise Conflict(f"{what}; it can be asked for anew", code=reason)
+    raise Invalid(f"{what}. See the FailureReason in the DescribeCreateAccountStatus reference.", code=reason)

@@ -1,0 +1,258 @@
+"""What AWS refuses, in Perdure's words: the one place where botocore's exceptions are mapped.
+
+AWS has no common vocabulary: the same refusal has another code in each service (`AccessDenied`,
+`AccessDeniedException`, `UnauthorizedOperation`), and the HTTP status tells little (EC2 answers throttling with 503,
+Organizations with 400). So the code decides, then how the code is spelt, then the status. Codes are from the "Common
+Errors" page of each service's API reference.
+
+A connection that failed, broke or kept silent is *unavailable*: whether the effect has happened is not known then, and
+the next attempt looks it up. Messages name the operation, the object, the account and region, AWS's own code, words and
+request id (what AWS Support asks for), and what a person can do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    HTTPClientError,
+    IncompleteReadError,
+    ReadTimeoutError,
+    ResponseStreamingError,
+)
+from botocore.exceptions import ConnectionError as BotoConnectionError
+from botocore.parsers import ResponseParserError
+
+from domain.model import Model
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
+
+# The caller is not who it says: the key is unknown (yet), deleted, or its session is over.
+UNAUTHENTICATED = frozenset(
+    {
+        "AuthFailure",
+        "ExpiredToken",
+        "ExpiredTokenException",
+        "InvalidAccessKeyId",
+        "InvalidClientTokenId",
+        "InvalidToken",
+        "MissingAuthenticationToken",
+        "RequestExpired",
+        "SignatureDoesNotMatch",
+        "UnrecognizedClientException",
+    }
+)
+_DENIED = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "AccessDeniedForDependencyException",
+        "AllAccessDisabled",
+        "AWSOrganizationsNotInUseException",
+        "NotAuthorized",
+        "OperationNotPermitted",
+        "SubscriptionRequiredException",  # Support without a support plan
+        "UnauthorizedAccess",
+        "UnauthorizedOperation",
+    }
+)
+_THROTTLED = frozenset(
+    {
+        "BandwidthLimitExceeded",
+        "ConcurrentModification",
+        "ConcurrentModificationException",
+        "EC2ThrottledException",
+        "PriorRequestNotComplete",
+        "RequestLimitExceeded",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "SlowDown",
+        "Throttling",
+        "ThrottlingException",
+        "ThrottledException",
+        "TooManyRequestsException",
+    }
+)
+_PENDING = frozenset({"OptInRequired", "PendingVerification"})
+_UNAVAILABLE = frozenset(
+    {
+        "FinalizingOrganizationException",
+        "InsufficientInstanceCapacity",
+        "InternalError",
+        "InternalFailure",
+        "InternalServerError",
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "ServerInternal",
+        "ServiceException",
+        "ServiceFailure",
+        "ServiceUnavailable",
+        "ServiceUnavailableException",
+        "Unavailable",
+    }
+)
+_CONFLICT = frozenset(
+    {
+        "BucketNotEmpty",
+        "DeleteConflict",
+        "DependencyViolation",
+        "HostedZoneNotEmpty",
+        "IncorrectInstanceState",
+        "IncorrectState",
+        "InvalidSnapshot.InUse",
+        "LimitExceeded",  # IAM: e.g. a third access key
+        "UnmodifiableEntity",
+        "VolumeInUse",
+    }
+)
+_ABSENT_SPELLING = re.compile(r"^NoSuch|NotFound|DoesNotExist")
+_CONFLICT_SPELLING = re.compile(r"AlreadyExist|^Duplicate|InUse$")
+_THROTTLED_SPELLING = re.compile(r"Throttl|TooManyRequests")
+
+# How long the other side wants to be left alone where it does not say: Organizations serialises its changes and takes a
+# few seconds for each; an organization that is still being set up says so for up to an hour.
+_DELAYS = {
+    "FinalizingOrganizationException": timedelta(minutes=1),
+    "ConcurrentModificationException": timedelta(seconds=2),
+}
+
+_HINTS = {
+    "AWSOrganizationsNotInUseException": "The payer's keys must belong to the organization's management account.",
+    "ConstraintViolationException": "Ask AWS for a higher limit, or correct the organization as it says.",
+    "OptInRequired": "The account or region is not active yet; looked at again.",
+    "PendingVerification": "AWS verifies the account; looked at again.",
+    "SubscriptionRequiredException": "The management account needs a support plan to open cases.",
+}
+
+_NO_ANSWER = (BotoConnectionError, HTTPClientError, IncompleteReadError, ReadTimeoutError, ResponseStreamingError)
+_LONGEST_MESSAGE = 600
+_TOLD_PARAMETERS = (
+    "AccountId",
+    "AccountName",
+    "AccountIds",
+    "Bucket",
+    "CreateAccountRequestId",
+    "HostedZoneId",
+    "Id",
+    "InstanceIds",
+    "Name",
+    "RoleArn",
+    "RoleName",
+    "ServiceIds",
+    "SnapshotId",
+    "UserName",
+    "VolumeId",
+)
+
+
+class Call(Model):
+    """One call: what was tried, on what, as whom. Parameters that name objects are told, others never."""
+
+    service: str
+    operation: str
+    caller: str
+    region: str
+    objects: str = ""
+
+    @classmethod
+    def of(cls, service: str, operation: str, caller: str, region: str, parameters: Mapping[str, object]) -> Call:
+        """The call, with what its parameters say about the object."""
+        told = ", ".join(f"{name}={_short(parameters[name])}" for name in _TOLD_PARAMETERS if name in parameters)
+        return cls(service=service, operation=operation, caller=caller, region=region, objects=told)
+
+    def __str__(self) -> str:
+        objects = f" ({self.objects})" if self.objects else ""
+        return f"{self.service} {self.operation}{objects} as {self.caller} in {self.region}"
+
+
+def api_error(call: Call, error: BaseException) -> ApiError:
+    """The error as decisions know it; `code` is AWS's own, or the exception's name where AWS said nothing."""
+    if isinstance(error, ClientError):
+        return _refusal(call, error)
+    name = type(error).__name__
+    if isinstance(error, _NO_ANSWER):
+        said = _cut(str(error))
+        return Unavailable(f"{call}: no answer, {said}. The next attempt looks what has happened.", code=name)
+    if isinstance(error, ResponseParserError):
+        return Unavailable(f"{call}: an answer that cannot be read, {_cut(str(error))}.", code=name)
+    if isinstance(error, BotoCoreError):
+        return Invalid(f"{call}: not sent, {_cut(str(error))}. Correct the value that it names.", code=name)
+    raise error
+
+
+def error_class(code: str, status: int) -> type[ApiError]:
+    """Which of our errors a code of AWS is; by the HTTP status where the code says nothing."""
+    bare = code.removeprefix("Client.").removeprefix("Server.")
+    by_code: tuple[tuple[frozenset[str], type[ApiError]], ...] = (
+        (UNAUTHENTICATED | _DENIED, Denied),
+        (_THROTTLED, Throttled),
+        (_PENDING, Pending),
+        (_UNAVAILABLE, Unavailable),
+        (_CONFLICT, Conflict),
+    )
+    by_spelling: tuple[tuple[re.Pattern[str], type[ApiError]], ...] = (
+        (_THROTTLED_SPELLING, Throttled),
+        (_ABSENT_SPELLING, Absent),
+        (_CONFLICT_SPELLING, Conflict),
+    )
+    for codes, kind in by_code:
+        if bare in codes:
+            return kind
+    for spelling, kind in by_spelling:
+        if spelling.search(bare):
+            return kind
+    if status == 429:
+        return Throttled
+    if status >= 500:
+        return Unavailable
+    return {401: Denied, 403: Denied, 404: Absent, 409: Conflict}.get(status, Invalid)
+
+
+def reason_of(error: ApiError) -> str:
+    """The machine-readable reason of a constraint violation, e.g. ACCOUNT_NUMBER_LIMIT_EXCEEDED, empty if none."""
+    cause = error.__cause__
+    return str(cause.response.get("Reason", "")) if isinstance(cause, ClientError) else ""
+
+
+def _refusal(call: Call, error: ClientError) -> ApiError:
+    answer = error.response.get("Error", {})
+    metadata = error.response.get("ResponseMetadata", {})
+    status = int(metadata.get("HTTPStatusCode", 0))
+    code = str(answer.get("Code", "")) or f"HTTP {status}"
+    if code.isdecimal():  # HEAD requests have no body: botocore puts the status in the code's place
+        code = f"HTTP {code}"
+    request = metadata.get("RequestId") or "unknown"
+    reason = error.response.get("Reason")
+    said = _cut(str(answer.get("Message", "")) or "no message") + (f" ({reason})" if reason else "")
+    kind = error_class(code, status)
+    hint = _HINTS.get(code) or _hint(kind, code)
+    message = f"{call}: {code}: {said} [request {request}]{' ' + hint if hint else ''}"
+    return kind(message, code=code, delay=_delay(metadata.get("HTTPHeaders", {}), code))
+
+
+def _hint(kind: type[ApiError], code: str) -> str:
+    if kind is not Denied:
+        return ""
+    if code in UNAUTHENTICATED:
+        return "The caller's credentials are unknown to AWS or have expired."
+    return "Allow the action to the caller in IAM, and check the organization's service control policies."
+
+
+def _delay(headers: Mapping[str, str], code: str) -> timedelta | None:
+    asked = str(headers.get("retry-after", ""))
+    if asked.isdecimal() and int(asked) > 0:
+        return timedelta(seconds=int(asked))
+    return _DELAYS.get(code)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
+
+
+def _short(value: object) -> str:
+    items = value if isinstance(value, list) else [value]
+    text = ", ".join([*map(str, items[:3]), *(["..."] if len(items) > 3 else [])])
+    return text if len(text) <= 120 else f"{text[:120]}..."

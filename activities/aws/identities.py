@@ -1,0 +1,319 @@
+"""The identities that Perdure keeps in a member account: the support role, the admin user, and the user's one key.
+
+Names are deterministic (`ManagedOpenShift-Support-<id>`, `osdManagedAdmin-<id>`, the id being the Account's label), so
+everything is created first and looked at only when it exists already. A user that exists is adopted only with our tags,
+since all of its keys are ours to delete then; a role is made what it should be in any case.
+
+The key: AWS tells its secret half once, in the answer to CreateAccessKey. If the answer, or what follows, is lost,
+nobody holds that half, and the next attempt deletes the key and makes another. A user has at most two keys.
+
+IAM is eventually consistent: for minutes after a creation the new thing may be missing (NoSuchEntity) and the session
+itself unknown (InvalidClientTokenId) or not yet allowed (AccessDenied). Such refusals pass by themselves while the
+action is young, and reach the decision after that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from temporalio import activity
+
+from activities.aws import attempt, keys
+from activities.aws.session import Member, Sessions
+from domain.accounts.actions import AdminSecret, DeleteIdentities, EnsureAdminUser, EnsureSupportRole, RotateKeys
+from domain.accounts.constants import (
+    ADMIN_USER_PREFIX,
+    ADMINISTRATOR_POLICY,
+    SUPPORT_ROLE_PREFIX,
+)
+from engine.errors import Absent, Conflict, Denied
+from engine.kube import BlockingKube
+
+if TYPE_CHECKING:
+    from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_iam.type_defs import PolicyDocumentTypeDef, TagTypeDef
+
+SUPPORT_ROLE_DESCRIPTION = "AdminAccess for BYOC"  # upstream's words, on pool accounts too
+OWNER_TAGS = ("clusterAccountName", "clusterNamespace")
+
+_EXISTS = "EntityAlreadyExists"
+
+
+# The support role.
+
+
+def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
+    """Make the role, or make the one that exists what it should be; nothing is changed that is right."""
+    trusted = (sessions.payer().identity().arn, action.jump_role)
+    with _settling():
+        member = _entered(sessions, action.account_id, action.partition)
+        iam, name = member.iam(), f"{SUPPORT_ROLE_PREFIX}{action.iam_user_id}"
+        policy = _administrator(action.partition)
+        try:
+            iam.create_role(
+                RoleName=name,
+                AssumeRolePolicyDocument=json.dumps(_trust(trusted)),
+                Description=SUPPORT_ROLE_DESCRIPTION,
+                Tags=_tags(action.tags),
+            )
+        except Conflict as error:
+            if error.code != _EXISTS:
+                raise
+            _mend_role(iam, name, trusted, action.tags)
+            _mend_policies(iam, name, policy)
+        else:
+            iam.attach_role_policy(RoleName=name, PolicyArn=policy)
+
+
+def _mend_role(iam: IAMClient, name: str, trusted: tuple[str, ...], tags: Mapping[str, str]) -> None:
+    role = iam.get_role(RoleName=name)["Role"]
+    if _principals(role["AssumeRolePolicyDocument"]) != frozenset(trusted):
+        iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(_trust(trusted)))
+    if not _marked(role.get("Tags", []), tags):
+        iam.tag_role(RoleName=name, Tags=_tags(tags))
+
+
+def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
+    """AdministratorAccess and nothing else: upstream fails where another policy is listed first."""
+    pages = iam.get_paginator("list_attached_role_policies").paginate(RoleName=name)
+    attached = [item["PolicyArn"] for page in pages for item in page["AttachedPolicies"]]
+    if wanted not in attached:
+        iam.attach_role_policy(RoleName=name, PolicyArn=wanted)
+    for arn in attached:
+        if arn != wanted:
+            with _absent_is_done():
+                iam.detach_role_policy(RoleName=name, PolicyArn=arn)
+
+
+def _trust(principals: tuple[str, ...]) -> dict[str, object]:
+    allowed = {"Effect": "Allow", "Principal": {"AWS": list(principals)}, "Action": "sts:AssumeRole"}
+    return {"Version": "2012-10-17", "Statement": [allowed]}
+
+
+def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
+    """Whom a trust policy of our shape lets in; empty for any other shape, which is then written anew."""
+    policy = json.loads(document) if isinstance(document, str) else document
+    statements = policy.get("Statement", [])
+    if not isinstance(statements, list) or len(statements) != 1:
+        return frozenset()
+    statement = statements[0]
+    if statement.get("Effect") != "Allow" or statement.get("Action") != "sts:AssumeRole" or "Condition" in statement:
+        return frozenset()
+    principals = statement.get("Principal", {})
+    named = principals.get("AWS", []) if isinstance(principals, dict) else []
+    return frozenset([named] if isinstance(named, str) else named)
+
+
+# The admin user.
+
+
+def ensure_admin_user(sessions: Sessions, kube: BlockingKube, action: EnsureAdminUser) -> AdminSecret:
+    """The user with its policy, and its key in the Secret."""
+    with _settling():
+        member = _entered(sessions, action.account_id, action.partition)
+        iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
+        created = _ensure_user(iam, user, action.tags)
+        iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
+        if not created and _key_is_kept(iam, kube, action, user):
+            return AdminSecret(secret=action.secret)
+        _put_only_key(iam, kube, action, user, known_to_be_new=created)
+    return AdminSecret(secret=action.secret)
+
+
+def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
+    """True if the user was made just now.
+
+    Raises:
+        Conflict: there is one of that name which is not ours.
+    """
+    try:
+        iam.create_user(UserName=user, Tags=_tags(tags))
+    except Conflict as error:
+        if error.code != _EXISTS:
+            raise
+        found = iam.get_user(UserName=user)["User"]
+        if not _marked(found.get("Tags", []), tags):
+            marks = ", ".join(f"{name}={tags.get(name, '')}" for name in OWNER_TAGS)
+            raise Conflict(
+                f"{found['Arn']} exists without our tags ({marks}): it is somebody else's and left alone. Delete it, "
+                "or tag it so to hand it and its keys over.",
+                code="ForeignUser",
+            ) from error
+        return False
+    return True
+
+
+def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
+    """True if the Secret holds a key that the user has; then every other key, which nobody knows, is deleted."""
+    secret = keys.read(kube, action.owner, action.secret)
+    if secret is None or not secret.complete or secret.owned_by_another(action.owner):
+        return False
+    living = _access_keys(iam, user)
+    if secret.access_key_id not in living:
+        return False
+    _delete_keys(iam, user, [key for key in living if key != secret.access_key_id])
+    return True
+
+
+def _put_only_key(
+    iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
+) -> None:
+    """Delete every key, make one, write it into the Secret: no key lives that nobody knows."""
+    before = keys.read(kube, action.owner, action.secret)
+    if before is not None and before.owned_by_another(action.owner):
+        raise keys.foreign(action.owner, action.secret)
+    if not known_to_be_new:
+        _delete_keys(iam, user, _access_keys(iam, user))
+    keys.write(kube, action.owner, action.secret, _new_key(iam, user), before=before)
+
+
+def _new_key(iam: IAMClient, user: str) -> dict[str, str]:
+    made = iam.create_access_key(UserName=user)["AccessKey"]
+    return {
+        keys.USER_NAME: user,
+        keys.ACCESS_KEY_ID: made["AccessKeyId"],
+        keys.SECRET_ACCESS_KEY: made["SecretAccessKey"],
+    }
+
+
+def _access_keys(iam: IAMClient, user: str) -> list[str]:
+    """The ids of the user's keys, oldest first."""
+    pages = iam.get_paginator("list_access_keys").paginate(UserName=user)
+    found = [item for page in pages for item in page["AccessKeyMetadata"]]
+    return [item["AccessKeyId"] for item in sorted(found, key=lambda item: item["CreateDate"])]
+
+
+def _delete_keys(iam: IAMClient, user: str, ids: list[str]) -> None:
+    for key in ids:
+        with _absent_is_done():
+            iam.delete_access_key(UserName=user, AccessKeyId=key)
+
+
+# Rotation.
+
+
+def rotate_keys(sessions: Sessions, kube: BlockingKube, action: RotateKeys) -> None:
+    """A new key into the Secret, then every other key of the user dies.
+
+    The Secret says for which lifecycle its key was made (a claim's workflow id; an account is released once per claim):
+    a repeated rotation finds its own key there and only deletes the others. A key that is neither the Secret's nor made
+    in this attempt was made by a torn one, or by a tenant, and dies first, which makes room for the new one.
+    """
+    member = sessions.member(action.account_id, action.partition)
+    member.confirm()
+    iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
+    lifecycle = activity.info().workflow_id or ""
+    secret = keys.read(kube, action.owner, action.secret)
+    if secret is not None and secret.owned_by_another(action.owner):
+        raise keys.foreign(action.owner, action.secret)
+    living = _access_keys(iam, user)
+    held = secret.access_key_id if secret is not None else ""
+    _delete_keys(iam, user, [key for key in living if key != held])
+    if secret is not None and secret.complete and secret.rotated_for == lifecycle and held in living:
+        return
+    keys.write(kube, action.owner, action.secret, _new_key(iam, user), before=secret, rotated_for=lifecycle)
+    _delete_keys(iam, user, [key for key in living if key == held])
+
+
+# Deletion.
+
+
+def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
+    """Delete every user and role whose tags name this Account. What is gone already is done."""
+    member = sessions.member(action.account_id, action.partition)
+    member.confirm()
+    iam, marks = member.iam(), {OWNER_TAGS[0]: action.name, OWNER_TAGS[1]: action.namespace}
+    for user in _users(iam):
+        attempt.checkpoint()
+        with _absent_is_done():
+            if _marked(iam.list_user_tags(UserName=user)["Tags"], marks):
+                _delete_user(iam, user)
+    for role in _roles(iam):
+        attempt.checkpoint()
+        with _absent_is_done():
+            if _marked(iam.list_role_tags(RoleName=role)["Tags"], marks):
+                _delete_role(iam, role)
+
+
+def _users(iam: IAMClient) -> list[str]:
+    return [user["UserName"] for page in iam.get_paginator("list_users").paginate() for user in page["Users"]]
+
+
+def _roles(iam: IAMClient) -> list[str]:
+    """All roles but those of AWS's own services, which nobody can tag or delete."""
+    pages = iam.get_paginator("list_roles").paginate()
+    return [role["RoleName"] for page in pages for role in page["Roles"] if not role["Path"].startswith("/aws-")]
+
+
+def _delete_user(iam: IAMClient, user: str) -> None:
+    """IAM deletes a user only when nothing hangs on it: the keys first, since they open the account."""
+    _delete_keys(iam, user, _access_keys(iam, user))
+    with _absent_is_done():
+        iam.delete_login_profile(UserName=user)
+    for attached in iam.get_paginator("list_attached_user_policies").paginate(UserName=user):
+        for policy in attached["AttachedPolicies"]:
+            iam.detach_user_policy(UserName=user, PolicyArn=policy["PolicyArn"])
+    for inline in iam.get_paginator("list_user_policies").paginate(UserName=user):
+        for name in inline["PolicyNames"]:
+            iam.delete_user_policy(UserName=user, PolicyName=name)
+    for member_of in iam.get_paginator("list_groups_for_user").paginate(UserName=user):
+        for group in member_of["Groups"]:
+            iam.remove_user_from_group(UserName=user, GroupName=group["GroupName"])
+    iam.delete_user(UserName=user)
+
+
+def _delete_role(iam: IAMClient, role: str) -> None:
+    for attached in iam.get_paginator("list_attached_role_policies").paginate(RoleName=role):
+        for policy in attached["AttachedPolicies"]:
+            iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])
+    for inline in iam.get_paginator("list_role_policies").paginate(RoleName=role):
+        for name in inline["PolicyNames"]:
+            iam.delete_role_policy(RoleName=role, PolicyName=name)
+    for profiles in iam.get_paginator("list_instance_profiles_for_role").paginate(RoleName=role):
+        for profile in profiles["InstanceProfiles"]:
+            iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
+    iam.delete_role(RoleName=role)
+
+
+# What they share.
+
+
+def _entered(sessions: Sessions, account_id: str, partition: str) -> Member:
+    return sessions.member(account_id, partition, settle=attempt.SETTLING)
+
+
+@contextmanager
+def _settling() -> Iterator[None]:
+    """Refusals that a new account, user or role may give pass by themselves while the action is young."""
+    try:
+        yield
+    except (Denied, Absent) as error:
+        raise (attempt.settling(error) if error.code in _SETTLES else error) from error
+
+
+_SETTLES = frozenset({"AccessDenied", "InvalidClientTokenId", "NoSuchEntity"})
+
+
+@contextmanager
+def _absent_is_done() -> Iterator[None]:
+    try:
+        yield
+    except Absent:
+        return
+
+
+def _administrator(partition: str) -> str:
+    return f"arn:{partition}:iam::aws:policy/{ADMINISTRATOR_POLICY}"
+
+
+def _tags(tags: Mapping[str, str]) -> list[TagTypeDef]:
+    return [{"Key": name, "Value": value} for name, value in sorted(tags.items())]
+
+
+def _marked(found: list[TagTypeDef], wanted: Mapping[str, str]) -> bool:
+    """True if the tags that say whose it is are there with our values."""
+    has = {tag["Key"]: tag["Value"] for tag in found}
+    return all(has.get(name) == wanted.get(name, "") for name in OWNER_TAGS)

@@ -1,0 +1,107 @@
+"""The Secret that holds an account's admin key: `<account>-secret`, beside the Account and owned by it.
+
+Three entries: `aws_user_name`, `aws_access_key_id`, `aws_secret_access_key`. The annotation `perdure.dev/rotated-for`
+names the lifecycle (workflow id) for which the key was last rotated, so that a repeated rotation knows its own work.
+The key itself goes from AWS's answer into the Secret and nowhere else: no result, no log line, no message.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+from activities.aws.session import secret_content
+from domain.identity import Key, all_kinds
+from domain.model import Model
+from engine.errors import Absent, Conflict
+from engine.kube import SECRET, BlockingKube
+
+ROTATED_FOR = "perdure.dev/rotated-for"
+
+USER_NAME = "aws_user_name"
+ACCESS_KEY_ID = "aws_access_key_id"
+SECRET_ACCESS_KEY = "aws_secret_access_key"  # noqa: S105 - a name
+
+
+class KeySecret(Model):
+    """What is known of a key Secret; never the secret half of the key."""
+
+    access_key_id: str
+    complete: bool
+    owner_uids: tuple[str, ...]
+    rotated_for: str
+    resource_version: str
+
+    def owned_by_another(self, owner: Key) -> bool:
+        """True if it belongs to some object that is not this one (e.g. an earlier Account of the same name)."""
+        return bool(self.owner_uids) and owner.uid not in self.owner_uids
+
+
+def read(kube: BlockingKube, owner: Key, name: str) -> KeySecret | None:
+    """The Secret as it is; None if there is none."""
+    try:
+        found = kube.get(SECRET, owner.namespace, name)
+    except Absent:
+        return None
+    return _known(found)
+
+
+def write(
+    kube: BlockingKube,
+    owner: Key,
+    name: str,
+    key: Mapping[str, str],
+    *,
+    before: KeySecret | None,
+    rotated_for: str = "",
+) -> None:
+    """Put a key into the Secret: create it, or change the one that was read (and has not changed since).
+
+    Raises:
+        Conflict: it exists although it was read as absent, has changed, or belongs to another object.
+    """
+    if before is not None and before.owned_by_another(owner):
+        raise foreign(owner, name)
+    metadata: dict[str, object] = {"name": name, "ownerReferences": [_owner_reference(owner)]}
+    if rotated_for:
+        metadata["annotations"] = {ROTATED_FOR: rotated_for}
+    content = {entry: base64.b64encode(key[entry].encode()).decode() for entry in key}
+    if before is None:
+        kube.create(SECRET, {"metadata": metadata, "type": "Opaque", "data": content}, owner.namespace)
+        return
+    patch = {"metadata": metadata, "data": content}
+    kube.patch(SECRET, owner.namespace, name, patch, resource_version=before.resource_version)
+
+
+def foreign(owner: Key, name: str) -> Conflict:
+    """The error for a Secret of another object."""
+    return Conflict(
+        f"Secret {owner.namespace}/{name} belongs to another object than {owner.path} (uid {owner.uid}): an earlier "
+        "one of that name that is being deleted, or a stranger. It is left alone; delete it to go on.",
+        code="ForeignSecret",
+    )
+
+
+def _known(found: Mapping[str, object]) -> KeySecret:
+    metadata = found.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    content = secret_content(dict(found))
+    annotations = metadata.get("annotations") or {}
+    return KeySecret(
+        access_key_id=content.get(ACCESS_KEY_ID, ""),
+        complete=all(content.get(entry) for entry in (USER_NAME, ACCESS_KEY_ID, SECRET_ACCESS_KEY)),
+        owner_uids=tuple(str(item.get("uid", "")) for item in metadata.get("ownerReferences") or ()),
+        rotated_for=str(annotations.get(ROTATED_FOR, "")),
+        resource_version=str(metadata.get("resourceVersion", "")),
+    )
+
+
+def _owner_reference(owner: Key) -> dict[str, object]:
+    return {
+        "apiVersion": all_kinds()[owner.kind].api_version,
+        "kind": owner.kind,
+        "name": owner.name,
+        "uid": owner.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

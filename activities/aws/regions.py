@@ -1,0 +1,301 @@
+"""Regions: which ones an account has, and the launch that makes AWS verify the account in one of them.
+
+A region is initialised by launching one micro instance, seeing it run and terminating it. An instance left behind costs
+money in an account that nobody looks at, so whatever happens it is terminated: when the wait fails, when the action is
+cancelled, and, where a process died or an answer was lost, by the next attempt, which finds the instance by its tags.
+
+What protects against a second instance is the ClientToken: RunInstances repeated with the same token answers with the
+first launch, even when that instance is terminated by now (EC2 keeps tokens for a day and longer). The token is made of
+the Account's uid, the region and the round, so another round launches anew.
+
+A first attempt costs three calls: RunInstances, DescribeInstances until it runs, TerminateInstances. The image and the
+instance type are the same for all accounts and are looked up once per region and hour in a process.
+
+New accounts answer PendingVerification or OptInRequired for minutes to hours: looked at again after 2, 4, 8, ... 512 s.
+A definite refusal (a service control policy, a limit, no default VPC) is the region's outcome, not an error: one region
+that cannot be used does not stop an account.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
+
+from temporalio import activity
+
+from activities.aws import attempt
+from activities.aws.errors import UNAUTHENTICATED
+from activities.aws.session import Sessions
+from domain.accounts.actions import InitializeRegion, ListRegions, Regions
+from domain.accounts.constants import REGION_INIT_TAG_NAME
+from domain.accounts.worlds import RegionOutcome
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Unavailable
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2.client import EC2Client
+    from mypy_boto3_ec2.type_defs import (
+        EbsBlockDeviceTypeDef,
+        FilterTypeDef,
+        InstanceTypeDef,
+        RunInstancesRequestTypeDef,
+        TagSpecificationTypeDef,
+    )
+
+T = TypeVar("T")
+
+VOLUME_GIB = 10
+MicroType = Literal["t3.micro", "t2.micro"]
+PREFERRED_TYPE: MicroType = "t3.micro"
+FALLBACK_TYPE: MicroType = "t2.micro"
+
+_LIVE = ("pending", "running", "stopping", "stopped")
+_OVER = frozenset({"shutting-down", "terminated"})
+_LOOKS_SECONDS = (0.3, 0.7, 1, 2, 3, 5)
+_LONGEST_PENDING = timedelta(minutes=10)
+_TERMINATE_SECONDS = (0, 1, 2, 4, 8, 15)
+_ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS = 4
+_LOOK_UPS_KEPT_SECONDS = 3600.0
+_PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
+
+
+def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
+    """The regions that the account can use; those not opted in to are left out here, whatever the API's filter does."""
+    member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
+    try:
+        answer = member.ec2(action.default_region).describe_regions(AllRegions=False)
+    except Pending as error:
+        error.delay = error.delay or attempt.growing((5, 10, 20, 40, 60))
+        raise
+    except Denied as error:
+        raise (attempt.settling(error) if error.code in UNAUTHENTICATED else error) from error
+    usable = (region for region in answer["Regions"] if region.get("OptInStatus") != "not-opted-in")
+    return Regions(names=tuple(sorted(region["RegionName"] for region in usable)))
+
+
+class Launch(NamedTuple):
+    """What is the same for every account of a region."""
+
+    image: str
+    instance_type: MicroType
+
+
+class RegionInitializer:
+    """Initialises regions; holds what was looked up. One per process."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._launches: LookUps[tuple[str, str, str], Launch] = LookUps()
+
+    def initialize(self, action: InitializeRegion) -> RegionOutcome:
+        """Launch, see it run, terminate."""
+        member = self._sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
+        ec2 = member.ec2(action.region)
+        try:
+            return self._initialize(ec2, action)
+        except (Denied, Invalid, Conflict) as error:
+            raise_unless_definite(error)
+            return RegionOutcome(region=action.region, ok=False, message=error.message)
+
+    def _initialize(self, ec2: EC2Client, action: InitializeRegion) -> RegionOutcome:
+        if action.search or attempt.repeated():
+            left = instances_of(ec2, action.tags)
+            if left:
+                return _see_through(ec2, action, [instance["InstanceId"] for instance in left])
+        attempt.checkpoint()
+        instance = self._launch(ec2, action)
+        if instance["State"]["Name"] in _OVER:
+            # The launch of an earlier attempt, which that attempt has terminated without being heard.
+            return RegionOutcome(region=action.region, ok=True, message=f"{instance['InstanceId']} was launched before")
+        return _see_through(ec2, action, [instance["InstanceId"]])
+
+    def _launch(self, ec2: EC2Client, action: InitializeRegion) -> InstanceTypeDef:
+        key = (action.partition, action.region, action.ami_owner)
+        launch = self._launches.get(key, lambda: _look_up(ec2, action))
+        try:
+            answer = ec2.run_instances(**_run_instances(action, launch))
+        except Absent as error:
+            # The image was withdrawn since it was looked up: look again.
+            self._launches.forget(key)
+            raise Unavailable(error.message, code=error.code) from error
+        except Pending as error:
+            step = min(attempt.number(), _PENDING_LONGEST_STEP)
+            error.delay = error.delay or timedelta(seconds=2**step)
+            raise
+        except Unavailable:
+            # Whether it was launched is not known. If nobody will look again, look now.
+            if activity.is_cancelled():
+                _terminate(ec2, [instance["InstanceId"] for instance in instances_of(ec2, action.tags)])
+            raise
+        return answer["Instances"][0]
+
+
+def raise_unless_definite(error: ApiError) -> None:
+    """Raise a refusal that may pass: a session or key that the region does not know yet."""
+    if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:
+        raise attempt.settling(error)
+    if error.code == "IdempotentParameterMismatch":
+        raise Unavailable(error.message, code=error.code)
+
+
+def client_token(action: InitializeRegion) -> str:
+    """The token of this launch; EC2 takes 64 ASCII characters."""
+    what = f"{action.owner.uid}/{action.region}/{action.round}"
+    return hashlib.sha256(what.encode()).hexdigest()
+
+
+def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
+    """Instances that carry our four marks, the first two with this Account's values, and are not terminated."""
+    filters: list[FilterTypeDef] = [
+        {"Name": "tag:clusterAccountName", "Values": [tags["clusterAccountName"]]},
+        {"Name": "tag:clusterNamespace", "Values": [tags["clusterNamespace"]]},
+        {"Name": "tag-key", "Values": ["clusterClaimLink"]},
+        {"Name": "tag-key", "Values": ["clusterClaimLinkNamespace"]},
+        {"Name": "tag:Name", "Values": [REGION_INIT_TAG_NAME]},
+        {"Name": "instance-state-name", "Values": list(_LIVE)},
+    ]
+    pages = ec2.get_paginator("describe_instances").paginate(Filters=filters)
+    return [instance for page in pages for reservation in page["Reservations"] for instance in reservation["Instances"]]
+
+
+def _see_through(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> RegionOutcome:
+    """Wait until one of them runs; terminate all, whatever comes."""
+    try:
+        return _await_running(ec2, action, ids)
+    finally:
+        _terminate(ec2, ids)
+
+
+def _await_running(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> RegionOutcome:
+    deadline = time.monotonic() + _LONGEST_PENDING.total_seconds()
+    looks = 0
+    while time.monotonic() < deadline:
+        attempt.checkpoint(ids)
+        found = _describe(ec2, ids)
+        running = [item["InstanceId"] for item in found if item["State"]["Name"] in ("running", "stopping", "stopped")]
+        if running:
+            return RegionOutcome(region=action.region, ok=True, message=f"{running[0]} ran")
+        if found and all(item["State"]["Name"] in _OVER for item in found):
+            return RegionOutcome(region=action.region, ok=False, message=_why_over(found[0]))
+        attempt.pause(_LOOKS_SECONDS[min(looks, len(_LOOKS_SECONDS) - 1)], ids)
+        looks += 1
+    waited = f"{_LONGEST_PENDING.total_seconds() / 60:.0f} minutes"
+    return RegionOutcome(region=action.region, ok=False, message=f"{', '.join(ids)} stayed pending for {waited}")
+
+
+def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
+    """The instances; those that EC2 does not know yet are left out."""
+    try:
+        answer = ec2.describe_instances(InstanceIds=ids)
+    except Absent:
+        return []
+    return [instance for reservation in answer["Reservations"] for instance in reservation["Instances"]]
+
+
+def _why_over(instance: InstanceTypeDef) -> str:
+    reason = instance.get("StateReason", {})
+    said = reason.get("Message") or instance.get("StateTransitionReason") or "no reason given"
+    return f"{instance['InstanceId']} ended before it ran: {said}"
+
+
+def _terminate(ec2: EC2Client, ids: list[str]) -> None:
+    """Terminate, also when cancelled. After half a minute of failures the error is the activity's, which is retried."""
+    if not ids:
+        return
+    for seconds in _TERMINATE_SECONDS:
+        if seconds:
+            attempt.pause_regardless(seconds)
+        try:
+            ec2.terminate_instances(InstanceIds=ids)
+        except Absent:
+            return
+        except ApiError as error:
+            failure = error
+        else:
+            return
+    message = f"{failure.message} The instance may still run; the next attempt terminates it."
+    raise Unavailable(message, code=failure.code)
+
+
+def _look_up(ec2: EC2Client, action: InitializeRegion) -> Launch:
+    return Launch(image=_image(ec2, action), instance_type=_instance_type(ec2))
+
+
+def _image(ec2: EC2Client, action: InitializeRegion) -> str:
+    """Upstream's rule: the owner's first x86_64 image that everybody may launch and that is neither SAP nor beta."""
+    pages = ec2.get_paginator("describe_images").paginate(
+        Owners=[action.ami_owner],
+        ExecutableUsers=["all"],
+        Filters=[{"Name": "architecture", "Values": ["x86_64"]}],
+    )
+    for page in pages:
+        for image in page["Images"]:
+            name = image.get("Name", "")
+            if "SAP" not in name and "BETA" not in name:
+                return image["ImageId"]
+    raise Invalid(
+        f"{action.region}: owner {action.ami_owner} (ami-owner of the ConfigMap) has no public x86_64 image there",
+        code="NoImage",
+    )
+
+
+def _instance_type(ec2: EC2Client) -> MicroType:
+    try:
+        ec2.describe_instance_types(InstanceTypes=[PREFERRED_TYPE])
+    except Invalid as error:
+        if error.code != "InvalidInstanceType":
+            raise
+        return FALLBACK_TYPE
+    return PREFERRED_TYPE
+
+
+def _run_instances(action: InitializeRegion, launch: Launch) -> RunInstancesRequestTypeDef:
+    disk: EbsBlockDeviceTypeDef = {"VolumeSize": VOLUME_GIB, "Encrypted": True, "DeleteOnTermination": True}
+    if action.kms_key_id:
+        disk["KmsKeyId"] = action.kms_key_id
+    tags = {**action.tags, "Name": REGION_INIT_TAG_NAME}
+    marked: list[TagSpecificationTypeDef] = [
+        {"ResourceType": kind, "Tags": [{"Key": name, "Value": value} for name, value in sorted(tags.items())]}
+        for kind in ("instance", "volume")
+    ]
+    return {
+        "ImageId": launch.image,
+        "InstanceType": launch.instance_type,
+        "MinCount": 1,
+        "MaxCount": 1,
+        "ClientToken": client_token(action),
+        "BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": disk}],
+        "TagSpecifications": marked,
+    }
+
+
+K = TypeVar("K")
+
+
+class LookUps(Generic[K, T]):
+    """Answers that are the same for everybody, kept for an hour; many who ask at once wait for one look."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: dict[K, threading.Lock] = {}
+        self._found: dict[K, tuple[float, T]] = {}
+
+    def get(self, key: K, look: Callable[[], T]) -> T:
+        """What was found for the key, else what `look` finds now. Its errors are not kept."""
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            at, found = self._found.get(key, (0.0, None))
+            if found is not None and time.monotonic() < at + _LOOK_UPS_KEPT_SECONDS:
+                return found
+            found = look()
+            self._found[key] = (time.monotonic(), found)
+            return found
+
+    def forget(self, key: K) -> None:
+        """Look again next time."""
+        with self._guard:
+            self._found.pop(key, None)

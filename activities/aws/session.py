@@ -1,0 +1,338 @@
+"""Who calls AWS: the payer, with the keys of its Secret, and the member accounts, by AssumeRole from the payer.
+
+The payer's keys live in the Secret `aws-account-operator-credentials` of the operator's namespace. They are read again
+after a minute, and at once when AWS refuses them, so a rotated key works without a restart; they are never logged and
+never leave this process. A member account is entered through its role `OrganizationAccountAccessRole`, which AWS makes
+with every account that CreateAccount creates; the session is kept until five minutes before it ends (one hour, the
+longest for a role assumed by a role). Right after its creation an account may refuse the role for some seconds to
+minutes: who knows the account to be new says so with `settle`, and the refusal passes by itself for that long.
+
+Some accounts are never entered, whoever asks: the payer itself, the `payer-account-ids` of the operator's ConfigMap and
+the accounts that the settings protect. Should AssumeRole ever answer with a session in another account, it is refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from botocore.credentials import ReadOnlyCredentials
+
+from activities.aws import attempt
+from activities.aws.clients import Caller, Clients
+from activities.aws.errors import UNAUTHENTICATED
+from domain.accounts.config import OperatorConfig, parse_config
+from domain.accounts.constants import (
+    ACCESS_ROLE,
+    CONFIG_MAP,
+    OPERATOR_NAMESPACE,
+    PAYER_SECRET,
+    ROLE_SESSION_NAME,
+)
+from domain.model import Model
+from engine.errors import Absent, Denied, Invalid
+from engine.kube import CONFIG_MAP as CONFIG_MAP_KIND
+from engine.kube import SECRET, BlockingKube
+from engine.settings import Settings
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2.client import EC2Client
+    from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_organizations.client import OrganizationsClient
+    from mypy_boto3_route53.client import Route53Client
+    from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_sts.client import STSClient
+    from mypy_boto3_support.client import SupportClient
+
+T = TypeVar("T")
+
+PROTECTED = "ProtectedAccount"
+NO_CREDENTIALS = "NoCredentials"
+
+# Where the global services (IAM, Organizations, Route 53, Support) are asked, and the regional STS: its sessions are
+# valid in every region, opt-in ones too, unlike those of the global endpoint.
+DEFAULT_REGIONS = {"aws": "us-east-1", "aws-us-gov": "us-gov-east-1"}
+
+_SESSION_SECONDS = 3600
+_RENEWED_BEFORE_SECONDS = 300
+_REREAD_SECONDS = 60.0
+_ACCOUNT_ID = re.compile(r"\d{12}")
+
+
+class Identity(Model):
+    """Who AWS says that a caller is."""
+
+    account_id: str
+    arn: str
+
+
+class Services(Caller):
+    """A caller's clients, typed. Global services are asked in the partition's default region."""
+
+    partition: str = "aws"
+
+    @property
+    def default_region(self) -> str:
+        """The region of the global services."""
+        return DEFAULT_REGIONS.get(self.partition, "us-east-1")
+
+    def ec2(self, region: str) -> EC2Client:
+        """EC2 in a region."""
+        return cast("EC2Client", self.client("ec2", region))
+
+    def s3(self, region: str = "") -> S3Client:
+        """S3 in a region."""
+        return cast("S3Client", self.client("s3", region or self.default_region))
+
+    def iam(self) -> IAMClient:
+        """IAM."""
+        return cast("IAMClient", self.client("iam", self.default_region))
+
+    def route53(self) -> Route53Client:
+        """Route 53."""
+        return cast("Route53Client", self.client("route53", self.default_region))
+
+    def organizations(self) -> OrganizationsClient:
+        """Organizations."""
+        return cast("OrganizationsClient", self.client("organizations", self.default_region))
+
+    def support(self) -> SupportClient:
+        """Support."""
+        return cast("SupportClient", self.client("support", self.default_region))
+
+    def sts(self) -> STSClient:
+        """STS, regional."""
+        return cast("STSClient", self.client("sts", self.default_region))
+
+    def ask_identity(self) -> Identity:
+        """GetCallerIdentity."""
+        answer = self.sts().get_caller_identity()
+        return Identity(account_id=answer["Account"], arn=answer["Arn"])
+
+
+class Payer(Services):
+    """The organization's management account."""
+
+    def __init__(
+        self, clients: Clients, keys: Remembered[ReadOnlyCredentials], *, partition: str, observing: bool
+    ) -> None:
+        super().__init__(clients, "the payer", observing=observing)
+        self.partition = partition
+        self._keys = keys
+        self._lock = threading.Lock()
+        self._identities: dict[str, Identity] = {}
+
+    def credential(self) -> ReadOnlyCredentials:
+        """The Secret's keys."""
+        return self._keys.value()
+
+    def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
+        """Read the Secret again; worth repeating if it holds other keys now."""
+        if error.code not in UNAUTHENTICATED:
+            return False
+        self._keys.forget(credential)
+        return self._keys.value() != credential
+
+    def identity(self) -> Identity:
+        """Who the payer is, asked once per key."""
+        key = str(self.credential().access_key)
+        with self._lock:
+            if key not in self._identities:
+                self._identities = {key: self.ask_identity()}
+            return self._identities[key]
+
+
+class Member(Services):
+    """A member account under its OrganizationAccountAccessRole."""
+
+    def __init__(self, clients: Clients, payer: Payer, account_id: str, *, partition: str, observing: bool) -> None:
+        super().__init__(clients, account_id, observing=observing)
+        self.partition = partition
+        self.account_id = account_id
+        self._payer = payer
+        self._lock = threading.Lock()
+        self._credential: ReadOnlyCredentials | None = None
+        self._renew_at = 0.0
+        self._confirmed: ReadOnlyCredentials | None = None
+
+    @property
+    def role_arn(self) -> str:
+        """The role that is assumed."""
+        return f"arn:{self.partition}:iam::{self.account_id}:role/{ACCESS_ROLE}"
+
+    def credential(self) -> ReadOnlyCredentials:
+        """The session's keys; one AssumeRole at a time per account."""
+        with self._lock:
+            if self._credential is None or time.monotonic() >= self._renew_at:
+                self._credential = self._assume()
+                self._renew_at = time.monotonic() + _SESSION_SECONDS - _RENEWED_BEFORE_SECONDS
+            return self._credential
+
+    def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
+        """Assume the role anew next time; an expired session is worth repeating at once."""
+        if error.code not in UNAUTHENTICATED:
+            return False
+        with self._lock:
+            if self._credential is credential:
+                self._credential = None
+        return error.code.startswith("Expired") or error.code == "RequestExpired"
+
+    def confirm(self) -> None:
+        """Ask AWS, once per session, that this session is in this account: before anything is deleted in it."""
+        credential = self.credential()
+        if self._confirmed is credential:
+            return
+        self._check(self.ask_identity().arn)
+        self._confirmed = credential
+
+    def _assume(self) -> ReadOnlyCredentials:
+        answer = self._payer.sts().assume_role(
+            RoleArn=self.role_arn, RoleSessionName=ROLE_SESSION_NAME, DurationSeconds=_SESSION_SECONDS
+        )
+        self._check(answer["AssumedRoleUser"]["Arn"])
+        keys = answer["Credentials"]
+        return ReadOnlyCredentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
+
+    def _check(self, arn: str) -> None:
+        if arn.split(":")[4:5] != [self.account_id]:
+            raise Denied(
+                f"{self.role_arn} gave a session as {arn}, which is not in account {self.account_id}: nothing is done "
+                "there. Look what answers for AWS here.",
+                code="IdentityMismatch",
+            )
+
+
+class Remembered(Generic[T]):
+    """A value that is read again after a minute; a failed reading is not remembered."""
+
+    def __init__(self, read: Callable[[], T]) -> None:
+        self._read = read
+        self._lock = threading.Lock()
+        self._value: T | None = None
+        self._stale_at = 0.0
+
+    def value(self) -> T:
+        """The value, at most a minute old."""
+        with self._lock:
+            if self._value is None or time.monotonic() >= self._stale_at:
+                self._value = self._read()
+                self._stale_at = time.monotonic() + _REREAD_SECONDS
+            return self._value
+
+    def forget(self, value: T) -> None:
+        """Read again next time, unless somebody has already read another value."""
+        with self._lock:
+            if self._value == value:
+                self._value = None
+
+
+class Sessions:
+    """Every caller of this process. Thread-safe; one per process."""
+
+    def __init__(self, kube: BlockingKube, settings: Settings, *, kept: int = 4096) -> None:
+        self._kube = kube
+        self._observing = settings.observing
+        self._protected = frozenset(settings.accounts_protected)
+        self._kept = kept
+        self.clients = Clients(connections=settings.worker_aws_activities + settings.worker_organization_activities)
+        self._keys = Remembered(self._read_keys)
+        self._config = Remembered(self._read_config)
+        self._lock = threading.Lock()
+        self._payers: dict[str, Payer] = {}
+        self._members: OrderedDict[tuple[str, str], Member] = OrderedDict()
+
+    def payer(self) -> Payer:
+        """The management account."""
+        partition = self._config.value().partition
+        with self._lock:
+            if partition not in self._payers:
+                self._payers[partition] = Payer(
+                    self.clients, self._keys, partition=partition, observing=self._observing
+                )
+            return self._payers[partition]
+
+    def member(self, account_id: str, partition: str = "aws", *, settle: timedelta = timedelta()) -> Member:
+        """A member account, entered.
+
+        Args:
+            account_id: twelve digits.
+            partition: `aws` or `aws-us-gov`.
+            settle: how long after the action was first asked for a refusal may still pass by itself (new accounts).
+
+        Raises:
+            Denied: the account is protected, or refuses the role.
+            Unavailable: it refuses the role, and may only be new.
+        """
+        self.refuse_protected(account_id)
+        member = self._member(account_id, partition)
+        try:
+            member.credential()
+        except Denied as error:
+            raise attempt.settling(error, settle) if settle else error from error
+        return member
+
+    def refuse_protected(self, account_id: str) -> None:
+        """Nothing may be done in or to payer and protected accounts, nor to what is no account."""
+        if not _ACCOUNT_ID.fullmatch(account_id):
+            raise Invalid(f"{account_id!r} is no AWS account id: it has twelve digits", code="InvalidAccountId")
+        if account_id in self.protected():
+            raise Denied(
+                f"account {account_id} is protected (the payer itself, payer-account-ids of ConfigMap {CONFIG_MAP}, or "
+                "PERDURE_ACCOUNTS_PROTECTED): nothing is done in it",
+                code=PROTECTED,
+            )
+
+    def protected(self) -> frozenset[str]:
+        """The accounts that are never touched."""
+        return self._protected | {*self._config.value().payer_account_ids, self.payer().identity().account_id}
+
+    def _member(self, account_id: str, partition: str) -> Member:
+        payer, key = self.payer(), (account_id, partition)
+        with self._lock:
+            member = self._members.get(key)
+            if member is None:
+                member = Member(self.clients, payer, account_id, partition=partition, observing=self._observing)
+                self._members[key] = member
+                while len(self._members) > self._kept:
+                    self._members.popitem(last=False)
+            self._members.move_to_end(key)
+            return member
+
+    def _read_config(self) -> OperatorConfig:
+        try:
+            found = self._kube.get(CONFIG_MAP_KIND, OPERATOR_NAMESPACE, CONFIG_MAP)
+        except Absent:
+            return parse_config(None)
+        content = found.get("data")
+        return parse_config(content if isinstance(content, dict) else {})
+
+    def _read_keys(self) -> ReadOnlyCredentials:
+        where = f"Secret {OPERATOR_NAMESPACE}/{PAYER_SECRET}"
+        try:
+            found = self._kube.get(SECRET, OPERATOR_NAMESPACE, PAYER_SECRET)
+        except Absent as error:
+            raise Denied(f"{where} with the payer's keys does not exist: create it", code=NO_CREDENTIALS) from error
+        content = secret_content(found)
+        key, secret = content.get("aws_access_key_id", ""), content.get("aws_secret_access_key", "")
+        if not key or not secret:
+            raise Denied(f"{where} needs aws_access_key_id and aws_secret_access_key", code=NO_CREDENTIALS)
+        return ReadOnlyCredentials(key, secret, content.get("aws_session_token") or None)
+
+
+def secret_content(secret: dict[str, object]) -> dict[str, str]:
+    """A Secret's data, decoded; entries that are no text are left out."""
+    content = secret.get("data")
+    found: dict[str, str] = {}
+    for name, value in content.items() if isinstance(content, dict) else ():
+        try:
+            found[str(name)] = base64.b64decode(str(value), validate=True).decode().strip()
+        except (binascii.Error, UnicodeDecodeError):
+            continue
+    return found
