@@ -1,0 +1,256 @@
+"""The generated CRDs on a real API server, with objects as existing clients of the aws-account-operator write them."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.resources import Account, AccountClaim, AccountPool
+from domain.custom_resources import all_crds
+from domain.identity import Kind
+from engine.errors import Absent, Conflict, Invalid
+from engine.kube import NAMESPACE, KubeApi
+from engine.kube.json import at, sequence, text
+from engine.settings import Settings
+from localcloud.deployment import Deployment
+
+pytestmark = pytest.mark.integration
+
+CRD = Kind(
+    name="CustomResourceDefinition",
+    group="apiextensions.k8s.io",
+    version="v1",
+    plural="customresourcedefinitions",
+    area="",
+)
+NAMESPACE_NAME = "crd-round-trip"
+
+Json = dict[str, Any]
+
+# As Go's encoder writes an Account that was never touched, then one that has lived.
+NEW_ACCOUNT: Json = {
+    "spec": {"awsAccountID": "", "iamUserSecret": "", "claimLink": "", "legalEntity": {"id": "", "name": ""}},
+}
+OLD_ACCOUNT: Json = {
+    "metadata": {
+        "labels": {"iamUserId": "h5n8vq"},
+        "annotations": {"aws.managed.openshift.com/pause-reconciliation": "true"},
+        "finalizers": ["finalizer.aws.managed.openshift.io"],
+    },
+    "spec": {
+        "accountPool": "fm-accountpool",
+        "awsAccountID": "123456789012",
+        "byoc": False,
+        "claimLink": "my-claim",
+        "claimLinkNamespace": "uhc-production-1",
+        "globalServiceQuotas": {"L-FE177D64": {"status": "", "value": 2000}},
+        "iamUserSecret": "osd-creds-mgmt-h5n8vq-secret",
+        "legalEntity": {"id": "1a2b3c", "name": "ACME"},
+        "manualSTSMode": False,
+        "regionalServiceQuotas": {
+            "default": {"L-1216C47A": {"status": "", "value": 750}},
+            "us-east-1": {"L-0EA8095F": {"status": "", "value": 200}},
+        },
+    },
+    "status": {
+        "claimed": True,
+        "conditions": [
+            {
+                "lastProbeTime": "2019-07-18T22:04:38Z",
+                "lastTransitionTime": "2019-07-18T22:04:38Z",
+                "message": "Attempting to create account",
+                "reason": "Creating",
+                "status": "True",
+                "type": "Creating",
+            },
+            # Tools write conditions by hand, twice the same type included: the list is atomic and nothing is required.
+            {"type": "Creating"},
+            {"lastProbeTime": "2019-07-18T22:17:12Z", "status": "True", "type": "Ready"},
+        ],
+        "optInRegions": {"ap-east-1": {"status": "ENABLING"}},
+        "regionalServiceQuotas": {"us-east-1": {"L-1216C47A": {"status": "IN_PROGRESS", "value": 750}}},
+        "reused": True,
+        "rotateConsoleCredentials": False,
+        "rotateCredentials": True,
+        "state": "Ready",
+        "supportCaseID": "6204125541",
+    },
+}
+CLAIM: Json = {
+    "metadata": {"annotations": {"managed.openshift.com/fake": "true"}},
+    "spec": {
+        "accountLink": "",
+        "aws": {"regions": [{"name": "us-east-1"}]},
+        "awsCredentialSecret": {"name": "aws", "namespace": NAMESPACE_NAME},
+        "byocSecretRef": {"name": "", "namespace": ""},
+        "customTags": "owner=me\nteam=a=b",
+        "fleetManagerConfig": {"trustedARN": ""},
+        "legalEntity": {"id": "1a2b3c", "name": "ACME"},
+    },
+    "status": {
+        "conditions": [
+            {
+                "lastProbeTime": "2019-07-18T22:04:38Z",
+                "lastTransitionTime": "2019-07-18T22:04:38Z",
+                "message": "Attempting to claim account",
+                "reason": "AccountClaimed",
+                "status": "True",
+                "type": "Unclaimed",
+            }
+        ],
+        "state": "Pending",
+    },
+}
+POOL: Json = {
+    "spec": {"poolSize": -1},
+    "status": {
+        "poolSize": 3,
+        "unclaimedAccounts": 3,
+        "claimedAccounts": 0,
+        "availableAccounts": 5,
+        "accountsProgressing": 0,
+        "accountsPending": 0,
+        "awsLimitDelta": -7,
+    },
+}
+
+OBJECTS = {
+    "new-account": (ACCOUNT, NEW_ACCOUNT),
+    "old-account": (ACCOUNT, OLD_ACCOUNT),
+    "claim": (ACCOUNT_CLAIM, CLAIM),
+    "pool": (ACCOUNT_POOL, POOL),
+}
+MODELS = {ACCOUNT.name: Account, ACCOUNT_CLAIM.name: AccountClaim, ACCOUNT_POOL.name: AccountPool}
+
+
+@pytest.fixture(scope="session")
+async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
+    async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
+        await install(api)
+        try:
+            await api.create(NAMESPACE, {"metadata": {"name": NAMESPACE_NAME}})
+        except Conflict:
+            pass
+        yield api
+
+
+async def install(api: KubeApi) -> None:
+    """Create the definitions, or bring those that are there up to date, and wait until they are served."""
+    for crd in all_crds():
+        name = text(crd, "metadata", "name")
+        try:
+            await api.create(CRD, crd)
+        except Conflict:
+            await api.patch(CRD, "", name, {"spec": crd["spec"]})
+    async with asyncio.timeout(20):
+        for crd in all_crds():
+            name = text(crd, "metadata", "name")
+            while "Established" not in true_conditions(await api.get(CRD, "", name)):
+                await asyncio.sleep(0.05)
+
+
+def true_conditions(obj: Json) -> set[str]:
+    return {text(item, "type") for item in sequence(obj, "status", "conditions") if text(item, "status") == "True"}
+
+
+async def store(api: KubeApi, kind: Kind, name: str, written: Json) -> Json:
+    """Create an object and write its status, as an operator does; returns what is stored."""
+    body = copy.deepcopy(written)
+    status = body.pop("status", None)
+    body["metadata"] = {**body.get("metadata", {}), "name": name}
+    await remove(api, kind, name)
+    await api.create(kind, body, NAMESPACE_NAME)
+    if status is not None:
+        await api.patch(kind, NAMESPACE_NAME, name, {"status": status}, subresource="status")
+    return await api.get(kind, NAMESPACE_NAME, name)
+
+
+async def remove(api: KubeApi, kind: Kind, name: str) -> None:
+    try:
+        await api.patch(kind, NAMESPACE_NAME, name, {"metadata": {"finalizers": None}})
+        await api.delete(kind, NAMESPACE_NAME, name)
+    except Absent:
+        return
+
+
+async def test_the_api_server_finds_no_fault_in_the_definitions(kube: KubeApi) -> None:
+    for crd in all_crds():
+        stored = await kube.get(CRD, "", text(crd, "metadata", "name"))
+        assert {"Established", "NamesAccepted"} <= true_conditions(stored)
+        assert "NonStructuralSchema" not in true_conditions(stored)
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+async def test_what_existing_clients_write_is_stored_unchanged(kube: KubeApi, name: str) -> None:
+    kind, written = OBJECTS[name]
+    stored = await store(kube, kind, name, written)
+    assert stored["spec"] == written["spec"]
+    assert stored.get("status") == written.get("status")
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+async def test_the_model_reads_and_writes_what_is_stored(kube: KubeApi, name: str) -> None:
+    kind, written = OBJECTS[name]
+    stored = await store(kube, kind, name, written)
+    read = MODELS[kind.name].model_validate(stored)
+    again = read.model_dump(mode="json", exclude_unset=True)
+    assert again["spec"] == written["spec"]
+    assert again.get("status") == written.get("status")
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+async def test_a_patch_of_one_field_leaves_the_rest_as_it_was(kube: KubeApi, name: str) -> None:
+    kind, written = OBJECTS[name]
+    await store(kube, kind, name, written)
+    await kube.patch(kind, NAMESPACE_NAME, name, {"metadata": {"annotations": {"perdure.dev/paused": "true"}}})
+    stored = await kube.get(kind, NAMESPACE_NAME, name)
+    assert (stored["spec"], stored.get("status")) == (written["spec"], written.get("status"))
+
+
+async def test_unknown_fields_are_pruned(kube: KubeApi) -> None:
+    stored = await store(kube, ACCOUNT_POOL, "pruned", {"spec": {"poolSize": 1, "poolType": "x"}})
+    assert stored["spec"] == {"poolSize": 1}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "complaint"),
+    [
+        (ACCOUNT_POOL, {}, "spec.poolSize: Required"),
+        (ACCOUNT, {"awsAccountID": ""}, "spec.iamUserSecret: Required"),
+        (ACCOUNT, {"awsAccountID": "", "iamUserSecret": "", "legalEntity": {"id": "x"}}, "legalEntity.name: Required"),
+        (ACCOUNT, {"awsAccountID": 1, "iamUserSecret": ""}, "spec.awsAccountID: Invalid"),
+        (ACCOUNT_CLAIM, {**CLAIM["spec"], "aws": {}}, "spec.aws.regions: Required"),
+        (ACCOUNT_CLAIM, {**CLAIM["spec"], "byocSecretRef": {}}, "spec.byocSecretRef.name: Required"),
+    ],
+)
+async def test_a_spec_that_the_replaced_operator_refuses_is_refused(
+    kube: KubeApi, kind: Kind, spec: Json, complaint: str
+) -> None:
+    with pytest.raises(Invalid, match=complaint):
+        await kube.create(kind, {"metadata": {"name": "refused"}, "spec": spec}, NAMESPACE_NAME)
+
+
+async def test_a_pool_status_needs_all_seven_counts(kube: KubeApi) -> None:
+    await store(kube, ACCOUNT_POOL, "counts", {"spec": {"poolSize": 1}})
+    six = {name: 0 for name in POOL["status"] if name != "accountsPending"}
+    with pytest.raises(Invalid, match=r"status.accountsPending: Required"):
+        await kube.patch(ACCOUNT_POOL, NAMESPACE_NAME, "counts", {"status": six}, subresource="status")
+
+
+async def test_a_claim_has_one_condition_of_a_type(kube: KubeApi) -> None:
+    await store(kube, ACCOUNT_CLAIM, "conditions", {"spec": CLAIM["spec"]})
+    twice = {"state": "", "conditions": [{"type": "Claimed", "status": "True"}] * 2}
+    with pytest.raises(Invalid, match="Duplicate"):
+        await kube.patch(ACCOUNT_CLAIM, NAMESPACE_NAME, "conditions", {"status": twice}, subresource="status")
+
+
+async def test_the_status_is_a_subresource(kube: KubeApi) -> None:
+    stored = await store(kube, ACCOUNT, "status", NEW_ACCOUNT)
+    await kube.patch(ACCOUNT, NAMESPACE_NAME, "status", {"status": {"state": "Ready"}})
+    assert at(await kube.get(ACCOUNT, NAMESPACE_NAME, "status"), "status") is None
+    assert at(stored, "metadata", "generation") == 1
