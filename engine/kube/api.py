@@ -12,7 +12,7 @@ Concurrency is by resource version: `patch` with `resource_version` puts it into
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -130,7 +130,7 @@ class KubeApi:
 
     async def pages(
         self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
-    ) -> AsyncIterator[Listing]:
+    ) -> AsyncGenerator[Listing, None]:
         """The same page by page, for those who keep only a part of each object; `Expired` if it takes too long."""
         attempt = _attempt("list", kind, namespace, "")
         following = ""
@@ -158,7 +158,7 @@ class KubeApi:
         field_selector: str = "",
         duration: timedelta = timedelta(seconds=300),
         silence: timedelta = timedelta(seconds=70),
-    ) -> AsyncIterator[WatchEvent]:
+    ) -> AsyncGenerator[WatchEvent, None]:
         """Events after a resource version, until the server ends the stream after `duration`.
 
         Raises:

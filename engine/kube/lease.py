@@ -16,18 +16,21 @@ import asyncio
 import json
 import logging
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from domain.resource import parse_timestamp
 from engine.errors import Absent, ApiError
 from engine.kube.api import KubeApi
-from engine.kube.json import JsonObject, at, sequence, text
+from engine.kube.json import JsonObject, at, mapping, sequence, text
 from engine.kube.kinds import CONFIG_MAP, LEASE, POD
 
 LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
 CLOCK_TOLERANCE = timedelta(minutes=1)
 
 _DEFAULT_LEASE = timedelta(seconds=15)
+
+Annotations = Callable[[], Mapping[str, str]]
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +43,8 @@ class LeaderElection:
     """One process's part in the election.
 
     `acquire` returns once this process leads; from then on `hold` must run, and raises when the Lease is lost.
-    `release` lets the next one lead at once.
+    `release` lets the next one lead at once. Annotations written along with each renewal tell the next leader what this
+    one knew, at no further request.
     """
 
     def __init__(
@@ -61,8 +65,13 @@ class LeaderElection:
         self._lease = lease
         self._renew_within = renew_within
         self._retry = retry
+        self._annotations: Annotations = dict
         self._seen: JsonObject = {}
         self._seen_at = 0.0
+
+    def annotation(self, name: str) -> str:
+        """An annotation of the Lease as it was read last, empty if it has none of that name."""
+        return text(self._seen, "metadata", "annotations", name)
 
     async def acquire(self) -> None:
         """Wait until this process leads."""
@@ -75,12 +84,13 @@ class LeaderElection:
             await asyncio.sleep(self._retry.total_seconds())
         logger.info("leading by the lease %s/%s as %s", self._namespace, self._name, self._identity)
 
-    async def hold(self) -> None:
-        """Renew the Lease for ever.
+    async def hold(self, annotations: Annotations = dict) -> None:
+        """Renew the Lease for ever, each time with the annotations as they are then.
 
         Raises:
             LeadershipLost: it was not renewed within `renew_within`.
         """
+        self._annotations = annotations
         renewed = time.monotonic()
         while True:
             await asyncio.sleep(self._retry.total_seconds())
@@ -146,7 +156,11 @@ class LeaderElection:
             "leaseTransitions": (turns if isinstance(turns, int) else 0)
             + (1 if current and holder and not same else 0),
         }
-        metadata: JsonObject = {"name": self._name, "namespace": self._namespace}
+        metadata: JsonObject = {
+            "name": self._name,
+            "namespace": self._namespace,
+            "annotations": {**mapping(current, "metadata", "annotations"), **self._annotations()},
+        }
         if not current:
             return await self._api.create(LEASE, {"metadata": metadata, "spec": spec}, self._namespace)
         metadata["resourceVersion"] = at(current, "metadata", "resourceVersion")

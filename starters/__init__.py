@@ -1,0 +1,1 @@
+"""What starts or wakes workflows: `watch` (Kubernetes), `cli` (people)."""

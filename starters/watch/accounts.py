@@ -1,0 +1,265 @@
+"""What the AWS account area watches: its three kinds, and the operator's ConfigMap and payer Secret.
+
+| change of | wakes, besides the object itself |
+|---|---|
+| Account, in what pools count and match by | its AccountPool; all pools if it names none |
+| Account: claimed, state, link | the AccountClaim it is linked to, and was |
+| Account without an AWS account id, waiting for its support case, gone | the Organization |
+| AccountClaim without an account, or gone | its AccountPool; all pools if it names none |
+| AccountClaim: linked, deleting, gone | the Account it is linked to, and was |
+| AccountPool: spec, levers, gone | the Organization |
+| ConfigMap, Secret | everything of the area that is not settled, all pools, the Organization |
+
+An Account's status is input too: people and tools blank it, set a state, or reset `claimed`. An AccountPool's is not.
+Links name an Account of the operator's namespace only, as the replaced operator binds no others.
+"""
+
+from __future__ import annotations
+
+from domain import levers
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.claim import NOT_MOVED
+from domain.accounts.constants import (
+    CONFIG_MAP,
+    FAKE_ANNOTATION,
+    FINALIZER,
+    IAM_USER_ID_LABEL,
+    OPERATOR_NAMESPACE,
+    PAUSE_ANNOTATION,
+    PAYER_SECRET,
+)
+from domain.accounts.organization import BUDGET_SINCE, ORGANIZATION
+from domain.accounts.resources import (
+    FAILED_STATES,
+    OPT_IN_STATES,
+    PROGRESSING_STATES,
+    AccountState,
+    ClaimState,
+)
+from domain.identity import Key
+from engine.kube import kinds as built_in
+from engine.kube.json import JsonObject, flag, mapping, sequence, text
+from starters.watch.index import Index
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection, View, chosen, generation, others_finalizers
+
+CLOSE_BACKOFF = (
+    "aws.managed.openshift.io/close-rate-limited-until",
+    "aws.managed.openshift.io/close-backoff-seconds",
+)
+_ACCOUNT_ANNOTATIONS = (*levers.LEVERS, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
+# The create budget counts from BUDGET_SINCE on: the pool's workflow writes it, the Organization's reads it.
+_POOL_ANNOTATIONS = (*levers.LEVERS, BUDGET_SINCE)
+# Written by kubectl and by our own levers; no decision of a claim reads them.
+_UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", levers.RETRIED, levers.ABANDONED})
+_TRUE = "true"
+
+
+# Reading.
+
+
+def read_account(obj: JsonObject) -> View:
+    """An Account."""
+    annotations, status = mapping(obj, "metadata", "annotations"), mapping(obj, "status")
+    spec = mapping(obj, "spec")
+    state = text(status, "state")
+    link = (text(spec, "claimLinkNamespace"), text(spec, "claimLink"))
+    claimed = flag(status, "claimed")
+    bound = bool(link[1])
+    paused = annotations.get(PAUSE_ANNOTATION) == _TRUE or annotations.get(levers.PAUSED) == _TRUE
+    entity = text(spec, "legalEntity", "id")
+    has_id = bool(text(spec, "awsAccountID"))
+    return View(
+        fingerprint=(
+            generation(obj),
+            others_finalizers(obj, FINALIZER),
+            chosen(annotations, _ACCOUNT_ANNOTATIONS),
+            text(obj, "metadata", "labels", IAM_USER_ID_LABEL),
+            state,
+            claimed,
+            flag(status, "reused"),
+            text(status, "supportCaseID"),
+            len(sequence(status, "conditions")),
+        ),
+        handed=(*link, entity),
+        settled=state == AccountState.READY and has_id and bound == claimed and not _retry_wanted(annotations),
+        facts={
+            "pool": text(spec, "accountPool"),
+            "claim namespace": link[0],
+            "claim": link[1],
+            "claimed": _word(claimed),
+            "state": state,
+            "counts as": repr(
+                (_state_class(state), bound, claimed, flag(status, "reused"), entity, paused, spec.get("byoc") is True)
+            ),
+            "has id": _word(has_id),
+            "support case": text(status, "supportCaseID"),
+        },
+    )
+
+
+def read_claim(obj: JsonObject) -> View:
+    """An AccountClaim."""
+    annotations = mapping(obj, "metadata", "annotations")
+    spec, state = mapping(obj, "spec"), text(obj, "status", "state")
+    link = text(spec, "accountLink")
+    moved = text(spec, "accountOU") not in NOT_MOVED
+    needs_no_link = annotations.get(FAKE_ANNOTATION) == _TRUE or spec.get("byoc") is True
+    finalizers = sequence(obj, "metadata", "finalizers")
+    return View(
+        fingerprint=(
+            generation(obj),
+            others_finalizers(obj, FINALIZER),
+            tuple(sorted((name, str(v)) for name, v in annotations.items() if name not in _UNREAD_ANNOTATIONS)),
+            state,
+        ),
+        handed=(link,),
+        settled=state == ClaimState.READY
+        and ((bool(link) and moved) or needs_no_link)
+        and not _retry_wanted(annotations),
+        facts={
+            "pool": text(spec, "accountPool"),
+            "account": link,
+            "asks as": repr((generation(obj), state, FINALIZER in finalizers, sorted(annotations))),
+        },
+    )
+
+
+def read_pool(obj: JsonObject) -> View:
+    """An AccountPool; its workflow is woken at every start, as its counts may be stale without its saying so."""
+    annotations = mapping(obj, "metadata", "annotations")
+    return View(
+        fingerprint=(generation(obj), others_finalizers(obj, FINALIZER), chosen(annotations, _POOL_ANNOTATIONS)),
+    )
+
+
+def read_config(obj: JsonObject) -> View:
+    """The ConfigMap or the Secret: any change of its content, of which only a hash is kept."""
+    content = {**mapping(obj, "data"), **mapping(obj, "binaryData")}
+    return View(fingerprint=tuple(sorted((name, str(value)) for name, value in content.items())), settled=True)
+
+
+def _retry_wanted(annotations: object) -> bool:
+    token = text(annotations, levers.RETRY)
+    return bool(token) and token != text(annotations, levers.RETRIED)
+
+
+def _state_class(state: str) -> str:
+    """States as pools tell them apart."""
+    if state in PROGRESSING_STATES | OPT_IN_STATES | {AccountState.NEW, AccountState.READY}:
+        return state
+    return AccountState.FAILED if state in FAILED_STATES else "other"
+
+
+def _word(holds: bool) -> str:
+    return _TRUE if holds else ""
+
+
+# Whom a change concerns.
+
+
+def account_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """Pool, claim and Organization of an Account."""
+    keys: set[Key] = set()
+    if _differ(before, after, "counts as", "pool"):
+        for side in _existing(before, after):
+            keys |= pools(index, side.fact("pool"))
+    if _differ(before, after, "claimed", "state", "claim", "claim namespace"):
+        for side in _existing(before, after):
+            keys.update(index.keys(ACCOUNT_CLAIM.name, side.fact("claim namespace"), [side.fact("claim")]))
+    if after is None or _asks_organization(before) != _asks_organization(after):
+        keys |= organization(before, after)
+    return keys
+
+
+def _asks_organization(account: Projection | None) -> tuple[str, ...]:
+    """What an Account wants of the Organization: a CreateAccount permit while it has no id, a look at its case."""
+    if account is None:
+        return ()
+    pending = account.fact("state") == AccountState.PENDING_VERIFICATION
+    wants: tuple[str, ...] = ()
+    if not account.fact("has id"):
+        wants += ("id", account.fact("state"), _word(account.deleting))
+    if pending or account.fact("support case"):
+        wants += ("case", _word(pending), account.fact("support case"))
+    return wants
+
+
+def claim_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """Pool and Account of a claim."""
+    keys: set[Key] = set()
+    if after is None or (_searching(after) and _differ(before, after, "asks as", "pool", "account")):
+        for side in _existing(before, after):
+            keys |= pools(index, side.fact("pool"))
+    if _differ(before, after, "account"):
+        for side in _existing(before, after):
+            keys.update(index.keys(ACCOUNT.name, OPERATOR_NAMESPACE, [side.fact("account")]))
+    return keys
+
+
+def _searching(claim: Projection) -> bool:
+    return not claim.fact("account") and not claim.deleting
+
+
+def pool_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """The Organization, which shares the limit out among the pools."""
+    changed = before is None or after is None or before.fingerprint != after.fingerprint
+    return organization(before, after) if changed else set()
+
+
+def config_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """Everything that may wait for the content, or decide otherwise by it."""
+    if before and after and before.fingerprint == after.fingerprint:
+        return set()
+    unsettled = {known.key for kind in (ACCOUNT, ACCOUNT_CLAIM) for known in index.all(kind.name) if not known.settled}
+    everyone = unsettled | pools(index, "")
+    return everyone | organization(before, after) if everyone else set()
+
+
+def pools(index: Index, name: str) -> set[Key]:
+    """The pool of a name in the operator's namespace; all of them for "", which means whichever is the default."""
+    if name:
+        return set(index.keys(ACCOUNT_POOL.name, OPERATOR_NAMESPACE, [name]))
+    return {pool.key for pool in index.all(ACCOUNT_POOL.name)}
+
+
+def organization(*sides: Projection | None) -> set[Key]:
+    """The one workflow that owns what is scarce in the AWS organization; no custom resource stands behind it."""
+    clusters = {side.key.cluster for side in sides if side is not None}
+    return {ORGANIZATION.model_copy(update={"cluster": cluster}) for cluster in clusters}
+
+
+def _existing(*sides: Projection | None) -> list[Projection]:
+    return [side for side in sides if side is not None]
+
+
+def _differ(before: Projection | None, after: Projection | None, *facts: str) -> bool:
+    """Whether one of the facts is another than before, or the object is new, gone or being deleted now."""
+    if before is None or after is None or before.deleting != after.deleting:
+        return True
+    return any(before.fact(fact) != after.fact(fact) for fact in facts)
+
+
+WATCHED = (
+    Watched(kind=ACCOUNT_POOL, read=read_pool, dependents=pool_dependents),
+    Watched(kind=ACCOUNT, read=read_account, dependents=account_dependents),
+    Watched(kind=ACCOUNT_CLAIM, read=read_claim, dependents=claim_dependents),
+    Watched(
+        kind=built_in.CONFIG_MAP,
+        name="accounts ConfigMap",
+        read=read_config,
+        dependents=config_dependents,
+        has_workflow=False,
+        namespace=OPERATOR_NAMESPACE,
+        field_selector=f"metadata.name={CONFIG_MAP}",
+    ),
+    Watched(
+        kind=built_in.SECRET,
+        name="accounts Secret",
+        read=read_config,
+        dependents=config_dependents,
+        has_workflow=False,
+        namespace=OPERATOR_NAMESPACE,
+        field_selector=f"metadata.name={PAYER_SECRET}",
+    ),
+)

@@ -1,0 +1,167 @@
+"""The watcher's process: connect, lead, watch, until SIGTERM.
+
+Two replicas are usual: one leads by a Lease, the other stands by and says so in `/readyz`, which answers 200 for it, as
+a rollout that waits for a standby to become ready while the old leader waits to be replaced would never end. Losing the
+Lease ends the process. Two leaders for a moment do no harm: all they do is wake.
+
+In observe mode nothing is written, the Lease included: every replica watches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+from functools import partial
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from domain.identity import Key
+from engine.health import Health, serve
+from engine.kube import KubeApi, LeaderElection, LeadershipLost
+from engine.settings import Settings
+from engine.temporal import connect, ensure_search_attributes, wake
+from starters.watch import metrics
+from starters.watch.adoption import unmatched
+from starters.watch.kinds import watched_kinds
+from starters.watch.reflector import Timing
+from starters.watch.watcher import CHECKPOINT, Watcher
+
+PROCESS = "watch"
+RECONNECT_SECONDS = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
+    """Watch until stopped.
+
+    Args:
+        settings: see `engine.settings`.
+        stop: ends it when set; without it SIGTERM and SIGINT do.
+        health: where to report, for a process that runs several parts and serves their health itself; without it the
+            watcher serves its own.
+
+    Raises:
+        LeadershipLost: another watcher may lead now; the process is expected to end.
+    """
+    async with _stopped_by_signals(stop) as stopped, await KubeApi.open(settings, PROCESS) as api:
+        if health is not None:
+            await _first_of(stopped.wait(), _lead(settings, api, health))
+            return
+        own = Health()
+        async with serve(own, settings):
+            await _first_of(stopped.wait(), _lead(settings, api, own))
+
+
+async def _lead(settings: Settings, api: KubeApi, health: Health) -> None:
+    """Connect, wait for the Lease, watch while it is held."""
+    stage = ["connecting to Temporal"]
+    health.add(PROCESS, unready=lambda: stage)
+    client = await _connected(settings)
+    if not settings.watch_lease or settings.observing:
+        await _watch(settings, api, client, health, checkpoint="")
+        return
+    election = LeaderElection(api, settings.watch_lease_namespace, settings.watch_lease_name, _identity(settings))
+    health.add(PROCESS, notes=lambda: ["standing by: another watcher leads"])
+    await election.acquire()
+    try:
+        await _watch(settings, api, client, health, election.annotation(CHECKPOINT), election)
+    finally:
+        metrics.LEADER.set(0)
+        await asyncio.shield(election.release())
+
+
+async def _watch(
+    settings: Settings,
+    api: KubeApi,
+    client: Client,
+    health: Health,
+    checkpoint: str,
+    election: LeaderElection | None = None,
+) -> None:
+    watcher = _watcher(settings, api, client, checkpoint)
+    watcher.register(health)
+    metrics.LEADER.set(1)
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(watcher.run())
+            if election is not None:
+                group.create_task(election.hold(lambda: {CHECKPOINT: watcher.checkpoint()}))
+    except* LeadershipLost as lost:
+        raise lost.exceptions[0] from None
+
+
+def _watcher(settings: Settings, api: KubeApi, client: Client, checkpoint: str) -> Watcher:
+    async def unmatched_keys(kind: str, keys: list[Key]) -> list[Key]:
+        return await unmatched(client, kind, settings.cluster, keys)
+
+    return Watcher(
+        api,
+        partial(wake, client),
+        watched_kinds(),
+        cluster=settings.cluster,
+        timing=Timing(duration=settings.watch_duration, silence=settings.watch_silence),
+        wakers=settings.watch_wakers,
+        unmatched=unmatched_keys,
+        adoption_rate=settings.watch_adoption_rate,
+        wake_all=settings.watch_wake_all,
+        sweep=settings.watch_sweep,
+        checkpoint=checkpoint,
+    )
+
+
+async def _connected(settings: Settings) -> Client:
+    """Temporal's client, as soon as there is a Temporal."""
+    while True:
+        try:
+            client = await connect(settings, PROCESS)
+        except RuntimeError as error:
+            logger.warning("Temporal cannot be reached, trying again: %s", error)
+            await asyncio.sleep(RECONNECT_SECONDS)
+            continue
+        try:
+            await ensure_search_attributes(client)
+        except RPCError as error:
+            # A locked-down namespace has them from its administrator; if not, each wake says so.
+            logger.warning("the search attributes cannot be registered from here: %s", error)
+        return client
+
+
+def _identity(settings: Settings) -> str:
+    return settings.watch_identity or f"{socket.gethostname()}_{os.getpid()}"
+
+
+async def _first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
+    """Run both until one ends, end the other, and let an error through."""
+    tasks = [asyncio.ensure_future(stop), asyncio.ensure_future(work)]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+
+
+@asynccontextmanager
+async def _stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asyncio.Event]:
+    """An event that SIGTERM and SIGINT set, unless the caller has one of its own."""
+    if stop is not None:
+        yield stop
+        return
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)

@@ -1,0 +1,127 @@
+"""What the watcher remembers of an object: the few fields that wakes depend on, and nothing else.
+
+A projection is about 1 KB where an object with its managedFields is easily ten. Its *fingerprint* covers what the
+object's own decision reads and others may write; an event that leaves it unchanged does not wake the object. Its
+*facts* are what relatives are found by and care about. Whether the newest change is Perdure's own is read from
+metadata.managedFields before they are dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from domain.identity import Key
+from engine.kube.api import FIELD_MANAGER
+from engine.kube.json import JsonObject, at, mapping, sequence, text
+
+Name = tuple[str, str]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """One object as the watcher knows it.
+
+    `settled` says that the object's own status shows nothing left to do, `ours` that the newest writer was Perdure,
+    beyond doubt. `handed` is the part of the fingerprint that other objects' workflows write.
+    """
+
+    key: Key
+    resource_version: str
+    fingerprint: int
+    handed: int
+    settled: bool
+    ours: bool
+    deleting: bool
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> Name:
+        """Namespace and name, by which others refer to it."""
+        return self.key.namespace, self.key.name
+
+    def fact(self, name: str) -> str:
+        """One fact, empty if it does not hold."""
+        return self.facts.get(name, "")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What an area's reading of an object found: see `Projection`.
+
+    Args:
+        fingerprint: hashable values that the object's own decision reads and others write.
+        handed: those that other objects' workflows write (a binding, for one): a change is news although it is ours.
+        settled: whether its status shows nothing left to do.
+        facts: what relatives are found by and care about.
+    """
+
+    fingerprint: tuple[object, ...]
+    handed: tuple[object, ...] = ()
+    settled: bool = False
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+Read = Callable[[JsonObject], View]
+
+
+def project(kind: str, cluster: str, obj: JsonObject, read: Read) -> Projection:
+    """The projection of an object by its area's reading."""
+    metadata = mapping(obj, "metadata")
+    view = _readable(kind, obj, read)
+    uid, deleting = text(metadata, "uid"), bool(text(metadata, "deletionTimestamp"))
+    return Projection(
+        key=Key(
+            kind=kind, namespace=text(metadata, "namespace"), name=text(metadata, "name"), uid=uid, cluster=cluster
+        ),
+        resource_version=text(metadata, "resourceVersion"),
+        # A recreated object is another one, whatever it looks like.
+        fingerprint=hash((uid, deleting, view.fingerprint, view.handed)),
+        handed=hash(view.handed),
+        settled=view.settled and not deleting,
+        ours=written_by_us(obj),
+        deleting=deleting,
+        facts=view.facts,
+    )
+
+
+def _readable(kind: str, obj: JsonObject, read: Read) -> View:
+    """The area's reading; an object that it cannot read counts whole, so that each change wakes it."""
+    try:
+        return read(obj)
+    except Exception:  # one odd object must not stop the watch of all others
+        where = f"{text(obj, 'metadata', 'namespace')}/{text(obj, 'metadata', 'name')}"
+        logger.exception("%s %s cannot be read by the watcher", kind, where)
+        return View((json.dumps(obj, sort_keys=True, default=str),))
+
+
+def written_by_us(obj: JsonObject) -> bool:
+    """Whether the newest change is Perdure's, by field manager.
+
+    Times in managedFields are whole seconds, so several writers can be newest: then somebody else may have been the
+    last, and the answer is no. Changes that a person asks for (the command line) go under another field manager, as
+    they are news.
+    """
+    entries = [(text(entry, "time"), text(entry, "manager")) for entry in sequence(obj, "metadata", "managedFields")]
+    newest = max((time for time, _ in entries), default="")
+    return bool(newest) and {manager for time, manager in entries if time == newest} == {FIELD_MANAGER}
+
+
+def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:
+    """The finalizers that other parties wait with."""
+    names = (name for name in sequence(obj, "metadata", "finalizers") if isinstance(name, str))
+    return tuple(sorted(name for name in names if name != ours))
+
+
+def chosen(values: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Some entries of a map of strings (labels, annotations), in an order that compares."""
+    return tuple((name, str(values[name])) for name in names if name in values)
+
+
+def generation(obj: JsonObject) -> object:
+    """metadata.generation: changes with the spec, and with the status only where the kind has no status subresource."""
+    return at(obj, "metadata", "generation")

@@ -1,0 +1,129 @@
+"""Keys to wake: each at most once, none forgotten before Temporal has its wake.
+
+A key that is put again while it waits stays where it is; one that is put while its wake is being sent is sent once more
+afterwards, since the workflow may already have looked. A failed wake is tried again for ever, after a delay that
+doubles from 0.1 to 5 s (the SDK itself has then retried for about 10 s), without holding up the other keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Awaitable, Callable, Iterable
+
+from domain.identity import Key
+
+FIRST_DELAY = 0.1
+LONGEST_DELAY = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class WakeQueue:
+    """A coalescing queue, drained by `run`."""
+
+    def __init__(self, wake: Callable[[Key], Awaitable[None]], on_woken: Callable[[Key], None] | None = None) -> None:
+        self._wake = wake
+        self._on_woken = on_woken
+        self._waiting: dict[Key, float] = {}  # since when, oldest put first
+        self._sending: dict[Key, float] = {}
+        self._delayed: dict[Key, float] = {}
+        self._failures: dict[Key, int] = {}
+        self._arrived = asyncio.Event()
+        self._barriers: list[tuple[set[Key], asyncio.Event]] = []
+
+    def __len__(self) -> int:
+        return len(self._outstanding())
+
+    def put(self, key: Key) -> None:
+        """Wake this key."""
+        if key not in self._waiting and key not in self._delayed:
+            self._waiting[key] = time.monotonic()
+            self._arrived.set()
+
+    def put_all(self, keys: Iterable[Key]) -> None:
+        """Wake these keys."""
+        for key in keys:
+            self.put(key)
+
+    def oldest_age(self, kind: str = "") -> float:
+        """Seconds since the longest-waiting key (of a kind) was put, 0 if none waits: the watcher's lag."""
+        since = [at for key, at in self._outstanding().items() if kind in ("", key.kind)]
+        return time.monotonic() - min(since) if since else 0.0
+
+    def length(self, kind: str) -> int:
+        """How many keys of a kind wait for their wake."""
+        return sum(key.kind == kind for key in self._outstanding())
+
+    async def acknowledged(self) -> None:
+        """Wait until Temporal has the wakes of all keys that are in the queue now."""
+        keys = set(self._outstanding())
+        if keys:
+            done = asyncio.Event()
+            self._barriers.append((keys, done))
+            await done.wait()
+
+    async def run(self, wakers: int) -> None:
+        """Send wakes for ever, so many at once."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(wakers):
+                group.create_task(self._drain())
+
+    async def _drain(self) -> None:
+        while True:
+            key = self._next()
+            if key is None:
+                self._arrived.clear()
+                await self._arrived.wait()
+                continue
+            await self._send(key)
+
+    def _next(self) -> Key | None:
+        return next((key for key in self._waiting if key not in self._sending), None)
+
+    async def _send(self, key: Key) -> None:
+        since = self._sending[key] = self._waiting.pop(key)
+        try:
+            await self._wake(key)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # whatever it is, the key must not be lost
+            self._failed(key, since, error)
+        else:
+            self._succeeded(key)
+        finally:
+            self._sending.pop(key, None)
+            if key in self._waiting:
+                self._arrived.set()
+
+    def _succeeded(self, key: Key) -> None:
+        self._failures.pop(key, None)
+        if key not in self._waiting:  # else it was put again meanwhile, and this wake does not count
+            self._acknowledge(key)
+        if self._on_woken is not None:
+            self._on_woken(key)
+
+    def _acknowledge(self, key: Key) -> None:
+        for keys, done in self._barriers:
+            keys.discard(key)
+            if not keys:
+                done.set()
+        self._barriers = [(keys, done) for keys, done in self._barriers if keys]
+
+    def _failed(self, key: Key, since: float, error: Exception) -> None:
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        self._waiting.pop(key, None)
+        self._delayed[key] = since
+        delay = min(LONGEST_DELAY, FIRST_DELAY * 2 ** min(failures, 10)) * random.uniform(0.75, 1.25)  # noqa: S311
+        if failures in (1, 10) or failures % 100 == 0:
+            logger.warning("%s could not be woken (%d times): %s: %s", key, failures, type(error).__name__, error)
+        asyncio.get_running_loop().call_later(delay, self._again, key)
+
+    def _again(self, key: Key) -> None:
+        self._waiting[key] = self._delayed.pop(key)
+        self._arrived.set()
+
+    def _outstanding(self) -> dict[Key, float]:
+        return {**self._waiting, **self._delayed, **self._sending}
