@@ -28,13 +28,17 @@ class ObserveAccount(Action):
 
 
 class ObserveClaim(Action):
-    """Read the AccountClaim, the ConfigMap, and the Account it is linked to."""
+    """Read the AccountClaim, the ConfigMap, and the Account it is linked to.
+
+    `thorough` also finds out why a waiting claim gets none, which reads every Account: not in the moment of binding.
+    """
 
     activity: ClassVar[str] = "accounts.observe_claim"
     result: ClassVar[type[Model] | None] = ClaimWorld
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
     key: Key
+    thorough: bool = False
 
 
 class PoolKnown(Model):
@@ -55,7 +59,7 @@ class PoolWorld(PassedWorld):
 
     known: PoolKnown = PoolKnown()
 
-    def recall(self, before: World) -> PoolWorld:  # type: ignore[override]
+    def recall(self, before: World) -> PoolWorld:
         """The pass itself has kept what is known."""
         return self.model_copy(update={"refusals": before.refusals})
 
@@ -83,7 +87,7 @@ class OrganizationWorld(PassedWorld):
 
     known: OrganizationKnown = OrganizationKnown()
 
-    def recall(self, before: World) -> OrganizationWorld:  # type: ignore[override]
+    def recall(self, before: World) -> OrganizationWorld:
         """The pass has kept what is known; units learnt by an update meanwhile are kept as well."""
         units = before.known.units if isinstance(before.known, OrganizationKnown) else {}
         known = self.known.model_copy(update={"units": {**self.known.units, **units}})

@@ -35,8 +35,22 @@ OLD_CASE_POLL = timedelta(minutes=10)
 BUDGET_SINCE = "perdure.dev/create-budget-since"
 
 
+class MemberAccount(Model):
+    """An account of the organization, the payer included. `state` is AWS's: ACTIVE, SUSPENDED, PENDING_CLOSURE, ..."""
+
+    id: str
+    name: str
+    email: str
+    state: str
+
+    @property
+    def active(self) -> bool:
+        """True if it counts against the organization's limit."""
+        return self.state == "ACTIVE"
+
+
 class CreateAttempt(Model):
-    """One entry of AWS's list of create requests."""
+    """A CreateAccount request as the organization remembers it."""
 
     name: str
     request_id: str
@@ -46,25 +60,20 @@ class CreateAttempt(Model):
     failure_reason: str = ""
 
 
-class OrganizationAccount(Model):
-    """One account of the organization."""
-
-    id: str
-    name: str
-    email: str
-    active: bool
-
-
 class Census(Model):
-    """The organization as AWS lists it. `attempts` is None where only the accounts were counted."""
+    """Everything about the organization that permits, budget and adoption are decided by.
+
+    `taken_at` is AWS's clock (the answer's Date header). `attempts` are those requested at or after the moment that was
+    asked for, and all that are still in progress.
+    """
 
     taken_at: datetime
-    accounts: tuple[OrganizationAccount, ...]
-    attempts: tuple[CreateAttempt, ...] | None = None
+    accounts: tuple[MemberAccount, ...]
+    attempts: tuple[CreateAttempt, ...]
 
     @property
     def active(self) -> int:
-        """Active accounts, the payer's included."""
+        """How many accounts count against the limit."""
         return sum(account.active for account in self.accounts)
 
 
@@ -133,7 +142,7 @@ def judge(
 ) -> Verdicts:
     """A verdict for every Account that wants an AWS account, and the room that is left."""
     wanting = ordered(account for account in accounts if wants_account(account))
-    attempts = census.attempts or ()
+    attempts = census.attempts
     since = budget_since(pools, budget.window, now)
     asked = {attempt.name for attempt in attempts}
     open_permits = {
@@ -196,7 +205,7 @@ def _found(account: Account, accounts: Sequence[Account], census: Census, email_
     for existing in census.accounts:
         if existing.name == name and existing.email == email and existing.active and existing.id not in taken:
             return Permit(verdict=Verdict.GRANTED, message="found in the organization", account_id=existing.id)
-    for attempt in census.attempts or ():
+    for attempt in census.attempts:
         if attempt.name == name and attempt.state == "IN_PROGRESS":
             return Permit(verdict=Verdict.GRANTED, message="already being created", request_id=attempt.request_id)
     return None

@@ -258,7 +258,7 @@ def bind(view: PoolView, members: Sequence[Account]) -> tuple[tuple[Binding, ...
             continue
         account = _choose(free, claim)
         if account is None:
-            unserved[name] = _why_none(members, free, claim)
+            unserved[name] = why_none(members, claim)
             continue
         free.remove(account)
         bindings.append(Binding(account=account, claim=claim))
@@ -307,19 +307,18 @@ def _choose(free: Sequence[Account], claim: AccountClaim) -> Account | None:
     return next(iter([*own, *fresh]), None)
 
 
-def _why_none(members: Sequence[Account], free: Sequence[Account], claim: AccountClaim) -> str:
-    """The rejected candidates by reason, for the claim's `why`."""
+def why_none(members: Sequence[Account], claim: AccountClaim) -> str:
+    """Why none of the pool's accounts fits the claim: the rejected candidates by reason."""
     if not members:
         return "the pool has no accounts"
-    others = sum(bool(a.spec.legal_entity.id) and a.spec.legal_entity.id != claim.spec.legal_entity.id for a in free)
-    held = sum(bool(a.spec.claim_link or a.status.claimed) for a in members)
-    on_the_way = sum(a.status.state in PROGRESSING_STATES | {""} for a in members)
-    failed = sum(a.failed for a in members)
+    free = [account for account in members if _free(account)]
+    others = sum(a.spec.legal_entity.id not in {"", claim.spec.legal_entity.id} for a in free)
     parts = {
-        "held by other claims": held,
+        "held by other claims": sum(bool(a.spec.claim_link or a.status.claimed) for a in members),
         "of other legal entities": others,
-        "not ready yet": on_the_way,
-        "failed": failed,
+        "not ready yet": sum(a.status.state in PROGRESSING_STATES | {""} for a in members),
+        "failed": sum(a.failed for a in members),
+        "paused": sum(a.paused for a in members),
     }
     return ", ".join(f"{number} {what}" for what, number in parts.items() if number) or "no account fits"
 

@@ -33,4 +33,4 @@ class AccountClaimWorkflow(Entity[ClaimWorld]):
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """Look at the claim."""
-        return ObserveClaim(key=self.key)
+        return ObserveClaim(key=self.key, thorough=dry_run)

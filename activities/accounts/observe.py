@@ -1,0 +1,93 @@
+"""What Accounts and AccountClaims look at before they decide."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from temporalio import activity
+
+from activities.accounts.reading import Reader, same_object
+from domain.accounts.claim import holds
+from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.observations import ObserveAccount, ObserveClaim
+from domain.accounts.pool import belongs, why_none
+from domain.accounts.resources import Account, AccountClaim
+from domain.accounts.worlds import AccountWorld, ClaimWorld
+
+
+class ObserveActivities:
+    """The area's observations."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._read = reader
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.observe_account, self.observe_claim)
+
+    @activity.defn(name=ObserveAccount.activity)
+    async def observe_account(self, look: ObserveAccount) -> AccountWorld:
+        """The Account with the ConfigMap, and the claim it names."""
+        key = look.key
+        account, config = await asyncio.gather(self._read.account(key.namespace, key.name), self._read.config())
+        if account is None or not same_object(account, key):
+            return AccountWorld(key=key, exists=False)
+        settings = self._read.settings
+        return AccountWorld(
+            key=key,
+            hold=await self._read.hold(account.metadata),
+            account=account,
+            config=config,
+            claim=await self._holder(account),
+            protected=settings.accounts_protected,
+            email_domain=settings.accounts_email_domain,
+            dev_mode=bool(settings.accounts_dev_mode),
+        )
+
+    async def _holder(self, account: Account) -> AccountClaim | None:
+        spec = account.spec
+        if not spec.claim_link:
+            return None
+        return await self._read.claim(spec.claim_link_namespace, spec.claim_link)
+
+    @activity.defn(name=ObserveClaim.activity)
+    async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:
+        """The claim with the ConfigMap, and its Account.
+
+        The claim is read first: the Account is linked before the claim is, so a linked claim finds a linked Account.
+        """
+        key = look.key
+        claim, config = await asyncio.gather(self._read.claim(key.namespace, key.name), self._read.config())
+        if claim is None or not same_object(claim, key):
+            return ClaimWorld(key=key, exists=False)
+        settings = self._read.settings
+        world = ClaimWorld(
+            key=key,
+            hold=await self._read.hold(claim.metadata),
+            claim=claim,
+            config=config,
+            rotate_keys=settings.accounts_rotate_keys,
+            protected=settings.accounts_protected,
+        )
+        if claim.spec.account_link:
+            account = await self._read.account(OPERATOR_NAMESPACE, claim.spec.account_link)
+            return world.model_copy(update={"account": account})
+        if claim.metadata.deleting:
+            return world.model_copy(update={"account": await self._bound_to(claim)})
+        return await self._with_pool(world) if look.thorough else world
+
+    async def _bound_to(self, claim: AccountClaim) -> Account | None:
+        """The Account that names a claim whose own link was never written."""
+        accounts = await self._read.accounts(OPERATOR_NAMESPACE)
+        return next((account for account in accounts if holds(claim, account)), None)
+
+    async def _with_pool(self, world: ClaimWorld) -> ClaimWorld:
+        """Whether the pool of a waiting claim exists, and why none of its accounts fits."""
+        name = world.claim.spec.account_pool or world.config.default_pool
+        pool = await self._read.pool(OPERATOR_NAMESPACE, name) if name else None
+        if pool is None:
+            return world.model_copy(update={"pool_exists": False})
+        accounts = await self._read.accounts(OPERATOR_NAMESPACE)
+        members = [account for account in accounts if belongs(account, pool, world.config)]
+        return world.model_copy(update={"unserved": why_none(members, world.claim)})

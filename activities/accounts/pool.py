@@ -1,0 +1,264 @@
+"""The pass over an AccountPool: observe, decide, create, bind, write the status.
+
+Safe to repeat at any point: created Accounts are named after the pass, so a second attempt finds them; an account is
+bound under the resourceVersion that was decided upon; a claim whose link was not written any more is completed by the
+next pass, which finds the account that names it. Who is bound is woken, since these writes are not its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.service import RPCError
+
+from activities.accounts.reading import Reader, same_object
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
+from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
+from domain.accounts.organization import BUDGET_SINCE, ORGANIZATION
+from domain.accounts.pool import (
+    Binding,
+    Deaths,
+    NewAccount,
+    PoolDecision,
+    PoolView,
+    Room,
+    belongs,
+    decide,
+    mourned,
+    waits,
+)
+from domain.accounts.resources import AccountPool
+from domain.decision import Decision, Outcome, earliest
+from domain.levers import RETRIED, retry_wanted
+from domain.resource import timestamp
+from engine.clock import now
+from engine.errors import Absent, Conflict
+from engine.heartbeat import heartbeating
+from engine.temporal import wake
+
+ASKED_FOR_ROOM = timedelta(seconds=5)
+AFTER_CONFLICT = timedelta(seconds=1)
+
+log = logging.getLogger(__name__)
+
+
+class PoolActivities:
+    """The AccountPool's activity."""
+
+    def __init__(self, reader: Reader, client: Client) -> None:
+        self._read = reader
+        self._kube = reader.kube
+        self._client = client
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.pass_pool,)
+
+    @activity.defn(name=PassPool.activity)
+    async def pass_pool(self, look: PassPool) -> PoolWorld:
+        """One pass."""
+        async with heartbeating():
+            return await self._pass(look)
+
+    async def _pass(self, look: PassPool) -> PoolWorld:
+        key = look.key
+        pool = await self._read.pool(key.namespace, key.name)
+        if pool is None or not same_object(pool, key):
+            return PoolWorld(key=key, exists=False, decision=_gone())
+        hold = await self._read.hold(pool.metadata)
+        acting = not hold and not look.dry_run
+        known = look.known
+        if acting and retry_wanted(pool.metadata):
+            pool, known = await self._honour_retry(pool), known.model_copy(update={"deaths": Deaths()})
+        view = await self._view(pool, known, look.dry_run)
+        decision = decide(view, now())
+        conflicts = await self._act(view, decision) if acting else 0
+        unborn = (a.metadata.name for a in view.accounts if belongs(a, pool, view.config) and not a.spec.aws_account_id)
+        created = (new.name for new in decision.create) if acting else ()
+        return PoolWorld(
+            key=key,
+            hold=hold,
+            known=PoolKnown(unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths),
+            decision=_summary(view, decision, conflicts),
+        )
+
+    async def _view(self, pool: AccountPool, known: PoolKnown, dry_run: bool) -> PoolView:
+        accounts, claims, config, room = await asyncio.gather(
+            self._read.accounts(OPERATOR_NAMESPACE), self._read.claims(), self._read.config(), self._room(dry_run)
+        )
+        info = activity.info()
+        return PoolView(
+            pool=pool,
+            accounts=accounts,
+            claims=tuple(claim for claim in claims if waits(claim, pool, config)),
+            config=config,
+            room=room,
+            deaths=mourned(known.deaths, accounts, frozenset(known.unborn), now()),
+            in_flight_limit=self._read.settings.accounts_create_in_flight,
+            token=f"{info.workflow_run_id}/{info.activity_id}",
+        )
+
+    async def _room(self, dry_run: bool) -> Room | None:
+        """What the organization's workflow has measured; one that does not run yet is woken and will wake the pool."""
+        organization = self._client.get_workflow_handle(ORGANIZATION.workflow_id)
+        try:
+            room: object = await organization.query("room", rpc_timeout=ASKED_FOR_ROOM)
+        except (RPCError, WorkflowQueryFailedError):
+            if not dry_run:
+                await wake(self._client, ORGANIZATION)
+            return None
+        return Room.model_validate(room) if room is not None else None
+
+    async def _honour_retry(self, pool: AccountPool) -> AccountPool:
+        """A retry lifts the create budget from now on, and ends the pause after failures."""
+        meta = pool.metadata
+        annotations = {RETRIED: retry_wanted(meta), BUDGET_SINCE: timestamp(now())}
+        answer = await self._kube.patch(
+            ACCOUNT_POOL, meta.namespace, meta.name, {"metadata": {"uid": meta.uid, "annotations": annotations}}
+        )
+        await wake(self._client, ORGANIZATION)
+        return AccountPool.model_validate(answer)
+
+    async def _act(self, view: PoolView, decision: PoolDecision) -> int:
+        """Make the decision true; how many things somebody else had changed meanwhile."""
+        effects: list[Awaitable[bool]] = [self._bind(binding) for binding in decision.bind]
+        effects += [self._create(view.pool, new) for new in decision.create]
+        if decision.status != view.pool.status:
+            effects.append(self._write_status(view.pool, decision))
+        done = await asyncio.gather(*effects)
+        return sum(not each for each in done)
+
+    async def _create(self, pool: AccountPool, new: NewAccount) -> bool:
+        try:
+            await self._kube.create(ACCOUNT, _manifest(pool, new), OPERATOR_NAMESPACE)
+        except Conflict:
+            log.info("Account %s is there already: an earlier attempt of this pass made it", new.name)
+        return True
+
+    async def _bind(self, binding: Binding) -> bool:
+        """Link the account first: its link is the truth. A claim that is gone meanwhile lets the account go again."""
+        account, claim = binding.account, binding.claim
+        holder = {"claimLink": claim.metadata.name, "claimLinkNamespace": claim.metadata.namespace}
+        entity = claim.spec.legal_entity.model_dump(mode="json")
+        try:
+            if not binding.complete:
+                await self._kube.patch(
+                    ACCOUNT,
+                    account.metadata.namespace,
+                    account.metadata.name,
+                    {"spec": {**holder, "legalEntity": entity}},
+                    resource_version=account.metadata.resource_version,
+                )
+            await self._kube.patch(
+                ACCOUNT_CLAIM,
+                claim.metadata.namespace,
+                claim.metadata.name,
+                {"metadata": {"uid": claim.metadata.uid}, "spec": {"accountLink": account.metadata.name}},
+            )
+        except (Conflict, Absent) as error:
+            log.info("binding %s to %s: %s", account.metadata.name, claim.metadata.name, error)
+            await self._unbind_if_alone(binding)
+            return False
+        await asyncio.gather(wake(self._client, claim.key), wake(self._client, account.key))
+        return True
+
+    async def _unbind_if_alone(self, binding: Binding) -> None:
+        """The claim vanished between the two writes: the account never left us, so it is free as before."""
+        claim, before = binding.claim, binding.account
+        if same_object(await self._read.claim(claim.metadata.namespace, claim.metadata.name), claim.key):
+            return
+        account = await self._read.account(before.metadata.namespace, before.metadata.name)
+        if account is None or account.spec.claim_link != claim.metadata.name or account.status.claimed:
+            return
+        free = {
+            "claimLink": "",
+            "claimLinkNamespace": "",
+            "legalEntity": before.spec.legal_entity.model_dump(mode="json"),
+        }
+        await self._kube.patch(
+            ACCOUNT,
+            account.metadata.namespace,
+            account.metadata.name,
+            {"spec": free},
+            resource_version=account.metadata.resource_version,
+        )
+
+    async def _write_status(self, pool: AccountPool, decision: PoolDecision) -> bool:
+        meta = pool.metadata
+        status = decision.status.model_dump(mode="json", exclude_none=True)
+        if not status["conditions"] and not (pool.status and pool.status.conditions):
+            del status["conditions"]  # Perdure's addition: never written empty onto a pool that has none
+        patch = {"metadata": {"uid": meta.uid}, "status": status}
+        try:
+            await self._kube.patch(ACCOUNT_POOL, meta.namespace, meta.name, patch, subresource="status")
+        except (Absent, Conflict):
+            return False
+        return True
+
+
+def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
+    """The Account as its pool makes it, with the empty fields that existing clients expect to find."""
+    owner = {
+        "apiVersion": ACCOUNT_POOL.api_version,
+        "kind": ACCOUNT_POOL.name,
+        "name": pool.metadata.name,
+        "uid": pool.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    quotas = {
+        "regionalServiceQuotas": {
+            region: {code: quota.model_dump(mode="json") for code, quota in codes.items()}
+            for region, codes in new.regional_service_quotas.items()
+        },
+        "globalServiceQuotas": {
+            code: quota.model_dump(mode="json") for code, quota in new.global_service_quotas.items()
+        },
+    }
+    return {
+        "metadata": {
+            "name": new.name,
+            "namespace": OPERATOR_NAMESPACE,
+            "labels": {IAM_USER_ID_LABEL: new.iam_user_id},
+            "finalizers": [FINALIZER],
+            "ownerReferences": [owner],
+        },
+        "spec": {
+            "awsAccountID": "",
+            "iamUserSecret": "",
+            "claimLink": "",
+            "legalEntity": {"id": "", "name": ""},
+            "accountPool": pool.metadata.name,
+            **{name: value for name, value in quotas.items() if value},
+        },
+    }
+
+
+def _summary(view: PoolView, decision: PoolDecision, conflicts: int) -> Decision:
+    """What the pool's workflow shows of a pass."""
+    counts = decision.status
+    phase = {Outcome.SETTLED: "Full", Outcome.WORKING: "Filling"}.get(decision.outcome, "Waiting")
+    numbers = (
+        f"{counts.available_accounts} available, {counts.accounts_progressing} progressing, "
+        f"{counts.accounts_pending} pending of {counts.pool_size}; {counts.claimed_accounts} claimed"
+    )
+    unserved = "".join(f"; claim {name}: {why}" for name, why in sorted(decision.unserved.items())[:10])
+    soon = now() + AFTER_CONFLICT if conflicts else None
+    return Decision(
+        phase=phase,
+        outcome=decision.outcome,
+        why=f"{decision.why} ({numbers}){unserved}",
+        waits_for=decision.waits_for,
+        deadline=earliest([decision.deadline, soon]),
+        at_deadline=decision.at_deadline or ("look again" if conflicts else ""),
+    )
+
+
+def _gone() -> Decision:
+    return Decision(phase="Gone", outcome=Outcome.GONE, why="the AccountPool does not exist any more")

@@ -1,0 +1,115 @@
+"""Reading what the area's decisions need from Kubernetes, and whether anything may be changed at all.
+
+The ConfigMap is read by every look, so that a change is seen without a restart. Whether the replaced operator still
+leads is asked at most every fifteen seconds per process: its lease lives as long.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.config import OperatorConfig, parse_config
+from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
+from domain.accounts.constants import LEADER_LOCK, OPERATOR_NAMESPACE
+from domain.accounts.resources import Account, AccountClaim, AccountPool
+from domain.identity import Key
+from domain.levers import paused
+from domain.resource import CustomResource, ObjectMeta
+from engine.errors import Absent
+from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
+from engine.kube.json import mapping
+from engine.settings import Settings
+
+LEADER_ASKED_EVERY = 15.0
+
+R = TypeVar("R", bound=CustomResource)
+
+
+class Reader:
+    """Typed reads of the area's objects. One per process."""
+
+    def __init__(self, kube: KubeApi, settings: Settings) -> None:
+        self.kube = kube
+        self.settings = settings
+        self._leader = ""
+        self._leader_asked = float("-inf")
+
+    async def account(self, namespace: str, name: str) -> Account | None:
+        """An Account, None if there is none."""
+        try:
+            return Account.model_validate(await self.kube.get(ACCOUNT, namespace, name))
+        except Absent:
+            return None
+
+    async def claim(self, namespace: str, name: str) -> AccountClaim | None:
+        """An AccountClaim, None if there is none."""
+        try:
+            return AccountClaim.model_validate(await self.kube.get(ACCOUNT_CLAIM, namespace, name))
+        except Absent:
+            return None
+
+    async def pool(self, namespace: str, name: str) -> AccountPool | None:
+        """An AccountPool, None if there is none."""
+        try:
+            return AccountPool.model_validate(await self.kube.get(ACCOUNT_POOL, namespace, name))
+        except Absent:
+            return None
+
+    async def accounts(self, namespace: str = "") -> tuple[Account, ...]:
+        """Accounts, those that can be read: one that cannot never stops the others."""
+        listing = await self.kube.list(ACCOUNT, namespace)
+        return tuple(_readable(Account, listing.items))
+
+    async def claims(self) -> tuple[AccountClaim, ...]:
+        """Every AccountClaim that can be read."""
+        listing = await self.kube.list(ACCOUNT_CLAIM)
+        return tuple(_readable(AccountClaim, listing.items))
+
+    async def pools(self) -> tuple[AccountPool, ...]:
+        """Every AccountPool that can be read."""
+        listing = await self.kube.list(ACCOUNT_POOL, OPERATOR_NAMESPACE)
+        return tuple(_readable(AccountPool, listing.items))
+
+    async def config(self) -> OperatorConfig:
+        """The operator's ConfigMap."""
+        try:
+            found = await self.kube.get(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME)
+        except Absent:
+            return parse_config(None)
+        return parse_config({name: str(value) for name, value in mapping(found, "data").items()})
+
+    async def hold(self, meta: ObjectMeta) -> str:
+        """Why nothing may be changed on behalf of this object now, empty if it may."""
+        if self.settings.observing:
+            return "observe mode: nothing is written anywhere"
+        if paused(meta):
+            return "paused by its annotation perdure.dev/paused"
+        if leader := await self._foreign_leader():
+            return f"the aws-account-operator still leads ({leader}): scale it down and remove {LEADER_LOCK}"
+        return ""
+
+    async def _foreign_leader(self) -> str:
+        if time.monotonic() - self._leader_asked >= LEADER_ASKED_EVERY:
+            self._leader = await leader_lock_holder(self.kube, OPERATOR_NAMESPACE, LEADER_LOCK)
+            self._leader_asked = time.monotonic()
+        return self._leader
+
+
+def same_object(found: Account | AccountClaim | AccountPool | None, key: Key) -> bool:
+    """True if this is the object that the key names, not one recreated under its name."""
+    return found is not None and found.metadata.uid == key.uid
+
+
+def _readable(model: type[R], items: Sequence[JsonObject]) -> list[R]:
+    readable: list[R] = []
+    for item in items:
+        try:
+            readable.append(model.model_validate(item))
+        except ValidationError:
+            continue
+    return readable

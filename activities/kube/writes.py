@@ -1,0 +1,61 @@
+"""The two writes that lifecycles make of their own object: patch and delete.
+
+Both are safe to repeat: a patch carries the resourceVersion that was decided upon, so a repetition after a lost answer
+is refused as a conflict, and the lifecycle observes that it is done. An object that is gone, or has another uid, is
+reported as gone; it is never an error that something does not exist any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from temporalio import activity
+
+from domain.identity import all_kinds
+from domain.writes import Delete, Patch, Written
+from engine.errors import Absent, Conflict
+from engine.kube import KubeApi
+from engine.kube.json import text
+
+
+class KubeActivities:
+    """Activities on the Kubernetes API."""
+
+    def __init__(self, kube: KubeApi) -> None:
+        self._kube = kube
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.patch, self.delete)
+
+    @activity.defn(name=Patch.activity)
+    async def patch(self, write: Patch) -> Written:
+        """Merge-patch the object, only that very uid."""
+        key = write.key
+        body = {**write.patch, "metadata": {**_metadata(write.patch), "uid": key.uid}}
+        try:
+            answer = await self._kube.patch(
+                all_kinds()[key.kind],
+                key.namespace,
+                key.name,
+                body,
+                subresource=write.subresource,
+                resource_version=write.resource_version,
+            )
+        except Absent:
+            return Written(gone=True)
+        return Written(resource_version=text(answer, "metadata", "resourceVersion"))
+
+    @activity.defn(name=Delete.activity)
+    async def delete(self, deletion: Delete) -> None:
+        """Ask for the deletion of that very uid."""
+        key = deletion.key
+        try:
+            await self._kube.delete(all_kinds()[key.kind], key.namespace, key.name, uid=key.uid)
+        except (Absent, Conflict):
+            return
+
+
+def _metadata(patch: dict[str, object]) -> dict[str, object]:
+    metadata = patch.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}

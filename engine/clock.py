@@ -1,0 +1,26 @@
+"""The engine's clock in an activity: the server's, so that no machine's own clock decides anything.
+
+The moment at which the server gave out the attempt, plus the time that has passed on this machine since then.
+"""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar
+from datetime import datetime, timedelta
+
+from temporalio import activity
+
+_began: ContextVar[float | None] = ContextVar("began", default=None)
+
+
+def begin() -> None:
+    """Mark the beginning of an attempt (the worker's interceptor does)."""
+    _began.set(time.monotonic())
+
+
+def now() -> datetime:
+    """The present by the engine's clock (UTC)."""
+    began = _began.get()
+    elapsed = time.monotonic() - began if began is not None else 0.0
+    return activity.info().started_time + timedelta(seconds=elapsed)
