@@ -1,0 +1,206 @@
+"""The roles in deploy/rbac on a real API server: its own authorizer says who may do what.
+
+The needed rights are listed as the product's code asks for them; what is not listed is asked as well where it would be
+a grave thing to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from domain.custom_resources import all_crds
+from domain.identity import Kind
+from engine.errors import Conflict
+from engine.kube import NAMESPACE, KubeApi
+from engine.kube.json import flag, text
+from engine.settings import Settings
+from localcloud.deployment import Deployment
+
+pytestmark = pytest.mark.integration
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+RBAC_GROUP = "rbac.authorization.k8s.io"
+AAO = "aws.managed.openshift.io"
+OPERATOR_NAMESPACE = "aws-account-operator"
+TENANT = "rbac-tenant"
+
+WORKER = "system:serviceaccount:perdure:perdure-worker"
+WATCH = "system:serviceaccount:perdure:perdure-watch"
+
+REVIEW = Kind(
+    name="SubjectAccessReview", group="authorization.k8s.io", version="v1", plural="subjectaccessreviews", area=""
+)
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(name="ClusterRole", group=RBAC_GROUP, version="v1", plural="clusterroles", area=""),
+        Kind(name="ClusterRoleBinding", group=RBAC_GROUP, version="v1", plural="clusterrolebindings", area=""),
+        Kind(name="Role", group=RBAC_GROUP, version="v1", plural="roles", area=""),
+        Kind(name="RoleBinding", group=RBAC_GROUP, version="v1", plural="rolebindings", area=""),
+        Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area=""),
+        Kind(name="Deployment", group="apps", version="v1", plural="deployments", area=""),
+        NAMESPACE,
+    )
+}
+
+
+class Right(NamedTuple):
+    """One question to the authorizer."""
+
+    verb: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    group: str = ""
+
+
+def ours(verbs: str, resources: str, namespace: str = "") -> list[Right]:
+    """Rights on the area's own kinds."""
+    return [Right(verb, name, namespace, "", AAO) for verb in verbs.split() for name in resources.split()]
+
+
+ALL_KINDS = "accountpools accounts accountclaims"
+
+NEEDED: dict[str, list[Right]] = {
+    WORKER: [
+        *ours("get list patch", ALL_KINDS),
+        *ours("patch", "accountpools/status accounts/status accountclaims/status"),
+        *ours("create delete", "accounts"),
+        *ours("update", "accountpools/finalizers accounts/finalizers"),
+        *(Right(verb, "secrets", TENANT, "aws") for verb in ("get", "create", "patch", "delete")),
+        Right("get", "secrets", OPERATOR_NAMESPACE, "aws-account-operator-credentials"),
+        Right("get", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap"),
+        Right("get", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-lock"),
+        Right("get", "leases", OPERATOR_NAMESPACE, "aws-account-operator-lock", "coordination.k8s.io"),
+        Right("get", "pods", OPERATOR_NAMESPACE, "aws-account-operator-7d9f"),
+    ],
+    WATCH: [
+        *ours("list watch", ALL_KINDS),
+        *(Right(v, "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap") for v in ("list", "watch")),
+        *(Right(v, "secrets", OPERATOR_NAMESPACE, "aws-account-operator-credentials") for v in ("list", "watch")),
+        Right("create", "leases", "perdure", "", "coordination.k8s.io"),
+        *(Right(v, "leases", "perdure", "perdure-watch", "coordination.k8s.io") for v in ("get", "update")),
+    ],
+}
+WITHHELD: dict[str, list[Right]] = {
+    WORKER: [
+        *ours("create delete", "accountpools accountclaims"),
+        *(Right(verb, "secrets") for verb in ("list", "watch", "update", "deletecollection")),
+        Right("get", "configmaps", TENANT, "any"),
+        Right("patch", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap"),
+        Right("get", "pods", TENANT, "any"),
+        Right("create", "clusterroles", "", "", RBAC_GROUP),
+        Right("create", "serviceaccounts/token", "perdure", "perdure-worker"),
+    ],
+    WATCH: [
+        *ours("patch create delete update", ALL_KINDS),
+        Right("list", "secrets", OPERATOR_NAMESPACE),
+        Right("watch", "secrets"),
+        Right("get", "secrets", TENANT, "aws"),
+        Right("update", "leases", "perdure", "another", "coordination.k8s.io"),
+        Right("update", "leases", "kube-system", "perdure-watch", "coordination.k8s.io"),
+    ],
+}
+
+
+def documents(*files: str) -> list[dict[str, Any]]:
+    """The objects in files of deploy/."""
+    return [obj for file in files for obj in yaml.safe_load_all((DEPLOY / file).read_text())]
+
+
+@pytest.fixture(scope="module")
+async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
+    async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
+        await apply(api, {"kind": "Namespace", "metadata": {"name": TENANT}})
+        for obj in documents("namespaces.yaml", *(f"rbac/{name}.yaml" for name in ("worker", "watch"))):
+            await apply(api, obj)
+        for obj in documents("rbac/people.yaml", "rbac/clients.yaml"):
+            await apply(api, obj)
+        for name, role in (("operators", "perdure-operator"), ("clients", "aws-account-operator-client")):
+            await apply(api, binding(name, role))
+        yield api
+
+
+async def apply(api: KubeApi, obj: dict[str, Any]) -> None:
+    kind, metadata = KINDS[obj["kind"]], obj["metadata"]
+    try:
+        await api.create(kind, obj, metadata.get("namespace", ""))
+    except Conflict:
+        body = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
+        await api.patch(kind, metadata.get("namespace", ""), metadata["name"], body)
+
+
+def binding(group: str, role: str) -> dict[str, Any]:
+    return {
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"test-{group}"},
+        "roleRef": {"apiGroup": RBAC_GROUP, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": RBAC_GROUP, "kind": "Group", "name": group}],
+    }
+
+
+async def allowed(api: KubeApi, right: Right, *, user: str = "", groups: tuple[str, ...] = ()) -> bool:
+    resource, _, subresource = right.resource.partition("/")
+    attributes = {
+        "verb": right.verb,
+        "group": right.group,
+        "resource": resource,
+        "subresource": subresource,
+        "namespace": right.namespace,
+        "name": right.name,
+    }
+    spec = {"user": user or "somebody", "groups": list(groups), "resourceAttributes": attributes}
+    answer = await api.create(REVIEW, {"metadata": {}, "spec": spec})
+    assert not text(answer, "status", "evaluationError"), answer
+    return flag(answer, "status", "allowed")
+
+
+@pytest.mark.parametrize("user", [WORKER, WATCH])
+async def test_each_process_may_do_what_its_code_does(kube: KubeApi, user: str) -> None:
+    refused = [right for right in NEEDED[user] if not await allowed(kube, right, user=user)]
+    assert refused == []
+
+
+@pytest.mark.parametrize("user", [WORKER, WATCH])
+async def test_each_process_may_do_nothing_that_it_has_no_use_for(kube: KubeApi, user: str) -> None:
+    granted = [right for right in WITHHELD[user] if await allowed(kube, right, user=user)]
+    assert granted == []
+
+
+async def test_operators_have_every_lever(kube: KubeApi) -> None:
+    levers = [
+        *ours("get list patch", ALL_KINDS, OPERATOR_NAMESPACE),
+        *ours("patch", "accounts/status", OPERATOR_NAMESPACE),
+        Right("create", "events", OPERATOR_NAMESPACE),
+    ]
+    assert [right for right in levers if not await allowed(kube, right, groups=("operators",))] == []
+    assert not await allowed(kube, Right("get", "secrets", OPERATOR_NAMESPACE, "any"), groups=("operators",))
+
+
+async def test_clients_of_the_replaced_operator_keep_their_role(kube: KubeApi) -> None:
+    granted = ours("create delete get list watch", "accountclaims awsfederatedaccountaccesses", TENANT)
+    granted += ours("get list watch", "awsfederatedroles", TENANT)
+    withheld = [*ours("get", "accounts", TENANT), *ours("create delete", "awsfederatedroles", TENANT)]
+    withheld += ours("update patch", "accountclaims", TENANT)
+    assert [right for right in granted if not await allowed(kube, right, groups=("clients",))] == []
+    assert [right for right in withheld if await allowed(kube, right, groups=("clients",))] == []
+
+
+async def test_every_kind_is_in_the_roles_for_people(kube: KubeApi) -> None:
+    plurals = {text(crd, "spec", "names", "plural") for crd in all_crds()}
+    roles = {obj["metadata"]["name"]: obj for obj in documents("rbac/people.yaml")}
+    for name in ("perdure-aws-accounts-view", "perdure-operator"):
+        assert plurals <= {resource for rule in roles[name]["rules"] for resource in rule["resources"]}
+
+
+async def test_the_deployments_are_accepted(kube: KubeApi) -> None:
+    for obj in documents("processes/worker.yaml", "processes/watch.yaml"):
+        await apply(kube, obj)
+        stored = await kube.get(KINDS["Deployment"], "perdure", obj["metadata"]["name"])
+        assert stored["spec"]["template"]["spec"]["serviceAccountName"] == obj["metadata"]["name"]
+        await kube.delete(KINDS["Deployment"], "perdure", obj["metadata"]["name"])
