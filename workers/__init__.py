@@ -1,0 +1,1 @@
+"""The processes that execute: task queues, clients, health, drain."""

@@ -1,0 +1,169 @@
+"""The worker process: it executes workflows and activities until it is told to stop.
+
+One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family, each with its own
+number of slots, so that a hanging API never holds another's. The queue of Organizations and Support has a server-side
+rate limit over all workers. boto3 is blocking, so AWS activities run on a thread pool as large as their slots.
+
+On SIGTERM polling ends, running activities get `PERDURE_WORKER_DRAIN` to end, then the process ends hard: Temporal's
+Rust core and interpreter finalisation do not go well together (5 of 32 clean exits crashed; sdk-python #300).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+from temporalio.worker import PollerBehaviorAutoscaling, Worker
+
+from activities.accounts import ClaimActivities, ObserveActivities, OrganizationActivities, PoolActivities
+from activities.accounts.reading import Reader
+from activities.aws.activities import AwsActivities
+from activities.aws.session import Sessions
+from activities.kube import KubeActivities
+from domain.decision import Queue
+from engine.health import Health, serve
+from engine.kube import BlockingKube, KubeApi
+from engine.settings import Settings
+from engine.temporal import connect, ensure_search_attributes
+from workers.boundary import Boundary
+from workers.roster import areas, by_queue, workflows_of
+
+PROCESS = "worker"
+RECONNECT_SECONDS = 2.0
+
+log = logging.getLogger(__name__)
+
+
+async def run_worker(
+    settings: Settings,
+    *,
+    only: Sequence[str] = (),
+    stop: asyncio.Event | None = None,
+    health: Health | None = None,
+) -> None:
+    """Execute until stopped.
+
+    Args:
+        settings: see `engine.settings`.
+        only: the areas whose lifecycles are run; all if empty.
+        stop: ends it when set; without it SIGTERM and SIGINT do.
+        health: where to report, for a process that serves its health itself.
+    """
+    async with AsyncExitStack() as stack:
+        stopped: asyncio.Event = stop or await stack.enter_async_context(_stopped_by_signals())
+        own = health or Health()
+        if health is None:
+            await stack.enter_async_context(serve(own, settings))
+        stage = ["connecting"]
+        own.add(PROCESS, unready=lambda: stage)
+        client = await _connected(settings, stopped)
+        if client is None:
+            return
+        kube = await stack.enter_async_context(await KubeApi.open(settings, PROCESS))
+        for worker in await _workers(settings, client, kube, only or areas(), stack):
+            await stack.enter_async_context(worker)
+        stage.clear()
+        log.info("executing %s", ", ".join(only or areas()))
+        await stopped.wait()
+        stage.append("draining")
+
+
+def end(code: int = 0) -> None:
+    """End the process at once, logs flushed: see the module's docstring."""
+    logging.shutdown()
+    os._exit(code)
+
+
+async def _workers(
+    settings: Settings, client: Client, kube: KubeApi, chosen: Sequence[str], stack: AsyncExitStack
+) -> list[Worker]:
+    threads = settings.worker_aws_activities + settings.worker_organization_activities
+    executor = stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix="aws"))
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="blocking"))
+    slots = {
+        Queue.KUBE: settings.worker_kube_activities,
+        Queue.AWS: settings.worker_aws_activities,
+        Queue.AWS_ORGANIZATION: settings.worker_organization_activities,
+    }
+    found = by_queue(_activities(settings, client, kube))
+    workers = [
+        Worker(
+            client,
+            task_queue=queue.value,
+            activities=found[queue.value],
+            activity_executor=executor,
+            max_concurrent_activities=slots[queue],
+            max_task_queue_activities_per_second=settings.worker_organization_rate
+            if queue is Queue.AWS_ORGANIZATION
+            else None,
+            activity_task_poller_behavior=PollerBehaviorAutoscaling(),
+            interceptors=[Boundary()],
+            graceful_shutdown_timeout=settings.worker_drain,
+        )
+        for queue in Queue
+    ]
+    workers += [
+        Worker(
+            client,
+            task_queue=area,
+            workflows=workflows_of(area),
+            max_cached_workflows=settings.worker_cached_workflows,
+            max_concurrent_workflow_tasks=settings.worker_workflow_tasks,
+            workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
+            graceful_shutdown_timeout=settings.worker_drain,
+        )
+        for area in chosen
+    ]
+    return workers
+
+
+def _activities(settings: Settings, client: Client, kube: KubeApi) -> list[Callable[..., object]]:
+    """Every activity, each area's over one set of clients."""
+    blocking = BlockingKube(kube, asyncio.get_running_loop())
+    sessions = Sessions(blocking, settings)
+    reader = Reader(kube, settings)
+    return [
+        *KubeActivities(kube).all(),
+        *AwsActivities(sessions, blocking, settings).all(),
+        *ObserveActivities(reader).all(),
+        *PoolActivities(reader, client).all(),
+        *OrganizationActivities(reader, sessions, client).all(),
+        *ClaimActivities(reader, sessions, client).all(),
+    ]
+
+
+async def _connected(settings: Settings, stopped: asyncio.Event) -> Client | None:
+    """Temporal's client, as soon as there is a Temporal; None if told to stop before."""
+    while not stopped.is_set():
+        try:
+            client = await connect(settings, PROCESS)
+        except RuntimeError as error:
+            log.warning("Temporal cannot be reached, trying again: %s", error)
+            await asyncio.sleep(RECONNECT_SECONDS)
+            continue
+        try:
+            await ensure_search_attributes(client)
+        except RPCError as error:
+            log.warning("the search attributes cannot be registered from here: %s", error)
+        return client
+    return None
+
+
+@asynccontextmanager
+async def _stopped_by_signals() -> AsyncIterator[asyncio.Event]:
+    """An event that SIGTERM and SIGINT set."""
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
