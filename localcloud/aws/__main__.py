@@ -1,8 +1,9 @@
 """`python -m localcloud.aws`: starts the emulator and serves until SIGTERM or SIGINT.
 
-The payer's key is the one in `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or a default that the health answer tells. The line
-`listening on http://HOST:PORT` on standard output says that requests are answered. `--config FILE` (YAML or JSON: `config`,
-`faults`, `clock`) is read at the start and again whenever it changes; a file that cannot be understood is reported and ignored.
+The payer's key is the one in `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or a default that the health answer
+tells. The line `listening on http://HOST:PORT` on standard output says that requests are answered. `--config FILE`
+(YAML or JSON: `config`, `faults`, `clock`) is read at the start and again whenever it changes; a file that cannot
+be understood is reported and ignored.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The account API: opting in to regions, which moto lacks.
 
-EnableRegion and DisableRegion are accepted and take `region_enable_seconds`; in between the region is ENABLING or DISABLING. Asking
-for what is already so is accepted, asking for the opposite of what is under way is a ConflictException, and more than six regions
-under way per account are too many
-(https://docs.aws.amazon.com/accounts/latest/reference/API_EnableRegion.html, .../quotas.html). The management account may name a
-member in `AccountId`; other accounts only speak for themselves.
+EnableRegion and DisableRegion are accepted and take `region_enable_seconds`; in between the region is ENABLING or
+DISABLING. Asking for what is already so is accepted, asking for the opposite of what is under way is a
+ConflictException, and more than six regions under way per account are too many
+(https://docs.aws.amazon.com/accounts/latest/reference/API_EnableRegion.html, .../quotas.html). The management
+account may name a member in `AccountId`; other accounts only speak for themselves.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class PerdureAccountResponse(AccountResponse):
 
     def _subject(self) -> str:
         account = str(self._parameters().get("AccountId") or self.current_account)
-        if account != self.current_account:
-            if self.current_account != runtime.payer_account or not organizations.exists(account):
-                raise _refusal("AccessDeniedException", "Access denied for the account named.", 403)
+        may_name_others = self.current_account == runtime.payer_account and organizations.exists(account)
+        if account != self.current_account and not may_name_others:
+            raise _refusal("AccessDeniedException", "Access denied for the account named.", 403)
         return account
 
     def _account_and_region(self) -> tuple[str, str]:

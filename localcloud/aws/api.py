@@ -36,7 +36,7 @@ from localcloud.aws.persistence import StateFile
 _JSON = tuple[int, bytes]
 
 
-class _Unknown(Exception):
+class _UnknownError(Exception):
     """There is no such thing, or no such path."""
 
 
@@ -60,7 +60,7 @@ class ControlAPI:
             return 400, _to_json({"error": json.loads(error.json(include_url=False, include_context=False))})
         except ValueError as error:
             return 400, _to_json({"error": str(error)})
-        except _Unknown as error:
+        except _UnknownError as error:
             return 404, _to_json({"error": str(error) or f"no {method} {environ['PATH_INFO']}"})
 
     def _route(self, method: str, parts: list[str], body: bytes, query: dict[str, list[str]]) -> object:
@@ -83,7 +83,7 @@ class ControlAPI:
                 return self._changed({})
             case ("DELETE", ["faults", fault_id]):
                 if not runtime.faults.remove(fault_id):
-                    raise _Unknown(f"no fault {fault_id}")
+                    raise _UnknownError(f"no fault {fault_id}")
                 return self._changed({})
             case ("GET", ["ledger"]):
                 return runtime.ledger.report(recent="recent" in query)
@@ -101,7 +101,7 @@ class ControlAPI:
             case ("POST", ["save"]):
                 self._state.save()
                 return {"saved_at": self._state.saved_at}
-        raise _Unknown
+        raise _UnknownError
 
     def _health(self) -> Health:
         with runtime.MOTO:
@@ -123,7 +123,7 @@ class ControlAPI:
     def _decide_case(self, case_id: str, change: CaseChange) -> CaseRecord:
         case = self._with_state(lambda: support.decide_case(case_id, change.resolve))
         if case is None:
-            raise _Unknown(f"no support case {case_id}")
+            raise _UnknownError(f"no support case {case_id}")
         return CaseRecord(
             account=case.id.split("-")[1], id=case.id, subject=case.subject, status=case.status, created=case.created
         )

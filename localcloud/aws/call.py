@@ -1,7 +1,7 @@
 """The call in hand: who calls what, and which parts of the state it has touched so far.
 
-moto's handlers know neither our gate's findings nor our book-keeping; they find them here, per thread. Outside a request
-(start, control API) there is no call.
+moto's handlers know neither our gate's findings nor our book-keeping; they find them here, per thread. Outside a
+request (start, control API) there is no call.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The census: what exists in the emulated cloud, read from moto's backends without a call.
 
-Tests compare it with the custom resources. It looks only at backends that exist, creates none, and lets due time pass first, so that
-an account that a client would see now is in it.
+Tests compare it with the custom resources. It looks only at backends that exist, creates none, and lets due time
+pass first, so that an account that a client would see now is in it.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ def _resources(service: str, attribute: str) -> tuple[ResourceRecord, ...]:
 
 
 def _backends(service: str) -> list[tuple[str, str, Any]]:
-    for backends in list(BackendDict._instances):
+    instances: list[BackendDict[Any]] = list(getattr(BackendDict, "_instances"))  # noqa: B009 - generic class variable
+    for backends in instances:
         if backends.service_name == service:
             return [
                 (account, region, backend)

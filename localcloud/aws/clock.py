@@ -1,7 +1,8 @@
 """The emulator's clock: real time, or faster, or leapt ahead.
 
-What AWS takes its time for (creating accounts, resolving cases, enabling regions) ends at an instant of this clock, so that a
-test can let hours pass in seconds. Timestamps that clients read stay real, or they would lie in the clients' future.
+What AWS takes its time for (creating accounts, resolving cases, enabling regions) ends at an instant of this clock,
+so that a test can let hours pass in seconds. Timestamps that clients read stay real, or they would lie in the
+clients' future.
 """
 
 from __future__ import annotations

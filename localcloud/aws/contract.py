@@ -3,8 +3,8 @@
 Both sides import them: the server to answer, `control.Emulator` to ask. Nothing here knows moto, so that a test or a
 benchmark that only steers the emulator does not pay for importing it.
 
-Durations named `*_seconds` run on the emulator's clock, which `speed` makes faster; `latency_ms` and the delay of a fault
-are real time, because they imitate a network.
+Durations named `*_seconds` run on the emulator's clock, which `speed` makes faster; `latency_ms` and the delay of a
+fault are real time, because they imitate a network.
 """
 
 from __future__ import annotations

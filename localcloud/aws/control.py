@@ -1,11 +1,11 @@
 """The typed client of the emulator's control API, for tests, demos and benchmarks.
 
-    emulator = Emulator("http://127.0.0.1:4566")
-    emulator.config(create_account_seconds=5, latency_ms=50)
-    emulator.fault("organizations", "CreateAccount", kind="after", count=1)
-    ...
-    assert emulator.ledger().calls("organizations", "CreateAccount") == 2
-    assert len(emulator.world().members()) == 1
+Example:
+    >>> emulator = Emulator("http://127.0.0.1:4566")
+    >>> emulator.config(create_account_seconds=5, latency_ms=50)
+    >>> emulator.fault("organizations", "CreateAccount", kind="after", count=1)
+    >>> emulator.ledger().calls("organizations", "CreateAccount")
+    2
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
 """EC2 as new accounts meet it: not activated yet, under verification, with regions to opt in to.
 
-- While an account is younger than `activation_seconds`, every call is answered with OptInRequired; while it is younger than
-  `verification_seconds`, RunInstances is answered with PendingVerification (both codes:
+- While an account is younger than `activation_seconds`, every call is answered with OptInRequired; while it is
+  younger than `verification_seconds`, RunInstances is answered with PendingVerification (both codes:
   https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html).
-- RunInstances is idempotent by its ClientToken, which boto3 always sends: the same request returns the same reservation, a
-  different one IdempotentParameterMismatch (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). The image
-  has to exist in the region, and the type has to be offered there.
+- RunInstances is idempotent by its ClientToken, which boto3 always sends: the same request returns the same
+  reservation, a different one IdempotentParameterMismatch
+  (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). The image has to exist in the region,
+  and the type has to be offered there.
 - DescribeRegions leaves out what the account has not enabled, unless AllRegions is set.
-- DescribeSnapshots knows OwnerIds and the filter owner-alias; nothing here belongs to Amazon, so `self` is all there is.
-- Images: Red Hat's, some of which have to be passed over, the same four in every region at no cost. moto's default ones, a
-  second of work and 1,300 foreign snapshots per account and region, are switched off.
+- DescribeSnapshots knows OwnerIds and the filter owner-alias; nothing here belongs to Amazon, so `self` is all
+  there is.
+- Images: Red Hat's, some of which have to be passed over, the same four in every region at no cost. moto's default
+  ones, a second of work and 1,300 foreign snapshots per account and region, are switched off.
 - Terminated instances disappear after an hour, as AWS's do.
 """
 
@@ -42,8 +44,8 @@ _IMAGES = (
 )
 _TERMINATED_VISIBLE_SECONDS = 3600.0
 _VERIFICATION_MESSAGE = (
-    "Your request for accessing resources in this region is being validated, and you will not be able to launch additional "
-    "resources in this region until the validation is complete. We will notify you by email once your request has been "
+    "Your request for accessing resources in this region is being validated, and you will not be able to "
+    "launch additional resources in this region until the validation is complete. We will notify you by email once your request has been "
     "validated. While normally resolved within minutes, please allow up to 4 hours for this process to complete."
 )
 _OPT_IN_MESSAGE = "You are not subscribed to this service. Please go to http://aws.amazon.com to subscribe."
@@ -243,7 +245,9 @@ class PerdureEC2Response(EC2Response):
         if image and image not in self._ours.amis:
             raise _refusal("InvalidAMIID.NotFound", f"The image id '[{image}]' does not exist")
         if self._get_param("InstanceType") == "t3.micro" and self._lacks_t3_micro():
-            message = f"Your requested instance type (t3.micro) is not supported in your requested Region ({self.region})."
+            message = (
+                f"Your requested instance type (t3.micro) is not supported in your requested Region ({self.region})."
+            )
             raise _refusal("Unsupported", message)
 
     def _lacks_t3_micro(self) -> bool:

@@ -1,7 +1,8 @@
 """Faults: which calls are lost, late, throttled, denied or answered with an error.
 
-A fault matches calls by service, action, account, region and text; it takes the first `count` of them after `skip`, each
-with its probability, drawn from its own seed so that a run can be repeated. The first fault that takes a call wins.
+A fault matches calls by service, action, account, region and text; it takes the first `count` of them after `skip`,
+each with its probability, drawn from its own seed so that a run can be repeated. The first fault that takes a call
+wins.
 """
 
 from __future__ import annotations
@@ -41,7 +42,11 @@ class FaultBoard:
         with self._lock:
             self._serial += 1
             named = fault.model_copy(
-                update={"id": fault.id or f"fault-{self._serial}", "service": canonical_service(fault.service), "hits": 0}
+                update={
+                    "id": fault.id or f"fault-{self._serial}",
+                    "service": canonical_service(fault.service),
+                    "hits": 0,
+                }
             )
             self._armed = [a for a in self._armed if a.fault.id != named.id]
             dice = random.Random(named.seed)  # noqa: S311 - repeatable on purpose

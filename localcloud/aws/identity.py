@@ -1,16 +1,17 @@
 """IAM and STS: keys that nobody issued are refused, roles that do not exist cannot be assumed.
 
-moto takes every unknown key for the payer's and lets anybody assume anything; a clean-up with stale keys would then act on
-the payer and look successful. Here:
+moto takes every unknown key for the payer's and lets anybody assume anything; a clean-up with stale keys would then
+act on the payer and look successful. Here:
 
-- `authenticate` looks up the key of every call before moto sees it: unknown, deleted or inactive ones, sessions that are over
-  or whose token does not fit, keys of closed accounts, and regions the account has not enabled are refused with the error of
-  the service concerned.
-- AssumeRole needs an existing role of an account that is not closed, whose trust policy names the caller; otherwise AccessDenied
-  (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
+- `authenticate` looks up the key of every call before moto sees it: unknown, deleted or inactive ones, sessions
+  that are over or whose token does not fit, keys of closed accounts, and regions the account has not enabled are
+  refused with the error of the service concerned.
+- AssumeRole needs an existing role of an account that is not closed, whose trust policy names the caller; otherwise
+  AccessDenied (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
 - DeleteUser is refused while the user has access keys
   (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteUser.html).
-- AWS's managed policies: the handful that provisioning attaches, made in microseconds; loading all of them costs seconds an account.
+- AWS's managed policies: the handful that provisioning attaches, made in microseconds; loading all of them costs
+  seconds an account.
 
 The payer's key belongs to an IAM user, because AWS lets no root user assume roles.
 """
@@ -142,7 +143,8 @@ class PerdureIAM(IAMBackend):
 
     def _init_aws_policies(self) -> list[ManagedPolicy]:
         return [
-            AWSManagedPolicy.from_data(name, self.account_id, self.region_name, data) for name, data in _policies.items()
+            AWSManagedPolicy.from_data(name, self.account_id, self.region_name, data)
+            for name, data in _policies.items()
         ]
 
     def attach_role_policy(self, policy_arn: str, role_name: str) -> None:

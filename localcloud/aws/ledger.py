@@ -1,7 +1,7 @@
 """The ledger: which AWS calls were made, counted where they arrive.
 
-Tests, demos and benchmarks read it to hold figures such as "no mutating call" or "at most 125 calls per account". It lives in
-memory and starts empty with each process.
+Tests, demos and benchmarks read it to hold figures such as "no mutating call" or "at most 125 calls per account".
+It lives in memory and starts empty with each process.
 """
 
 from __future__ import annotations

@@ -1,47 +1,62 @@
 """moto's core, told which account calls, and spared what it spends for nothing.
 
-The account of a request is known before moto sees it, so moto's own search (all accounts times all partitions, creating a
-backend for each, and the payer where nothing is found) is replaced. moto also keeps every model object for its dashboard,
-lists the methods of a response class anew for each call, and walks two hundred URL patterns to find a service; with hundreds
-of accounts this is most of the time of a call.
+The account of a request is known before moto sees it, so moto's own search (all accounts times all partitions,
+creating a backend for each, and the payer where nothing is found) is replaced. moto also keeps every model object
+for its dashboard, lists the methods of a response class anew for each call, and walks two hundred URL patterns to
+find a service; with hundreds of accounts this is most of the time of a call. And it makes an RSA key for each
+symmetric KMS key, of which every account gets one per region with its first encrypted volume: 50 to 100 ms for a
+key that nothing can use.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import moto.core.responses as core_responses
 import moto.iam.models as iam_models
+import moto.kms.models as kms_models
 from moto.core.base_backend import AccountSpecificBackend
 from moto.core.common_models import BaseModel
 from moto.core.responses import BaseResponse
 from moto.core.utils import utcnow
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 
 from localcloud.aws import call, runtime
 
 
 def install() -> None:
     """Replace those parts of moto; before the first backend exists."""
-    BaseModel.__new__ = _untracked  # type: ignore[method-assign]
-    core_responses.method_names_from_class = cache(core_responses.method_names_from_class)
-    iam_models.get_account_id_from = _account_of_key
-    iam_models.mark_account_as_visited = _note_use_of_key
-    BaseResponse.get_access_key = _access_key  # type: ignore[method-assign]
-    BaseResponse.get_current_account = _account  # type: ignore[method-assign]
-    BaseResponse.get_region_from_url = _region  # type: ignore[method-assign]
-    AccountSpecificBackend.__getitem__ = _touching(AccountSpecificBackend.__getitem__)  # type: ignore[method-assign]
-    find = DomainDispatcherApplication.get_backend_for_host
-    cached = cache(lambda host: find(_DISPATCHER_WITHOUT_STATE, host))
-    DomainDispatcherApplication.get_backend_for_host = lambda _self, host: cached(host)  # type: ignore[method-assign]
+    _replace(BaseModel, "__new__", lambda _original: _untracked)
+    _replace(core_responses, "method_names_from_class", cache)
+    _replace(iam_models, "get_account_id_from", lambda _original: _account_of_key)
+    _replace(iam_models, "mark_account_as_visited", lambda _original: _note_use_of_key)
+    _replace(kms_models, "generate_private_key", _only_for_asymmetric)
+    _replace(BaseResponse, "get_access_key", lambda _original: _access_key)
+    _replace(BaseResponse, "get_current_account", lambda _original: _account)
+    _replace(BaseResponse, "get_region_from_url", lambda _original: _region)
+    _replace(AccountSpecificBackend, "__getitem__", _touching)
+    _replace(DomainDispatcherApplication, "get_backend_for_host", _remembering_hosts)
 
 
-_DISPATCHER_WITHOUT_STATE = DomainDispatcherApplication(lambda _service: None)  # type: ignore[arg-type,return-value]
+def _replace(owner: Any, name: str, by: Callable[[Any], Any]) -> None:
+    """Replace a function of moto's by one made from it; an AttributeError means an unknown version of moto."""
+    setattr(owner, name, by(getattr(owner, name)))
+
+
+def _remembering_hosts(find: Any) -> Any:
+    dispatcher = DomainDispatcherApplication(create_backend_app)
+    found = cache(lambda host: find(dispatcher, host))
+    return lambda _self, host: found(host)
 
 
 def _untracked(cls: type[BaseModel], *_args: object, **_kwargs: object) -> BaseModel:
     return object.__new__(cls)
+
+
+def _only_for_asymmetric(generate: Any) -> Any:
+    return lambda key_spec: None if key_spec.startswith(("SYMMETRIC", "HMAC")) else generate(key_spec)
 
 
 def _touching(lookup: Any) -> Any:

@@ -1,15 +1,16 @@
 """AWS Organizations as it is: accounts take time to come, can fail, cost an e-mail address each, and close slowly.
 
-What moto answers at once and always is here a request that is IN_PROGRESS, then SUCCEEDED or FAILED with a FailureReason
-(https://docs.aws.amazon.com/organizations/latest/APIReference/API_CreateAccountStatus.html):
+What moto answers at once and always is here a request that is IN_PROGRESS, then SUCCEEDED or FAILED with a
+FailureReason (https://docs.aws.amazon.com/organizations/latest/APIReference/API_CreateAccountStatus.html):
 
     CreateAccount ─► IN_PROGRESS ──create_account_seconds──► SUCCEEDED (account, role OrganizationAccountAccessRole)
                                                         └──► FAILED (e-mail taken, organization full, a fault's reason)
     CloseAccount  ─► PENDING_CLOSURE ──close_account_seconds──► SUSPENDED
 
-The answer to CreateAccount itself is always IN_PROGRESS, as AWS's is. Time passes lazily: whoever looks first after an instant
-brings about what was due. Pages hold at most 20 entries, like AWS's. Only the management account may call, except for
-DescribeOrganization. https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.html
+The answer to CreateAccount itself is always IN_PROGRESS, as AWS's is. Time passes lazily: whoever looks first after
+an instant brings about what was due. Pages hold at most 20 entries, like AWS's. Only the management account may
+call, except for DescribeOrganization.
+https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.html
 """
 
 from __future__ import annotations
@@ -323,7 +324,8 @@ class PerdureOrganizations(OrganizationsBackend):
 
     def _complete(self, creation: Creation) -> None:
         del self.in_progress[creation.id]
-        creation.completed = min(time.time(), runtime.clock.real_time_of(creation.due_at))
+        # A leap of the clock lets the computed instant lie before the request.
+        creation.completed = max(creation.requested, min(time.time(), runtime.clock.real_time_of(creation.due_at)))
         if creation.failure_reason is None and creation.email.lower() in self.emails:
             creation.failure_reason = "EMAIL_ALREADY_EXISTS"
         self._changed()
@@ -389,9 +391,7 @@ def _headers_and_body(error: ErrorAnswer) -> tuple[dict[str, str], str]:
     return dict(refusal.get_headers()), refusal.get_body()
 
 
-def _page(
-    name: str, entries: list[_T], kwargs: dict[str, Any], describe: Any = lambda entry: entry
-) -> dict[str, Any]:
+def _page(name: str, entries: list[_T], kwargs: dict[str, Any], describe: Any = lambda entry: entry) -> dict[str, Any]:
     """One page of a list. The token is opaque to clients; entries are only ever appended, so an index serves."""
     size = int(kwargs.get("MaxResults") or _MAX_PAGE)
     if not 1 <= size <= _MAX_PAGE:

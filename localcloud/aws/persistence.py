@@ -1,14 +1,14 @@
 """State that survives restarts: moto's backends in a SQLite file, saved piece by piece as they change.
 
-What is saved together is a chunk: all services' backends of one account in one region, the global services under region `aws`.
-A call that changes something marks the chunks it looked at; a thread writes the marked ones in one transaction, about a second
-later and at the end. So a SIGKILL loses at most the last two seconds, a save costs what changed and not what exists (10 accounts
-in 17 regions are 170 chunks of some 10 KB), and SQLite gives the atomic, synced replacement that a file of its own would need a
-rename for.
+What is saved together is a chunk: all services' backends of one account in one region, the global services under
+region `aws`. A call that changes something marks the chunks it looked at; a thread writes the marked ones in one
+transaction, about a second later and at the end. So a SIGKILL loses at most the last two seconds, a save costs what
+changed and not what exists (10 accounts in 17 regions are 170 chunks of some 10 KB), and SQLite gives the atomic,
+synced replacement that a file of its own would need a rename for.
 
-A backend may refer to another one (endpoints across accounts, an instance to its EC2 backend). Backends are therefore pickled as
-names, and their attributes apart: at the start all backends that were saved come into being empty, then each gets its attributes.
-Locks are pickled as new locks.
+A backend may refer to another one (endpoints across accounts, an instance to its EC2 backend). Backends are
+therefore pickled as names, and their attributes apart: at the start all backends that were saved come into being
+empty, then each gets its attributes. Locks are pickled as new locks.
 
 A file that cannot be read is set aside under another name and reported; the emulator starts empty.
 """
@@ -28,6 +28,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cryptography.hazmat.bindings._rust import openssl
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_der_private_key
 from moto import backends as moto_backends
 from moto.core.base_backend import AccountSpecificBackend, BackendDict, BaseBackend
 
@@ -39,6 +41,7 @@ log = logging.getLogger(__name__)
 
 _PAUSE_SECONDS = 0.75
 _FORMAT = 1
+_PRIVATE_KEY_TYPES = (openssl.rsa.RSAPrivateKey, openssl.ec.ECPrivateKey)
 _SCHEMA = """
 create table if not exists chunk (account text, region text, services text not null, body blob not null,
                                   primary key (account, region));
@@ -206,7 +209,9 @@ class StateFile:
             journal.rename(aside.with_name(aside.name + "-journal"))
         for backends in _backend_dicts().values():
             backends.clear()
-        self._warn(f"the saved state could not be read ({error}); it was set aside as {aside.name}, the cloud starts empty")
+        self._warn(
+            f"the saved state could not be read ({error}); it was set aside as {aside.name}, the cloud starts empty"
+        )
 
     def _warn(self, warning: str) -> None:
         log.warning("%s", warning)
@@ -230,7 +235,7 @@ class _Pickler(pickle.Pickler):
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
-        self.dispatch_table = ChainMap(_reducers(), copyreg.dispatch_table)
+        self.dispatch_table = ChainMap[type, Any](_reducers(), copyreg.dispatch_table)
 
 
 def _dumps(attributes: object) -> bytes:
@@ -245,10 +250,17 @@ def _reducers() -> dict[type, Callable[[Any], Any]]:
         type(threading.RLock()): lambda _lock: (threading.RLock, ()),
         AccountSpecificBackend: lambda regional: (_regional_backends, (regional.service_name, regional.account_id)),
     }
+    for key_type in _PRIVATE_KEY_TYPES:
+        reducers[key_type] = _reduce_private_key
     for service, backends in _backend_dicts().items():
         reducers[backends.backend] = _reducer_of(service)
         reducers[type(backends)] = lambda found: (_backend_dict, (found.service_name,))
     return reducers
+
+
+def _reduce_private_key(key: Any) -> Any:
+    encoded = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    return load_der_private_key, (encoded, None)
 
 
 def _reducer_of(service: str) -> Callable[[BaseBackend], Any]:
@@ -258,9 +270,10 @@ def _reducer_of(service: str) -> Callable[[BaseBackend], Any]:
 def _empty_backend(service: str, account: str, region: str) -> BaseBackend:
     """The backend of that name; without attributes if it did not exist yet."""
     regional: AccountSpecificBackend[Any] = _backend_dict(service)[account]
-    backend = dict.get(regional, region)
+    backend: BaseBackend | None = dict.get(regional, region)
     if backend is None:
-        backend = regional.backend.__new__(regional.backend)
+        kind: type[BaseBackend] = regional.backend
+        backend = kind.__new__(kind)
         dict.__setitem__(regional, region, backend)
     return backend
 
@@ -279,7 +292,8 @@ def _backend_dict(service: str) -> BackendDict[Any]:
 
 def _backend_dicts() -> dict[str, BackendDict[Any]]:
     """The services in use, by moto's name for them."""
-    return {backends.service_name: backends for backends in list(BackendDict._instances)}
+    instances: list[BackendDict[Any]] = list(getattr(BackendDict, "_instances"))  # noqa: B009 - generic class variable
+    return {backends.service_name: backends for backends in instances}
 
 
 def _every_backend() -> list[tuple[str, str, str, BaseBackend]]:

@@ -1,8 +1,9 @@
 """Which regions an account can use, and what became of the ones it opted in to or out of.
 
-Regions that are enabled by default need nothing; the others are DISABLED until EnableRegion, and ENABLING for a while after it
-(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The choices are kept in moto's backend of the
-account API, so that they are saved with it; EC2's DescribeRegions and the check of every regional call read them here.
+Regions that are enabled by default need nothing; the others are DISABLED until EnableRegion, and ENABLING for a
+while after it (https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The choices are
+kept in moto's backend of the account API, so that they are saved with it; EC2's DescribeRegions and the check of
+every regional call read them here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """What the whole process shares: settings, clock, faults, ledger.
 
-moto keeps its backends in module globals, so one process is one cloud; what our additions need to know stands beside them
-here. `MOTO` is held while moto handles a request or state is saved: its backends are not made for threads, and under the
-interpreter's lock serial handling costs nothing. Waits (latency, delays) happen outside of it.
+moto keeps its backends in module globals, so one process is one cloud; what our additions need to know stands
+beside them here. `MOTO` is held while moto handles a request or state is saved: its backends are not made for
+threads, and under the interpreter's lock serial handling costs nothing. Waits (latency, delays) happen outside of
+it.
 """
 
 from __future__ import annotations

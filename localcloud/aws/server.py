@@ -2,13 +2,13 @@
 
 Every AWS call passes here on its way to moto:
 
-    read and name it ─► control path? ─► latency ─► whose key? ─► fault? ─► moto (one call at a time) ─► ledger, state ─► answer
+    control path? ─► name it ─► latency ─► whose key? ─► fault? ─► moto (one call at a time) ─► ledger, state ─► answer
 
-A refused key is refused before a fault can strike, as a caller without credentials never reaches a service. A lost answer closes the
-connection without a byte, which clients see as a reset or an unexpected end.
+A refused key is refused before a fault can strike, as a caller without credentials never reaches a service. A lost
+answer closes the connection without a byte, which clients see as a reset or an unexpected end.
 
-The HTTP part is the standard library's, with keep-alive, one write per answer and no Nagle delay: moto's own server closes each
-connection and lingers for 10 ms, which at a hundred calls per account is most of the time.
+The HTTP part is the standard library's, with keep-alive, one write per answer and no Nagle delay: moto's own server
+closes each connection and lingers for 10 ms, which at a hundred calls per account is most of the time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from http.server import ThreadingHTTPServer
 from typing import Any
 
@@ -71,13 +72,13 @@ class Emulator:
         call.mutating = request.mutating
         calls.set_current(call)
         try:
-            account, refusal = self._locked(lambda: identity.authenticate(request))
-            call.account = account
+            with runtime.MOTO:
+                call.account, refusal = identity.authenticate(request)
             fault: Fault | None = None
             if refusal is not None:
                 answer: Answer | None = _error(request.service, refusal)
             else:
-                fault = runtime.faults.strike(request, account, path)
+                fault = runtime.faults.strike(request, call.account, path)
                 answer = self._serve(environ, request, call, fault)
         finally:
             calls.set_current(None)
@@ -113,11 +114,8 @@ class Emulator:
     def _ask_moto(self, environ: wire.Environ) -> Answer:
         # The account comes from the key, never from the caller.
         environ.pop("HTTP_X_MOTO_ACCOUNT_ID", None)
-        return self._locked(lambda: _call_wsgi(self._moto, environ))
-
-    def _locked(self, action: Callable[[], Any]) -> Any:
         with runtime.MOTO:
-            return action()
+            return _call_wsgi(self._moto, environ)
 
     def _remember(self, call: CallInHand) -> None:
         """Have the touched state saved if the call changed, or may have changed, any of it."""
@@ -148,11 +146,6 @@ class Handler(MotoRequestHandler):
             return
         self._send(answer)
 
-    def make_environ(self) -> dict[str, Any]:
-        """The WSGI environment, without looking for a TLS certificate."""
-        environ: dict[str, Any] = super().make_environ()
-        return environ
-
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """Say nothing: the ledger tells."""
 
@@ -175,10 +168,8 @@ class Handler(MotoRequestHandler):
 
     def _hang_up(self) -> None:
         self.close_connection = True
-        try:
+        with suppress(OSError):  # the client may be faster
             self.connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the client was faster
 
 
 class Server(ThreadingHTTPServer):
@@ -233,7 +224,9 @@ def _error(service: str, error: wire.ErrorAnswer) -> Answer:
 
 def _internal_error(environ: wire.Environ) -> Answer:
     _key, _region, service, _token = wire.signature_of(environ)
-    return _error(service or "s3", wire.ErrorAnswer("InternalFailure", "The emulator failed; its log has the reason.", 500))
+    return _error(
+        service or "s3", wire.ErrorAnswer("InternalFailure", "The emulator failed; its log has the reason.", 500)
+    )
 
 
 def _enter_ledger(

@@ -1,12 +1,13 @@
 """Service Quotas for the quotas that accounts get raised, and the requests to raise them.
 
-    RequestServiceQuotaIncrease ─► PENDING ──quota_pending_seconds──► CASE_OPENED ──quota_case_seconds──► APPROVED
-                                                                                     DENIED, NOT_APPROVED, INVALID_REQUEST
+    RequestServiceQuotaIncrease ─► PENDING ──quota_pending_seconds──► CASE_OPENED ──quota_case_seconds──► the outcome
 
-The outcome is a setting, for all or by quota code. An approved request raises the value that GetServiceQuota answers. A second
-request for a quota with an open one is refused with ResourceAlreadyExistsException
-(https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html). moto knows two of the
-quotas and none of the requests.
+    outcome: APPROVED, DENIED, NOT_APPROVED or INVALID_REQUEST
+
+The outcome is a setting, for all or by quota code. An approved request raises the value that GetServiceQuota
+answers. A second request for a quota with an open one is refused with ResourceAlreadyExistsException
+(https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html). moto knows
+two of the quotas and none of the requests.
 """
 
 from __future__ import annotations
@@ -45,16 +46,19 @@ class Quota(NamedTuple):
 
 # The quotas that AccountPools can raise, with the defaults that AWS documents for a new account.
 # https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html
+_VPC = "Amazon Virtual Private Cloud (Amazon VPC)"
+_EC2 = "Amazon Elastic Compute Cloud (Amazon EC2)"
+_IAM = "AWS Identity and Access Management (IAM)"
 QUOTAS = {
     (quota.service, quota.code): quota
     for quota in (
-        Quota("vpc", "Amazon Virtual Private Cloud (Amazon VPC)", "L-0EA8095F", "Inbound or outbound rules per security group", 60),
-        Quota("vpc", "Amazon Virtual Private Cloud (Amazon VPC)", "L-2AEEBF1A", "Rules per network ACL", 20),
-        Quota("ec2", "Amazon Elastic Compute Cloud (Amazon EC2)", "L-1216C47A", "Running On-Demand Standard instances", 5),
-        Quota("ec2", "Amazon Elastic Compute Cloud (Amazon EC2)", "L-0263D0A3", "EC2-VPC Elastic IPs", 5),
+        Quota("vpc", _VPC, "L-0EA8095F", "Inbound or outbound rules per security group", 60),
+        Quota("vpc", _VPC, "L-2AEEBF1A", "Rules per network ACL", 20),
+        Quota("ec2", _EC2, "L-1216C47A", "Running On-Demand Standard instances", 5),
+        Quota("ec2", _EC2, "L-0263D0A3", "EC2-VPC Elastic IPs", 5),
         Quota("elasticloadbalancing", "Elastic Load Balancing", "L-69A177A2", "Network Load Balancers per Region", 50),
         Quota("ebs", "Amazon Elastic Block Store (Amazon EBS)", "L-7A658B76", "Storage for gp3 volumes, in TiB", 50),
-        Quota("iam", "AWS Identity and Access Management (IAM)", "L-FE177D64", "Roles per account", 1000, is_global=True),
+        Quota("iam", _IAM, "L-FE177D64", "Roles per account", 1000, is_global=True),
     )
 }
 
@@ -251,14 +255,14 @@ class PerdureServiceQuotasResponse(ServiceQuotasResponse):
 
 def _from_moto(service: str, code: str) -> Quota | None:
     if service == "vpc":
-        for entry in VPC_DEFAULT_QUOTAS:
+        for entry in cast(list[dict[str, Any]], VPC_DEFAULT_QUOTAS):
             if entry["QuotaCode"] == code:
                 return Quota(service, entry["ServiceName"], code, entry["QuotaName"], float(entry["Value"]))
     return None
 
 
 def _no_such() -> Refusal:
-    return _refusal("NoSuchResourceException", "The request failed because the specified service or quota does not exist.")
+    return _refusal("NoSuchResourceException", "The specified resource does not exist.")
 
 
 def _refusal(code: str, message: str) -> Refusal:

@@ -1,9 +1,9 @@
 """AWS Support: cases that stay as they are until they are resolved.
 
-moto moves a case, and its severity, one step on at each DescribeCases. Here a case is `opened` until it is `case_seconds` old by
-the emulator's clock, or somebody resolves it, and then `resolved`; looking changes nothing. Resolved cases are listed only when
-`includeResolvedCases` says so, also when asked for by id, and an unknown id is an error of the whole call
-(https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
+moto moves a case, and its severity, one step on at each DescribeCases. Here a case is `opened` until it is
+`case_seconds` old by the emulator's clock, or somebody resolves it, and then `resolved`; looking changes nothing.
+Resolved cases are listed only when `includeResolvedCases` says so, also when asked for by id, and an unknown id is
+an error of the whole call (https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class PerdureSupportResponse(SupportResponse):
 
 def all_cases() -> list[tuple[str, Case]]:
     """Every case, with the account that opened it."""
-    found = []
+    found: list[tuple[str, Case]] = []
     for account_id, regional in support_backends.items():
         for backend in dict.values(regional):
             found.extend((account_id, case) for case in cast(PerdureSupport, backend).our_cases.values())

@@ -1,10 +1,10 @@
 """AWS requests and errors as they look on the wire.
 
 A request names its service and region in the credential scope of its signature
-(https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html) and its operation where its
-protocol puts it: a form field (`query`, `ec2`), the `X-Amz-Target` header (`json`), or method and path (`rest-json`,
-`rest-xml`), which moto's router matches against botocore's models. An error is answered in the same protocol, so that the
-client library raises what it would raise for AWS.
+(https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html) and its operation where
+its protocol puts it: a form field (`query`, `ec2`), the `X-Amz-Target` header (`json`), or method and path
+(`rest-json`, `rest-xml`), which moto's router matches against botocore's models. An error is answered in the same
+protocol, so that the client library raises what it would raise for AWS.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from uuid import uuid4
 from xml.sax.saxutils import escape
 
 from moto.core.request import Request
-from moto.core.routing import NotFound, get_service_router
-from werkzeug.exceptions import HTTPException
+from moto.core.routing import get_service_router
+from werkzeug.exceptions import HTTPException, NotFound
 
 Environ = dict[str, Any]
 

@@ -1,0 +1,119 @@
+"""The emulator as a process of its own, and clients for it, for the tests of it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config as BotoConfig
+from botocore.exceptions import ClientError
+
+from localcloud.aws.control import Emulator
+
+_SERIAL = itertools.count()
+
+
+@dataclass
+class EmulatorProcess:
+    """A running emulator that can be stopped, killed and started again on the same state."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+    endpoint: str = ""
+    process: subprocess.Popen[str] | None = None
+
+    def start(self) -> EmulatorProcess:
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")} | self.environment
+        command = [sys.executable, "-m", "localcloud.aws", "--port", "0", "--state", str(self.folder / "aws.db")]
+        command += ["--config", str(self.folder / "aws.yaml")]
+        log = (self.folder / "aws.log").open("a")
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
+        log.close()
+        assert self.process.stdout is not None
+        found = re.search(r"http://\S+", self.process.stdout.readline())
+        assert found is not None, (self.folder / "aws.log").read_text()
+        self.endpoint = found.group(0)
+        return self
+
+    def end(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+        self.process.wait(timeout=20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def control(self) -> Emulator:
+        return Emulator(self.endpoint)
+
+    def cloud(self) -> Cloud:
+        with self.control() as emulator:
+            health = emulator.health()
+        keys = {"aws_access_key_id": health.access_key_id, "aws_secret_access_key": health.secret_access_key}
+        return Cloud(self.endpoint, keys)
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Clients for one set of credentials."""
+
+    endpoint: str
+    credentials: dict[str, str]
+
+    def client(self, service: str, region: str = "us-east-1") -> Any:
+        once = BotoConfig(retries={"total_max_attempts": 1}, read_timeout=20)
+        session = boto3.session.Session(region_name=region)
+        return session.client(service, endpoint_url=self.endpoint, config=once, **self.credentials)  # type: ignore[call-overload]
+
+    def with_key(self, key: str, secret: str, token: str | None = None) -> Cloud:
+        credentials = {"aws_access_key_id": key, "aws_secret_access_key": secret}
+        return Cloud(self.endpoint, credentials | ({"aws_session_token": token} if token else {}))
+
+    def assume(self, role_arn: str, **more: str) -> Cloud:
+        answer = self.client("sts").assume_role(RoleArn=role_arn, RoleSessionName="test", **more)["Credentials"]
+        return self.with_key(answer["AccessKeyId"], answer["SecretAccessKey"], answer["SessionToken"])
+
+    def request_account(self, name: str | None = None, email: str | None = None) -> str:
+        """Ask for an account and return the id of the request."""
+        serial = f"{os.getpid()}-{next(_SERIAL)}"
+        answer = self.client("organizations").create_account(
+            AccountName=name or f"test-{serial}", Email=email or f"test+{serial}@example.com"
+        )
+        return answer["CreateAccountStatus"]["Id"]
+
+    def creation(self, request_id: str) -> dict[str, Any]:
+        organizations = self.client("organizations")
+        return organizations.describe_create_account_status(CreateAccountRequestId=request_id)["CreateAccountStatus"]
+
+    def new_account(self) -> str:
+        return self.creation(self.request_account())["AccountId"]
+
+    def in_account(self, account: str) -> Cloud:
+        return self.assume(f"arn:aws:iam::{account}:role/OrganizationAccountAccessRole")
+
+
+def error_of(call: Callable[[], object]) -> str:
+    """The code of the error a call is answered with."""
+    try:
+        call()
+    except ClientError as error:
+        return error.response["Error"]["Code"]
+    raise AssertionError("the call was not refused")
+
+
+def eventually(condition: Callable[[], object], seconds: float = 10) -> Any:
+    """Wait until a condition holds and return what it returned."""
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+    return found
