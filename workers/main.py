@@ -57,7 +57,7 @@ async def run_worker(
         health: where to report, for a process that serves its health itself.
     """
     async with AsyncExitStack() as stack:
-        stopped: asyncio.Event = stop or await stack.enter_async_context(_stopped_by_signals())
+        stopped = stop if stop is not None else await stack.enter_async_context(_stopped_by_signals())
         own = health or Health()
         if health is None:
             await stack.enter_async_context(serve(own, settings))

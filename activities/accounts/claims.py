@@ -79,7 +79,7 @@ class ClaimActivities:
 
     async def _unit(self, request: UnitRequest) -> str:
         """The OU, from the organization's workflow: it alone makes new ones."""
-        start = WithStartWorkflowOperation(
+        start: WithStartWorkflowOperation[object, object] = WithStartWorkflowOperation(
             ORGANIZATION.kind,
             Carry(key=ORGANIZATION),
             id=ORGANIZATION.workflow_id,

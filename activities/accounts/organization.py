@@ -17,7 +17,7 @@ from temporalio.client import Client
 from activities.accounts.reading import Reader
 from activities.aws.organization import census, count_active, ensure_organizational_units
 from activities.aws.session import Sessions
-from activities.aws.support import describe_cases
+from activities.aws.cases import describe_cases
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observations import (
     CaseResolved,

@@ -5,8 +5,8 @@ money in an account that nobody looks at, so whatever happens it is terminated: 
 cancelled, and, where a process died or an answer was lost, by the next attempt, which finds the instance by its tags.
 
 What protects against a second instance is the ClientToken: RunInstances repeated with the same token answers with the
-first launch, even when that instance is terminated by now (EC2 keeps tokens for a day and longer). The token is made of
-the Account's uid, the region and the round, so another round launches anew.
+first launch as it was then, even when that instance is terminated by now (EC2 keeps tokens for a day and longer). The
+token is made of the Account's uid, the region and the round, so another round launches anew.
 
 A first attempt costs three calls: RunInstances, DescribeInstances until it runs, TerminateInstances. The image and the
 instance type are the same for all accounts and are looked up once per region and hour in a process.
@@ -53,6 +53,9 @@ PREFERRED_TYPE: MicroType = "t3.micro"
 FALLBACK_TYPE: MicroType = "t2.micro"
 
 _LIVE = ("pending", "running", "stopping", "stopped")
+_ENDED_BY_US = "Client.UserInitiatedShutdown"
+# A terminated instance is described for about an hour, a new one after seconds at the latest.
+_FORGOTTEN_SECONDS = 30
 _OVER = frozenset({"shutting-down", "terminated"})
 _LOOKS_SECONDS = (0.3, 0.7, 1, 2, 3, 5)
 _LONGEST_PENDING = timedelta(minutes=10)
@@ -106,11 +109,7 @@ class RegionInitializer:
             if left:
                 return _see_through(ec2, action, [instance["InstanceId"] for instance in left])
         attempt.checkpoint()
-        instance = self._launch(ec2, action)
-        if instance["State"]["Name"] in _OVER:
-            # The launch of an earlier attempt, which that attempt has terminated without being heard.
-            return RegionOutcome(region=action.region, ok=True, message=f"{instance['InstanceId']} was launched before")
-        return _see_through(ec2, action, [instance["InstanceId"]])
+        return _see_through(ec2, action, [self._launch(ec2, action)["InstanceId"]])
 
     def _launch(self, ec2: EC2Client, action: InitializeRegion) -> InstanceTypeDef:
         key = (action.partition, action.region, action.ami_owner)
@@ -170,16 +169,18 @@ def _see_through(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> Re
 
 
 def _await_running(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> RegionOutcome:
-    deadline = time.monotonic() + _LONGEST_PENDING.total_seconds()
+    started = time.monotonic()
     looks = 0
-    while time.monotonic() < deadline:
+    while time.monotonic() < started + _LONGEST_PENDING.total_seconds():
         attempt.checkpoint(ids)
         found = _describe(ec2, ids)
         running = [item["InstanceId"] for item in found if item["State"]["Name"] in ("running", "stopping", "stopped")]
         if running:
             return RegionOutcome(region=action.region, ok=True, message=f"{running[0]} ran")
         if found and all(item["State"]["Name"] in _OVER for item in found):
-            return RegionOutcome(region=action.region, ok=False, message=_why_over(found[0]))
+            return _over(action.region, found[0])
+        if not found and attempt.repeated() and time.monotonic() > started + _FORGOTTEN_SECONDS:
+            return RegionOutcome(region=action.region, ok=True, message=f"{ids[0]} was launched before and is gone")
         attempt.pause(_LOOKS_SECONDS[min(looks, len(_LOOKS_SECONDS) - 1)], ids)
         looks += 1
     waited = f"{_LONGEST_PENDING.total_seconds() / 60:.0f} minutes"
@@ -195,10 +196,13 @@ def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
     return [instance for reservation in answer["Reservations"] for instance in reservation["Instances"]]
 
 
-def _why_over(instance: InstanceTypeDef) -> str:
+def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome:
+    """An instance that ended: by us, in an earlier attempt that nobody heard of, or by EC2, which did not let it run."""
     reason = instance.get("StateReason", {})
+    if reason.get("Code") == _ENDED_BY_US:
+        return RegionOutcome(region=region, ok=True, message=f"{instance['InstanceId']} was launched before")
     said = reason.get("Message") or instance.get("StateTransitionReason") or "no reason given"
-    return f"{instance['InstanceId']} ended before it ran: {said}"
+    return RegionOutcome(region=region, ok=False, message=f"{instance['InstanceId']} ended before it ran: {said}")
 
 
 def _terminate(ec2: EC2Client, ids: list[str]) -> None:
