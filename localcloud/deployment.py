@@ -7,8 +7,8 @@ loop.
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -50,7 +50,8 @@ class Deployment:
 
     def __init__(self, state_dir: Path | None = None) -> None:
         self.state = StateDirectory(state_dir.absolute()) if state_dir is not None else StateDirectory.default()
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: int | None = None
+        """The pid of the supervisor that this object started, until it is known to have ended."""
 
     def up(
         self,
@@ -93,7 +94,7 @@ class Deployment:
         reason = services.refused(tuple(clouds))
         if reason is not None:
             raise DeploymentError(reason)
-        if self.state.is_locked():
+        if self._is_held():
             self._check_running_plan(tuple(clouds), wanted, kubeconfig)
             return False
         needs_programs = any(name in services.CLUSTER for name in wanted)
@@ -137,9 +138,7 @@ class Deployment:
         if running is not None and was_up:
             self._end_supervisor(running.supervisor)
         swept = supervisor.sweep(self.state)
-        if self._child is not None:
-            self._child.wait(STOP_SECONDS)
-            self._child = None
+        self._reap()
         if wipe:
             self.state.wipe()
         return was_up or bool(swept)
@@ -217,15 +216,20 @@ class Deployment:
 
     def _spawn_supervisor(self, *, tether: bool) -> None:
         command = [sys.executable, "-m", "localcloud.supervisor", "--state", str(self.state.root)]
-        with self.state.log("supervisor").open("ab") as output:
-            self._child = subprocess.Popen(
-                tethered(command, signal.SIGTERM) if tether else command,
-                env=services.supervisor_environment(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
+        if tether:
+            command = tethered(command, signal.SIGTERM)
+        # Not subprocess.Popen: a detached supervisor is meant to outlive the object that started it.
+        self._child = os.posix_spawn(
+            command[0],
+            command,
+            services.supervisor_environment(),
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, self.state.log("supervisor"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsid=True,  # Ctrl-C in the terminal is for `up` to hand on
+        )
 
     def _end_supervisor(self, process: ProcessIdentity) -> None:
         process.send(signal.SIGTERM)
@@ -234,12 +238,34 @@ class Deployment:
             process.wait_gone(1)
 
     def _child_ended(self) -> bool:
-        if self._child is None or self._child.poll() is None:
-            return False
-        if self._child.returncode == supervisor.ALREADY_RUNNING:
-            self._child = None  # another `up` was faster; its supervisor is as good
-            return False
-        return True
+        """Whether our supervisor is gone; one that found another running is not missed, that one is as good."""
+        code = self._reap()
+        return code is not None and code != supervisor.ALREADY_RUNNING
+
+    def _reap(self) -> int | None:
+        """The exit code of our supervisor if it has ended."""
+        if self._child is None:
+            return None
+        pid, wait_status = os.waitpid(self._child, os.WNOHANG)
+        if pid == 0:
+            return None
+        self._child = None
+        return os.waitstatus_to_exitcode(wait_status)
+
+    def _is_held(self) -> bool:
+        """Whether a supervisor runs and means to stay.
+
+        One that is stopping, that was just killed (its last threads still hold the lock) or that has only begun is
+        waited for.
+        """
+        deadline = time.monotonic() + STOP_SECONDS
+        while self.state.is_locked():
+            running = self._current()
+            if (running is not None and not running.stopping) or time.monotonic() > deadline:
+                return True
+            time.sleep(0.02)
+        self._reap()
+        return False
 
     def _check_running_plan(self, clouds: tuple[Cloud, ...], wanted: tuple[str, ...], kubeconfig: Path | None) -> None:
         plan = self.state.plan()

@@ -239,7 +239,7 @@ def prepare(state: StateDirectory, plan: Plan) -> tuple[dict[str, int], tuple[st
     if plan.kubeconfig is not None:
         state.kubeconfig.unlink(missing_ok=True)
         state.kubeconfig.symlink_to(plan.kubeconfig)
-    elif plan.binaries is not None:
+    elif services.API_SERVER in plan.services:
         certificates = Certificates(state.certificates)
         certificates.ensure()
         port = ports["kube-apiserver"]

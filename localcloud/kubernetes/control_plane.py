@@ -74,6 +74,8 @@ def controller_manager(binaries: Binaries, state: StateDirectory, port: int) -> 
         f"--authorization-kubeconfig={kubeconfig}",
         "--authentication-skip-lookup=true",
         "--leader-elect=false",
+        # Each controller acts under its own account and bootstrap role; the manager's own may not delete objects.
+        "--use-service-account-credentials=true",
         f"--bind-address={LOOPBACK}",
         f"--secure-port={port}",
         f"--tls-cert-file={certificates.certificate('server')}",

@@ -1,0 +1,28 @@
+"""One local deployment for the whole run: real servers, without the product's own processes.
+
+`PERDURE_TEST_STATE=DIR` keeps it between runs: it is brought up in DIR, found running by the next run, and left there
+(`perdure down --state DIR --wipe` ends it). Without it the deployment lives in a temporary directory and dies with
+pytest, however pytest ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from localcloud import services
+from localcloud.deployment import Deployment
+
+
+@pytest.fixture(scope="session")
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A running deployment; worker and watch are left to the tests that want them."""
+    kept = os.environ.get("PERDURE_TEST_STATE")
+    deployment = Deployment(Path(kept) if kept else tmp_path_factory.mktemp("deployment"))
+    deployment.up(only=services.SERVERS, tether=not kept)
+    yield deployment
+    if not kept:
+        deployment.down(wipe=True)

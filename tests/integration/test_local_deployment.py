@@ -1,0 +1,540 @@
+"""The local deployment: it comes up, resumes, notices crashes, and never leaves a process or half a build behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from localcloud import services, supervisor
+from localcloud.deployment import Deployment, DeploymentError
+from localcloud.kubernetes import build, programs
+from localcloud.kubernetes.certificates import Certificates
+from localcloud.processes import ProcessIdentity, identify
+from localcloud.progress import Silence
+from localcloud.state import (
+    LOOPBACK,
+    Cloud,
+    Running,
+    ServiceState,
+    ServiceStatus,
+    StateDirectory,
+    StateDirectoryError,
+    choose_ports,
+)
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parent.parent.parent
+SMALL = (services.ETCD, services.TEMPORAL)
+CLUSTER = (services.ETCD, services.API_SERVER)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Deployment]:
+    deployment = Deployment(tmp_path / "state")
+    yield deployment
+    deployment.down()
+
+
+def kube(deployment: Deployment, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
+    """The API server's answer to the administrator; 404 answers are empty."""
+    certificates = Certificates(deployment.state.certificates)
+    context = ssl.create_default_context(cafile=str(certificates.authority))
+    context.load_cert_chain(certificates.certificate("admin"), certificates.key("admin"))
+    kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+    server = deployment.service(services.API_SERVER).url
+    with httpx.Client(verify=context, trust_env=False) as client:
+        answer = client.request(
+            method, f"{server}{path}", json=body, headers={"Content-Type": kind, "User-Agent": "deployment-test"}
+        )
+    if answer.status_code == httpx.codes.NOT_FOUND:
+        return {}
+    answer.raise_for_status()
+    return dict(answer.json())
+
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+OPERATOR_CONFIG = "/api/v1/namespaces/aws-account-operator/configmaps/aws-account-operator-configmap"
+
+
+def create_config_map(deployment: Deployment, name: str, **metadata: object) -> dict[str, Any]:
+    return kube(deployment, "POST", CONFIG_MAPS, {"metadata": {"name": name, **metadata}, "data": {"a": "b"}})
+
+
+def processes_in(directory: Path) -> list[str]:
+    """The command lines of all processes that work in the directory; services work in their state directory."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if Path(os.readlink(process / "cwd")) == directory:
+                found.append((process / "cmdline").read_text().replace("\0", " "))
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue
+    return found
+
+
+def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
+
+
+def command_line(*arguments: str, **variables: str) -> subprocess.Popen[str]:
+    """`perdure up` and its kin, as a person starts them."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "localcloud", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def only(*wanted: str) -> str:
+    """The --without that leaves these services."""
+    return ",".join(name for name in services.ALL if name not in wanted)
+
+
+# Up and down.
+
+
+def test_everything_that_was_asked_for_is_healthy(deployment: Deployment) -> None:
+    status = deployment.status()
+
+    assert status.running
+    assert status.healthy
+    assert [row.name for row in status.services] == list(services.SERVERS)
+
+
+def test_the_cluster_serves_our_kinds_and_holds_the_operators_configuration(deployment: Deployment) -> None:
+    kinds = kube(deployment, "GET", "/apis/aws.managed.openshift.io/v1alpha1")["resources"]
+    config = kube(deployment, "GET", OPERATOR_CONFIG)["data"]
+
+    assert {"accountpools", "accounts", "accountclaims"} <= {kind["name"] for kind in kinds}
+    assert config["root"].startswith("r-")
+    assert config["base"].startswith("ou-")
+
+
+def test_up_does_not_overwrite_what_people_configured(deployment: Deployment) -> None:
+    before = kube(deployment, "GET", OPERATOR_CONFIG)["data"]["account-limit"]
+    kube(deployment, "PATCH", OPERATOR_CONFIG, {"data": {"account-limit": "7"}})
+    try:
+        seed = [sys.executable, "-m", "localcloud.seed", "aws"]
+        subprocess.run(seed, cwd=ROOT, env=deployment.program_env(), check=True, capture_output=True)
+
+        assert kube(deployment, "GET", OPERATOR_CONFIG)["data"]["account-limit"] == "7"
+    finally:
+        kube(deployment, "PATCH", OPERATOR_CONFIG, {"data": {"account-limit": before}})
+
+
+def test_owned_objects_are_collected_when_their_owner_is_deleted(deployment: Deployment) -> None:
+    uid = create_config_map(deployment, "owner")["metadata"]["uid"]
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+    create_config_map(deployment, "owned", ownerReferences=[reference])
+
+    kube(deployment, "DELETE", f"{CONFIG_MAPS}/owner")
+
+    until(lambda: not kube(deployment, "GET", f"{CONFIG_MAPS}/owned"), 30, "owned is deleted")
+
+
+def test_every_request_is_audited_with_its_user_agent(deployment: Deployment) -> None:
+    kube(deployment, "GET", "/api/v1/namespaces")
+
+    events = [json.loads(line) for line in deployment.log("audit").read_text().splitlines()]
+    mine = [event for event in events if event["userAgent"] == "deployment-test"]
+    assert "/api/v1/namespaces" in {event["requestURI"] for event in mine}
+
+
+def test_the_env_file_is_sourced_by_a_shell(deployment: Deployment) -> None:
+    script = f'. "{deployment.state.env_file}" && echo "$KUBECONFIG $TEMPORAL_ADDRESS $AWS_ENDPOINT_URL"'
+    printed = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+
+    env = deployment.env()
+    assert printed == [env["KUBECONFIG"], env["TEMPORAL_ADDRESS"], env["AWS_ENDPOINT_URL"]]
+
+
+def test_nothing_listens_beyond_loopback(deployment: Deployment) -> None:
+    pids = {row.pid for row in deployment.status().services if row.pid}
+
+    addresses = _listening_addresses(pids)
+
+    assert addresses
+    assert {address for address in addresses if not address.startswith("127.")} == set()
+
+
+def test_down_leaves_no_process_and_up_resumes_the_objects(fresh: Deployment) -> None:
+    fresh.up(only=CLUSTER)
+    create_config_map(fresh, "kept")
+    ports = fresh.state.ports()
+
+    began = time.monotonic()
+    fresh.down()
+    took = time.monotonic() - began
+    left = processes_in(fresh.state.root)
+    fresh.up(only=CLUSTER)
+
+    assert left == []
+    assert took < 10
+    assert fresh.state.ports() == ports
+    assert kube(fresh, "GET", f"{CONFIG_MAPS}/kept")["data"] == {"a": "b"}
+
+
+def test_down_with_wipe_removes_the_data(fresh: Deployment) -> None:
+    fresh.up(only=(services.TEMPORAL,))
+
+    fresh.down(wipe=True)
+
+    assert not fresh.state.root.exists()
+
+
+def test_two_deployments_run_side_by_side(deployment: Deployment, fresh: Deployment) -> None:
+    fresh.up(only=SMALL)
+
+    assert fresh.status().healthy
+    assert deployment.status().healthy
+    assert set(fresh.state.ports().values()).isdisjoint(deployment.state.ports().values())
+
+
+def test_a_taken_port_is_replaced_and_said(fresh: Deployment) -> None:
+    fresh.up(only=(services.TEMPORAL,))
+    fresh.down()
+    port = fresh.state.ports()["temporal-ui"]
+    with socket.create_server((LOOPBACK, port)):
+        running = fresh.up(only=(services.TEMPORAL,))
+
+    assert fresh.state.ports()["temporal-ui"] != port
+    assert [note for note in running.notes if f"port {port} of temporal-ui" in note]
+
+
+def test_the_users_own_cluster_is_used_when_given(deployment: Deployment, fresh: Deployment) -> None:
+    fresh.up(kubeconfig=deployment.state.kubeconfig, only=(*services.CLUSTER, services.PREPARATION))
+
+    assert [row.name for row in fresh.status().services] == [services.PREPARATION]
+    assert fresh.env()["KUBECONFIG"] == str(deployment.state.kubeconfig)
+    assert "created the definition" not in fresh.log(services.PREPARATION).read_text()
+
+
+def test_clouds_that_do_not_exist_yet_are_refused(fresh: Deployment) -> None:
+    with pytest.raises(DeploymentError, match="openstack"):
+        fresh.up(clouds=(Cloud.AWS, Cloud.OPENSTACK))
+
+    assert not fresh.state.root.exists()
+
+
+# Crashes.
+
+
+def test_a_crashed_service_is_named_and_started_again(fresh: Deployment) -> None:
+    fresh.up(only=SMALL)
+    pid = fresh.kill(services.TEMPORAL)
+
+    back = fresh.wait_service(services.TEMPORAL, other_than_pid=pid)
+
+    assert back.restarts == 1
+    assert fresh.status().healthy
+    assert f"temporal (pid {pid}) was ended by SIGKILL" in fresh.log("supervisor").read_text()
+
+
+def test_a_crashed_api_server_comes_back_with_its_objects(fresh: Deployment) -> None:
+    fresh.up(only=CLUSTER)
+    create_config_map(fresh, "kept")
+    crashed = {name: fresh.kill(name) for name in (services.API_SERVER, services.ETCD)}
+
+    for name, pid in crashed.items():
+        fresh.wait_service(name, other_than_pid=pid)
+
+    assert kube(fresh, "GET", f"{CONFIG_MAPS}/kept")["data"] == {"a": "b"}
+
+
+def test_a_hung_service_is_shown_as_unhealthy(fresh: Deployment) -> None:
+    fresh.up(only=(services.TEMPORAL,))
+    fresh.kill(services.TEMPORAL, signal.SIGSTOP)
+    try:
+        assert not fresh.status().healthy
+    finally:
+        fresh.kill(services.TEMPORAL, signal.SIGCONT)
+
+
+def test_a_service_that_cannot_start_is_named_with_its_last_words(fresh: Deployment) -> None:
+    fresh.up(only=(services.ETCD,))
+    fresh.down()
+    wal = next((fresh.state.root / "data" / "etcd").rglob("*.wal"))
+    wal.write_bytes(b"not a log")
+
+    with pytest.raises(DeploymentError, match=r"(?s)etcd does not start.*the end of .*etcd\.log"):
+        fresh.up(only=(services.ETCD,))
+
+    assert processes_in(fresh.state.root) == []
+
+
+def test_nothing_outlives_a_killed_supervisor(fresh: Deployment) -> None:
+    running = fresh.up(only=SMALL)
+
+    running.supervisor.send(signal.SIGKILL)
+
+    until(lambda: processes_in(fresh.state.root) == [], 5, "no process left")
+    assert not fresh.status().running
+
+
+def test_up_resumes_after_a_killed_supervisor(fresh: Deployment) -> None:
+    killed = fresh.up(only=CLUSTER).supervisor
+    killed.send(signal.SIGKILL)
+    assert killed.wait_gone(5)
+
+    fresh.up(only=CLUSTER)
+
+    assert fresh.status().healthy
+
+
+def test_what_a_dead_supervisor_left_is_ended_before_the_next_start(fresh: Deployment) -> None:
+    running = fresh.up(only=(services.TEMPORAL,))
+    running.supervisor.send(signal.SIGKILL)
+    with subprocess.Popen(["sleep", "300"], start_new_session=True) as left:
+        assert running.supervisor.wait_gone(5)
+        row = running.services[0].model_copy(update={"process": identify(left.pid, "sleep")})
+        fresh.state.write_running(running.model_copy(update={"services": (row,)}))
+
+        notes = fresh.up(only=(services.TEMPORAL,)).notes
+
+        assert left.wait(5) == -signal.SIGTERM
+    assert any(f"pid {left.pid}" in note for note in notes)
+
+
+def test_a_stranger_with_a_recorded_pid_is_never_ended(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path)
+    stranger = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    try:
+        true = identify(stranger.pid, "etcd")
+        assert true is not None
+        for false in (true.model_copy(update={"start_ticks": 1}), true.model_copy(update={"boot_id": "another"})):
+            _record(state, false)
+
+            assert supervisor.sweep(state) == []
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+# The command line.
+
+
+def test_up_in_the_foreground_stops_everything_on_ctrl_c(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    up = command_line("up", "--state", str(state), "--without", only(*SMALL))
+    try:
+        until(lambda: Deployment(state).status().healthy, 30, "everything is up")
+        began = time.monotonic()
+        up.send_signal(signal.SIGINT)
+        up.wait(15)
+        took = time.monotonic() - began
+    finally:
+        up.kill()
+        output, _ = up.communicate()
+
+    assert took < 10
+    assert processes_in(state) == []
+    assert "Everything is ready" in output
+    assert "Stopped in" in output
+
+
+def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    up = command_line("up", "--state", str(state), "--without", only(*SMALL))
+    try:
+        until(lambda: Deployment(state).status().healthy, 30, "everything is up")
+    finally:
+        up.kill()
+        up.communicate()
+
+    until(lambda: processes_in(state) == [], 10, "no process left")
+
+
+def test_up_on_a_running_deployment_says_so(deployment: Deployment) -> None:
+    without = only(*services.SERVERS)
+    up = command_line("up", "--state", str(deployment.state.root), "--detach", "--without", without)
+    output, _ = up.communicate(timeout=20)
+
+    assert up.returncode == 0
+    assert f"{deployment.state.root} is already up" in output
+
+
+def test_up_refuses_a_running_deployment_that_lacks_what_is_asked(fresh: Deployment) -> None:
+    fresh.up(only=(services.TEMPORAL,))
+
+    with pytest.raises(DeploymentError, match="already up, without etcd"):
+        fresh.up(only=SMALL)
+
+    assert fresh.status().healthy
+
+
+def test_status_is_printed_for_programs(deployment: Deployment) -> None:
+    status = command_line("status", "--state", str(deployment.state.root), "-o", "json")
+    output, _ = status.communicate(timeout=20)
+    rows = {row["name"]: row for row in json.loads(output)["services"]}
+
+    assert status.returncode == 0
+    assert rows["temporal"]["healthy"] is True
+    assert rows["temporal"]["url"].startswith("http://127.0.0.1:")
+
+
+def test_status_of_nothing_says_so_and_fails(tmp_path: Path) -> None:
+    status = command_line("status", "--state", str(tmp_path / "none"))
+    output, _ = status.communicate(timeout=20)
+
+    assert status.returncode == 1
+    assert "Nothing runs" in output
+
+
+def test_a_directory_with_other_files_is_neither_used_nor_wiped(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    deployment = Deployment(tmp_path)
+
+    with pytest.raises(StateDirectoryError):
+        deployment.up(only=(services.TEMPORAL,))
+    deployment.down(wipe=True)
+
+    assert (tmp_path / "thesis.txt").exists()
+    with pytest.raises(StateDirectoryError):
+        deployment.state.wipe()
+
+
+# Ports.
+
+
+def test_remembered_ports_are_kept_while_free() -> None:
+    first, _ = choose_ports(("a", "b"), {})
+
+    assert choose_ports(("a", "b"), first) == (first, [])
+
+
+def test_no_port_is_given_twice() -> None:
+    ports, _ = choose_ports(tuple(f"service-{number}" for number in range(200)), {})
+
+    assert len(set(ports.values())) == 200
+
+
+# The build, with a stand-in for the Go toolchain: what is tested is what an interruption leaves.
+
+FAKE_GO = """#!/bin/sh
+case "$1" in
+env) echo go1.26.0 ;;
+list) printf 'a\\nb\\nc\\n' ;;
+build)
+    for argument; do case "$argument" in */bin/) bin=$argument ;; esac; done
+    mkdir -p "$bin"
+    echo a
+    echo half > "$bin/kube-apiserver"
+    touch "$GO_STARTED"
+    %s
+    for name in server kube-apiserver kube-controller-manager; do echo whole > "$bin/$name"; done
+    ;;
+esac
+"""
+
+
+@pytest.fixture
+def fake_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+    """Puts a `go` on PATH that runs the given words in the middle of a build; returns the file that it then touches."""
+
+    def install(in_the_middle: str) -> Path:
+        go = tmp_path / "go" / "go"
+        go.parent.mkdir(exist_ok=True)
+        go.write_text(FAKE_GO % in_the_middle)
+        go.chmod(go.stat().st_mode | stat.S_IXUSR)
+        return tmp_path / "started"
+
+    monkeypatch.setenv("PATH", f"{tmp_path / 'go'}:{os.environ['PATH']}")
+    monkeypatch.setenv("GO_STARTED", str(tmp_path / "started"))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    return install
+
+
+BUILD = """
+import sys
+from pathlib import Path
+
+from localcloud.kubernetes import build
+from localcloud.progress import Silence
+
+build.build(Path(sys.argv[1]), Silence())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_an_interrupted_build_leaves_nothing_that_is_used(
+    tmp_path: Path, fake_go: Callable[[str], Path], number: signal.Signals
+) -> None:
+    cache = tmp_path / "cache"
+    started = fake_go("exec sleep 300")
+    builder = subprocess.Popen([sys.executable, "-c", BUILD, str(cache)], cwd=ROOT, stderr=subprocess.DEVNULL)
+    until(started.exists, 20, "the build began")
+
+    working = next(cache.glob(".building-*"))
+    builder.send_signal(number)
+    builder.wait(10)
+
+    assert build.cached(cache) is None
+    until(lambda: processes_in(working) == [], 5, "the compiler has ended")
+    fake_go("true")
+    binaries = build.build(cache, Silence())
+    assert binaries.kube_apiserver.read_text() == "whole\n"
+    assert {path.name for path in cache.iterdir()} == {"lock", binaries.etcd.parent.name}
+
+
+def test_a_failed_build_says_why_and_leaves_nothing(tmp_path: Path, fake_go: Callable[[str], Path]) -> None:
+    fake_go("echo no space left on device; exit 1")
+
+    with pytest.raises(build.BuildError, match="no space left on device"):
+        build.build(tmp_path / "cache", Silence())
+
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
+
+
+def test_a_second_builder_waits_for_the_first(tmp_path: Path, fake_go: Callable[[str], Path]) -> None:
+    cache = tmp_path / "cache"
+    started = fake_go("sleep 1; echo $$ >> $GO_STARTED")
+    builder = subprocess.Popen([sys.executable, "-c", BUILD, str(cache)], cwd=ROOT)
+    until(started.exists, 20, "the build began")
+
+    build.build(cache, Silence())
+
+    assert builder.wait(10) == 0
+    assert len(started.read_text().split()) == 1
+
+
+def test_programs_named_by_the_user_are_preferred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in build.PACKAGES:
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+
+    assert programs.find_programs(Silence(), tmp_path / "cache").etcd == tmp_path / "etcd"
+
+
+def _record(state: StateDirectory, process: ProcessIdentity) -> None:
+    row = ServiceStatus(name="etcd", state=ServiceState.READY, process=process)
+    state.write_running(Running(supervisor=process, started=datetime.now(UTC), services=(row,)))
+
+
+def _listening_addresses(pids: set[int]) -> set[str]:
+    connections = [item for pid in pids for item in psutil.Process(pid).net_connections(kind="tcp")]
+    return {item.laddr.ip for item in connections if item.status == psutil.CONN_LISTEN}
