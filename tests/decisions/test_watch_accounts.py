@@ -1,0 +1,296 @@
+"""What changes of the account area's objects wake."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.identity import Kind
+from starters.watch.accounts import WATCHED
+from starters.watch.index import Index
+from starters.watch.kinds import Watched, watched_kinds
+from starters.watch.projection import Projection, project
+
+NAMESPACE = "aws-account-operator"
+BY_NAME = {entry.name: entry for entry in WATCHED}
+
+Obj = dict[str, Any]
+
+
+def obj(name: str, namespace: str = NAMESPACE, **fields: Any) -> Obj:
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "resourceVersion": "1", "generation": 1}
+    return {"metadata": metadata, "spec": {}, "status": {}, **fields}
+
+
+def account(**status: Any) -> Obj:
+    spec = {"accountPool": "pool", "awsAccountID": "1", "claimLink": "", "legalEntity": {"id": "", "name": ""}}
+    return obj("account", spec=spec, status=status)
+
+
+def claim(**spec: Any) -> Obj:
+    return obj("claim", "tenant", spec={"accountPool": "pool", "accountLink": "", **spec})
+
+
+def changed(before: Obj, path: str, value: Any) -> Obj:
+    """A copy with one field set, by its dotted path."""
+    after = deepcopy(before)
+    *parents, last = path.split(".")
+    place = after
+    for name in parents:
+        place = place.setdefault(name, {})
+    place[last] = value
+    return after
+
+
+class World:
+    """An index, and the wakes of a change in it."""
+
+    def __init__(self, *known: tuple[Kind, Obj]) -> None:
+        self.index = Index()
+        for kind, each in known:
+            self.put(BY_NAME[kind.name], each)
+
+    def put(self, entry: Watched, each: Obj) -> Projection:
+        projection = project(entry.kind.name, "", each, entry.read)
+        self.index.of(entry.name)[projection.name] = projection
+        return projection
+
+    def wakes(self, kind: str, before: Obj | None, after: Obj | None) -> set[str]:
+        """The relatives that the change wakes, as Kind/name."""
+        entry = BY_NAME[kind]
+        sides = [project(entry.kind.name, "", each, entry.read) if each else None for each in (before, after)]
+        return {f"{key.kind}/{key.name}" for key in entry.dependents(sides[0], sides[1], self.index)}
+
+
+@pytest.fixture
+def world() -> World:
+    return World(
+        (ACCOUNT_POOL, obj("pool")),
+        (ACCOUNT_POOL, obj("other")),
+        (ACCOUNT_CLAIM, claim()),
+        (ACCOUNT, account(state="Creating")),
+    )
+
+
+def read(kind: Kind, each: Obj) -> Projection:
+    return project(kind.name, "", each, BY_NAME[kind.name].read)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("metadata.generation", 2),
+        ("metadata.deletionTimestamp", "2026-01-01T00:00:00Z"),
+        ("metadata.finalizers", ["somebody-else"]),
+        ("metadata.annotations", {"perdure.dev/retry": "1"}),
+        ("metadata.annotations", {"perdure.dev/paused": "true"}),
+        ("metadata.annotations", {"aws.managed.openshift.com/pause-reconciliation": "true"}),
+        ("metadata.annotations", {"aws.managed.openshift.io/close-backoff-seconds": "60"}),
+        ("metadata.labels", {"iamUserId": "abcdef"}),
+        ("status", {}),
+        ("status.state", "Failed"),
+        ("status.claimed", True),
+        ("status.reused", True),
+        ("status.supportCaseID", "case-1"),
+        ("status.conditions", [{"type": "Ready"}]),
+        ("spec.claimLink", "claim"),
+    ],
+)
+def test_what_an_account_decides_by_changes_its_fingerprint(path: str, value: Any) -> None:
+    before = account(state="Ready")
+    assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, changed(before, path, value)).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("metadata.resourceVersion", "9"),
+        ("metadata.finalizers", ["finalizer.aws.managed.openshift.io"]),
+        ("metadata.annotations", {"kubectl.kubernetes.io/last-applied-configuration": "{}"}),
+        ("metadata.labels", {"team": "x"}),
+        ("metadata.managedFields", [{"manager": "kubectl"}]),
+        ("status.rotateCredentials", True),
+    ],
+)
+def test_what_an_account_does_not_decide_by_leaves_its_fingerprint(path: str, value: Any) -> None:
+    before = account(state="Ready")
+    assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, changed(before, path, value)).fingerprint
+
+
+def test_a_binding_is_news_to_the_account_whoever_wrote_it() -> None:
+    before = account(state="Ready")
+    after = changed(changed(before, "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
+    assert read(ACCOUNT, before).handed != read(ACCOUNT, after).handed
+    assert read(ACCOUNT_CLAIM, claim()).handed != read(ACCOUNT_CLAIM, claim(accountLink="account")).handed
+
+
+@pytest.mark.parametrize(
+    ("each", "settled"),
+    [
+        (account(state="Ready"), True),
+        (account(state="Ready", claimed=True), False),
+        (changed(account(state="Ready"), "spec.claimLink", "claim"), False),
+        (changed(account(state="Ready", claimed=True), "spec.claimLink", "claim"), True),
+        (changed(account(state="Ready"), "spec.awsAccountID", ""), False),
+        (changed(account(state="Ready"), "metadata.annotations", {"perdure.dev/retry": "1"}), False),
+        (
+            changed(
+                account(state="Ready"),
+                "metadata.annotations",
+                {"perdure.dev/retry": "1", "perdure.dev/retried": "1"},
+            ),
+            True,
+        ),
+        (changed(account(state="Ready"), "metadata.deletionTimestamp", "2026-01-01T00:00:00Z"), False),
+        (account(), False),
+        (account(state="PendingVerification"), False),
+        (account(state="Failed"), False),
+    ],
+)
+def test_an_account_is_settled_when_ready_and_nothing_is_open(each: Obj, settled: bool) -> None:
+    assert read(ACCOUNT, each).settled is settled
+
+
+@pytest.mark.parametrize(
+    ("each", "settled"),
+    [
+        (changed(claim(accountLink="account", accountOU="ou-1"), "status.state", "Ready"), True),
+        (changed(claim(accountLink="account", accountOU="ROOT"), "status.state", "Ready"), False),
+        (changed(claim(accountLink="account", accountOU="ou-1"), "status.state", "Pending"), False),
+        (changed(claim(), "status.state", "Ready"), False),
+        (claim(), False),
+    ],
+)
+def test_a_claim_is_settled_when_it_holds_its_account(each: Obj, settled: bool) -> None:
+    assert read(ACCOUNT_CLAIM, each).settled is settled
+
+
+def test_a_pool_is_never_settled_and_its_status_is_no_input() -> None:
+    pool = obj("pool", spec={"poolSize": 3})
+    assert not read(ACCOUNT_POOL, pool).settled
+    assert read(ACCOUNT_POOL, pool).fingerprint == read(ACCOUNT_POOL, changed(pool, "status", {"x": 1})).fingerprint
+
+
+def test_an_account_getting_ready_wakes_its_pool(world: World) -> None:
+    assert world.wakes("Account", account(state="PendingVerification"), account(state="Ready")) == {
+        "AccountPool/pool",
+        "Organization/aws",
+    }
+
+
+def test_an_account_of_no_named_pool_wakes_all_pools(world: World) -> None:
+    before, after = (changed(account(state=s), "spec.accountPool", "") for s in ("InitializingRegions", "Ready"))
+    assert world.wakes("Account", before, after) == {"AccountPool/pool", "AccountPool/other"}
+
+
+def test_an_account_that_changes_pools_wakes_both(world: World) -> None:
+    before = account(state="Ready")
+    after = changed(before, "spec.accountPool", "other")
+    assert world.wakes("Account", before, after) == {"AccountPool/pool", "AccountPool/other"}
+
+
+def test_a_progress_that_nobody_counts_wakes_nobody(world: World) -> None:
+    before = account(state="InitializingRegions")
+    assert world.wakes("Account", before, changed(before, "status.conditions", [{"type": "x"}])) == set()
+    assert world.wakes("Account", before, changed(before, "status.reused", False)) == set()
+
+
+def test_a_pool_that_is_unknown_wakes_nobody(world: World) -> None:
+    before, after = (changed(account(state=s), "spec.accountPool", "gone") for s in ("InitializingRegions", "Ready"))
+    assert world.wakes("Account", before, after) == set()
+
+
+def test_a_linked_account_wakes_its_claim_when_claimed(world: World) -> None:
+    before = changed(changed(account(state="Ready"), "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
+    assert "AccountClaim/claim" in world.wakes("Account", before, changed(before, "status.claimed", True))
+
+
+def test_an_account_that_loses_its_link_wakes_the_claim_it_had(world: World) -> None:
+    after = account(state="Ready")
+    before = changed(changed(after, "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
+    assert "AccountClaim/claim" in world.wakes("Account", before, after)
+
+
+def test_an_account_without_an_id_asks_the_organization_once(world: World) -> None:
+    new = changed(account(), "spec.awsAccountID", "")
+    assert "Organization/aws" in world.wakes("Account", None, new)
+    assert world.wakes("Account", new, changed(new, "status.conditions", [{"type": "Pending"}])) == set()
+    assert "Organization/aws" in world.wakes("Account", new, changed(new, "spec.awsAccountID", "1"))
+
+
+def test_a_ready_account_that_appears_asks_nothing_of_the_organization(world: World) -> None:
+    assert "Organization/aws" not in world.wakes("Account", None, account(state="Ready"))
+
+
+def test_a_support_case_and_a_gone_account_concern_the_organization(world: World) -> None:
+    pending = account(state="PendingVerification")
+    assert world.wakes("Account", pending, changed(pending, "status.supportCaseID", "case-1")) == {"Organization/aws"}
+    assert "Organization/aws" in world.wakes("Account", account(state="Ready"), None)
+
+
+def test_a_new_claim_wakes_its_pool_and_an_unnamed_one_all(world: World) -> None:
+    assert world.wakes("AccountClaim", None, claim()) == {"AccountPool/pool"}
+    assert world.wakes("AccountClaim", None, claim(accountPool="")) == {"AccountPool/pool", "AccountPool/other"}
+
+
+def test_a_bound_claim_wakes_its_account_and_no_pool(world: World) -> None:
+    assert world.wakes("AccountClaim", claim(), claim(accountLink="account")) == {"Account/account"}
+    bound = claim(accountLink="account")
+    assert world.wakes("AccountClaim", bound, changed(bound, "status.state", "Ready")) == set()
+
+
+def test_a_claim_being_deleted_wakes_its_account(world: World) -> None:
+    bound = claim(accountLink="account")
+    dying = changed(bound, "metadata.deletionTimestamp", "2026-01-01T00:00:00Z")
+    assert world.wakes("AccountClaim", bound, dying) == {"Account/account"}
+    assert world.wakes("AccountClaim", dying, None) == {"Account/account", "AccountPool/pool"}
+
+
+def test_a_pool_wakes_the_organization_on_its_spec_and_levers_only(world: World) -> None:
+    pool = obj("pool", spec={"poolSize": 3})
+    assert world.wakes("AccountPool", pool, changed(pool, "status", {"poolSize": 3})) == set()
+    assert world.wakes("AccountPool", pool, changed(pool, "metadata.generation", 2)) == {"Organization/aws"}
+    retry = changed(pool, "metadata.annotations", {"perdure.dev/retry": "1"})
+    assert world.wakes("AccountPool", pool, retry) == {"Organization/aws"}
+
+
+def test_a_changed_config_map_wakes_what_is_not_settled() -> None:
+    world = World(
+        (ACCOUNT_POOL, obj("pool")),
+        (ACCOUNT, account(state="Ready")),
+        (ACCOUNT_CLAIM, claim()),
+        (ACCOUNT, {**account(state="Creating"), "metadata": {**account()["metadata"], "name": "young"}}),
+    )
+    before = obj("aws-account-operator-configmap", data={"account-limit": "1"})
+    everyone = {"AccountPool/pool", "AccountClaim/claim", "Account/young", "Organization/aws"}
+    for name in ("accounts ConfigMap", "accounts Secret"):
+        assert world.wakes(name, before, changed(before, "data", {"account-limit": "2"})) == everyone
+        assert world.wakes(name, before, changed(before, "metadata.labels", {"a": "b"})) == set()
+        assert world.wakes(name, None, before) == everyone
+        assert world.wakes(name, before, None) == everyone
+
+
+def test_configuration_without_any_object_wakes_nobody() -> None:
+    before = obj("aws-account-operator-configmap", data={"account-limit": "1"})
+    assert World().wakes("accounts ConfigMap", None, before) == set()
+
+
+def test_a_secret_is_remembered_by_a_hash_only() -> None:
+    secret = obj("aws-account-operator-credentials", data={"aws_secret_access_key": "c2VjcmV0"})
+    projection = project("Secret", "", secret, BY_NAME["accounts Secret"].read)
+    assert "c2VjcmV0" not in repr(projection)
+
+
+def test_hostile_objects_are_read_without_an_error() -> None:
+    for odd in (None, 3, "x", [], {"state": 7, "claimLink": None, "conditions": "x", "legalEntity": []}):
+        for entry in WATCHED:
+            entry.read({"metadata": {"annotations": odd, "labels": odd}, "spec": odd, "status": odd, "data": odd})
+
+
+def test_the_area_is_in_the_table() -> None:
+    assert set(WATCHED) <= set(watched_kinds())
+    names = [entry.name for entry in watched_kinds()]
+    assert len(names) == len(set(names))
