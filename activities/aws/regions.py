@@ -197,7 +197,7 @@ def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
 
 
 def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome:
-    """An instance that ended: by us, in an earlier attempt that nobody heard of, or by EC2, which did not let it run."""
+    """An instance that ended: by us, in an earlier attempt that nobody heard of, or by EC2, which would not run it."""
     reason = instance.get("StateReason", {})
     if reason.get("Code") == _ENDED_BY_US:
         return RegionOutcome(region=region, ok=True, message=f"{instance['InstanceId']} was launched before")

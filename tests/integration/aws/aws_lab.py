@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import base64
 import random
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
@@ -68,6 +70,15 @@ class Lab:
         if cancelled:
             environment.cancel()
         return environment.run(effect, action)
+
+    def run_and_cancel(self, effect: Callable[[A], R], action: A, *, when: Callable[[], bool]) -> R | BaseException:
+        """Run an activity on a thread, cancel it once `when` holds, and return what became of it."""
+        environment = ActivityEnvironment()
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(environment.run, effect, action)
+            eventually(when)
+            environment.cancel()
+            return running.exception(30) or running.result()
 
     def name(self) -> str:
         """A name as pools give it."""
@@ -133,6 +144,14 @@ class _Holder(Services):
 
     def credential(self) -> ReadOnlyCredentials:
         return self.key
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 20) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it never came true"
+        time.sleep(0.05)
 
 
 def email(name: str) -> str:

@@ -1,0 +1,200 @@
+"""Region initialisation: whatever happens, nothing keeps running, and one round launches once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from aws_lab import REGION, Lab, marks, region_init
+from temporalio.exceptions import CancelledError
+
+from activities.aws.regions import instances_of
+from domain.accounts.actions import ListRegions
+from engine.errors import Denied, Pending, Throttled, Unavailable
+
+pytestmark = pytest.mark.integration
+
+LATE = timedelta(minutes=10)
+
+
+def ec2_calls(lab: Lab) -> dict[str, int]:
+    """The calls to EC2 without the look-ups that are made once per region and process."""
+    looked_up = ("ec2:DescribeImages", "ec2:DescribeInstanceTypes")
+    calls = lab.emulator.ledger().by_action()
+    return {name: n for name, n in calls.items() if name.startswith("ec2:") and name not in looked_up}
+
+
+def test_only_usable_regions_are_listed(lab: Lab) -> None:
+    account_id, _ = lab.account()
+    regions = lab.run(lab.activities.list_regions, ListRegions(account_id=account_id))
+    assert regions.names == tuple(sorted(lab.emulator.config().regions))
+
+
+def test_an_account_that_is_not_active_yet_is_looked_at_again(lab: Lab) -> None:
+    account_id, _ = lab.account()
+    lab.emulator.config(activation_seconds=3600)
+    with pytest.raises(Pending) as pending:
+        lab.run(lab.activities.list_regions, ListRegions(account_id=account_id))
+    assert pending.value.code == "OptInRequired"
+    assert pending.value.delay is not None
+
+
+def test_a_region_costs_three_calls_and_leaves_nothing(lab: Lab) -> None:
+    account_id, name = lab.account()
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name))
+    assert (outcome.region, outcome.ok) == (REGION, True)
+    assert lab.instances(account_id) == []
+    assert ec2_calls(lab) == {"ec2:RunInstances": 1, "ec2:DescribeInstances": 1, "ec2:TerminateInstances": 1}
+
+
+def test_the_image_is_looked_up_once_per_region(lab: Lab) -> None:
+    for _ in range(2):
+        account_id, name = lab.account()
+        lab.run(lab.activities.initialize_region, region_init(account_id, name, region="eu-west-3"))
+    assert lab.calls("ec2", "DescribeImages") <= 1
+    assert lab.calls("ec2", "DescribeInstanceTypes") <= 1
+
+
+def test_the_launch_is_as_upstream_makes_it(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "RunInstances", kind="after", count=1)
+    action = region_init(account_id, name).model_copy(update={"tags": {**marks(name), "managed": "yes"}})
+    with pytest.raises(Unavailable):
+        lab.run(lab.activities.initialize_region, action)
+    (instance,) = instances_of(lab.sessions.member(account_id).ec2(REGION), marks(name))
+    assert instance["InstanceType"] == "t3.micro"
+    assert {tag["Key"]: tag["Value"] for tag in instance["Tags"]} == {
+        **marks(name),
+        "managed": "yes",
+        "Name": "red-hat-region-init",
+    }
+    volume = lab.sessions.member(account_id).ec2(REGION).describe_volumes()["Volumes"][0]
+    assert (volume["Size"], volume["Encrypted"]) == (10, True)
+    assert {tag["Key"] for tag in volume["Tags"]} == {*marks(name), "managed", "Name"}
+
+
+def test_an_older_type_serves_where_there_is_no_t3(lab: Lab) -> None:
+    region = "eu-north-1"
+    lab.emulator.config(regions_without_t3_micro=[region])
+    account_id, name = lab.account()
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name, region=region))
+    assert outcome.ok
+    kinds = [call.error for call in lab.emulator.ledger(recent=True).recent if call.action == "DescribeInstanceTypes"]
+    assert kinds == ["InvalidInstanceType"]
+
+
+@pytest.mark.parametrize("operation", ["RunInstances", "DescribeInstances", "TerminateInstances"])
+@pytest.mark.parametrize("kind", ["before", "after"])
+def test_a_lost_answer_leaves_nothing_and_launches_once(lab: Lab, operation: str, kind: str) -> None:
+    account_id, name = lab.account()
+    # A read is repeated at once, a termination within the attempt: only a lost launch needs the next attempt.
+    lab.emulator.fault("ec2", operation, kind=kind, count=2 if operation == "DescribeInstances" else 1)
+    try:
+        outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name))
+    except Unavailable:
+        outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=2)
+    assert outcome.ok
+    assert lab.instances(account_id) == []
+
+
+def test_what_a_killed_process_left_running_is_terminated_by_the_next_attempt(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "RunInstances", kind="after", count=1)
+    with pytest.raises(Unavailable):
+        lab.run(lab.activities.initialize_region, region_init(account_id, name))
+    assert len(lab.instances(account_id)) == 1
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=2)
+    assert outcome.ok
+    assert lab.instances(account_id) == []
+    assert lab.calls("ec2", "RunInstances") == 1
+
+
+def test_what_an_earlier_life_left_running_counts_as_initialised(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "RunInstances", kind="after", count=1)
+    with pytest.raises(Unavailable):
+        lab.run(lab.activities.initialize_region, region_init(account_id, name))
+    again = region_init(account_id, name, search=True).model_copy(update={"round": "2"})
+    assert lab.run(lab.activities.initialize_region, again).ok
+    assert lab.instances(account_id) == []
+    assert lab.calls("ec2", "RunInstances") == 1
+
+
+def test_instances_of_others_are_left_alone(lab: Lab) -> None:
+    account_id, name = lab.account()
+    image = lab.sessions.member(account_id).ec2(REGION).describe_images(Owners=["309956199498"])["Images"][0]["ImageId"]
+    lab.sessions.member(account_id).ec2(REGION).run_instances(ImageId=image, MinCount=1, MaxCount=1)
+    lab.run(lab.activities.initialize_region, region_init(account_id, name, search=True))
+    assert len(lab.instances(account_id)) == 1
+
+
+def test_a_repeated_launch_is_the_same_launch(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.run(lab.activities.initialize_region, region_init(account_id, name))
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=2)
+    assert "launched before" in outcome.message
+    assert lab.instances(account_id) == []
+
+
+def test_verification_is_waited_for_ever_longer(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.config(verification_seconds=3600)
+    delays = []
+    for attempt in (1, 2, 5, 9, 30):
+        with pytest.raises(Pending) as pending:
+            lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=attempt)
+        assert pending.value.code == "PendingVerification"
+        delays.append(pending.value.delay)
+    assert delays == [timedelta(seconds=n) for n in (2, 4, 32, 512, 512)]
+
+
+def test_a_definite_refusal_is_the_regions_outcome(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "RunInstances", kind="denied")
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name))
+    assert not outcome.ok
+    assert "UnauthorizedOperation" in outcome.message
+    lab.emulator.clear()
+    lab.emulator.fault("ec2", "RunInstances", kind="error", code="VcpuLimitExceeded")
+    assert not lab.run(lab.activities.initialize_region, region_init(account_id, name)).ok
+
+
+def test_throttling_is_no_refusal(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "RunInstances", kind="throttle")
+    with pytest.raises(Throttled):
+        lab.run(lab.activities.initialize_region, region_init(account_id, name))
+
+
+def test_a_session_that_the_region_does_not_know_yet_is_tried_again(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "RunInstances", kind="error", code="AuthFailure")
+    with pytest.raises(Unavailable):
+        lab.run(lab.activities.initialize_region, region_init(account_id, name))
+    assert not lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=4).ok
+
+
+def test_an_account_that_cannot_be_entered_is_no_outcome(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("sts", "AssumeRole", kind="denied")
+    with pytest.raises(Denied):
+        lab.run(lab.activities.initialize_region, region_init(account_id, name), age=LATE)
+
+
+def test_a_cancelled_wait_terminates_what_it_launched(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.config(run_instances_seconds=3600)
+    launched = lab.run_and_cancel(
+        lab.activities.initialize_region,
+        region_init(account_id, name),
+        when=lambda: len(lab.instances(account_id)) == 1,
+    )
+    assert isinstance(launched, CancelledError)
+    assert lab.instances(account_id) == []
+
+
+def test_nothing_is_launched_once_cancelled(lab: Lab) -> None:
+    account_id, name = lab.account()
+    with pytest.raises(CancelledError):
+        lab.run(lab.activities.initialize_region, region_init(account_id, name), cancelled=True)
+    assert lab.calls("ec2", "RunInstances") == 0
