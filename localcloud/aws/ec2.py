@@ -44,9 +44,10 @@ _IMAGES = (
 )
 _TERMINATED_VISIBLE_SECONDS = 3600.0
 _VERIFICATION_MESSAGE = (
-    "Your request for accessing resources in this region is being validated, and you will not be able to "
-    "launch additional resources in this region until the validation is complete. We will notify you by email once your request has been "
-    "validated. While normally resolved within minutes, please allow up to 4 hours for this process to complete."
+    "Your request for accessing resources in this region is being validated, and you will not be able to launch "
+    "additional resources in this region until the validation is complete. We will notify you by email once your "
+    "request has been validated. While normally resolved within minutes, please allow up to 4 hours for this process "
+    "to complete."
 )
 _OPT_IN_MESSAGE = "You are not subscribed to this service. Please go to http://aws.amazon.com to subscribe."
 _OPT_IN_STATUS = {OptStatus.ENABLED_BY_DEFAULT: "opt-in-not-required", OptStatus.ENABLED: "opted-in"}

@@ -21,6 +21,7 @@ from botocore.exceptions import ClientError
 from localcloud.aws.control import Emulator
 
 _SERIAL = itertools.count()
+_SESSION = boto3.session.Session()
 
 
 @dataclass
@@ -71,8 +72,9 @@ class Cloud:
 
     def client(self, service: str, region: str = "us-east-1") -> Any:
         once = BotoConfig(retries={"total_max_attempts": 1}, read_timeout=20)
-        session = boto3.session.Session(region_name=region)
-        return session.client(service, endpoint_url=self.endpoint, config=once, **self.credentials)  # type: ignore[call-overload]
+        return _SESSION.client(  # type: ignore[call-overload]
+            service, region_name=region, endpoint_url=self.endpoint, config=once, **self.credentials
+        )
 
     def with_key(self, key: str, secret: str, token: str | None = None) -> Cloud:
         credentials = {"aws_access_key_id": key, "aws_secret_access_key": secret}
