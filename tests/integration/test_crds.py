@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -132,10 +133,8 @@ MODELS = {ACCOUNT.name: Account, ACCOUNT_CLAIM.name: AccountClaim, ACCOUNT_POOL.
 async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
     async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
         await install(api)
-        try:
+        with suppress(Conflict):
             await api.create(NAMESPACE, {"metadata": {"name": NAMESPACE_NAME}})
-        except Conflict:
-            pass
         yield api
 
 
@@ -150,7 +149,7 @@ async def install(api: KubeApi) -> None:
     async with asyncio.timeout(20):
         for crd in all_crds():
             name = text(crd, "metadata", "name")
-            while "Established" not in true_conditions(await api.get(CRD, "", name)):
+            while "Established" not in true_conditions(await api.get(CRD, "", name)):  # noqa: ASYNC110 - a server
                 await asyncio.sleep(0.05)
 
 

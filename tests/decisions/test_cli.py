@@ -1,0 +1,267 @@
+"""The parts of the command line that need no server: arguments, the state directory, what is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import typer
+
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts.resources import Account, AccountClaim
+from domain.identity import Kind
+from domain.model import Model
+from starters.cli import environment, output
+from starters.cli.crds import crd_files
+from starters.cli.listing import Row
+from starters.cli.main import ENTRY_POINTS
+from starters.cli.target import kind_named, target
+
+ROOT = Path(__file__).parents[2]
+POINTERS = ("KUBECONFIG", "TEMPORAL_ADDRESS", "PERDURE_STATE", "KUBERNETES_SERVICE_HOST")
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A shell that names no server, with an empty home; returns the directory of local deployments."""
+    for name in POINTERS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setattr(os, "environ", {**os.environ})
+    return tmp_path / "perdure" / "local"
+
+
+def deployment(directory: Path, **variables: str) -> Path:
+    directory.mkdir(parents=True)
+    (directory / "env").write_text("".join(f"export {name}={value}\n" for name, value in variables.items()))
+    return directory
+
+
+def perdure(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "starters.cli.main", *arguments]
+    env = {name: value for name, value in os.environ.items() if name not in POINTERS}
+    env |= {"TERM": "dumb", "COLUMNS": "200", **environ}
+    return subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+
+# The object a command is about.
+
+
+@pytest.mark.parametrize("word", ["Account", "account", "ACCOUNTS", "accounts.aws.managed.openshift.io"])
+def test_a_kind_is_known_by_any_of_its_names(word: str) -> None:
+    assert kind_named(word) == ACCOUNT
+
+
+def test_a_kind_is_never_known_by_the_start_of_its_name() -> None:
+    assert kind_named("accountclaim") == ACCOUNT_CLAIM
+    with pytest.raises(typer.BadParameter, match="did you mean AccountClaim"):
+        kind_named("accountclai")
+
+
+def test_an_unknown_kind_names_those_there_are() -> None:
+    with pytest.raises(typer.BadParameter, match="AccountPool"):
+        kind_named("pod")
+    with pytest.raises(typer.BadParameter):
+        kind_named("")
+
+
+@pytest.mark.parametrize("name", ["name", "/name", "ns/", "ns/a/b", "ns/UPPER", "ns/it's", "ns/a b", "a' OR 'b/c"])
+def test_an_object_is_namespace_and_name(name: str) -> None:
+    with pytest.raises(typer.BadParameter):
+        target("account", name)
+
+
+def test_an_object_knows_how_kubectl_calls_it() -> None:
+    found = target("accounts", "ns/osd-creds-mgmt-h5n8vq")
+    assert (str(found), found.resource) == (
+        "Account ns/osd-creds-mgmt-h5n8vq",
+        "accounts.aws.managed.openshift.io",
+    )
+
+
+# Where the servers are.
+
+
+def test_the_option_wins_over_the_shell(shell: Path, tmp_path: Path) -> None:
+    os.environ["KUBECONFIG"] = "/production"
+    directory = deployment(tmp_path / "mine", KUBECONFIG="'/my own/kubeconfig'", TEMPORAL_ADDRESS="127.0.0.1:1")
+    assert environment.enter(directory) == directory
+    assert os.environ["KUBECONFIG"] == "/my own/kubeconfig"
+    assert os.environ["TEMPORAL_ADDRESS"] == "127.0.0.1:1"
+
+
+def test_the_local_deployment_is_taken_when_nothing_else_is_named(shell: Path) -> None:
+    deployment(shell, TEMPORAL_ADDRESS="127.0.0.1:1")
+    assert environment.enter(None) == shell
+    assert os.environ["TEMPORAL_ADDRESS"] == "127.0.0.1:1"
+
+
+@pytest.mark.parametrize("name", ["KUBECONFIG", "TEMPORAL_ADDRESS", "KUBERNETES_SERVICE_HOST"])
+def test_the_local_deployment_is_left_alone_when_the_shell_names_a_server(shell: Path, name: str) -> None:
+    deployment(shell, KUBECONFIG="/local")
+    os.environ[name] = "elsewhere"
+    assert environment.enter(None) is None
+    assert os.environ.get("KUBECONFIG") != "/local"
+
+
+def test_a_named_directory_without_a_deployment_is_an_error(shell: Path, tmp_path: Path) -> None:
+    with pytest.raises(typer.BadParameter, match="is a local deployment up there"):
+        environment.enter(tmp_path)
+    os.environ["PERDURE_STATE"] = str(tmp_path / "gone")
+    with pytest.raises(typer.BadParameter):
+        environment.enter(None)
+
+
+# What is printed.
+
+
+@pytest.mark.parametrize(
+    ("duration", "shown"),
+    [
+        (timedelta(seconds=-5), "0s"),
+        (timedelta(seconds=59.9), "59s"),
+        (timedelta(minutes=25), "25m"),
+        (timedelta(minutes=51, seconds=1), "51m1s"),
+        (timedelta(hours=3, seconds=59), "3h"),
+        (timedelta(days=400, hours=5, minutes=3), "400d5h"),
+    ],
+)
+def test_a_duration_has_its_two_largest_units(duration: timedelta, shown: str) -> None:
+    assert output.span(duration) == shown
+
+
+def test_a_deadline_says_how_far_away_it_is() -> None:
+    assert output.until(NOW + timedelta(minutes=12), NOW).endswith("(in 12m)")
+    assert output.until(NOW - timedelta(minutes=12), NOW).endswith("(12m ago)")
+    assert output.until(None, NOW) == ""
+
+
+def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
+    row = Row(kind="Account", namespace="ns", name="a", phase="Ready", deadline=NOW, workflow_id="Account/ns/a/u")
+    output.print_json([row])
+    (read,) = json.loads(capsys.readouterr().out)
+    assert Row.model_validate(read) == row
+    nothing: list[Model] = []
+    output.print_json(nothing)
+    assert json.loads(capsys.readouterr().out) == []
+
+
+def test_rows_are_not_folded_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table(("one", "two"), [("x" * 150, "y" * 150)])
+    heading, row = capsys.readouterr().out.splitlines()
+    assert heading.split() == ["ONE", "TWO"]
+    assert row.split() == ["x" * 150, "y" * 150]
+
+
+# What abandoning would leave behind.
+
+
+def test_an_account_says_what_exists_because_of_it() -> None:
+    account = Account.model_validate(
+        {
+            "metadata": {"name": "osd-1", "namespace": "ns", "labels": {"iamUserId": "h5n8vq"}},
+            "spec": {"awsAccountID": "111122223333", "iamUserSecret": "osd-1-secret"},
+            "status": {"supportCaseID": "42"},
+        }
+    )
+    said = "\n".join(account.outside)
+    expected = (
+        "111122223333",
+        "ManagedOpenShift-Support-h5n8vq",
+        "osdManagedAdmin-h5n8vq",
+        "ns/osd-1-secret",
+        "case 42",
+    )
+    for word in expected:
+        assert word in said
+    assert Account().outside == ()
+
+
+def test_an_account_being_created_may_exist() -> None:
+    creating = Account.model_validate({"metadata": {"name": "osd-1"}, "status": {"state": "Creating"}})
+    assert "perhaps" in creating.outside[0]
+
+
+def test_a_claim_says_which_account_it_holds() -> None:
+    claim = AccountClaim.model_validate(
+        {
+            "metadata": {"namespace": "ns"},
+            "spec": {"accountLink": "osd-1", "awsCredentialSecret": {"name": "aws", "namespace": ""}},
+        }
+    )
+    assert ["osd-1" in claim.outside[0], "ns/aws" in claim.outside[1]] == [True, True]
+    assert AccountClaim().outside == ()
+
+
+# The program as a whole.
+
+
+def test_help_names_every_command() -> None:
+    shown = perdure("--help")
+    assert shown.returncode == 0
+    commands = "list why plan retry pause resume wake abandon worker watch run crds version"
+    assert [word for word in commands.split() if f" {word} " not in shown.stdout] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("why", "pod", "a/b"), "no kind is called 'pod'"),
+        (("why", "account", "a"), "not of the form"),
+        (("why", "account"), "Missing argument"),
+        (("list", "--namespace", "a'b"), "no name of a Kubernetes object"),
+        (("wake",), "--all"),
+        (("wake", "account", "a/b", "--all"), "--all"),
+        (("worker", "--only", "clouds"), "no area is called 'clouds'"),
+        (("abandon", "account", "a/b"), "--reason"),
+        (("list", "--state", "/nowhere"), "holds no file"),
+    ],
+)
+def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], said: str) -> None:
+    ended = perdure(*arguments, KUBECONFIG="/nowhere", TEMPORAL_ADDRESS="127.0.0.1:1")
+    assert ended.returncode == 2
+    assert said in ended.stderr
+
+
+def test_crds_can_be_piped_to_kubectl(tmp_path: Path) -> None:
+    printed = perdure("crds")
+    assert printed.stdout == "---\n".join(crd_files().values())
+    written = perdure("crds", "--output", str(tmp_path / "new"))
+    assert written.returncode == 0
+    assert {path.name: path.read_text() for path in (tmp_path / "new").iterdir()} == crd_files()
+
+
+def test_version_needs_no_server() -> None:
+    assert perdure("version", PERDURE_STATE="/nowhere").stdout.startswith("perdure ")
+
+
+def test_a_cluster_that_is_not_configured_is_said_so(tmp_path: Path) -> None:
+    ended = perdure("list", HOME=str(tmp_path), XDG_STATE_HOME=str(tmp_path))
+    assert ended.returncode == 1
+    assert "no Kubernetes cluster is configured" in ended.stderr
+    assert "KUBECONFIG" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_broken_commands_of_others_leave_ours_alone(tmp_path: Path) -> None:
+    package = tmp_path / "broken-1.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1\n")
+    (package / "entry_points.txt").write_text(f"[{ENTRY_POINTS}]\nbroken = no_such_module:register\n")
+    ended = perdure("version", PYTHONPATH=str(tmp_path))
+    assert ended.returncode == 0
+    assert "no_such_module" in ended.stderr
+    shutil.rmtree(package)
+    assert "no_such_module" not in perdure("version", PYTHONPATH=str(tmp_path)).stderr
+
+
+def test_kinds_without_a_custom_resource_have_no_plural() -> None:
+    organization = Kind(name="Organization", group="", version="", plural="", area="accounts")
+    assert kind_named("organization").plural == organization.plural
