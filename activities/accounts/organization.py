@@ -119,12 +119,13 @@ class OrganizationActivities:
             )
         elif (
             known.room is None
+            or known.granted  # the last of those that were being created has landed: the count has moved
+            or known.room.limit != config.account_limit
             or _due(known.counted_at, settings.accounts_sweep, moment)
-            or _config_moved(known, config)
         ):
             fresh = await self._sweep(known, pools, config, moment)
         else:
-            return known.model_copy(update={"granted": {}, "told": {}})
+            return known
         if tells and _differs(known.room, fresh.room):
             await asyncio.gather(*(wake(self._client, pool.key) for pool in pools))
         return fresh
@@ -237,10 +238,6 @@ def _due(before: datetime | None, interval: timedelta, moment: datetime) -> bool
 
 def _at(when: datetime | None, moment: datetime) -> bool:
     return when is not None and when <= moment
-
-
-def _config_moved(known: OrganizationKnown, config: OperatorConfig) -> bool:
-    return known.room is not None and known.room.limit != config.account_limit
 
 
 def _differs(before: Room | None, after: Room | None) -> bool:
