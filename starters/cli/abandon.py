@@ -19,7 +19,7 @@ from domain.levers import ABANDONED
 from domain.model import Model
 from domain.resource import timestamp
 from starters.cli.environment import StateOption
-from starters.cli.output import Format, FormatOption, CommandError, print_json, say, utc_now, warn
+from starters.cli.output import CommandError, Format, FormatOption, print_json, say, utc_now, warn
 from starters.cli.target import KindArgument, NameArgument, Target, target
 
 if TYPE_CHECKING:

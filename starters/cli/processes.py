@@ -6,8 +6,10 @@ A process ends by itself after SIGTERM or SIGINT, once it has drained. In `run` 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from typing import Annotated
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +17,12 @@ from domain.identity import all_kinds
 from starters.cli.environment import StateOption, UnusedStateOption
 from starters.cli.output import say
 
+if TYPE_CHECKING:
+    from engine.settings import Settings
+
 PANEL = "Processes"
+
+log = logging.getLogger(__name__)
 
 OnlyOption = Annotated[
     str, typer.Option("--only", metavar="AREA,...", help="Run the lifecycles of these areas only; without it of all.")
@@ -32,35 +39,22 @@ def register(app: typer.Typer) -> None:
 def worker(only: OnlyOption = "", state: StateOption = None) -> None:
     """Execute lifecycles and their activities."""
     areas = _areas(only)
-    from engine.settings import settings
-    from engine.telemetry import configure_logging
     from workers.main import run_worker
 
-    configure_logging(settings(), "worker")
-    asyncio.run(run_worker(settings(), only=areas))
+    _execute("worker", lambda settings: run_worker(settings, only=areas))
 
 
 def watch(state: StateOption = None) -> None:
     """Watch the cluster, and wake the lifecycle of each object that changes."""
-    from engine.settings import settings
-    from engine.telemetry import configure_logging
     from starters.watch.main import run_watcher
 
-    configure_logging(settings(), "watch")
-    asyncio.run(run_watcher(settings()))
+    _execute("watch", run_watcher)
 
 
 def run(only: OnlyOption = "", state: StateOption = None) -> None:
     """Be worker and watcher in one process, for small installs."""
     areas = _areas(only)
-    from engine.settings import settings
-    from engine.telemetry import configure_logging
-    from starters.watch.main import run_watcher
-    from workers.main import run_worker
-
-    found = settings()
-    configure_logging(found, "run")
-    asyncio.run(_together(run_worker(found, only=areas), run_watcher(found)))
+    _execute("run", lambda settings: _together(settings, areas))
 
 
 def version(state: UnusedStateOption = None) -> None:
@@ -70,16 +64,53 @@ def version(state: UnusedStateOption = None) -> None:
     say(f"perdure {installed()}")
 
 
-async def _together(*processes: Coroutine[object, object, None]) -> None:
-    """Run them until the first ends, then end the others; a failure of any is the failure of all."""
-    tasks = [asyncio.create_task(process) for process in processes]
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    for task in tasks:
-        task.cancel()
-    ended = await asyncio.gather(*tasks, return_exceptions=True)
-    for error in ended:
-        if isinstance(error, BaseException) and not isinstance(error, asyncio.CancelledError):
-            raise error
+def _execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
+    """Run a process to its end, and end hard: with logs flushed, without the interpreter's finalisation."""
+    from engine.kube import LeadershipLost
+    from engine.settings import settings
+    from engine.telemetry import configure_logging
+    from workers.main import end
+
+    found = settings()
+    configure_logging(found, name)
+    code = 1
+    try:
+        asyncio.run(_awaited(process(found)))
+        code = 0
+    except LeadershipLost as lost:
+        log.error("%s; ending, to be started anew", lost)
+    except Exception:
+        log.exception("%s has failed", name)
+    end(code)
+
+
+async def _awaited(process: Awaitable[None]) -> None:
+    await process
+
+
+async def _together(settings: Settings, areas: Sequence[str]) -> None:
+    """Both under one stop and one health endpoint; when one ends, so does the other."""
+    from engine.health import Health, serve
+    from engine.kube import LeadershipLost
+    from starters.watch.main import run_watcher
+    from workers.main import run_worker
+
+    stop, health, loop = asyncio.Event(), Health(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+
+    async def until_stopped(part: Awaitable[None]) -> None:
+        try:
+            await part
+        finally:
+            stop.set()
+
+    try:
+        async with serve(health, settings), asyncio.TaskGroup() as parts:
+            parts.create_task(until_stopped(run_worker(settings, only=areas, stop=stop, health=health)))
+            parts.create_task(until_stopped(run_watcher(settings, stop=stop, health=health)))
+    except* LeadershipLost as lost:
+        raise lost.exceptions[0] from None
 
 
 def _areas(only: str) -> Sequence[str]:
