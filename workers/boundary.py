@@ -1,6 +1,6 @@
 """The edge of every activity: the engine's clock begins, and errors become the engine's.
 
-This is the one place where exceptions leave Python: `engine.errors` says which are retried by the server and which reach
+This is the one place where exceptions leave Python: `engine.errors` says which are retried by the server, which reach
 the decision. A cancelled activity stays cancelled.
 """
 
@@ -24,13 +24,13 @@ log = logging.getLogger(__name__)
 class Boundary(Interceptor):
     """The worker's interceptor."""
 
-    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:  # noqa: A002 - the base class's name
+    def intercept_activity(self, next: ActivityInboundInterceptor) -> ActivityInboundInterceptor:
         """Wrap every activity."""
         return _Edge(next)
 
 
 class _Edge(ActivityInboundInterceptor):
-    async def execute_activity(self, input: ExecuteActivityInput) -> Any:  # noqa: A002
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         clock.begin()
         try:
             return await super().execute_activity(input)

@@ -1,7 +1,7 @@
 """What a worker runs: the workflows of each area and the activities of each task queue.
 
-An area joins by `WORKFLOWS` in its package under `workflows/`. Activities find their queue by the action they carry out:
-an action names its activity and its queue, so the two sides cannot drift apart unseen.
+An area joins by `WORKFLOWS` in its package under `workflows/`. Activities find their queue by the action that they
+carry out: an action names its activity and its queue, so the two sides cannot drift apart unseen.
 """
 
 from __future__ import annotations

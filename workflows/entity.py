@@ -5,12 +5,12 @@
                  |                          |   +-- an action ends: fold its result into the world
                  +--- wake ------ wait -----+       (a deadline passes: only decide again)
 
-Wakes only set a flag, cleared before the observation, so a wake that comes meanwhile leads to one more look. Actions are
+Wakes only set a flag, cleared before the observation: a wake that comes meanwhile leads to one more look. Actions are
 started when a decision wants them and cancelled when a later one does not; every wait for an action is therefore a race
 with wakes, deletion and the deadline. There is one timer at a time, for the nearest moment that matters.
 
-What an action's failure means is the decision's business; the loop only keeps it (`World.refusals`), does not start that
-action again before its time, and does at once when somebody wakes the object. A failure outside our error classes is a
+What an action's failure means is the decision's business; the loop only keeps it (`World.refusals`) and starts
+that action again when its time has come, or at once when somebody wakes the object. A failure outside our classes is a
 bug: shown as phase `Bug` and tried again by the same growing delay.
 
 Continue-as-new carries what cannot be observed again (`domain.carry.Carry`) and happens only while nothing runs.
@@ -398,6 +398,7 @@ def details(why: Why) -> str:
         lines.append(f"Then: {why.at_deadline}.")
     lines += [f"- running: {summary}" for summary in why.running]
     lines += [
-        f"- refused ({h.type}, {h.attempts}×): {h.message} Next try {h.retry_at:%H:%M:%S} UTC." for h in why.hindrances
+        f"- refused ({h.type}, {h.attempts} times): {h.message} Next try {h.retry_at:%H:%M:%S} UTC."
+        for h in why.hindrances
     ]
     return "\n\n".join(lines[:30])

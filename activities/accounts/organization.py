@@ -15,9 +15,9 @@ from temporalio import activity
 from temporalio.client import Client
 
 from activities.accounts.reading import Reader
+from activities.aws.cases import describe_cases
 from activities.aws.organization import census, count_active, ensure_organizational_units
 from activities.aws.session import Sessions
-from activities.aws.cases import describe_cases
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observations import (
     CaseResolved,
@@ -219,7 +219,8 @@ class OrganizationActivities:
         limit = config.account_limit if config.account_limit is not None else "unreadable"
         why = (
             f"{room.active if room else '?'} active accounts, account-limit {limit}, create budget "
-            f"{room.budget if room else '?'} left; {wanting} wait to be created, {len(young) + len(old)} for a support case"
+            f"{room.budget if room else '?'} left; {wanting} wait to be created, "
+            f"{len(young) + len(old)} for a support case"
         )
         waits = (("Account",) if wanting else ()) + (("SupportCase",) if young or old else ())
         return Decision(

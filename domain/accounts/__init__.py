@@ -1,4 +1,4 @@
-"""AWS account pools: AccountPool, Account and AccountClaim of aws.managed.openshift.io, as the aws-account-operator has them.
+"""AWS account pools: AccountPool, Account, AccountClaim of aws.managed.openshift.io, as aws-account-operator has them.
 
 Who writes an object at each moment of its life:
 
@@ -7,7 +7,7 @@ Who writes an object at each moment of its life:
 | Account | created for a pool | the AccountPool's workflow |
 | Account | from "" to Ready, Failed, deletion, `status.claimed` | the Account's workflow |
 | Account `spec.claimLink`, `claimLinkNamespace`, `legalEntity` | binding | the AccountPool's workflow |
-| Account `spec.claimLink` and status | release of its claim | the AccountClaim's workflow, which then wakes the Account |
+| Account `spec.claimLink` and status | release of its claim | the AccountClaim's workflow, then waking the Account |
 | AccountClaim `spec.accountLink` | binding | the AccountPool's workflow |
 | AccountClaim everything else | always | the AccountClaim's workflow |
 | AccountPool `status` | always | the AccountPool's workflow |

@@ -1,9 +1,9 @@
 """The lifecycle of an Account of a pool.
 
     ""  --permit, CreateAccount--> Creating --credentials--> InitializingRegions --every region--> PendingVerification
-                                                                                        |                  | case resolved
-                                                    (was Ready before) Ready <----------+                  v
-                                                                                                         Ready
+                                                                                     |                  | case resolved
+                                                 (was Ready before) Ready <----------+                  v
+                                                                                                      Ready
 
 Any state may be written by people and tools: a blank one starts again (an AWS account id is kept), Failed stays until
 somebody blanks it or asks for a retry. Deadlines are absolute: 25 minutes in Creating, 51 in InitializingRegions, both

@@ -411,7 +411,8 @@ class RotateKeys(MemberAction):
 class ReleaseAccount(Action):
     """Write the Account's side of a release: free and Ready for its legal entity, or Failed while cleaning fails.
 
-    Also deletes the claim's Secret where it holds a key of this account. Only an Account that names this claim is written.
+    Also deletes the claim's Secret where it holds a key of this account. Only an Account that names this claim is
+    written.
     """
 
     activity: ClassVar[str] = "accounts.release"

@@ -139,7 +139,7 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
 
 
 def holds(claim: AccountClaim, account: Account) -> bool:
-    """True if the Account names the claim as its holder: the account's link is the truth, the claim's is tenant-writable."""
+    """True if the Account names the claim as its holder: its link is the truth, the claim's is tenant-writable."""
     spec, meta = account.spec, claim.metadata
     return spec.claim_link == meta.name and spec.claim_link_namespace == meta.namespace
 

@@ -1,4 +1,4 @@
-"""The operator's ConfigMap, read as upstream reads it: key by key, each missing one a stop only for the step that needs it."""
+"""The operator's ConfigMap, read as upstream reads it: key by key, a missing one stops only the step that needs it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """How the lifecycles of the area look at the world: the actions that observe, and the worlds of one-activity passes.
 
 Accounts and claims observe, and decide in their workflow. Pools and the organization see many objects at once, so their
-whole pass is one activity that observes, decides and acts; it returns what the pass came to. With `dry_run` it does not act.
+whole pass is one activity that observes, decides and acts; it returns what the pass came to. With `dry_run` it does not
+act.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class NewAccount(Model):
 
 
 class Binding(Model):
-    """An account for a claim; `complete` when the account names the claim already and only the claim's link is missing."""
+    """An account for a claim; `complete` when the account names the claim already: only the claim's link is missing."""
 
     account: Account
     claim: AccountClaim
@@ -193,7 +193,8 @@ def _fill(
         return (), "the ConfigMap lacks a readable account-limit", ("ConfigMap",), None
     pause = view.deaths.pause_until
     if pause and now < pause:
-        why = f"{len(view.deaths.names)} accounts in a row failed without an AWS account; the next try is at {timestamp(pause)}"
+        dead = len(view.deaths.names)
+        why = f"{dead} accounts in a row failed without an AWS account; the next try is at {timestamp(pause)}"
         return (), why, ("AccountCreation",), pause
     unborn = sum(not a.spec.aws_account_id and not a.failed and not a.metadata.deleting for a in members)
     number = min(wanted, view.in_flight_limit - unborn, view.room.free, view.room.budget)
@@ -212,7 +213,7 @@ def _problem(config: OperatorConfig) -> str:
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
-    """Accounts to create, named after the pass: a repeated create finds the first one's, a later pass never reuses a name."""
+    """Accounts to create, named after the pass: a repeated create finds its own, a later pass takes new names."""
     taken = {account.metadata.name for account in view.accounts}
     suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
     free = [suffix for suffix in suffixes if account_name(suffix) not in taken]

@@ -1,6 +1,6 @@
 """How states and conditions of the area are written, by the replaced operator's rules.
 
-Conditions accumulate: each state leaves one behind, status True, and it is never set back. A second pass through a state
+Conditions accumulate: each state leaves one behind, status True, and it is never set back. A second pass through it
 moves `lastProbeTime` only; message and `lastTransitionTime` stay those of the first. `oc wait --for=condition=Ready`
 and the support-case rule rest on their existence. Times are whole seconds, UTC.
 """

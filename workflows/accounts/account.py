@@ -1,7 +1,7 @@
-"""An Account's workflow: from nothing to Ready, and for years after.
+r"""An Account's workflow: from nothing to Ready, and for years after.
 
     Pending --permit--> CreateAccount --> Creating --> InitializingRegions --> PendingVerification --> Ready
-                                             \\________________\\___> Failed (deadlines, refusals)
+                                             \________________\___> Failed (deadlines, refusals)
 
 What should happen is decided in `domain/accounts/account.py`. Two messages come from the organization's workflow: the
 permit to create, and that the support case is resolved. Both are only remembered; lost ones are said again.

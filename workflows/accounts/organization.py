@@ -2,7 +2,7 @@
 
     wake, or the next look is due --> pass (count, permits to Accounts, room to pools, one look at all cases) --> wait
 
-Claims ask it for their OU: the questions of a moment are answered together, one activity at a time, so that Organizations
+Claims ask it for their OU: the questions of a moment are answered together, one activity at a time, so that the API
 never sees two changes of ours at once, and the answers are carried for good.
 """
 
