@@ -8,6 +8,7 @@ directory that is already up attaches to it, and leaving leaves it running.
 from __future__ import annotations
 
 import signal
+import sys
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -31,7 +32,8 @@ StateOption = Annotated[
 ]
 
 _SETBACKS = (ServiceState.RESTARTING, ServiceState.UNHEALTHY)
-_console = Console()
+# Rich takes 80 columns where there is no terminal, and folds addresses; whoever greps wants whole lines.
+_console = Console() if sys.stdout.isatty() else Console(width=160)
 _errors = Console(stderr=True)
 
 

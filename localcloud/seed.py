@@ -172,6 +172,7 @@ def main() -> None:
     parser.add_argument("--foreign-cluster", action="store_true", help="the cluster is the user's own")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
+    logging.getLogger("botocore").setLevel(logging.WARNING)
     try:
         asyncio.run(seed(tuple(arguments.clouds), foreign_cluster=arguments.foreign_cluster))
     except Unavailable as error:

@@ -3,6 +3,8 @@
 `PERDURE_TEST_STATE=DIR` keeps it between runs: it is brought up in DIR, found running by the next run, and left there
 (`perdure down --state DIR --wipe` ends it). Without it the deployment lives in a temporary directory and dies with
 pytest, however pytest ends.
+
+On a machine that has no Kubernetes yet it is built before the first test, where no test's time limit runs.
 """
 
 from __future__ import annotations
@@ -12,9 +14,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from localcloud import services
 from localcloud.deployment import Deployment
+from localcloud.kubernetes.programs import find_programs
+from localcloud.progress import ConsoleNarrator
+
+_NEEDING = {"deployment", "fresh"}
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Find or build the control plane once it is known that something will use it."""
+    users = [item for item in session.items if _NEEDING & set(getattr(item, "fixturenames", ()))]
+    if not users or session.config.option.collectonly:
+        return
+    capture = session.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled(), ConsoleNarrator(Console(stderr=True)) as narrator:
+        find_programs(narrator)
 
 
 @pytest.fixture(scope="session")

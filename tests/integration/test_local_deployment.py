@@ -46,6 +46,7 @@ CLUSTER = (services.ETCD, services.API_SERVER)
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[Deployment]:
+    """A deployment that is not up yet, and is down in the end."""
     deployment = Deployment(tmp_path / "state")
     yield deployment
     deployment.down()
