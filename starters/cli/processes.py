@@ -6,7 +6,6 @@ A process ends by itself after SIGTERM or SIGINT, once it has drained. In `run` 
 from __future__ import annotations
 
 import asyncio
-import signal
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Sequence
