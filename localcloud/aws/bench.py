@@ -109,7 +109,8 @@ def _timed(what: str, process: psutil.Process, emulator: Emulator) -> Iterator[N
 @contextmanager
 def _emulator(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
     command = [sys.executable, "-m", "localcloud.aws", "--port", "0", "--state", str(folder / "aws.db")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
             assert process.stdout is not None
             found = re.search(r"http://\S+", process.stdout.readline())

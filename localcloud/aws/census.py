@@ -1,4 +1,4 @@
-"""The census: what exists in the emulated cloud, read from moto's backends without a call.
+"""The census: what exists in the emulated cloud, read without a call, ordered by account and region.
 
 Tests compare it with the custom resources. It looks only at backends that exist, creates none, and lets due time
 pass first, so that an account that a client would see now is in it.
@@ -136,9 +136,10 @@ def _backends(service: str) -> list[tuple[str, str, Any]]:
     instances: list[BackendDict[Any]] = list(getattr(BackendDict, "_instances"))  # noqa: B009 - generic class variable
     for backends in instances:
         if backends.service_name == service:
-            return [
+            found = [
                 (account, region, backend)
-                for account, regional in list(dict.items(backends))
-                for region, backend in list(dict.items(regional))
+                for account, regional in dict.items(backends)
+                for region, backend in dict.items(regional)
             ]
+            return sorted(found, key=lambda entry: entry[:2])
     return []

@@ -111,12 +111,15 @@ def test_a_creation_in_progress_goes_on_after_a_kill(own_emulator: EmulatorProce
 
 
 @pytest.mark.parametrize("damage", ["garbage", "truncated", "wrong pickle", "other format"])
-def test_an_unreadable_file_is_set_aside_and_reported(own_emulator: EmulatorProcess, damage: str) -> None:
-    own_emulator.start()
-    own_emulator.cloud().new_account()
-    own_emulator.end(signal.SIGTERM)
+def test_an_unreadable_file_is_set_aside_and_reported(
+    emulator_process: EmulatorProcess, own_emulator: EmulatorProcess, damage: str
+) -> None:
+    emulator_process.cloud().new_account()
+    with emulator_process.control() as emulator:
+        emulator.save()
     file = own_emulator.folder / "aws.db"
-    content = file.read_bytes()
+    content = (emulator_process.folder / "aws.db").read_bytes()
+    file.write_bytes(content)
     if damage == "garbage":
         file.write_bytes(b"not a database" * 1000)
     elif damage == "truncated":
