@@ -33,7 +33,7 @@ from domain.accounts.pool import (
     mourned,
     waits,
 )
-from domain.accounts.resources import AccountPool
+from domain.accounts.resources import AccountClaim, AccountPool
 from domain.decision import Decision, Outcome, earliest
 from domain.levers import RETRIED, retry_wanted
 from domain.resource import timestamp
@@ -147,6 +147,7 @@ class PoolActivities:
         holder = {"claimLink": claim.metadata.name, "claimLinkNamespace": claim.metadata.namespace}
         entity = claim.spec.legal_entity.model_dump(mode="json")
         try:
+            await self._hold_claim(claim)
             if not binding.complete:
                 await self._kube.patch(
                     ACCOUNT,
@@ -167,6 +168,14 @@ class PoolActivities:
             return False
         await asyncio.gather(wake(self._client, claim.key), wake(self._client, account.key))
         return True
+
+    async def _hold_claim(self, claim: AccountClaim) -> None:
+        """Our finalizer stands before an account is given: else a claim deleted now would take it along for ever."""
+        meta = claim.metadata
+        if FINALIZER in meta.finalizers:
+            return
+        patch = {"metadata": {"uid": meta.uid, "finalizers": [*meta.finalizers, FINALIZER]}}
+        await self._kube.patch(ACCOUNT_CLAIM, meta.namespace, meta.name, patch, resource_version=meta.resource_version)
 
     async def _unbind_if_alone(self, binding: Binding) -> None:
         """The claim vanished between the two writes: the account never left us, so it is free as before."""

@@ -281,9 +281,17 @@ def _age(claim: AccountClaim) -> tuple[str, str, str]:
 
 
 def _linked(members: Sequence[Account], claim: AccountClaim) -> Account | None:
-    meta = claim.metadata
+    """The Account that names the claim already; never one of another legal entity, whose claim of that name is gone."""
+    meta, entity = claim.metadata, claim.spec.legal_entity.id
     return next(
-        (a for a in members if a.spec.claim_link == meta.name and a.spec.claim_link_namespace == meta.namespace), None
+        (
+            account
+            for account in members
+            if account.spec.claim_link == meta.name
+            and account.spec.claim_link_namespace == meta.namespace
+            and account.spec.legal_entity.id == entity
+        ),
+        None,
     )
 
 
