@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from activities.aws import cases, creation, identities, regions
+from activities.aws import cases, cleaning, creation, identities, regions
 from activities.aws.session import Sessions
 from domain.accounts import actions
 from domain.accounts.worlds import RegionOutcome
@@ -48,6 +48,8 @@ class AwsActivities:
             self.open_support_case,
             self.delete_identities,
             self.rotate_keys,
+            self.clean_region,
+            self.clean_global,
         ]
 
     @_defn(actions.CreateAccount)
@@ -99,3 +101,13 @@ class AwsActivities:
     def rotate_keys(self, action: actions.RotateKeys) -> None:
         """See `identities.rotate_keys`."""
         identities.rotate_keys(self._sessions, self._kube, action)
+
+    @_defn(actions.CleanRegion)
+    def clean_region(self, action: actions.CleanRegion) -> actions.Cleaned:
+        """See `cleaning.clean_region`."""
+        return cleaning.clean_region(self._sessions, action)
+
+    @_defn(actions.CleanGlobal)
+    def clean_global(self, action: actions.CleanGlobal) -> actions.Cleaned:
+        """See `cleaning.clean_global`."""
+        return cleaning.clean_global(self._sessions, action)

@@ -122,7 +122,8 @@ class Caller:
 
     def client(self, service: str, region: str) -> BaseClient:
         """A client of this caller: a twin of the shared one."""
-        shared = self._clients.shared(service, region)
+        with mapped(Call(service=service, operation="(its client)", caller=self._name, region=region)):
+            shared = self._clients.shared(service, region)
         twin = object.__new__(type(shared))
         twin.__dict__.update(shared.__dict__)
         twin.__dict__["_make_api_call"] = self._funnel(_operations(shared), service, region)

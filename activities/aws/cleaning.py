@@ -1,0 +1,399 @@
+"""What a released account must not keep: instances, images, snapshots, volumes, endpoint services, buckets, zones.
+
+Things are deleted in the order in which they hold each other: instances before the volumes they hold, images before
+their snapshots, endpoint connections before the service, every version and upload before the bucket, records before
+the zone. Each deletion is its own step and its own progress: a clean-up that was interrupted simply looks again, and
+what is gone already is done. One thing that cannot be deleted stops no other; at the end the activity fails with the
+list of what is left and why, as *unavailable* if all of it may pass by itself, else as a conflict (`NotClean`).
+
+Everything of these kinds goes, whoever made it: the account belongs to nobody now, and the next tenant must not meet
+it. Before anything is deleted AWS is asked whose account this is; payer and protected accounts are never entered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from activities.aws import attempt
+from activities.aws.errors import error_class
+from activities.aws.session import Member, Sessions
+from domain.accounts.actions import Cleaned, CleanGlobal, CleanRegion
+from domain.refusal import RETRIED_BY_SERVER
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Unavailable
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2.client import EC2Client
+    from mypy_boto3_ec2.type_defs import UnsuccessfulItemTypeDef
+    from mypy_boto3_route53.client import Route53Client
+    from mypy_boto3_route53.type_defs import ChangeTypeDef, ResourceRecordSetOutputTypeDef
+    from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_s3.type_defs import ErrorTypeDef, ObjectIdentifierTypeDef
+
+T = TypeVar("T")
+
+NOT_CLEAN = "NotClean"
+
+_ENDING_SECONDS = (0.5, 1, 2, 3, 5, *([10] * 60))  # ten minutes for instances to end
+_DETACHING_SECONDS = (0, 1, 2, 5, 10, 20, 30)  # a volume is in use for a little longer than its instance
+_INSTANCES_PER_CALL = 100
+_RECORDS_PER_CHANGE = 100  # Route 53 takes 1,000 values and 32,000 characters
+_BUCKET_ROUNDS = 3
+_TOLD = 10
+_PROTECTED_INSTANCE = "OperationNotPermitted"
+_CONNECTED = "ExistingVpcEndpointConnections"
+
+
+def clean_region(sessions: Sessions, action: CleanRegion) -> Cleaned:
+    """Instances, images and snapshots, volumes, VPC endpoint services of one region."""
+    member = _confirmed(sessions, action.account_id, action.partition)
+    sweep = Sweep(f"account {action.account_id}, {action.region}")
+    try:
+        ec2 = member.ec2(action.region)
+        ended = _end_instances(ec2, sweep)
+    except (Denied, Invalid, Pending, Unavailable):
+        if _usable(member, action.region):
+            raise
+        return Cleaned(report=f"{action.region} is not enabled in the account")
+    with sweep.category("snapshots"):
+        _delete_snapshots(ec2, sweep, action.account_id)
+    with sweep.category("volumes"):
+        _delete_volumes(ec2, sweep, patient=ended)
+    with sweep.category("endpoint services"):
+        _delete_endpoint_services(ec2, sweep)
+    return sweep.finished()
+
+
+def clean_global(sessions: Sessions, action: CleanGlobal) -> Cleaned:
+    """Buckets of all regions and hosted zones."""
+    member = _confirmed(sessions, action.account_id, action.partition)
+    sweep = Sweep(f"account {action.account_id}")
+    with sweep.category("buckets"):
+        _delete_buckets(member, sweep)
+    with sweep.category("hosted zones"):
+        _delete_hosted_zones(member.route53(), sweep)
+    return sweep.finished()
+
+
+class Left(NamedTuple):
+    """Something that is still there."""
+
+    kind: str
+    name: str
+    error: ApiError
+
+
+class Sweep:
+    """What was deleted so far, and what could not be."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._deleted: Counter[str] = Counter()
+        self._left: list[Left] = []
+
+    @contextmanager
+    def removing(self, kind: str, name: str) -> Iterator[None]:
+        """Around one deletion: counted if it succeeds, done if the thing is gone, noted if it fails."""
+        attempt.checkpoint()
+        try:
+            yield
+        except Absent:
+            return
+        except ApiError as error:
+            self._left.append(Left(kind, name, error))
+        else:
+            self._deleted[kind] += 1
+
+    @contextmanager
+    def category(self, kinds: str) -> Iterator[None]:
+        """Around all deletions of a kind: if they cannot even be listed, the other kinds go on."""
+        try:
+            yield
+        except ApiError as error:
+            self._left.append(Left(kinds, "all", error))
+
+    def leave(self, kind: str, name: str, error: ApiError) -> None:
+        """Note that something could not be deleted."""
+        self._left.append(Left(kind, name, error))
+
+    def count(self, kind: str, number: int) -> None:
+        """Note that several were deleted at once."""
+        self._deleted[kind] += number
+
+    def names_left(self, kind: str) -> frozenset[str]:
+        """What could not be deleted of a kind."""
+        return frozenset(item.name for item in self._left if item.kind == kind)
+
+    def left(self, kind: str) -> bool:
+        """True if something of the kind could not be deleted."""
+        return any(item.kind == kind for item in self._left)
+
+    def try_again(self, kind: str) -> None:
+        """Forget what could not be deleted of a kind, before another round."""
+        self._left = [item for item in self._left if item.kind != kind]
+
+    def finished(self) -> Cleaned:
+        """The report; raises if something is left.
+
+        Raises:
+            Unavailable: all of it may pass by itself.
+            Conflict: somebody has to look.
+        """
+        if self._left:
+            told = "; ".join(f"{item.kind} {item.name}: {item.error.message}" for item in self._left[:_TOLD])
+            more = f"; and {len(self._left) - _TOLD} more" if len(self._left) > _TOLD else ""
+            message = f"{self._where}: {len(self._left)} left. {told}{more}"
+            if all(item.error.type in RETRIED_BY_SERVER for item in self._left):
+                raise Unavailable(message, code=self._left[0].error.code, delay=attempt.growing((5, 15, 30, 60)))
+            raise Conflict(message, code=NOT_CLEAN)
+        deleted = sorted(self._deleted.items())
+        counted = ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in deleted)
+        return Cleaned(report=f"deleted {counted}" if counted else "nothing was left")
+
+
+def _confirmed(sessions: Sessions, account_id: str, partition: str) -> Member:
+    member = sessions.member(account_id, partition)
+    member.confirm()
+    return member
+
+
+def _usable(member: Member, region: str) -> bool:
+    """Whether the account can use the region; asked only when the region does not answer."""
+    found = member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"]
+    return region in {item["RegionName"] for item in found if item.get("OptInStatus") != "not-opted-in"}
+
+
+# Instances.
+
+
+def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
+    """Terminate every instance and wait until they have ended; True if there were any."""
+    states = _instance_states(ec2)
+    if not states:
+        return False
+    living = [instance for instance, state in states.items() if state != "shutting-down"]
+    for some in _chunks(living, _INSTANCES_PER_CALL):
+        try:
+            attempt.checkpoint()
+            ec2.terminate_instances(InstanceIds=some)
+        except ApiError:
+            # One refusal refuses all of the call: each on its own then.
+            for instance in some:
+                with sweep.removing("instance", instance):
+                    _terminate(ec2, instance)
+        else:
+            sweep.count("instance", len(some))
+    refused = sweep.names_left("instance")
+    for seconds in _ENDING_SECONDS:
+        if not set(_instance_states(ec2)) - refused:
+            return True
+        attempt.pause(seconds)
+    for instance in set(_instance_states(ec2)) - refused:
+        sweep.leave("instance", instance, Unavailable("it does not end", code="StillEnding"))
+    return True
+
+
+def _terminate(ec2: EC2Client, instance: str) -> None:
+    try:
+        ec2.terminate_instances(InstanceIds=[instance])
+    except Denied as error:
+        if error.code != _PROTECTED_INSTANCE:
+            raise
+        ec2.modify_instance_attribute(InstanceId=instance, DisableApiTermination={"Value": False})
+        ec2.terminate_instances(InstanceIds=[instance])
+
+
+def _instance_states(ec2: EC2Client) -> dict[str, str]:
+    """The instances that have not ended, with their states."""
+    states = ["pending", "running", "stopping", "stopped", "shutting-down"]
+    pages = ec2.get_paginator("describe_instances").paginate(
+        Filters=[{"Name": "instance-state-name", "Values": states}]
+    )
+    return {
+        instance["InstanceId"]: instance["State"]["Name"]
+        for page in pages
+        for reservation in page["Reservations"]
+        for instance in reservation["Instances"]
+    }
+
+
+# Snapshots, with the images that hold them, and volumes.
+
+
+def _delete_snapshots(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
+    """The account's own snapshots: the `owner-alias` filter that upstream uses matches only Amazon's."""
+    pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=[account_id])
+    found = [item["SnapshotId"] for page in pages for item in page["Snapshots"] if item["OwnerId"] == account_id]
+    if not found:
+        return
+    _deregister_images(ec2, sweep, account_id)
+    for snapshot in found:
+        with sweep.removing("snapshot", snapshot):
+            ec2.delete_snapshot(SnapshotId=snapshot)
+
+
+def _deregister_images(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
+    pages = ec2.get_paginator("describe_images").paginate(Owners=[account_id])
+    for image in [item["ImageId"] for page in pages for item in page["Images"]]:
+        with sweep.removing("image", image):
+            ec2.deregister_image(ImageId=image)
+
+
+def _delete_volumes(ec2: EC2Client, sweep: Sweep, *, patient: bool) -> None:
+    """Delete the volumes; when instances have just ended, volumes still in use are waited for."""
+    for seconds in _DETACHING_SECONDS if patient else (0,):
+        if seconds:
+            attempt.pause(seconds)
+        sweep.try_again("volume")
+        for volume in _volumes(ec2):
+            with sweep.removing("volume", volume):
+                ec2.delete_volume(VolumeId=volume)
+        if not sweep.left("volume"):
+            return
+
+
+def _volumes(ec2: EC2Client) -> list[str]:
+    pages = ec2.get_paginator("describe_volumes").paginate()
+    found = (item for page in pages for item in page["Volumes"])
+    return [item["VolumeId"] for item in found if item["State"] not in ("deleting", "deleted")]
+
+
+# VPC endpoint services.
+
+
+def _delete_endpoint_services(ec2: EC2Client, sweep: Sweep) -> None:
+    pages = ec2.get_paginator("describe_vpc_endpoint_service_configurations").paginate()
+    services = [item["ServiceId"] for page in pages for item in page["ServiceConfigurations"]]
+    for service in services:
+        with sweep.removing("endpoint service", service):
+            _delete_endpoint_service(ec2, service)
+
+
+def _delete_endpoint_service(ec2: EC2Client, service: str) -> None:
+    """The call succeeds also when nothing was deleted: what it lists as unsuccessful is the answer."""
+    error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service])["Unsuccessful"])
+    if error is not None and error.code == _CONNECTED:
+        _reject_connections(ec2, service)
+        error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service])["Unsuccessful"])
+    if error is not None:
+        raise error
+
+
+def _reject_connections(ec2: EC2Client, service: str) -> None:
+    pages = ec2.get_paginator("describe_vpc_endpoint_connections").paginate(
+        Filters=[{"Name": "service-id", "Values": [service]}]
+    )
+    endpoints = [item["VpcEndpointId"] for page in pages for item in page["VpcEndpointConnections"]]
+    if endpoints:
+        ec2.reject_vpc_endpoint_connections(ServiceId=service, VpcEndpointIds=endpoints)
+
+
+def _unsuccessful(items: list[UnsuccessfulItemTypeDef]) -> ApiError | None:
+    for item in items:
+        said = item.get("Error", {})
+        code = said.get("Code", "Unsuccessful")
+        return error_class(code, 400)(f"{code}: {said.get('Message', 'no message')}", code=code)
+    return None
+
+
+# Buckets.
+
+
+def _delete_buckets(member: Member, sweep: Sweep) -> None:
+    for bucket in _buckets(member.s3()):
+        with sweep.removing("bucket", bucket):
+            _delete_bucket(_client_of(member, bucket), bucket)
+
+
+def _buckets(s3: S3Client) -> list[str]:
+    return [item["Name"] for page in s3.get_paginator("list_buckets").paginate() for item in page.get("Buckets", [])]
+
+
+def _client_of(member: Member, bucket: str) -> S3Client:
+    """A client in the bucket's own region; the oldest ones answer with nothing (us-east-1) or EU (eu-west-1)."""
+    location = member.s3().get_bucket_location(Bucket=bucket).get("LocationConstraint")
+    return member.s3("eu-west-1" if location == "EU" else location or "us-east-1")
+
+
+def _delete_bucket(s3: S3Client, bucket: str) -> None:
+    """Empty it and delete it; what still arrived meanwhile (logs, replication) is emptied again a few times."""
+    for _ in range(_BUCKET_ROUNDS - 1):
+        _empty_bucket(s3, bucket)
+        try:
+            s3.delete_bucket(Bucket=bucket)
+        except Conflict as error:
+            if error.code != "BucketNotEmpty":
+                raise
+        else:
+            return
+    _empty_bucket(s3, bucket)
+    s3.delete_bucket(Bucket=bucket)
+
+
+def _empty_bucket(s3: S3Client, bucket: str) -> None:
+    for uploads in s3.get_paginator("list_multipart_uploads").paginate(Bucket=bucket):
+        for upload in uploads.get("Uploads", []):
+            attempt.checkpoint()
+            with _absent_is_done():
+                s3.abort_multipart_upload(Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
+    refused, example = 0, None
+    for versions in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
+        attempt.checkpoint()
+        found = [*versions.get("Versions", []), *versions.get("DeleteMarkers", [])]
+        if found:
+            objects: list[ObjectIdentifierTypeDef] = [
+                {"Key": item["Key"], "VersionId": item["VersionId"]} for item in found
+            ]
+            answer = s3.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
+            errors = answer.get("Errors", [])
+            refused, example = refused + len(errors), example or next(iter(errors), None)
+    if example is not None:
+        raise _objects_left(refused, example)
+
+
+def _objects_left(count: int, example: ErrorTypeDef) -> ApiError:
+    """One error for a bucket, of the kind of its first object: a bucket may hold millions."""
+    code = example.get("Code", "Unsuccessful")
+    said = f"{code}: {example.get('Message', 'no message')}"
+    return error_class(code, 400)(f"{count} objects stay, e.g. {example.get('Key', '')}: {said}", code=code)
+
+
+# Hosted zones.
+
+
+def _delete_hosted_zones(route53: Route53Client, sweep: Sweep) -> None:
+    pages = route53.get_paginator("list_hosted_zones").paginate()
+    for zone in [(item["Id"], item["Name"]) for page in pages for item in page["HostedZones"]]:
+        with sweep.removing("hosted zone", f"{zone[1]} ({zone[0]})"):
+            _delete_hosted_zone(route53, *zone)
+
+
+def _delete_hosted_zone(route53: Route53Client, zone: str, name: str) -> None:
+    pages = route53.get_paginator("list_resource_record_sets").paginate(HostedZoneId=zone)
+    records = [item for page in pages for item in page["ResourceRecordSets"] if not _own_record(item, name)]
+    for some in _chunks(records, _RECORDS_PER_CHANGE):
+        attempt.checkpoint()
+        changes: list[ChangeTypeDef] = [{"Action": "DELETE", "ResourceRecordSet": record} for record in some]
+        route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch={"Changes": changes})
+    route53.delete_hosted_zone(Id=zone)
+
+
+def _own_record(record: ResourceRecordSetOutputTypeDef, zone_name: str) -> bool:
+    """The zone's own NS and SOA go with the zone; delegations of its subdomains are records like any other."""
+    return record["Type"] in ("NS", "SOA") and record["Name"] == zone_name
+
+
+@contextmanager
+def _absent_is_done() -> Iterator[None]:
+    try:
+        yield
+    except Absent:
+        return
+
+
+def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    every = list(items)
+    for start in range(0, len(every), size):
+        yield every[start : start + size]
