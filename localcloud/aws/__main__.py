@@ -64,6 +64,9 @@ def main(argv: list[str] | None = None) -> int:
     _watch_config(arguments.config, state, stop)
     server.shutdown()
     state.stop()
+    # No call is answered any more whose effect would not be saved.
+    runtime.MOTO.acquire()
+    state.save()
     return 0
 
 

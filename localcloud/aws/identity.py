@@ -64,7 +64,7 @@ MANAGED_POLICIES = (
     "ServiceQuotasFullAccess",
 )
 _ROLE_ARN = re.compile(r"^arn:[^:]+:iam::(\d{12}):role/(.+)$")
-_SESSIONS_KEPT = 256
+_SESSIONS_BETWEEN_PRUNINGS = 64
 _ANONYMOUS = frozenset({"AssumeRoleWithWebIdentity", "AssumeRoleWithSAML"})
 
 _account_of_key: dict[str, str] = {}
@@ -196,6 +196,7 @@ class PerdureSTS(STSBackend):
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.sessions_by_key: dict[str, AssumedRole] = {}
+        self.opened = 0
 
     @property
     def _url_module(self) -> Any:
@@ -226,15 +227,16 @@ class PerdureSTS(STSBackend):
         return self.sessions_by_key.get(access_key_id)
 
     def remember(self, session: AssumedRole) -> None:
-        """Index a session, and drop those that are over once there are many."""
+        """Index a session, and drop those that are over every now and then."""
         self.sessions_by_key[session.access_key_id] = session
-        if len(self.sessions_by_key) > _SESSIONS_KEPT:
+        self.opened += 1
+        if self.opened % _SESSIONS_BETWEEN_PRUNINGS == 0:
             now = utcnow()
             for key_id, old in list(self.sessions_by_key.items()):
                 if old.expiration < now:
                     del self.sessions_by_key[key_id]
                     _iam(self.account_id).forget_session_key(key_id)
-        self.assumed_roles = list(self.sessions_by_key.values())
+            self.assumed_roles = list(self.sessions_by_key.values())
 
 
 def _reason_to_refuse(request: SignedRequest, account_id: str) -> ErrorAnswer | None:

@@ -42,12 +42,12 @@ log = logging.getLogger(__name__)
 _PAUSE_SECONDS = 0.75
 _FORMAT = 1
 _PRIVATE_KEY_TYPES = (openssl.rsa.RSAPrivateKey, openssl.ec.ECPrivateKey)
-_SCHEMA = """
-create table if not exists chunk (account text, region text, services text not null, body blob not null,
-                                  primary key (account, region));
-create table if not exists shared (service text primary key, body blob not null);
-create table if not exists about (name text primary key, value text not null);
-"""
+_SCHEMA = (
+    "create table if not exists chunk "
+    "(account text, region text, services text not null, body blob not null, primary key (account, region))",
+    "create table if not exists shared (service text primary key, body blob not null)",
+    "create table if not exists about (name text primary key, value text not null)",
+)
 
 
 class UnreadableStateError(Exception):
@@ -76,7 +76,8 @@ class StateFile:
 
     def load(self) -> bool:
         """Load the saved state, if there is one. False if the emulator starts empty."""
-        if not self.path.exists():
+        # An empty file is what a kill before the first save leaves.
+        if not self.path.exists() or self.path.stat().st_size == 0:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return False
         try:
@@ -123,12 +124,8 @@ class StateFile:
                     return
                 rows = [self._pickle_chunk(*chunk) for chunk in sorted(dirty)]
                 shared = [(name, pickle.dumps(extras)) for name, extras in _shared_attributes().items()]
-            with sqlite3.connect(self.path) as connection:
-                connection.executescript(_SCHEMA)
-                connection.executemany("insert or replace into chunk values (?, ?, ?, ?)", rows)
-                connection.executemany("insert or replace into shared values (?, ?)", shared)
-                connection.executemany("insert or replace into about values (?, ?)", _about().items())
-            connection.close()
+                about_rows = list(_about().items())
+            self._write(rows, shared, about_rows)
             self.saved_at = time.time()
 
     def mark_everything(self) -> None:
@@ -150,6 +147,24 @@ class StateFile:
                     self._about_dirty = True
                 self._stop.wait(5)
                 self.mark_everything()
+
+    def _write(
+        self,
+        chunks: list[tuple[str, str, str, bytes]],
+        shared: list[tuple[str, bytes]],
+        about: list[tuple[str, str]],
+    ) -> None:
+        connection = sqlite3.connect(self.path, isolation_level=None)
+        try:
+            connection.execute("begin immediate")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.executemany("insert or replace into chunk values (?, ?, ?, ?)", chunks)
+            connection.executemany("insert or replace into shared values (?, ?)", shared)
+            connection.executemany("insert or replace into about values (?, ?)", about)
+            connection.execute("commit")
+        finally:
+            connection.close()
 
     def _pickle_chunk(self, account: str, region: str) -> tuple[str, str, str, bytes]:
         attributes: dict[str, dict[str, Any]] = {}

@@ -146,6 +146,12 @@ class Handler(MotoRequestHandler):
             return
         self._send(answer)
 
+    def handle_expect_100(self) -> bool:
+        """Tell the client at once to send its body; S3 clients wait a second for that."""
+        proceed = super().handle_expect_100()
+        self.wfile.flush()
+        return bool(proceed)
+
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """Say nothing: the ledger tells."""
 

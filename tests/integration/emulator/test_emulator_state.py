@@ -139,6 +139,14 @@ def test_an_unreadable_file_is_set_aside_and_reported(
     own_emulator.cloud().new_account()
 
 
+def test_a_kill_before_the_first_save_is_a_first_start(own_emulator: EmulatorProcess) -> None:
+    (own_emulator.folder / "aws.db").touch()
+    own_emulator.start()
+    with own_emulator.control() as emulator:
+        assert emulator.health().warnings == ()
+    own_emulator.cloud().new_account()
+
+
 def test_the_payer_has_the_key_that_the_environment_gives(own_emulator: EmulatorProcess) -> None:
     own_emulator.environment = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing-secret"}
     own_emulator.start()
