@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from starters.cli import abandon, crds, levers, listing, processes
+from starters.cli import abandon, crds, iam, levers, listing, processes
 from starters.cli.output import CommandError, warn
 
 ENTRY_POINTS = "perdure.commands"
@@ -30,6 +30,7 @@ OWN: tuple[Register, ...] = (
     abandon.register,
     processes.register,
     crds.register,
+    iam.register,
 )
 
 

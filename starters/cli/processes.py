@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -69,7 +70,6 @@ def _execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     from engine.kube import LeadershipLost
     from engine.settings import settings
     from engine.telemetry import configure_logging
-    from workers.main import end
 
     found = settings()
     configure_logging(found, name)
@@ -81,7 +81,9 @@ def _execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
         log.error("%s; ending, to be started anew", lost)
     except Exception:
         log.exception("%s has failed", name)
-    end(code)
+    # No finalisation of the interpreter: Temporal's Rust core does not go well with it (sdk-python #300).
+    logging.shutdown()
+    os._exit(code)
 
 
 async def _awaited(process: Awaitable[None]) -> None:
