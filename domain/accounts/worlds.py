@@ -81,26 +81,27 @@ class AccountWorld(World):
 
     def recall(self, before: Self) -> Self:
         """This new observation with the old knowledge."""
-        known = _after(before.known, before.account, self.account)
+        known = before.known
         if known.inherited is None:
             found = bool(self.account.spec.aws_account_id or self.account.status.state)
             known = known.model_copy(update={"inherited": found})
-        return self.model_copy(update={"refusals": before.refusals, "known": known})
+        recalled = self.model_copy(update={"refusals": before.refusals, "known": known})
+        return recalled._after(before.account)
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the Account."""
         if gone:
             return self.model_copy(update={"exists": False})
         account = patched(self.account, patch, resource_version)
-        return self.model_copy(update={"account": account, "known": _after(self.known, self.account, account)})
+        return self.model_copy(update={"account": account})._after(self.account)
 
-
-def _after(known: AccountKnown, before: Account, after: Account) -> AccountKnown:
-    """What stays known when the state has changed: at Ready, or blanked, one life ends and the next knows nothing."""
-    ends = after.status.state in {AccountState.READY, AccountState.NEW}
-    if ends and before.status.state not in {after.status.state, AccountState.NEW}:
-        return AccountKnown(inherited=True)
-    return known
+    def _after(self, before: Account) -> Self:
+        """A life ends at Ready, when blanked, and when Failed is left: the next remembers nothing, no refusal either."""
+        was, is_ = before.status.state, self.account.status.state
+        ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}
+        if ended or (before.failed and not self.account.failed):
+            return self.model_copy(update={"known": AccountKnown(inherited=True), "refusals": {}})
+        return self
 
 
 class ClaimKnown(Model):
