@@ -69,10 +69,15 @@ def checkpoint(progress: object = None) -> None:
 
     Raises:
         CancelledError: the action is no longer wanted.
+        Unavailable: the worker's time to drain is over; the next attempt goes on elsewhere.
     """
     activity.heartbeat(progress)
-    if activity.is_cancelled():
-        raise CancelledError("cancelled between two steps")
+    if not activity.is_cancelled():
+        return
+    details = activity.cancellation_details()
+    if details is not None and details.worker_shutdown and not details.cancel_requested:
+        raise _going_away()
+    raise CancelledError("cancelled between two steps")
 
 
 def pause(seconds: float, progress: object = None) -> None:
@@ -83,10 +88,14 @@ def pause(seconds: float, progress: object = None) -> None:
         Unavailable: the worker is being drained; the next attempt goes on elsewhere.
     """
     checkpoint(progress)
+    if activity.is_worker_shutdown():
+        raise _going_away()
     activity.wait_for_cancelled_sync(seconds)
     checkpoint(progress)
-    if activity.is_worker_shutdown():
-        raise Unavailable("the worker is going away; continued by another", code="WorkerShutdown")
+
+
+def _going_away() -> Unavailable:
+    return Unavailable("the worker is going away; continued by another", code="WorkerShutdown")
 
 
 def pause_regardless(seconds: float) -> None:

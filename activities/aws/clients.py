@@ -8,8 +8,9 @@ same client, whose one funnel (`_make_api_call`, through which every operation a
 maps errors. A twin costs microseconds and is bound to its caller for good: it cannot sign as another, also when calls
 of several callers are nested. A shared client called without a twin has no caller and signs nothing.
 
-botocore does not retry here: it would repeat CreateAccount or CreateAccessKey after a lost answer. Reads are repeated
-once (in the twin), everything else by the activity's next attempt, which looks first what has happened.
+botocore does not retry here: it would repeat CreateAccount or CreateAccessKey after a lost answer. A read that fails
+quickly is repeated once (in the twin), everything else by the activity's next attempt, which looks first what has
+happened. No call and no wait for another thread's call lasts longer than 35 s, which heartbeats rely on.
 
 A client is thread-safe, the session that makes clients is not (boto3's guide on multithreading), hence the lock.
 """
@@ -17,6 +18,7 @@ A client is thread-safe, the session that makes clients is not (boto3's guide on
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +40,21 @@ READ_TIMEOUT_SECONDS = 30
 _READING = ("Describe", "List", "Get", "Head")
 
 _CALLER: ContextVar[ReadOnlyCredentials] = ContextVar("aws_caller")
+
+
+@contextmanager
+def held(lock: threading.Lock, what: str) -> Iterator[None]:
+    """Hold a lock under which another thread may be calling; do not wait for it longer than a call may last.
+
+    Raises:
+        Unavailable: whoever holds it gets no answer, so neither would we.
+    """
+    if not lock.acquire(timeout=READ_TIMEOUT_SECONDS):
+        raise Unavailable(f"{what}: another look has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 class NoCallerError(RuntimeError):
@@ -137,10 +154,11 @@ class Caller:
             if self._observing and not reading(operation):
                 raise Denied(f"{what}: not sent, Perdure runs in observe mode", code="ObserveMode")
             credential = self.credential()
+            started = time.monotonic()
             try:
                 return _send(make, what, parameters, credential)
             except Unavailable:
-                if not reading(operation):
+                if not reading(operation) or time.monotonic() > started + CONNECT_TIMEOUT_SECONDS:
                     raise
             except Denied as error:
                 # Nobody acts on a request whose signature was refused, so repeating it repeats no effect.

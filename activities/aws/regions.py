@@ -25,9 +25,8 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
-from temporalio import activity
-
 from activities.aws import attempt
+from activities.aws.clients import held
 from activities.aws.errors import UNAUTHENTICATED
 from activities.aws.session import Sessions
 from domain.accounts.actions import InitializeRegion, ListRegions, Regions
@@ -56,6 +55,7 @@ _LIVE = ("pending", "running", "stopping", "stopped")
 _ENDED_BY_US = "Client.UserInitiatedShutdown"
 # A terminated instance is described for about an hour, a new one after seconds at the latest.
 _FORGOTTEN_SECONDS = 30
+_LISTED_AFTER_SECONDS = 0.5
 _OVER = frozenset({"shutting-down", "terminated"})
 _LOOKS_SECONDS = (0.3, 0.7, 1, 2, 3, 5)
 _LONGEST_PENDING = timedelta(minutes=10)
@@ -97,9 +97,13 @@ class RegionInitializer:
         """Launch, see it run, terminate."""
         member = self._sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
         ec2 = member.ec2(action.region)
+        attempt.checkpoint()
         try:
             return self._initialize(ec2, action)
-        except (Denied, Invalid, Conflict) as error:
+        except Pending as error:
+            error.delay = error.delay or timedelta(seconds=2 ** min(attempt.number(), _PENDING_LONGEST_STEP))
+            raise
+        except (Absent, Conflict, Denied, Invalid) as error:
             raise_unless_definite(error)
             return RegionOutcome(region=action.region, ok=False, message=error.message)
 
@@ -109,27 +113,30 @@ class RegionInitializer:
             if left:
                 return _see_through(ec2, action, [instance["InstanceId"] for instance in left])
         attempt.checkpoint()
-        return _see_through(ec2, action, [self._launch(ec2, action)["InstanceId"]])
+        return _see_through(ec2, action, self._launch(ec2, action))
 
-    def _launch(self, ec2: EC2Client, action: InitializeRegion) -> InstanceTypeDef:
+    def _launch(self, ec2: EC2Client, action: InitializeRegion) -> list[str]:
+        """The instance, as the one id of a list: where the answer was lost, whatever carries our marks now."""
         key = (action.partition, action.region, action.ami_owner)
         launch = self._launches.get(key, lambda: _look_up(ec2, action))
+        attempt.checkpoint()
         try:
             answer = ec2.run_instances(**_run_instances(action, launch))
         except Absent as error:
+            if not error.code.startswith("InvalidAMIID"):
+                raise
             # The image was withdrawn since it was looked up: look again.
             self._launches.forget(key)
             raise Unavailable(error.message, code=error.code) from error
-        except Pending as error:
-            step = min(attempt.number(), _PENDING_LONGEST_STEP)
-            error.delay = error.delay or timedelta(seconds=2**step)
-            raise
         except Unavailable:
-            # Whether it was launched is not known. If nobody will look again, look now.
-            if activity.is_cancelled():
-                _terminate(ec2, [instance["InstanceId"] for instance in instances_of(ec2, action.tags)])
-            raise
-        return answer["Instances"][0]
+            # Whether it was launched is not known. Look now: if the action is cancelled before the next attempt begins,
+            # nobody looks later.
+            attempt.pause_regardless(_LISTED_AFTER_SECONDS)
+            found = [instance["InstanceId"] for instance in instances_of(ec2, action.tags)]
+            if not found:
+                raise
+            return found
+        return [answer["Instances"][0]["InstanceId"]]
 
 
 def raise_unless_definite(error: ApiError) -> None:
@@ -291,7 +298,7 @@ class LookUps(Generic[K, T]):
         """What was found for the key, else what `look` finds now. Its errors are not kept."""
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
+        with held(lock, f"the look-up of {key}"):
             at, found = self._found.get(key, (0.0, None))
             if found is not None and time.monotonic() < at + _LOOK_UPS_KEPT_SECONDS:
                 return found

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 from botocore.credentials import ReadOnlyCredentials
 
 from activities.aws import attempt
-from activities.aws.clients import Caller, Clients
+from activities.aws.clients import Caller, Clients, held
 from activities.aws.errors import UNAUTHENTICATED
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import (
@@ -143,7 +143,7 @@ class Payer(Services):
     def identity(self) -> Identity:
         """Who the payer is, asked once per key."""
         key = str(self.credential().access_key)
-        with self._lock:
+        with held(self._lock, "the payer's identity"):
             if key not in self._identities:
                 self._identities = {key: self.ask_identity()}
             return self._identities[key]
@@ -169,7 +169,7 @@ class Member(Services):
 
     def credential(self) -> ReadOnlyCredentials:
         """The session's keys; one AssumeRole at a time per account."""
-        with self._lock:
+        with held(self._lock, f"entering account {self.account_id}"):
             if self._credential is None or time.monotonic() >= self._renew_at:
                 self._credential = self._assume()
                 self._renew_at = time.monotonic() + _SESSION_SECONDS - _RENEWED_BEFORE_SECONDS
@@ -179,7 +179,7 @@ class Member(Services):
         """Assume the role anew next time; an expired session is worth repeating at once."""
         if error.code not in UNAUTHENTICATED:
             return False
-        with self._lock:
+        with held(self._lock, f"entering account {self.account_id}"):
             if self._credential is credential:
                 self._credential = None
         return error.code.startswith("Expired") or error.code == "RequestExpired"
@@ -212,7 +212,8 @@ class Member(Services):
 class Remembered(Generic[T]):
     """A value that is read again after a minute; a failed reading is not remembered."""
 
-    def __init__(self, read: Callable[[], T]) -> None:
+    def __init__(self, what: str, read: Callable[[], T]) -> None:
+        self._what = what
         self._read = read
         self._lock = threading.Lock()
         self._value: T | None = None
@@ -220,7 +221,7 @@ class Remembered(Generic[T]):
 
     def value(self) -> T:
         """The value, at most a minute old."""
-        with self._lock:
+        with held(self._lock, self._what):
             if self._value is None or time.monotonic() >= self._stale_at:
                 self._value = self._read()
                 self._stale_at = time.monotonic() + _REREAD_SECONDS
@@ -228,7 +229,7 @@ class Remembered(Generic[T]):
 
     def forget(self, value: T) -> None:
         """Read again next time, unless somebody has already read another value."""
-        with self._lock:
+        with held(self._lock, self._what):
             if self._value == value:
                 self._value = None
 
@@ -242,8 +243,8 @@ class Sessions:
         self._protected = frozenset(settings.accounts_protected)
         self._kept = kept
         self.clients = Clients(connections=settings.worker_aws_activities + settings.worker_organization_activities)
-        self._keys = Remembered(self._read_keys)
-        self._config = Remembered(self._read_config)
+        self._keys = Remembered(f"Secret {PAYER_SECRET}", self._read_keys)
+        self._config = Remembered(f"ConfigMap {CONFIG_MAP}", self._read_config)
         self._lock = threading.Lock()
         self._payers: dict[str, Payer] = {}
         self._members: OrderedDict[tuple[str, str], Member] = OrderedDict()

@@ -9,7 +9,7 @@ from aws_lab import REGION, Lab, marks, region_init
 from temporalio.exceptions import CancelledError
 
 from activities.aws.regions import instances_of
-from domain.accounts.actions import ListRegions
+from domain.accounts.actions import InitializeRegion, ListRegions
 from engine.errors import Denied, Pending, Throttled, Unavailable
 
 pytestmark = pytest.mark.integration
@@ -22,6 +22,16 @@ def ec2_calls(lab: Lab) -> dict[str, int]:
     looked_up = ("ec2:DescribeImages", "ec2:DescribeInstanceTypes")
     calls = lab.emulator.ledger().by_action()
     return {name: n for name, n in calls.items() if name.startswith("ec2:") and name not in looked_up}
+
+
+def launch_and_die(lab: Lab, action: InitializeRegion) -> None:
+    """What a process leaves that is killed after RunInstances: nothing more of it is heard."""
+    lab.emulator.fault("ec2", "RunInstances", kind="after", count=1)
+    blind = lab.emulator.fault("ec2", "DescribeInstances", kind="before")
+    with pytest.raises(Unavailable):
+        lab.run(lab.activities.initialize_region, action)
+    lab.emulator.clear(blind.id)
+    assert len(lab.instances(action.account_id)) == 1
 
 
 def test_only_usable_regions_are_listed(lab: Lab) -> None:
@@ -57,10 +67,7 @@ def test_the_image_is_looked_up_once_per_region(lab: Lab) -> None:
 
 def test_the_launch_is_as_upstream_makes_it(lab: Lab) -> None:
     account_id, name = lab.account()
-    lab.emulator.fault("ec2", "RunInstances", kind="after", count=1)
-    action = region_init(account_id, name).model_copy(update={"tags": {**marks(name), "managed": "yes"}})
-    with pytest.raises(Unavailable):
-        lab.run(lab.activities.initialize_region, action)
+    launch_and_die(lab, region_init(account_id, name).model_copy(update={"tags": {**marks(name), "managed": "yes"}}))
     (instance,) = instances_of(lab.sessions.member(account_id).ec2(REGION), marks(name))
     assert instance["InstanceType"] == "t3.micro"
     assert {tag["Key"]: tag["Value"] for tag in instance["Tags"]} == {
@@ -99,10 +106,7 @@ def test_a_lost_answer_leaves_nothing_and_launches_once(lab: Lab, operation: str
 
 def test_what_a_killed_process_left_running_is_terminated_by_the_next_attempt(lab: Lab) -> None:
     account_id, name = lab.account()
-    lab.emulator.fault("ec2", "RunInstances", kind="after", count=1)
-    with pytest.raises(Unavailable):
-        lab.run(lab.activities.initialize_region, region_init(account_id, name))
-    assert len(lab.instances(account_id)) == 1
+    launch_and_die(lab, region_init(account_id, name))
     outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=2)
     assert outcome.ok
     assert lab.instances(account_id) == []
@@ -111,13 +115,36 @@ def test_what_a_killed_process_left_running_is_terminated_by_the_next_attempt(la
 
 def test_what_an_earlier_life_left_running_counts_as_initialised(lab: Lab) -> None:
     account_id, name = lab.account()
-    lab.emulator.fault("ec2", "RunInstances", kind="after", count=1)
-    with pytest.raises(Unavailable):
-        lab.run(lab.activities.initialize_region, region_init(account_id, name))
+    launch_and_die(lab, region_init(account_id, name))
     again = region_init(account_id, name, search=True).model_copy(update={"round": "2"})
     assert lab.run(lab.activities.initialize_region, again).ok
     assert lab.instances(account_id) == []
     assert lab.calls("ec2", "RunInstances") == 1
+
+
+def test_a_lost_launch_is_found_within_the_attempt(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "RunInstances", kind="after", count=1)
+    assert lab.run(lab.activities.initialize_region, region_init(account_id, name)).ok
+    assert lab.instances(account_id) == []
+
+
+def test_a_key_that_does_not_exist_is_a_definite_refusal(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "RunInstances", kind="error", code="InvalidKMSKey.NotFound")
+    assert not lab.run(lab.activities.initialize_region, region_init(account_id, name)).ok
+
+
+def test_an_image_that_was_withdrawn_is_looked_up_again(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.run(lab.activities.initialize_region, region_init(account_id, name, region="us-west-2"))
+    lab.emulator.reset_ledger()
+    lab.emulator.fault("ec2", "RunInstances", kind="error", code="InvalidAMIID.NotFound", count=1)
+    with pytest.raises(Unavailable):
+        lab.run(lab.activities.initialize_region, region_init(account_id, name, region="us-west-2"))
+    again = region_init(account_id, name, region="us-west-2").model_copy(update={"round": "2"})
+    assert lab.run(lab.activities.initialize_region, again, attempt=2).ok
+    assert lab.calls("ec2", "DescribeImages") == 1
 
 
 def test_instances_of_others_are_left_alone(lab: Lab) -> None:
