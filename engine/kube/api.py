@@ -12,7 +12,7 @@ Concurrency is by resource version: `patch` with `resource_version` puts it into
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -158,8 +158,11 @@ class KubeApi:
         field_selector: str = "",
         duration: timedelta = timedelta(seconds=300),
         silence: timedelta = timedelta(seconds=70),
+        opened: Callable[[], None] | None = None,
     ) -> AsyncGenerator[WatchEvent, None]:
         """Events after a resource version, until the server ends the stream after `duration`.
+
+        `opened` is called when the server has accepted the watch, which may be long before the first event.
 
         Raises:
             Expired: the version is too old, or the server ended the stream with an ERROR event; list again.
@@ -180,6 +183,8 @@ class KubeApi:
         try:
             response = await self._answered("GET", attempt, _path(kind, namespace), parameters, timeout=timeout)
             async with response:
+                if opened is not None:
+                    opened()
                 async for line in _lines(response.content):
                     event = json.loads(line)
                     if text(event, "type") == "ERROR":

@@ -105,7 +105,6 @@ class Reflector:
                 if not self.position:
                     await self._list()
                 await self._watch()
-                self.trouble = ""
                 quick = time.monotonic() - began < 1.0  # a server that ends streams at once must not be hammered
             except ApiError as error:
                 self._failed(error)
@@ -147,11 +146,11 @@ class Reflector:
             field_selector=watched.field_selector,
             duration=duration,
             silence=self._timing.silence,
+            opened=self._opened,
         )
         async with aclosing(events) as stream:
             async for event in stream:
                 self._sign()
-                self.trouble = ""
                 self._broken_streams = 0
                 self._take(event)
 
@@ -223,6 +222,10 @@ class Reflector:
 
     def _project(self, obj: JsonObject) -> Projection:
         return project(self.watched.kind.name, self._cluster, obj, self.watched.read)
+
+    def _opened(self) -> None:
+        self._sign()
+        self.trouble = ""
 
     def _sign(self) -> None:
         self.last_sign = time.monotonic()

@@ -1,0 +1,605 @@
+"""The watcher on a real API server, behind a proxy that breaks its streams, and as a process on a real Temporal.
+
+The property that everything rests on: whatever happens to streams and wakes, for every object a wake is taken *after*
+its last change. The recorder stands for a workflow: when it is woken it looks at the object, past the proxy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import aiohttp
+import pytest
+from kube_fault_proxy import FaultProxy
+from temporalio.client import Client
+
+from domain.accounts import ACCOUNT, ACCOUNT_POOL
+from domain.identity import Key, Kind
+from engine.errors import Absent, ApiError
+from engine.kube import CONFIG_MAP, LEASE, NAMESPACE, KubeApi
+from engine.kube.json import JsonObject, mapping, text
+from engine.settings import Settings
+from engine.temporal import connect, wake
+from localcloud.deployment import Deployment
+from starters.watch.adoption import unmatched
+from starters.watch.index import Index
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection, View
+from starters.watch.reflector import Timing
+from starters.watch.watcher import CHECKPOINT, Watcher
+
+pytestmark = pytest.mark.integration
+
+CRD = Kind(
+    name="CustomResourceDefinition",
+    group="apiextensions.k8s.io",
+    version="v1",
+    plural="customresourcedefinitions",
+    area="",
+)
+# Fast enough for tests: a silent stream is given up after a second instead of 70.
+TIMING = Timing(duration=timedelta(seconds=10), silence=timedelta(seconds=1))
+
+
+@pytest.fixture(scope="module")
+async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
+    async with await KubeApi.open(Settings(), "tests", kubeconfig=deployment.env()["KUBECONFIG"]) as api:
+        yield api
+
+
+@pytest.fixture
+async def namespace(kube: KubeApi) -> AsyncIterator[str]:
+    name = f"watcher-{uuid4().hex[:8]}"
+    await kube.create(NAMESPACE, {"metadata": {"name": name}})
+    yield name
+    await kube.delete(NAMESPACE, "", name)
+
+
+@pytest.fixture
+async def proxy(deployment: Deployment) -> AsyncIterator[FaultProxy]:
+    async with FaultProxy.running(deployment.env()["KUBECONFIG"]) as running:
+        yield running
+
+
+@pytest.fixture
+async def through(proxy: FaultProxy, tmp_path: Path) -> AsyncIterator[KubeApi]:
+    """The client that sees the faults."""
+    async with await KubeApi.open(Settings(), "tests", kubeconfig=proxy.write_kubeconfig(tmp_path / "proxied")) as api:
+        yield api
+
+
+class Recorder:
+    """Stands for the workflows: remembers which version of its object each wake has seen."""
+
+    def __init__(self, kube: KubeApi, kind: Kind = CONFIG_MAP, *, refusing: float = 0.0, seed: int = 0) -> None:
+        self._kube = kube
+        self._kind = kind
+        self._refusing = refusing
+        self._random = random.Random(seed)
+        self.seen: dict[Key, str] = {}
+        self.wakes: Counter[str] = Counter()
+
+    async def wake(self, key: Key) -> None:
+        if self._random.random() < self._refusing:
+            raise ConnectionError("Temporal is away")
+        self.wakes[key.name] += 1
+        self.seen[key] = await version_of(self._kube, self._kind, key)
+
+
+async def version_of(kube: KubeApi, kind: Kind, key: Key) -> str:
+    """The version of the object that a key means, `gone` if there is none."""
+    try:
+        obj = await kube.get(kind, key.namespace, key.name)
+    except Absent:
+        return "gone"
+    metadata = mapping(obj, "metadata")
+    return text(metadata, "resourceVersion") if text(metadata, "uid") == key.uid else "gone"
+
+
+def nobody(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    return set()
+
+
+def config_maps(namespace: str, *, settled: bool = False) -> Watched:
+    """ConfigMaps as if they had lifecycles; every write of their data is of interest."""
+    return Watched(
+        kind=CONFIG_MAP,
+        read=lambda obj: View(tuple(sorted(mapping(obj, "data").items())), settled=settled),
+        dependents=nobody,
+        namespace=namespace,
+        label_selector="test=watcher",
+    )
+
+
+def config_map(name: str, **data: str) -> JsonObject:
+    return {"metadata": {"name": name, "labels": {"test": "watcher"}}, "data": data}
+
+
+@asynccontextmanager
+async def running(watcher: Watcher) -> AsyncIterator[None]:
+    """The watcher, ended with the block; an error of its own surfaces."""
+    task = asyncio.create_task(watcher.run())
+    try:
+        yield
+    finally:
+        failed = task.done()
+        task.cancel()
+        results = await asyncio.gather(task, return_exceptions=True)
+        assert not failed, results
+
+
+async def eventually(holds: Callable[[], bool], seconds: float = 20) -> None:
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110 - polls what a server does
+            await asyncio.sleep(0.02)
+
+
+async def test_every_change_is_followed_by_a_wake(kube: KubeApi, namespace: str) -> None:
+    recorder = Recorder(kube)
+    watcher = Watcher(kube, recorder.wake, [config_maps(namespace)], timing=TIMING)
+    async with running(watcher):
+        await eventually(lambda: not watcher.unready())
+        await kube.create(CONFIG_MAP, config_map("a", x="1"), namespace)
+        await eventually(lambda: recorder.wakes["a"] == 1)
+        await kube.patch(CONFIG_MAP, namespace, "a", {"data": {"x": "2"}}, field_manager="somebody")
+        await eventually(lambda: recorder.wakes["a"] == 2)
+        await kube.delete(CONFIG_MAP, namespace, "a")
+        await eventually(lambda: "gone" in recorder.seen.values())
+
+
+async def test_our_own_write_and_one_of_no_interest_wake_nobody(kube: KubeApi, namespace: str) -> None:
+    recorder = Recorder(kube)
+    await kube.create(CONFIG_MAP, config_map("a", x="1"), namespace)
+    async with running(Watcher(kube, recorder.wake, [config_maps(namespace)], timing=TIMING)):
+        await eventually(lambda: recorder.wakes["a"] == 1)
+        await kube.patch(CONFIG_MAP, namespace, "a", {"data": {"x": "2"}})
+        await kube.patch(
+            CONFIG_MAP, namespace, "a", {"metadata": {"labels": {"of-no": "interest"}}}, field_manager="somebody"
+        )
+        # Events come in order: once a later one has woken, the earlier ones have been dealt with.
+        await kube.create(CONFIG_MAP, config_map("later"), namespace)
+        await eventually(lambda: recorder.wakes["later"] == 1)
+    assert recorder.wakes["a"] == 1
+
+
+@pytest.mark.parametrize("fault", ["cut", "mid_line", "frozen", "expired status", "expired event"])
+async def test_a_broken_stream_loses_nothing(
+    kube: KubeApi, through: KubeApi, proxy: FaultProxy, namespace: str, fault: str
+) -> None:
+    for name in ("changed", "deleted"):
+        await kube.create(CONFIG_MAP, config_map(name, x="1"), namespace)
+    recorder = Recorder(kube)
+    watcher = Watcher(through, recorder.wake, [config_maps(namespace)], timing=TIMING)
+    async with running(watcher):
+        await eventually(lambda: not watcher.unready() and proxy.streams == 1)
+        before = recorder.wakes.copy()
+        if fault == "frozen":
+            proxy.freeze()
+        elif fault == "mid_line":
+            proxy.mid_line = True
+        else:
+            proxy.down = True
+            proxy.expire += ["status"] if fault == "expired status" else ["event"] if fault == "expired event" else []
+            proxy.cut()
+        await kube.patch(CONFIG_MAP, namespace, "changed", {"data": {"x": "2"}}, field_manager="somebody")
+        await kube.delete(CONFIG_MAP, namespace, "deleted")
+        await kube.create(CONFIG_MAP, config_map("created"), namespace)
+        proxy.down = proxy.mid_line = False
+        await eventually(lambda: all(recorder.wakes[n] > before[n] for n in ("changed", "deleted", "created")))
+        assert not proxy.expire
+
+
+async def test_repeated_events_wake_nobody_and_put_nothing_back(
+    kube: KubeApi, through: KubeApi, proxy: FaultProxy, namespace: str
+) -> None:
+    proxy.doubled = True
+    recorder = Recorder(kube)
+    watcher = Watcher(through, recorder.wake, [config_maps(namespace)], timing=TIMING)
+    async with running(watcher):
+        await eventually(lambda: not watcher.unready())
+        for number in range(4):
+            await kube.create(CONFIG_MAP, config_map(f"c{number}"), namespace)
+            await kube.delete(CONFIG_MAP, namespace, f"c{number}")
+        await kube.create(CONFIG_MAP, config_map("last"), namespace)
+        await eventually(lambda: recorder.wakes["last"] == 1)
+        assert [name for _, name in watcher.index.of("ConfigMap")] == ["last"]
+    assert max(recorder.wakes.values()) <= 2
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_for_any_faults_the_last_version_of_each_object_is_followed_by_a_wake(
+    kube: KubeApi, through: KubeApi, proxy: FaultProxy, namespace: str, seed: int
+) -> None:
+    dice = random.Random(seed)
+    recorder = Recorder(kube, refusing=0.3, seed=seed)
+    watcher = Watcher(through, recorder.wake, [config_maps(namespace)], timing=TIMING, wakers=3)
+    ever: set[Key] = set()
+    faults: list[Callable[[], object]] = [
+        proxy.cut,
+        proxy.freeze,
+        proxy.heal,
+        proxy.heal,
+        lambda: setattr(proxy, "down", True),
+        lambda: setattr(proxy, "doubled", True),
+        lambda: setattr(proxy, "mid_line", True),
+        lambda: setattr(proxy, "delay", 0.05),
+        lambda: proxy.expire.append("event"),
+        lambda: proxy.expire.append("status"),
+    ]
+    async with running(watcher):
+        for step in range(150):
+            name = f"c{dice.randrange(8)}"
+            await some_change(kube, namespace, name, step, dice, ever)
+            if dice.random() < 0.2:
+                dice.choice(faults)()
+            await asyncio.sleep(dice.uniform(0, 0.08))
+        proxy.heal()
+        last = {key: await version_of(kube, CONFIG_MAP, key) for key in ever}
+        # An object that came and went while nobody looked was never seen: there is nobody to wake for it.
+        await eventually(
+            lambda: all(recorder.seen.get(key, "gone") == version for key, version in last.items()), seconds=40
+        )
+        alive = {key for key, version in last.items() if version != "gone"}
+        await eventually(lambda: {known.key for known in watcher.index.all("ConfigMap")} == alive)
+
+
+async def some_change(kube: KubeApi, namespace: str, name: str, step: int, dice: random.Random, ever: set[Key]) -> None:
+    """Create, change or delete one object, as somebody else than Perdure."""
+    try:
+        if dice.random() < 0.25:
+            await kube.delete(CONFIG_MAP, namespace, name)
+            return
+        obj = await kube.patch(CONFIG_MAP, namespace, name, {"data": {"step": str(step)}}, field_manager="somebody")
+    except Absent:
+        obj = await kube.create(CONFIG_MAP, config_map(name, step=str(step)), namespace)
+    ever.add(Key(kind="ConfigMap", namespace=namespace, name=name, uid=text(obj, "metadata", "uid")))
+
+
+async def test_an_api_server_that_dies_loses_nothing(deployment: Deployment, kube: KubeApi, namespace: str) -> None:
+    recorder = Recorder(kube)
+    watcher = Watcher(kube, recorder.wake, [config_maps(namespace)], timing=TIMING)
+    async with running(watcher):
+        await kube.create(CONFIG_MAP, config_map("before"), namespace)
+        await eventually(lambda: recorder.wakes["before"] >= 1)
+        pid = deployment.kill("kube-apiserver")
+        await asyncio.to_thread(deployment.wait_service, "kube-apiserver", other_than_pid=pid)
+        await answers(kube, namespace)
+        await kube.patch(CONFIG_MAP, namespace, "before", {"data": {"x": "2"}}, field_manager="somebody")
+        await kube.create(CONFIG_MAP, config_map("after"), namespace)
+        await eventually(lambda: recorder.wakes["before"] >= 2 and recorder.wakes["after"] >= 1, seconds=40)
+
+
+async def answers(kube: KubeApi, namespace: str) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            try:
+                await kube.list(CONFIG_MAP, namespace)
+                return
+            except ApiError:
+                await asyncio.sleep(0.1)
+
+
+# After a start.
+
+
+async def test_a_restart_wakes_the_unsettled_and_what_changed_since_the_checkpoint(
+    kube: KubeApi, namespace: str
+) -> None:
+    for name in ("calm", "changed"):
+        await kube.create(CONFIG_MAP, config_map(name), namespace)
+    first = Watcher(kube, Recorder(kube).wake, [config_maps(namespace, settled=True)], timing=TIMING)
+    async with running(first):
+        await eventually(lambda: first.checkpoint() != "{}")
+        checkpoint = first.checkpoint()
+    await kube.patch(CONFIG_MAP, namespace, "changed", {"data": {"x": "2"}}, field_manager="somebody")
+    recorder = Recorder(kube)
+    second = Watcher(kube, recorder.wake, [config_maps(namespace, settled=True)], timing=TIMING, checkpoint=checkpoint)
+    async with running(second):
+        await eventually(lambda: not second.unready())
+    assert dict(recorder.wakes) == {"changed": 1}
+
+
+async def test_without_a_checkpoint_settled_objects_are_woken_slowly_and_once(kube: KubeApi, namespace: str) -> None:
+    for number in range(5):
+        obj = await kube.create(CONFIG_MAP, config_map(f"c{number}"), namespace)
+        await kube.replace(CONFIG_MAP, namespace, f"c{number}", obj)
+        await kube.patch(CONFIG_MAP, namespace, f"c{number}", {"data": {"y": "1"}}, field_manager="old-operator")
+    asked: list[set[str]] = []
+
+    async def nothing_open(kind: str, keys: list[Key]) -> list[Key]:
+        asked.append({key.name for key in keys})
+        return keys
+
+    recorder = Recorder(kube)
+    watcher = Watcher(
+        kube,
+        recorder.wake,
+        [config_maps(namespace, settled=True)],
+        timing=TIMING,
+        unmatched=nothing_open,
+        adoption_rate=10,
+    )
+    loop = asyncio.get_running_loop()
+    async with running(watcher):
+        await eventually(lambda: not watcher.unready())
+        ready = loop.time()
+        await eventually(lambda: sum(recorder.wakes.values()) == 5)
+        assert loop.time() - ready >= 0.35
+        await eventually(lambda: watcher.checkpoint() != "{}")
+    assert set(recorder.wakes.values()) == {1}
+    assert asked == [{f"c{number}" for number in range(5)}]
+
+
+async def test_readiness_waits_for_the_first_wakes(kube: KubeApi, namespace: str) -> None:
+    await kube.create(CONFIG_MAP, config_map("a"), namespace)
+    taken = asyncio.Event()
+
+    async def slow(_: Key) -> None:
+        await taken.wait()
+
+    watcher = Watcher(kube, slow, [config_maps(namespace)], timing=TIMING)
+    async with running(watcher):
+        await eventually(lambda: watcher.unready() == ["1 first wakes are not acknowledged"])
+        taken.set()
+        await eventually(lambda: not watcher.unready())
+
+
+async def test_a_watcher_that_may_not_list_a_kind_is_not_ready(kube: KubeApi, tmp_path: Path) -> None:
+    refused = Watched(
+        kind=CONFIG_MAP, read=lambda _: View(()), dependents=nobody, name="bad", field_selector="no.such.field=x"
+    )
+    watcher = Watcher(kube, Recorder(kube).wake, [refused], timing=TIMING)
+    async with running(watcher):
+        await eventually(lambda: any("bad is not listed: list ConfigMap: 4" in line for line in watcher.unready()))
+
+
+# Kinds that come and go.
+
+
+async def test_a_kind_that_is_not_installed_holds_nobody_up_and_is_found_when_it_comes(
+    kube: KubeApi, namespace: str
+) -> None:
+    gadget = gadget_kind()
+    gadgets = Watched(kind=gadget, read=lambda _: View(()), dependents=nobody, namespace=namespace)
+    recorder = Recorder(kube)
+    watcher = Watcher(kube, recorder.wake, [gadgets, config_maps(namespace)], timing=TIMING)
+    async with running(watcher):
+        await eventually(lambda: not watcher.unready())
+        assert watcher._notes() == ["Gadget is not installed in the cluster"]
+        await kube.create(CONFIG_MAP, config_map("a"), namespace)
+        await eventually(lambda: recorder.wakes["a"] == 1)
+        async with installed(kube, gadget):
+            await create_gadget(kube, gadget, namespace, "g")
+            await eventually(lambda: recorder.wakes["g"] >= 1, seconds=30)
+            await eventually(lambda: not watcher._notes())
+
+
+async def test_kinds_that_objects_declare_are_watched_while_they_do(kube: KubeApi, namespace: str) -> None:
+    gadget = gadget_kind()
+    gadgets = Watched(kind=gadget, read=lambda _: View(()), dependents=nobody, namespace=namespace)
+    providers = Watched(
+        kind=CONFIG_MAP,
+        read=lambda _: View(()),
+        dependents=nobody,
+        namespace=namespace,
+        label_selector="test=watcher",
+        declares=lambda _: (gadgets,),
+    )
+    recorder = Recorder(kube)
+    watcher = Watcher(kube, recorder.wake, [providers], timing=TIMING)
+    async with installed(kube, gadget), running(watcher):
+        await eventually(lambda: not watcher.unready())
+        await create_gadget(kube, gadget, namespace, "early")
+        await kube.create(CONFIG_MAP, config_map("provider"), namespace)
+        await eventually(lambda: recorder.wakes["early"] >= 1)
+        await create_gadget(kube, gadget, namespace, "late")
+        await eventually(lambda: recorder.wakes["late"] >= 1)
+        await kube.delete(CONFIG_MAP, namespace, "provider")
+        await eventually(lambda: recorder.wakes["provider"] == 2)
+        await create_gadget(kube, gadget, namespace, "unseen")
+        await kube.create(CONFIG_MAP, config_map("provider"), namespace)
+        await eventually(lambda: recorder.wakes["unseen"] >= 1)
+
+
+def gadget_kind() -> Kind:
+    """A kind that nobody has."""
+    unique = uuid4().hex[:8]
+    return Kind(name="Gadget", group=f"g{unique}.example.com", version="v1", plural="gadgets", area="")
+
+
+@asynccontextmanager
+async def installed(kube: KubeApi, kind: Kind) -> AsyncIterator[None]:
+    """The CRD of a kind, for the duration of the block."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": kind.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": kind.plural, "kind": kind.name}
+    spec: JsonObject = {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [version]}
+    name = f"{kind.plural}.{kind.group}"
+    await kube.create(CRD, {"metadata": {"name": name}, "spec": spec})
+    try:
+        yield
+    finally:
+        await kube.delete(CRD, "", name)
+
+
+async def create_gadget(kube: KubeApi, kind: Kind, namespace: str, name: str) -> None:
+    """Create one, as soon as the API server serves the kind."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await kube.create(kind, {"metadata": {"name": name}}, namespace)
+                return
+            except Absent:
+                await asyncio.sleep(0.1)
+
+
+# The process.
+
+
+@pytest.fixture
+async def temporal(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setenv("TEMPORAL_ADDRESS", deployment.env()["TEMPORAL_ADDRESS"])
+    return await connect(Settings(log_format="text"), "tests")
+
+
+@pytest.fixture
+async def cluster(temporal: Client) -> AsyncIterator[str]:
+    """A cluster name of the test's own, so that its workflows are told apart; they are ended afterwards."""
+    name = f"watch-{uuid4().hex[:8]}"
+    yield name
+    await asyncio.sleep(0)
+    async for execution in temporal.list_workflows("ExecutionStatus = 'Running'"):
+        if execution.id.startswith(f"{name}/"):
+            await temporal.get_workflow_handle(execution.id).terminate("the test is over")
+
+
+async def test_objects_and_workflows_that_lack_each_other_are_found(temporal: Client, cluster: str) -> None:
+    both, object_only, workflow_only = (
+        Key(kind="Account", namespace="n", name=name, uid=name, cluster=cluster) for name in ("b", "o", "w")
+    )
+    await wake(temporal, both)
+    await wake(temporal, workflow_only)
+    found: list[Key] = []
+    async with asyncio.timeout(20):
+        while {key.name for key in found} != {"o", "w"}:
+            found = await unmatched(temporal, "Account", cluster, [both, object_only])
+    assert set(found) == {object_only, workflow_only}
+
+
+async def test_the_process_gets_ready_wakes_real_workflows_and_ends_on_sigterm(
+    deployment: Deployment, kube: KubeApi, namespace: str, temporal: Client, cluster: str
+) -> None:
+    async with watch_process(deployment, cluster, namespace) as (process, url):
+        await until_ready(url)
+        pool = await kube.create(ACCOUNT_POOL, pool_manifest(), "aws-account-operator")
+        metadata: JsonObject = {"name": f"w-{uuid4().hex[:8]}"}
+        spec = {"awsAccountID": "", "iamUserSecret": "", "claimLink": "", "legalEntity": {"id": "", "name": ""}}
+        account = await kube.create(ACCOUNT, {"metadata": metadata, "spec": spec}, "aws-account-operator")
+        try:
+            await until_open(temporal, cluster, "AccountPool", pool)
+            await until_open(temporal, cluster, "Account", account)
+            description = await temporal.get_workflow_handle(
+                f"{cluster}/Organization/aws-account-operator/aws/0"
+            ).describe()
+            assert description.workflow_type == "Organization"
+            await eventually_checkpointed(kube, namespace)
+            async with aiohttp.ClientSession() as session, session.get(f"{url}/metrics") as answer:
+                assert 'perdure_watch_wakes_total{kind="AccountPool"}' in await answer.text()
+        finally:
+            for kind, obj in ((ACCOUNT_POOL, pool), (ACCOUNT, account)):
+                await kube.delete(kind, "aws-account-operator", text(obj, "metadata", "name"))
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+    lease = await kube.get(LEASE, namespace, "perdure-watch")
+    assert text(lease, "spec", "holderIdentity") == ""
+
+
+async def test_a_second_watcher_stands_by_and_takes_over(
+    deployment: Deployment, kube: KubeApi, namespace: str, cluster: str
+) -> None:
+    async with watch_process(deployment, cluster, namespace) as (first, first_url):
+        await until_ready(first_url)
+        async with watch_process(deployment, cluster, namespace) as (_, second_url):
+            assert "standing by" in await until_ready(second_url)
+            first.send_signal(signal.SIGTERM)
+            await asyncio.wait_for(first.wait(), 10)
+            async with asyncio.timeout(20):
+                while "standing by" in await until_ready(second_url):  # noqa: ASYNC110 - polls
+                    await asyncio.sleep(0.1)
+
+
+def pool_manifest() -> JsonObject:
+    return {"metadata": {"name": f"w-{uuid4().hex[:8]}"}, "spec": {"poolSize": 0}}
+
+
+@asynccontextmanager
+async def watch_process(
+    deployment: Deployment, cluster: str, lease_namespace: str
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    """The watcher as a process of its own, and the address of its health endpoints."""
+    port = free_port()
+    environment = {
+        **deployment.program_env(),
+        "PATH": os.environ["PATH"],
+        "PERDURE_CLUSTER": cluster,
+        "PERDURE_WATCH_LEASE": "true",
+        "PERDURE_WATCH_LEASE_NAMESPACE": lease_namespace,
+        "PERDURE_HEALTH_PORT": str(port),
+        "PERDURE_LOG_FORMAT": "json",
+    }
+    code = (
+        "import asyncio\n"
+        "from engine.settings import settings\n"
+        "from engine.telemetry import configure_logging\n"
+        "from starters.watch.main import run_watcher\n"
+        "configure_logging(settings(), 'watch')\n"
+        "asyncio.run(run_watcher(settings()))\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-W", "error", "-c", code, env=environment, cwd=Path(__file__).parents[2]
+    )
+    try:
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def until_ready(url: str) -> str:
+    """What /readyz says once it says 200."""
+    async with asyncio.timeout(40), aiohttp.ClientSession() as session:
+        while True:
+            try:
+                async with session.get(f"{url}/readyz") as answer:
+                    if answer.status == 200:
+                        return await answer.text()
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.05)
+
+
+async def until_open(temporal: Client, cluster: str, kind: str, obj: JsonObject) -> None:
+    metadata = mapping(obj, "metadata")
+    key = Key(
+        kind=kind,
+        namespace=text(metadata, "namespace"),
+        name=text(metadata, "name"),
+        uid=text(metadata, "uid"),
+        cluster=cluster,
+    )
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await temporal.get_workflow_handle(key.workflow_id).describe()
+                return
+            except Exception:
+                await asyncio.sleep(0.05)
+
+
+async def eventually_checkpointed(kube: KubeApi, namespace: str) -> None:
+    """The Lease carries the versions of every kind."""
+    async with asyncio.timeout(20):
+        while True:
+            lease = await kube.get(LEASE, namespace, "perdure-watch")
+            if '"AccountClaim"' in text(lease, "metadata", "annotations", CHECKPOINT):
+                return
+            await asyncio.sleep(0.1)
