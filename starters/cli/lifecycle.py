@@ -151,7 +151,9 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
     except WorkflowUpdateFailedError as error:
         cause = error.cause
         said = cause.message if isinstance(cause, ApplicationError) else str(cause)
-        raise CommandError(f"{update} {key.path}: {said}") from error
+        raise CommandError(
+            f"{update} refused: {said}" if key.path in said else f"{update} {key.path}: {said}"
+        ) from error
     except WorkflowUpdateRPCTimeoutOrCancelledError as error:
         raise _unanswered(key, update) from error
     assert isinstance(answer, result)  # noqa: S101 - the client converts to the type it was given

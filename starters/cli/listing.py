@@ -15,6 +15,7 @@ import typer
 from rich.text import Text
 
 from domain.identity import Kind
+from domain.levers import PAUSED
 from domain.model import Model
 from domain.resource import parse_timestamp
 from starters.cli import output
@@ -39,6 +40,7 @@ class Row(Model):
     phase: str
     waits_for: tuple[str, ...] = ()
     deadline: datetime | None = None
+    paused: bool = False
     owner: str = ""
     created: datetime | None = None
     workflow_id: str = ""
@@ -77,12 +79,14 @@ async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list
     """Every object and every open lifecycle, of one kind or of all, by kind, namespace and name."""
     lifecycles = {row.workflow_id: row for row in await _lifecycles(session, kind, namespace)}
     objects = {row.workflow_id: row for row in await _objects(session, kind, namespace)}
-    merged = [
-        row.model_copy(update={"created": objects[id_].created if id_ in objects else row.created})
-        for id_, row in lifecycles.items()
-    ]
+    merged = [_joined(row, objects.get(id_)) for id_, row in lifecycles.items()]
     merged += [row for id_, row in objects.items() if id_ not in lifecycles]
     return sorted(merged, key=lambda row: (row.kind, row.namespace, row.name, row.workflow_id))
+
+
+def _joined(lifecycle: Row, obj: Row | None) -> Row:
+    """The lifecycle with what only its object knows: its true age (a long lifecycle starts anew), and a pause."""
+    return lifecycle.model_copy(update={"created": obj.created, "paused": obj.paused}) if obj else lifecycle
 
 
 async def _lifecycles(session: Session, kind: Kind | None, namespace: str) -> list[Row]:
@@ -142,6 +146,7 @@ def _object_row(session: Session, kind: Kind, item: object) -> Row:
         namespace=target.namespace,
         name=target.name,
         phase=NO_LIFECYCLE,
+        paused=text(item, "metadata", "annotations", PAUSED) == "true",
         created=parse_timestamp(text(item, "metadata", "creationTimestamp")),
         workflow_id=key_of(session, target, text(item, "metadata", "uid")).workflow_id,
     )
@@ -161,7 +166,7 @@ def _lines(found: Iterable[Row], now: datetime) -> Iterable[tuple[str | Text, ..
         yield (
             row.kind,
             f"{row.namespace}/{row.name}",
-            output.phase(row.phase),
+            output.phase(row.phase).append(" (paused)" if row.paused else "", style="yellow"),
             ", ".join(row.waits_for),
             output.until(row.deadline, now),
             output.age(row.created, now),

@@ -1,0 +1,334 @@
+"""A person's levers as a person uses them: the program, a worker, a cluster, Temporal and an emulated AWS, all real.
+
+No watcher runs here, so an object's lifecycle does what a command makes it do, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+
+from domain.accounts import ACCOUNT
+from domain.levers import ABANDONED, PAUSED, RETRY
+from engine.errors import Absent, Conflict
+from engine.kube import EVENT, NAMESPACE, KubeApi
+from engine.kube.json import mapping, text
+from engine.settings import Settings
+from localcloud.deployment import Deployment
+from localcloud.state import choose_ports
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[2]
+NAMESPACE_NAME = "cli"
+FINALIZER = "finalizer.aws.managed.openshift.io"
+# Of no account in the emulator, so that nothing can be done to it.
+ACCOUNT_ID = "999900001111"
+
+Json = dict[str, Any]
+
+
+class Ended(NamedTuple):
+    """How the program ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Person:
+    """Somebody at a terminal with a state directory, and the right to write objects by hand."""
+
+    def __init__(self, deployment: Deployment, kube: KubeApi) -> None:
+        self.deployment = deployment
+        self.kube = kube
+
+    async def perdure(self, *arguments: str, answer: str = "") -> Ended:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "starters.cli.main", *arguments, "--state", str(self.deployment.state.root)),
+            cwd=ROOT,
+            env=shell_without_servers() | {"PERDURE_USER": "ann", "COLUMNS": "200"},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await process.communicate(answer.encode())
+        return Ended(process.returncode or 0, out.decode(), err.decode())
+
+    async def account(self, name: str, *, state: str = "", **metadata: object) -> str:
+        """A fresh Account; returns NAMESPACE/NAME."""
+        await self.remove(name)
+        spec = {"awsAccountID": ACCOUNT_ID, "iamUserSecret": f"{name}-secret"}
+        await self.kube.create(ACCOUNT, {"metadata": {"name": name, **metadata}, "spec": spec}, NAMESPACE_NAME)
+        if state:
+            status = {"state": state, "conditions": []}
+            await self.kube.patch(ACCOUNT, NAMESPACE_NAME, name, {"status": status}, subresource="status")
+        return f"{NAMESPACE_NAME}/{name}"
+
+    async def read(self, name: str) -> Json:
+        return await self.kube.get(ACCOUNT, NAMESPACE_NAME, name)
+
+    async def annotation(self, name: str, annotation: str) -> str:
+        return text(await self.read(name), "metadata", "annotations", annotation)
+
+    async def remove(self, name: str) -> None:
+        try:
+            await self.kube.patch(ACCOUNT, NAMESPACE_NAME, name, {"metadata": {"finalizers": None}})
+            await self.kube.delete(ACCOUNT, NAMESPACE_NAME, name)
+        except Absent:
+            return
+
+    async def events(self, name: str, reason: str) -> list[str]:
+        found = await self.kube.list(EVENT, NAMESPACE_NAME, field_selector=f"involvedObject.name={name}")
+        return [text(item, "message") for item in found.items if text(item, "reason") == reason]
+
+
+def shell_without_servers() -> dict[str, str]:
+    foreign = ("KUBECONFIG", "TEMPORAL_", "AWS_", "PERDURE_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+
+
+@asynccontextmanager
+async def process(deployment: Deployment, *command: str, port: int) -> AsyncIterator[asyncio.subprocess.Process]:
+    """One of the product's processes, ready; stopped at the end as an operator would."""
+    environ = deployment.program_env() | {"PERDURE_HEALTH_PORT": str(port), "PERDURE_WATCH_LEASE": "false"}
+    log = deployment.log(f"test-{command[0]}")
+    with log.open("ab") as output:
+        started = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "starters.cli.main", *command),
+            cwd=ROOT,
+            env=environ | {"PERDURE_WORKER_DRAIN": "2"},
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            await eventually(lambda: answers(port, "/readyz"), f"{command[0]} ready; its log: {log}")
+            yield started
+        finally:
+            if started.returncode is None:
+                started.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(20):
+                await started.wait()
+
+
+async def answers(port: int, path: str) -> bool:
+    async with httpx.AsyncClient() as client:
+        try:
+            return (await client.get(f"http://127.0.0.1:{port}{path}")).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+
+async def eventually(check: Callable[[], Awaitable[bool]], what: str, seconds: float = 45) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            while not await check():  # noqa: ASYNC110 - servers have no events to wait for here
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        pytest.fail(f"not within {seconds:g} s: {what}")
+
+
+def free_port() -> int:
+    ports, _ = choose_ports(("test",), {})
+    return ports["test"]
+
+
+@pytest.fixture(scope="module")
+async def person(deployment: Deployment) -> AsyncIterator[Person]:
+    async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as kube:
+        try:
+            await kube.create(NAMESPACE, {"metadata": {"name": NAMESPACE_NAME}})
+        except Conflict:
+            await asyncio.gather(
+                *(
+                    Person(deployment, kube).remove(text(item, "metadata", "name"))
+                    for item in (await kube.list(ACCOUNT, NAMESPACE_NAME)).items
+                )
+            )
+        yield Person(deployment, kube)
+
+
+@pytest.fixture(scope="module")
+async def worker(person: Person) -> AsyncIterator[None]:
+    async with process(person.deployment, "worker", port=free_port()):
+        yield
+
+
+async def test_an_object_without_a_lifecycle_is_listed_as_such(person: Person) -> None:
+    name = await person.account("unwatched", state="Ready")
+    listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME)
+    (row,) = [line for line in listed.out.splitlines() if name in line]
+    assert "NoLifecycle" in row
+    assert "is the watcher up?" in listed.err
+    assert listed.code == 0
+
+
+async def test_without_a_worker_the_command_says_that_none_answers(person: Person) -> None:
+    name = await person.account("unanswered", state="Ready")
+    asked = await person.perdure("why", "account", name)
+    assert asked.code == 1
+    assert f"Account/{name}" in asked.err
+    assert "does a worker run?" in asked.err
+    assert "Traceback" not in asked.err
+
+
+async def test_a_person_asks_why_and_what_next(person: Person, worker: None) -> None:
+    name = await person.account("healthy", state="Ready", labels={"iamUserId": "h5n8vq"}, finalizers=[FINALIZER])
+    why = await person.perdure("why", "accounts", name, "-o", "json")
+    assert (why.code, why.json["phase"], why.json["outcome"]) == (0, "Ready", "settled")
+    plan = await person.perdure("plan", "account", name)
+    assert plan.code == 0
+    assert "would do" in plan.out
+    assert "nothing" in plan.out
+    listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME, "--phase", "ready", "-o", "json")
+    assert [row["name"] for row in listed.json if row["name"] == "healthy"] == ["healthy"]
+
+
+async def test_retrying_what_is_well_is_refused_with_the_reason(person: Person, worker: None) -> None:
+    name = await person.account("well", state="Ready", labels={"iamUserId": "h5n8vw"}, finalizers=[FINALIZER])
+    refused = await person.perdure("retry", "account", name)
+    assert refused.code == 1
+    assert "nothing to retry" in refused.err
+    assert not await person.annotation("well", RETRY)
+
+
+async def test_retrying_what_failed_is_written_on_the_object(person: Person, worker: None) -> None:
+    name = await person.account("failed", state="Failed", labels={"iamUserId": "h5n8vr"}, finalizers=[FINALIZER])
+    asked = await person.perdure("why", "account", name, "-o", "json")
+    assert asked.json["outcome"] == "failed"
+    retried = await person.perdure("retry", "account", name, "--reason", "the quota was raised")
+    assert retried.code == 0
+    assert (await person.annotation("failed", RETRY)).endswith("ann: the quota was raised")
+
+
+async def test_a_pause_holds_until_it_is_resumed_and_is_recorded(person: Person, worker: None) -> None:
+    name = await person.account("held")
+    assert (await person.perdure("pause", "account", name, "--reason", "audit")).code == 0
+    assert await person.annotation("held", PAUSED) == "true"
+    assert await person.events("held", "Paused") == ["by ann: audit"]
+    plan = await person.perdure("plan", "account", name, "-o", "json")
+    assert "paused" in plan.json["hold"]
+    assert plan.json["planned"]
+    assert text(await person.read("held"), "status", "state") == ""
+    listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME)
+    assert ["(paused)" in line for line in listed.out.splitlines() if name in line] == [True]
+    assert "already paused" in (await person.perdure("pause", "account", name)).out
+
+    assert (await person.perdure("resume", "account", name)).code == 0
+    assert not await person.annotation("held", PAUSED)
+
+    async def goes_on() -> bool:
+        return FINALIZER in (await person.read("held"))["metadata"].get("finalizers", [])
+
+    await eventually(goes_on, "the resumed account goes on")
+    await person.remove("held")
+
+
+async def test_waking_all_gives_every_object_its_lifecycle(person: Person, worker: None) -> None:
+    await person.account("sleeping", state="Ready", labels={"iamUserId": "h5n8vs"}, finalizers=[FINALIZER])
+    woken = await person.perdure("wake", "accounts", "--all")
+    assert woken.code == 0
+
+    async def awake() -> bool:
+        listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME, "-o", "json")
+        return [row["phase"] for row in listed.json if row["name"] == "sleeping"] == ["Ready"]
+
+    await eventually(awake, "the woken account is Ready")
+
+
+async def test_an_object_that_nobody_deleted_cannot_be_abandoned(person: Person) -> None:
+    name = await person.account("living", state="Ready", finalizers=[FINALIZER])
+    refused = await person.perdure("abandon", "account", name, "--reason", "x", "--yes")
+    assert refused.code == 1
+    assert "is not being deleted" in refused.err
+    assert "kubectl delete" in refused.err
+    assert FINALIZER in (await person.read("living"))["metadata"]["finalizers"]
+
+
+async def test_an_object_without_our_finalizer_cannot_be_abandoned(person: Person) -> None:
+    name = await person.account("foreign", finalizers=["example.com/other"])
+    refused = await person.perdure("abandon", "account", name, "--reason", "x", "--yes")
+    assert refused.code == 1
+    assert "example.com/other" in refused.err
+    await person.remove("foreign")
+
+
+async def test_abandoning_asks_first_and_says_what_stays(person: Person) -> None:
+    name = await person.account("stuck", labels={"iamUserId": "h5n8vt"}, finalizers=[FINALIZER, "example.com/other"])
+    await person.kube.patch(ACCOUNT, NAMESPACE_NAME, "stuck", {"metadata": {"annotations": {PAUSED: "true"}}})
+    await person.kube.delete(ACCOUNT, NAMESPACE_NAME, "stuck")
+
+    asked = await person.perdure("abandon", "account", name, "--reason", "closed by AWS", answer="n\n")
+    assert asked.code == 1
+    for left in (f"AWS account {ACCOUNT_ID}", "osdManagedAdmin-h5n8vt", "stuck-secret"):
+        assert left in asked.err
+    assert FINALIZER in (await person.read("stuck"))["metadata"]["finalizers"]
+
+    done = await person.perdure("abandon", "account", name, "--reason", "closed by AWS", "-o", "json", answer="y\n")
+    assert done.code == 0
+    assert done.json["still_held_by"] == ["example.com/other"]
+    stored = await person.read("stuck")
+    assert stored["metadata"]["finalizers"] == ["example.com/other"]
+    note = json.loads(mapping(stored, "metadata", "annotations")[ABANDONED])  # type: ignore[arg-type]
+    assert (note["who"], note["why"]) == ("ann", "closed by AWS")
+    (message,) = await person.events("stuck", "Abandoned")
+    assert "closed by AWS" in message
+    assert ACCOUNT_ID in message
+    await person.remove("stuck")
+
+
+async def test_a_lifecycle_that_has_ended_is_told_apart_from_one_that_never_was(person: Person, worker: None) -> None:
+    name = await person.account("shortlived", state="Ready", labels={"iamUserId": "h5n8vx"}, finalizers=[FINALIZER])
+    assert (await person.perdure("why", "account", name)).code == 0
+    await person.remove("shortlived")
+
+    async def ended() -> bool:
+        await person.perdure("wake", "account", name)
+        return "its last lifecycle ended" in (await person.perdure("why", "account", name)).err
+
+    await eventually(ended, "the lifecycle ends with its object")
+    never = await person.perdure("why", "account", f"{NAMESPACE_NAME}/never-was")
+    assert (never.code, "lifecycle" in never.err) == (1, False)
+
+
+async def test_a_temporal_that_is_down_is_named(person: Person, tmp_path: Path) -> None:
+    exports = person.deployment.env() | {"TEMPORAL_ADDRESS": "127.0.0.1:9"}
+    (tmp_path / "env").write_text("".join(f"export {name}={value}\n" for name, value in exports.items()))
+    ended = await Person(Elsewhere(tmp_path), person.kube).perdure("list")
+    assert ended.code == 1
+    assert "Temporal at 127.0.0.1:9 does not answer" in ended.err
+    assert "Traceback" not in ended.err
+
+
+class Elsewhere(Deployment):
+    """A state directory whose servers are not all there."""
+
+
+async def test_one_process_can_be_worker_and_watcher(person: Person) -> None:
+    port = free_port()
+    async with process(person.deployment, "run", port=port) as running:
+        name = await person.account("seen", state="Ready", labels={"iamUserId": "h5n8vz"}, finalizers=[FINALIZER])
+
+        async def looked_after() -> bool:
+            listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME, "-o", "json")
+            phases = {f"{row['namespace']}/{row['name']}": row["phase"] for row in listed.json}
+            return phases.get(name) == "Ready"
+
+        await eventually(looked_after, "the watcher wakes and the worker looks")
+        assert await answers(port, "/metrics")
+        assert await answers(port, "/healthz")
+    assert running.returncode == 0
