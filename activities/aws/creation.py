@@ -31,6 +31,7 @@ _ASK_ANEW = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
 _LOOKS = (1, 1, 2, 3, 5, 8, 13, 15)
 _LOST = (2, 3, 5, 8, 15, 30)
+_LISTED_AFTER_SECONDS = 1
 _UNKNOWN_REQUEST_LOOKS = 4
 _TAGGING_ATTEMPTS = 5
 
@@ -46,7 +47,12 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
     try:
         answer = payer.organizations().create_account(Email=action.email, AccountName=action.name)
     except Unavailable as error:
-        # The lists lag behind: the look of the next attempt comes a little later.
+        # Whether it was asked is not known. Look now: if the Account is deleted before the next attempt begins, nobody
+        # looks later. Where the list lags behind, the next attempt looks again, a little later.
+        attempt.pause_regardless(_LISTED_AFTER_SECONDS)
+        found = _existing(payer, action.name, action.email)
+        if found is not None:
+            return found
         error.delay = error.delay or attempt.growing(_LOST)
         raise
     except Throttled as error:

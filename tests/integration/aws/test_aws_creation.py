@@ -28,11 +28,22 @@ def test_a_new_account_is_asked_for_without_a_search(lab: Lab) -> None:
     assert lab.calls("organizations", "ListAccounts") == lab.calls("organizations", "ListCreateAccountStatus") == 0
 
 
-def test_a_lost_answer_is_found_by_name_and_not_asked_again(lab: Lab) -> None:
+def test_a_lost_answer_is_found_within_the_attempt(lab: Lab) -> None:
     name = lab.name()
     lab.emulator.fault("organizations", "CreateAccount", kind="after", count=1)
+    found = lab.run(lab.activities.create_account, create(name))
+    lab.run(lab.activities.await_account, wait_for(name, found.request_id))
+    assert len(accounts_named(lab, name)) == 1
+    assert lab.calls("organizations", "CreateAccount") == 1
+
+
+def test_what_a_killed_process_asked_for_is_found_by_name_and_not_asked_again(lab: Lab) -> None:
+    name = lab.name()
+    lab.emulator.fault("organizations", "CreateAccount", kind="after", count=1)
+    blind = lab.emulator.fault("organizations", "ListCreateAccountStatus", kind="before")
     with pytest.raises(Unavailable):
         lab.run(lab.activities.create_account, create(name))
+    lab.emulator.clear(blind.id)
     found = lab.run(lab.activities.create_account, create(name), attempt=2)
     lab.run(lab.activities.await_account, wait_for(name, found.request_id))
     assert len(accounts_named(lab, name)) == 1
