@@ -78,6 +78,14 @@ def test_a_case_is_resolved_by_hand_or_held_open(payer: Cloud, emulator: Emulato
         emulator.resolve_case("case-unknown")
 
 
+def test_too_many_open_cases_are_refused(payer: Cloud, emulator: Emulator) -> None:
+    emulator.config(case_seconds=3600, case_limit=sum(c.status != "resolved" for c in emulator.world().cases) + 1)
+    first = open_case(payer)
+    assert error_of(lambda: open_case(payer)) == "CaseCreationLimitExceeded"
+    emulator.resolve_case(first)
+    open_case(payer)
+
+
 def test_cases_are_paged_and_found_by_subject(payer: Cloud, emulator: Emulator) -> None:
     emulator.config(case_seconds=3600)
     opened = {open_case(payer, f"Add account {n}") for n in range(12)}

@@ -80,6 +80,10 @@ def test_a_kill_loses_at_most_two_seconds(own_emulator: EmulatorProcess) -> None
     own_emulator.start()
     account, _user = build_something(own_emulator)
     before = world_of(own_emulator)
+    own_emulator.cloud().in_account(account)
+    with own_emulator.control() as emulator:
+        emulator.save()
+    session = own_emulator.cloud().in_account(account)
     time.sleep(2)  # the promise under test
     own_emulator.cloud().request_account(email="later@example.com")
     own_emulator.end(signal.SIGKILL)
@@ -93,7 +97,7 @@ def test_a_kill_loses_at_most_two_seconds(own_emulator: EmulatorProcess) -> None
         before.instances,
     )
     assert error_of(lambda: own_emulator.cloud().assume(f"arn:aws:iam::{account}:role/Missing")) == "AccessDenied"
-    own_emulator.cloud().in_account(account)
+    Cloud(own_emulator.endpoint, session.credentials).client("iam").list_users()
 
 
 def test_a_creation_in_progress_goes_on_after_a_kill(own_emulator: EmulatorProcess) -> None:
