@@ -81,7 +81,7 @@ def build(cache: Path, narrator: Narrator) -> Binaries:
             _compile(toolchain, work, narrator)
             (work / "bin").rename(_home(cache))
         if toolchain.own_caches is not None:
-            _drop_caches(toolchain)
+            _drop(toolchain, toolchain.own_caches)
     narrator.say("Built; later runs start in seconds.")
     return _binaries(_home(cache))
 
@@ -187,18 +187,13 @@ def _run(toolchain: Toolchain, command: list[str], work: Path) -> Iterator[str]:
         raise BuildError(f"`{' '.join(command[:2])}` failed with {code}:\n{''.join(tail)}")
 
 
-def _drop_caches(toolchain: Toolchain) -> None:
-    """Our own module and build caches are of no use once the programs exist."""
-    assert toolchain.own_caches is not None
+def _drop(toolchain: Toolchain, caches: Path) -> None:
+    """Our own toolchain and its caches, gigabytes, are of no use once the programs exist."""
     # Modules are unpacked read-only; go knows how to remove them.
-    subprocess.run(
-        [toolchain.go, "clean", "-modcache"],
-        env=toolchain.environment(),
-        cwd=toolchain.own_caches,
-        check=False,
-        capture_output=True,
-    )
-    shutil.rmtree(toolchain.own_caches, ignore_errors=True)
+    command = [str(toolchain.go), "clean", "-modcache"]
+    subprocess.run(command, env=toolchain.environment(), cwd=caches, check=False, capture_output=True)
+    shutil.rmtree(caches, ignore_errors=True)
+    shutil.rmtree(toolchain.home, ignore_errors=True)
 
 
 @contextlib.contextmanager

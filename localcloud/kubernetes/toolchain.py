@@ -35,6 +35,11 @@ class Toolchain:
     own_caches: Path | None
     """Where modules and compiled packages go when the toolchain is ours; the user's own Go caches otherwise."""
 
+    @property
+    def home(self) -> Path:
+        """The directory that was installed as a whole; only meant where the toolchain is ours."""
+        return self.go.parent.parent.parent
+
     def environment(self) -> dict[str, str]:
         """The caller's environment with everything settled that would change the result."""
         variables = dict(os.environ)
