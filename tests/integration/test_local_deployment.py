@@ -14,8 +14,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import boto3
 import httpx
 import psutil
 import pytest
@@ -36,6 +37,9 @@ from localcloud.state import (
     StateDirectoryError,
     choose_ports,
 )
+
+if TYPE_CHECKING:
+    from mypy_boto3_organizations import OrganizationsClient
 
 pytestmark = pytest.mark.integration
 
@@ -253,6 +257,17 @@ def test_clouds_that_do_not_exist_yet_are_refused(fresh: Deployment) -> None:
     assert not fresh.state.root.exists()
 
 
+def test_observe_mode_leaves_the_users_own_cluster_as_it_is(fresh: Deployment) -> None:
+    fresh.up(only=CLUSTER)
+    seed = [sys.executable, "-m", "localcloud.seed", "aws", "--foreign-cluster"]
+    variables = {**fresh.program_env(), "PERDURE_MODE": "observe"}
+
+    subprocess.run(seed, cwd=ROOT, env=variables, check=True, capture_output=True)
+
+    assert kube(fresh, "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"] == []
+    assert kube(fresh, "GET", "/api/v1/namespaces/aws-account-operator") == {}
+
+
 # Crashes.
 
 
@@ -316,6 +331,17 @@ def test_up_resumes_after_a_killed_supervisor(fresh: Deployment) -> None:
     fresh.up(only=SMALL)
 
     assert fresh.status().healthy
+
+
+def test_the_cloud_survives_a_killed_supervisor(fresh: Deployment) -> None:
+    running = fresh.up(only=(services.AWS,))
+    organization = _organizations(fresh).create_organization(FeatureSet="ALL")["Organization"]["Id"]
+
+    running.supervisor.send(signal.SIGKILL)
+    until(lambda: processes_in(fresh.state.root) == [], 5, "no process left")
+    fresh.up(only=(services.AWS,))
+
+    assert _organizations(fresh).describe_organization()["Organization"]["Id"] == organization
 
 
 def test_what_a_dead_supervisor_left_is_ended_before_the_next_start(fresh: Deployment) -> None:
@@ -548,6 +574,17 @@ def test_programs_named_by_the_user_are_preferred(tmp_path: Path, monkeypatch: p
 def _record(state: StateDirectory, process: ProcessIdentity) -> None:
     row = ServiceStatus(name="etcd", state=ServiceState.READY, process=process)
     state.write_running(Running(supervisor=process, started=datetime.now(UTC), services=(row,)))
+
+
+def _organizations(deployment: Deployment) -> OrganizationsClient:
+    env = deployment.env()
+    return boto3.client(
+        "organizations",
+        endpoint_url=env["AWS_ENDPOINT_URL"],
+        region_name=env["AWS_DEFAULT_REGION"],
+        aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
+    )
 
 
 def _listening_addresses(pids: set[int]) -> set[str]:
