@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from starters.cli import abandon, crds, iam, levers, listing, processes
+from starters.cli import abandon, audit, crds, iam, levers, listing, processes
 from starters.cli.output import CommandError, warn
 
 ENTRY_POINTS = "perdure.commands"
@@ -28,6 +28,7 @@ OWN: tuple[Register, ...] = (
     listing.register,
     levers.register,
     abandon.register,
+    audit.register,
     processes.register,
     crds.register,
     iam.register,

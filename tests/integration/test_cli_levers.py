@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import boto3
 import httpx
 import pytest
 
@@ -24,6 +25,7 @@ from engine.errors import Absent, Conflict
 from engine.kube import EVENT, NAMESPACE, KubeApi
 from engine.kube.json import mapping, text
 from engine.settings import Settings
+from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
 from localcloud.state import choose_ports
 
@@ -332,3 +334,38 @@ async def test_one_process_can_be_worker_and_watcher(person: Person) -> None:
         assert await answers(port, "/metrics")
         assert await answers(port, "/healthz")
     assert running.returncode == 0
+
+
+async def test_an_audit_finds_what_has_no_owner_and_touches_nothing(person: Person) -> None:
+    environ = person.deployment.env()
+    payer = aws(environ, "organizations")
+    orphan = "osd-creds-mgmt-zzzzzz"
+    await asyncio.to_thread(lambda: payer.create_account(AccountName=orphan, Email="osd-creds-mgmt+zzzzzz@example.com"))
+    name = await person.account("accountless", state="Ready")
+
+    async def created() -> bool:
+        accounts = await asyncio.to_thread(
+            lambda: payer.get_paginator("list_accounts").paginate().build_full_result()["Accounts"]
+        )
+        return orphan in {account["Name"] for account in accounts}
+
+    await eventually(created, "the emulator makes the account")
+    with Emulator(environ["AWS_ENDPOINT_URL"]) as emulator:
+        emulator.reset_ledger()
+        audit = await person.perdure("audit", "accounts", "-o", "json")
+        assert emulator.ledger().mutating() == 0
+    assert audit.code == 1
+    found = {finding["subject"]: finding["problem"] for finding in audit.json}
+    assert [subject for subject in found if orphan in subject]
+    assert ACCOUNT_ID in found[f"Account {name}"]
+    await person.remove("accountless")
+
+
+def aws(environ: dict[str, str], service: str) -> Any:
+    return boto3.client(
+        service,
+        endpoint_url=environ["AWS_ENDPOINT_URL"],
+        aws_access_key_id=environ["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=environ["AWS_SECRET_ACCESS_KEY"],
+        region_name="us-east-1",
+    )

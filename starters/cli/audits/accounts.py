@@ -1,0 +1,162 @@
+"""AWS accounts: the organization against the Account objects, and instances that region initialisation left running.
+
+An account is ours by its name (`osd-creds-mgmt-...`, which is its Account's name too); of several installations in one
+organization each sees the others' as without an owner, so a finding is a question, not a fault, until a person has
+looked. The payer's own keys are read from its Secret, and every call that is no reading is refused in this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from pydantic import ValidationError
+
+from activities.aws.organization import list_accounts, list_attempts
+from activities.aws.session import Member, Sessions
+from domain.accounts import ACCOUNT
+from domain.accounts.constants import NAME_PREFIX, REGION_INIT_TAG_NAME
+from domain.accounts.organization import MemberAccount
+from domain.accounts.resources import Account, AccountState
+from engine.errors import ApiError
+from engine.kube import BlockingKube
+from engine.kube.json import text
+from starters.cli.audits import Finding
+from starters.cli.session import Session
+
+AREA = "accounts"
+# Calls at once of a thorough audit: far below what EC2 allows per account and region.
+_AT_ONCE = 16
+
+_ASK = "look who owns it (another installation?); close it or make an Account with its id"
+
+
+async def audit(session: Session, *, thorough: bool) -> list[Finding]:
+    """Compare both sides; with `thorough` also look for instances in every account and region."""
+    kube = BlockingKube(session.kube, asyncio.get_running_loop())
+    observing = session.settings.model_copy(update={"mode": "observe"})
+    return await asyncio.to_thread(_audit, Sessions(kube, observing), kube, thorough)
+
+
+def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
+    """An Account exists before its AWS account and after it, so the objects are read on both sides of the cloud's."""
+    before, _ = _accounts(kube)
+    payer = sessions.payer()
+    members = list_accounts(payer)
+    creating = {attempt.name for attempt in list_attempts(payer, "IN_PROGRESS")}
+    after, found = _accounts(kube)
+    found += without_owner(after, members, creating)
+    found += doubled(after, members)
+    found += without_account(before, members)
+    return found + (_running_instances(sessions, after, members) if thorough else [])
+
+
+def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
+    """Every Account, and a finding for each that cannot be read."""
+    accounts, unreadable = [], []
+    for item in kube.list(ACCOUNT).items:
+        try:
+            accounts.append(Account.model_validate(item))
+        except ValidationError as error:
+            subject = f"Account {text(item, 'metadata', 'namespace')}/{text(item, 'metadata', 'name')}"
+            problem = f"cannot be read: {error.errors()[0]['msg']}"
+            unreadable.append(_finding(subject, problem, "mend the object; its AWS account shows as without an owner"))
+    return accounts, unreadable
+
+
+def without_owner(
+    accounts: Sequence[Account], members: Sequence[MemberAccount], creating: set[str]
+) -> Iterable[Finding]:
+    """Active accounts of our naming that no Account records; `creating` are the names of those still being made."""
+    recorded = {account.spec.aws_account_id for account in accounts}
+    # An Account that has no id yet adopts the AWS account of its name by itself.
+    adopting = {account.metadata.name for account in accounts if not account.spec.aws_account_id}
+    for member in members:
+        ours = member.active and member.name.startswith(f"{NAME_PREFIX}-")
+        if ours and member.id not in recorded and member.name not in adopting | creating:
+            yield _finding(f"AWS account {member.id} ({member.name})", "active, and no Account records it", _ASK)
+
+
+def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:
+    """AWS accounts of one name, and AWS accounts that several Accounts record."""
+    names = Counter(member.name for member in members if member.active and member.name.startswith(f"{NAME_PREFIX}-"))
+    for name in sorted(name for name, count in names.items() if count > 1):
+        ids = ", ".join(sorted(member.id for member in members if member.name == name))
+        yield _finding(f"AWS accounts named {name}", f"there are several: {ids}", "keep the one that is recorded")
+    owners: dict[str, list[str]] = defaultdict(list)
+    for account in accounts:
+        if account.spec.aws_account_id:
+            owners[account.spec.aws_account_id].append(_path(account))
+    for id_, paths in sorted(owners.items()):
+        if len(paths) > 1:
+            problem = f"recorded by several Accounts: {', '.join(sorted(paths))}"
+            yield _finding(f"AWS account {id_}", problem, "pause all but one, and release those")
+
+
+def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:
+    """Accounts whose AWS account is not there, or not active any more."""
+    known = {member.id: member for member in members}
+    for account in accounts:
+        id_ = account.spec.aws_account_id
+        if not id_ or account.spec.byoc or account.spec.manual_sts_mode:
+            continue  # not created yet, or the customer's own
+        if id_ not in known:
+            problem = f"its AWS account {id_} is not in the organization"
+        elif not known[id_].active:
+            problem = f"its AWS account {id_} is {known[id_].state}"
+        else:
+            continue
+        yield _finding(f"Account {_path(account)}", problem, "delete the Account; `perdure abandon` if that is stuck")
+
+
+def _running_instances(
+    sessions: Sessions, accounts: Sequence[Account], members: Sequence[MemberAccount]
+) -> list[Finding]:
+    active = {member.id for member in members if member.active}
+    looked_at = [
+        account
+        for account in accounts
+        if account.spec.aws_account_id in active and account.status.state != AccountState.INITIALIZING_REGIONS
+    ]
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        found = threads.map(lambda account: _instances_of(sessions, account), looked_at)
+        return [finding for findings in found for finding in findings]
+
+
+def _instances_of(sessions: Sessions, account: Account) -> list[Finding]:
+    try:
+        member = sessions.member(account.spec.aws_account_id)
+        answer = member.ec2(member.default_region).describe_regions(AllRegions=False)
+        regions = [item["RegionName"] for item in answer["Regions"] if item.get("OptInStatus") != "not-opted-in"]
+        return [finding for region in sorted(regions) for finding in _instances_in(member, account, region)]
+    except ApiError as error:
+        return [_finding(f"Account {_path(account)}", f"cannot be looked into: {error.message}", "`perdure why` it")]
+
+
+def _instances_in(member: Member, account: Account, region: str) -> Iterable[Finding]:
+    pages = (
+        member.ec2(region)
+        .get_paginator("describe_instances")
+        .paginate(
+            Filters=[
+                {"Name": "tag:Name", "Values": [REGION_INIT_TAG_NAME]},
+                {"Name": "instance-state-name", "Values": ["pending", "running", "stopping", "stopped"]},
+            ]
+        )
+    )
+    for page in pages:
+        for reservation in page["Reservations"]:
+            for instance in reservation["Instances"]:
+                subject = f"instance {instance['InstanceId']} in {account.spec.aws_account_id}, {region}"
+                problem = f"left by the initialisation of {_path(account)}"
+                yield _finding(subject, problem, "terminate it: nothing needs it")
+
+
+def _path(account: Account) -> str:
+    return f"{account.metadata.namespace}/{account.metadata.name}"
+
+
+def _finding(subject: str, problem: str, advice: str) -> Finding:
+    return Finding(area=AREA, subject=subject, problem=problem, advice=advice)
