@@ -317,7 +317,7 @@ class Fulfil(Action):
     secret_namespace: str
     source_secret: str
     support_role_arn: str
-    placed: bool = False  # the claim's accountOU is there already: only the Secret is missing
+    placed: bool = False  # the claim names this account's OU and role already: only the Secret is missing
 
     @property
     def summary(self) -> str:
@@ -333,7 +333,7 @@ class Fulfil(Action):
         # The activity has written the claim, so its resourceVersion is not known here: the next write goes without.
         metadata = world.claim.metadata.model_copy(update={"resource_version": ""})
         claim = world.claim.model_copy(update={"spec": spec, "metadata": metadata})
-        return world.model_copy(update={"claim": claim}).learn(fulfilled=True)
+        return world.model_copy(update={"claim": claim}).learn(fulfilled=self.account)
 
 
 class Cleaned(Model):

@@ -113,7 +113,7 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
         return _waiting(claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal")
     if missing := config.missing("root", "base"):
         return _waiting(claim, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap")
-    if not world.known.fulfilled:
+    if world.known.fulfilled != account.metadata.name:
         return _working(claim, f"hand over {account.metadata.name}", _fulfil(world, account))
     message = f"Account claim fulfilled by {account.metadata.name}"
     status = with_claim_state(claim.status, ClaimState.READY, "Claimed", "AccountClaimed", message, now)
@@ -134,7 +134,7 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
         secret_namespace=claim.metadata.namespace,
         source_secret=account.spec.iam_user_secret or secret_of(account.metadata.name),
         support_role_arn=role,
-        placed=claim.spec.account_ou not in NOT_MOVED,
+        placed=claim.spec.account_ou not in NOT_MOVED and claim.spec.support_role_arn == role,
     )
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Self
 
 from domain.accounts.config import OperatorConfig
-from domain.accounts.resources import Account, AccountClaim, AccountState
+from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
 from domain.decision import World
 from domain.model import Model
 from domain.writes import patched
@@ -96,7 +96,7 @@ class AccountWorld(World):
         return self.model_copy(update={"account": account})._after(self.account)
 
     def _after(self, before: Account) -> Self:
-        """A life ends at Ready, when blanked, and when Failed is left: the next remembers nothing, no refusal either."""
+        """A life ends at Ready, when blanked, when Failed is left: the next remembers nothing, no refusal either."""
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}
         if ended or (before.failed and not self.account.failed):
@@ -105,9 +105,12 @@ class AccountWorld(World):
 
 
 class ClaimKnown(Model):
-    """What a claim's workflow knows beside the custom resource; losing it costs a repetition, never a cloud object."""
+    """What a claim's workflow knows beside the custom resource; losing it costs a repetition, never a cloud object.
 
-    fulfilled: bool = False
+    `fulfilled` names the Account that was handed over on the way to Ready.
+    """
+
+    fulfilled: str = ""
     keys_rotated: bool = False
     cleaned: dict[str, str] = {}  # region (or "global") -> report
 
@@ -128,8 +131,16 @@ class ClaimWorld(World):
     protected: tuple[str, ...] = ()
     known: ClaimKnown = ClaimKnown()
 
+    def recall(self, before: Self) -> Self:
+        """This new observation with the old knowledge."""
+        return super().recall(before)._after()
+
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the claim."""
         if gone:
             return self.model_copy(update={"exists": False})
-        return self.model_copy(update={"claim": patched(self.claim, patch, resource_version)})
+        return self.model_copy(update={"claim": patched(self.claim, patch, resource_version)})._after()
+
+    def _after(self) -> Self:
+        """A claim that leaves Ready again (by hand) is handed its account anew, Secret and all."""
+        return self.learn(fulfilled="") if self.claim.status.state == ClaimState.READY else self

@@ -1,4 +1,4 @@
-"""An Account from Creating to Ready: credentials, regions, the support case, deadlines, hands on its status, deletion."""
+"""An Account from Creating to Ready: credentials, regions, the case, deadlines, hands on its status, deletion."""
 
 from __future__ import annotations
 
