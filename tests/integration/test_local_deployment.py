@@ -335,13 +335,15 @@ def test_up_resumes_after_a_killed_supervisor(fresh: Deployment) -> None:
 
 def test_the_cloud_survives_a_killed_supervisor(fresh: Deployment) -> None:
     running = fresh.up(only=(services.AWS,))
-    organization = _organizations(fresh).create_organization(FeatureSet="ALL")["Organization"]["Id"]
+    root = _organizations(fresh).list_roots()["Roots"][0]["Id"]
+    unit = _organizations(fresh).create_organizational_unit(ParentId=root, Name="kept")["OrganizationalUnit"]["Id"]
 
     running.supervisor.send(signal.SIGKILL)
     until(lambda: processes_in(fresh.state.root) == [], 5, "no process left")
     fresh.up(only=(services.AWS,))
 
-    assert _organizations(fresh).describe_organization()["Organization"]["Id"] == organization
+    described = _organizations(fresh).describe_organizational_unit(OrganizationalUnitId=unit)
+    assert described["OrganizationalUnit"]["Name"] == "kept"
 
 
 def test_what_a_dead_supervisor_left_is_ended_before_the_next_start(fresh: Deployment) -> None:
