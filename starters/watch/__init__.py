@@ -7,13 +7,13 @@ It has one verb, `engine.temporal.wake`, and decides nothing. Whatever goes wron
 process itself, for every object the wake after its last change is sent in the end; one too many does no harm. `main.py`
 is the process, `watcher.py` what is woken when, `kinds.py` the table that areas join.
 
-What its service account must be allowed (verbs get, list, watch where nothing else is said):
+What its service account must be allowed (verbs list and watch where nothing else is said; `deploy/rbac` grants it):
 
 | resource | namespace | why |
 |---|---|---|
 | accountpools, accounts, accountclaims of aws.managed.openshift.io | all | the lifecycles |
-| configmaps, by the name aws-account-operator-configmap (list and watch too) | aws-account-operator | configuration |
-| secrets, by the name aws-account-operator-credentials (list and watch too) | aws-account-operator | a hash of it |
+| configmaps, by the name aws-account-operator-configmap | aws-account-operator | configuration |
+| secrets, by the name aws-account-operator-credentials | aws-account-operator | a hash of it |
 | leases of coordination.k8s.io: get, create, update | the Lease's own | leader election, the checkpoint |
 
 Kubernetes allows list and watch by resourceNames only for requests whose field selector is metadata.name=NAME, which is

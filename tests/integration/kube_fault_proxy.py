@@ -2,7 +2,7 @@
 
 Plain HTTP on loopback; the credentials are the proxy's. Ordinary requests pass unless it is down. A watch stream can be
 cut (also in the middle of a line), frozen (the connection stays, nothing comes), slowed, doubled with old lines
-repeated, or answered with 410 as a status or as an ERROR event.
+repeated, or answered with 410 as a status or as an ERROR event, again and again until somebody lists.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ class FaultProxy:
         self.doubled = False
         self.mid_line = False
         self.expire: list[Literal["status", "event"]] = []
+        self._expiring: Literal["status", "event"] | None = None
         self.watches = 0
         self.url = ""
 
@@ -118,8 +119,12 @@ class FaultProxy:
         watching = "watch" in request.query
         if watching:
             self.watches += 1
-        if watching and self.expire:
-            return await self._expired(request, self.expire.pop())
+            if self.expire:
+                self._expiring = self.expire.pop()
+            if self._expiring:
+                return await self._expired(self._expiring)
+        elif request.method == "GET":
+            self._expiring = None
         headers = {name: request.headers[name] for name in ("Content-Type", "Accept") if name in request.headers}
         async with self._session.request(
             request.method,
@@ -132,7 +137,7 @@ class FaultProxy:
                 return await self._forward(request, answer)
             return web.Response(status=answer.status, body=await answer.read(), content_type=answer.content_type)
 
-    async def _expired(self, request: web.Request, how: str) -> web.StreamResponse:
+    async def _expired(self, how: str) -> web.StreamResponse:
         if how == "status":
             return web.json_response(GONE, status=410)
         return web.Response(body=json.dumps({"type": "ERROR", "object": GONE}).encode() + b"\n")

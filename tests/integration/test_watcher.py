@@ -372,6 +372,9 @@ async def test_a_kind_that_is_not_installed_holds_nobody_up_and_is_found_when_it
     gadget = gadget_kind()
     gadgets = Watched(kind=gadget, read=lambda _: View(()), dependents=nobody, namespace=namespace)
     recorder = Recorder(kube)
+    alone = Watcher(kube, recorder.wake, [gadgets], timing=TIMING)
+    async with running(alone):
+        await eventually(lambda: not alone.unready())
     watcher = Watcher(kube, recorder.wake, [gadgets, config_maps(namespace)], timing=TIMING)
     async with running(watcher):
         await eventually(lambda: not watcher.unready())
