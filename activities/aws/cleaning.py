@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from activities.aws import attempt
 from activities.aws.errors import error_class
+from activities.aws.regions import usable
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions import Cleaned, CleanGlobal, CleanRegion
 from domain.refusal import RETRIED_BY_SERVER
@@ -162,7 +163,7 @@ def _confirmed(sessions: Sessions, account_id: str, partition: str) -> Member:
 def _usable(member: Member, region: str) -> bool:
     """Whether the account can use the region; asked only when the region does not answer."""
     found = member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"]
-    return region in {item["RegionName"] for item in found if item.get("OptInStatus") != "not-opted-in"}
+    return region in usable(found)
 
 
 # Instances.
@@ -372,7 +373,7 @@ def _delete_hosted_zones(route53: Route53Client, sweep: Sweep) -> None:
 
 def _delete_hosted_zone(route53: Route53Client, zone: str, name: str) -> None:
     pages = route53.get_paginator("list_resource_record_sets").paginate(HostedZoneId=zone)
-    records = [item for page in pages for item in page["ResourceRecordSets"] if not _own_record(item, name)]
+    records = [item for page in pages for item in page["ResourceRecordSets"] if not own_record(item, name)]
     for some in _chunks(records, _RECORDS_PER_CHANGE):
         attempt.checkpoint()
         changes: list[ChangeTypeDef] = [{"Action": "DELETE", "ResourceRecordSet": record} for record in some]
@@ -380,7 +381,7 @@ def _delete_hosted_zone(route53: Route53Client, zone: str, name: str) -> None:
     route53.delete_hosted_zone(Id=zone)
 
 
-def _own_record(record: ResourceRecordSetOutputTypeDef, zone_name: str) -> bool:
+def own_record(record: ResourceRecordSetOutputTypeDef, zone_name: str) -> bool:
     """The zone's own NS and SOA go with the zone; delegations of its subdomains are records like any other."""
     return record["Type"] in ("NS", "SOA") and record["Name"] == zone_name
 

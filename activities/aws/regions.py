@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         EbsBlockDeviceTypeDef,
         FilterTypeDef,
         InstanceTypeDef,
+        RegionTypeDef,
         RunInstancesRequestTypeDef,
         TagSpecificationTypeDef,
     )
@@ -75,8 +76,12 @@ def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
         raise
     except Denied as error:
         raise (attempt.settling(error) if error.code in UNAUTHENTICATED else error) from error
-    usable = (region for region in answer["Regions"] if region.get("OptInStatus") != "not-opted-in")
-    return Regions(names=tuple(sorted(region["RegionName"] for region in usable)))
+    return Regions(names=usable(answer["Regions"]))
+
+
+def usable(regions: Iterable[RegionTypeDef]) -> tuple[str, ...]:
+    """The names of those regions that the account has opted in to, or need not."""
+    return tuple(sorted(item["RegionName"] for item in regions if item.get("OptInStatus") != "not-opted-in"))
 
 
 class Launch(NamedTuple):

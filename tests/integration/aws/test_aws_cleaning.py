@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from aws_lab import AMI_OWNER, REGION, Lab
 
+from activities.aws.cleaning import own_record
 from domain.accounts.actions import CleanGlobal, CleanRegion
 from engine.errors import Conflict, Denied, Unavailable
 
@@ -133,6 +134,12 @@ def test_hosted_zones_go_with_their_records_and_delegations(lab: Lab) -> None:
         route53.change_resource_record_sets(HostedZoneId=zone, ChangeBatch=batch)  # type: ignore[arg-type]
     assert lab.run(lab.activities.clean_global, everywhere(account_id)).report == "deleted 1 hosted zone"
     assert left(lab, account_id) == {}
+
+
+def test_only_the_zones_own_records_stay_for_its_deletion() -> None:
+    records = [("NS", "z."), ("SOA", "z."), ("NS", "sub.z."), ("A", "z.")]
+    own = [own_record({"Type": kind, "Name": name}, "z.") for kind, name in records]  # type: ignore[typeddict-item]
+    assert own == [True, True, False, False]
 
 
 def test_one_refusal_stops_nothing_else_and_is_told(lab: Lab) -> None:

@@ -8,7 +8,7 @@ import pytest
 from aws_lab import REGION, Lab, marks, region_init
 from temporalio.exceptions import CancelledError
 
-from activities.aws.regions import instances_of
+from activities.aws.regions import instances_of, usable
 from domain.accounts.actions import InitializeRegion, ListRegions
 from engine.errors import Denied, Pending, Throttled, Unavailable
 
@@ -38,6 +38,11 @@ def test_only_usable_regions_are_listed(lab: Lab) -> None:
     account_id, _ = lab.account()
     regions = lab.run(lab.activities.list_regions, ListRegions(account_id=account_id))
     assert regions.names == tuple(sorted(lab.emulator.config().regions))
+
+
+def test_a_region_that_was_not_opted_in_to_is_not_usable() -> None:
+    states = {"a": "opt-in-not-required", "b": "opted-in", "c": "not-opted-in"}
+    assert usable({"RegionName": name, "OptInStatus": state} for name, state in states.items()) == ("a", "b")  # type: ignore[misc]
 
 
 def test_an_account_that_is_not_active_yet_is_looked_at_again(lab: Lab) -> None:
