@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from domain.accounts.claim import spec_fault
 from domain.accounts.config import OperatorConfig
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.resources import (
@@ -29,6 +30,7 @@ from domain.accounts.resources import (
 )
 from domain.accounts.status import TRUE
 from domain.decision import Outcome
+from domain.levers import paused
 from domain.model import Model
 from domain.resource import Condition, condition_of, timestamp
 
@@ -196,8 +198,11 @@ def _fill(
         dead = len(view.deaths.names)
         why = f"{dead} accounts in a row failed without an AWS account; the next try is at {timestamp(pause)}"
         return (), why, ("AccountCreation",), pause
-    unborn = sum(not a.spec.aws_account_id and not a.failed and not a.metadata.deleting for a in members)
-    number = min(wanted, view.in_flight_limit - unborn, view.room.free, view.room.budget)
+    unborn = sum(_unborn(a) for a in members)
+    # Whatever has no AWS account yet, in any pool, will use up room; what is promised of it is taken off twice, for as
+    # long as its creation takes: better a moment too few than Accounts that only wait to be deleted.
+    queued = sum(_unborn(a) for a in view.accounts)
+    number = min(wanted, view.in_flight_limit - unborn, view.room.free - queued, view.room.budget - queued)
     create = _new_accounts(view, number)
     if view.room.free < wanted:
         return create, f"the organization has room for {max(0, view.room.free)} more accounts", ("AccountLimit",), None
@@ -205,6 +210,10 @@ def _fill(
         why = "the create budget is spent; it is left by `perdure retry AccountPool` or as time moves on"
         return create, why, ("CreateBudget",), view.room.budget_free_at
     return create, f"{wanted} accounts to create, {unborn + len(create)} in flight", ("Account",), None
+
+
+def _unborn(account: Account) -> bool:
+    return not account.spec.aws_account_id and not account.failed and not account.metadata.deleting
 
 
 def _problem(config: OperatorConfig) -> str:
@@ -267,10 +276,10 @@ def bind(view: PoolView, members: Sequence[Account]) -> tuple[tuple[Binding, ...
 
 
 def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> bool:
-    """True if the claim waits for an account of this pool."""
-    if claim.metadata.deleting or claim.spec.account_link or not claim.from_pool:
+    """True if the claim waits for an account of this pool and could use it: one given to a faulty claim is burnt."""
+    if claim.metadata.deleting or paused(claim.metadata) or claim.spec.account_link or not claim.from_pool:
         return False
-    if not claim.spec.legal_entity.id or claim.status.state == "Error":
+    if claim.spec.fleet_manager_config.trusted_arn or spec_fault(claim) or claim.status.state == "Error":
         return False
     return (claim.spec.account_pool or config.default_pool) == pool.metadata.name
 
@@ -297,8 +306,12 @@ def _linked(members: Sequence[Account], claim: AccountClaim) -> Account | None:
 
 def _free(account: Account) -> bool:
     spec, status = account.spec, account.status
-    held = status.claimed or spec.claim_link or account.paused or account.metadata.deleting or spec.byoc
+    held = status.claimed or spec.claim_link or _paused(account) or account.metadata.deleting or spec.byoc
     return not held and status.state == AccountState.READY and bool(spec.aws_account_id) and bool(spec.iam_user_secret)
+
+
+def _paused(account: Account) -> bool:
+    return account.paused or paused(account.metadata)
 
 
 def _choose(free: Sequence[Account], claim: AccountClaim) -> Account | None:
@@ -327,7 +340,7 @@ def why_none(members: Sequence[Account], claim: AccountClaim) -> str:
         "of other legal entities": others,
         "not ready yet": sum(a.status.state in PROGRESSING_STATES | {""} for a in members),
         "failed": sum(a.failed for a in members),
-        "paused": sum(a.paused for a in members),
+        "paused": sum(_paused(a) for a in members),
     }
     return ", ".join(f"{number} {what}" for what, number in parts.items() if number) or "no account fits"
 
