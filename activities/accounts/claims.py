@@ -24,7 +24,6 @@ from domain.accounts.actions import Fulfil, Fulfilled, ReleaseAccount
 from domain.accounts.claim import NOT_MOVED
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.observations import UnitRequest
-from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account
 from domain.accounts.status import release_failed, released
 from domain.carry import Carry
@@ -79,14 +78,15 @@ class ClaimActivities:
 
     async def _unit(self, request: UnitRequest) -> str:
         """The OU, from the organization's workflow: it alone makes new ones."""
+        organization = self._read.organization
         start: WithStartWorkflowOperation[object, object] = WithStartWorkflowOperation(
-            ORGANIZATION.kind,
-            Carry(key=ORGANIZATION),
-            id=ORGANIZATION.workflow_id,
+            organization.kind,
+            Carry(key=organization),
+            id=organization.workflow_id,
             task_queue="accounts",
             id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            static_summary=ORGANIZATION.path,
-            search_attributes=identity_attributes(ORGANIZATION),
+            static_summary=organization.path,
+            search_attributes=identity_attributes(organization),
         )
         try:
             unit: str = await self._client.execute_update_with_start_workflow(
@@ -130,7 +130,7 @@ class ClaimActivities:
         status = released(account.status, now()).model_dump(mode="json", exclude_none=True)
         status["regionalServiceQuotas"] = None
         account = await self._write(account, {"status": status}, subresource="status")
-        await wake(self._client, account.key)
+        await wake(self._client, self._read.key(account))
 
     async def _write(self, account: Account, patch: Mapping[str, object], *, subresource: str = "") -> Account:
         meta = account.metadata

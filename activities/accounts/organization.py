@@ -127,7 +127,7 @@ class OrganizationActivities:
         else:
             return known
         if tells and _differs(known.room, fresh.room):
-            await asyncio.gather(*(wake(self._client, pool.key) for pool in pools))
+            await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in pools))
         return fresh
 
     async def _sweep(
@@ -160,7 +160,7 @@ class OrganizationActivities:
             words = f"{permit.verdict}/{permit.until or permit.message}/{permit.account_id}{permit.request_id}"
             messages[name] = words
             if told.get(name) != words:
-                signals.append(self._signal(account.key, "permit", permit))
+                signals.append(self._signal(self._read.key(account), "permit", permit))
         await asyncio.gather(*signals)
         return messages
 
@@ -195,7 +195,7 @@ class OrganizationActivities:
             resolved = [case_id for case_id, state in states.items() if state == RESOLVED and case_id in cases]
             await asyncio.gather(
                 *(
-                    self._signal(cases[case_id].key, "case_resolved", CaseResolved(case_id=case_id))
+                    self._signal(self._read.key(cases[case_id]), "case_resolved", CaseResolved(case_id=case_id))
                     for case_id in resolved
                 )
             )

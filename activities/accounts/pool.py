@@ -20,7 +20,7 @@ from activities.accounts.reading import Reader, same_object
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
-from domain.accounts.organization import BUDGET_SINCE, ORGANIZATION
+from domain.accounts.organization import BUDGET_SINCE
 from domain.accounts.pool import (
     Binding,
     Deaths,
@@ -106,12 +106,12 @@ class PoolActivities:
 
     async def _room(self, dry_run: bool) -> Room | None:
         """What the organization's workflow has measured; one that does not run yet is woken and will wake the pool."""
-        organization = self._client.get_workflow_handle(ORGANIZATION.workflow_id)
+        organization = self._client.get_workflow_handle(self._read.organization.workflow_id)
         try:
             room: object = await organization.query("room", rpc_timeout=ASKED_FOR_ROOM)
         except (RPCError, WorkflowQueryFailedError):
             if not dry_run:
-                await wake(self._client, ORGANIZATION)
+                await wake(self._client, self._read.organization)
             return None
         return Room.model_validate(room) if room is not None else None
 
@@ -122,7 +122,7 @@ class PoolActivities:
         answer = await self._kube.patch(
             ACCOUNT_POOL, meta.namespace, meta.name, {"metadata": {"uid": meta.uid, "annotations": annotations}}
         )
-        await wake(self._client, ORGANIZATION)
+        await wake(self._client, self._read.organization)
         return AccountPool.model_validate(answer)
 
     async def _act(self, view: PoolView, decision: PoolDecision) -> int:
@@ -166,7 +166,7 @@ class PoolActivities:
             log.info("binding %s to %s: %s", account.metadata.name, claim.metadata.name, error)
             await self._unbind_if_alone(binding)
             return False
-        await asyncio.gather(wake(self._client, claim.key), wake(self._client, account.key))
+        await asyncio.gather(wake(self._client, self._read.key(claim)), wake(self._client, self._read.key(account)))
         return True
 
     async def _hold_claim(self, claim: AccountClaim) -> None:

@@ -16,6 +16,7 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.constants import LEADER_LOCK, OPERATOR_NAMESPACE
+from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.identity import Key
 from domain.levers import paused
@@ -38,6 +39,15 @@ class Reader:
         self.settings = settings
         self._leader = ""
         self._leader_asked = float("-inf")
+
+    def key(self, resource: CustomResource) -> Key:
+        """The key of the object's workflow in this cluster."""
+        return resource.key.model_copy(update={"cluster": self.settings.cluster})
+
+    @property
+    def organization(self) -> Key:
+        """The key of the organization's workflow as this cluster's operator sees it."""
+        return ORGANIZATION.model_copy(update={"cluster": self.settings.cluster})
 
     async def account(self, namespace: str, name: str) -> Account | None:
         """An Account, None if there is none."""
