@@ -21,6 +21,7 @@ from domain.accounts.resources import Account, AccountPool, AccountState
 from domain.accounts.worlds import Permit, Verdict
 from domain.decision import earliest
 from domain.identity import Key
+from domain.levers import paused
 from domain.model import Model
 from domain.resource import condition_of, parse_timestamp, timestamp
 
@@ -108,7 +109,7 @@ class Verdicts(Model):
 def wants_account(account: Account) -> bool:
     """True for an Account that has no AWS account and should get one."""
     spec, meta = account.spec, account.metadata
-    served = not (spec.byoc or spec.manual_sts_mode or account.paused or meta.deleting)
+    served = not (spec.byoc or spec.manual_sts_mode or account.paused or paused(meta) or meta.deleting)
     return (
         served and not spec.aws_account_id and account.status.state == AccountState.NEW and not account.status.claimed
     )
@@ -144,14 +145,9 @@ def judge(
     wanting = ordered(account for account in accounts if wants_account(account))
     attempts = census.attempts
     since = budget_since(pools, budget.window, now)
-    asked = {attempt.name for attempt in attempts}
-    open_permits = {
-        account.metadata.name: granted[account.metadata.name]
-        for account in wanting
-        if granted.get(account.metadata.name, now) > now
-    }
-    promised = {name for name in open_permits if name not in asked}
+    open_permits = {name: until for name, until in granted.items() if until > now and not _used(name, until, attempts)}
     creating = {attempt.name for attempt in attempts if attempt.state == "IN_PROGRESS"}
+    promised = open_permits.keys() - creating
     recent = sorted(attempt.requested_at for attempt in attempts if attempt.requested_at > since)
 
     limit = config.account_limit
@@ -197,6 +193,15 @@ def judge(
     return Verdicts(permits=permits, room=room, granted=open_permits)
 
 
+def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool:
+    """True if the permit has led to a request; one that has not counts to its end, even if its Account is gone by then.
+
+    AWS's clock and ours are compared: AWS gives whole seconds, so a second is allowed for.
+    """
+    given = until - PERMIT_LIFETIME - timedelta(seconds=1)
+    return any(attempt.name == name and attempt.requested_at >= given for attempt in attempts)
+
+
 def _found(account: Account, accounts: Sequence[Account], census: Census, email_domain: str) -> Permit | None:
     """What the organization already has under this Account's name: adopted, so that nothing is asked for twice."""
     name = account.metadata.name
@@ -205,9 +210,15 @@ def _found(account: Account, accounts: Sequence[Account], census: Census, email_
     for existing in census.accounts:
         if existing.name == name and existing.email == email and existing.active and existing.id not in taken:
             return Permit(verdict=Verdict.GRANTED, message="found in the organization", account_id=existing.id)
+    gone = {existing.id for existing in census.accounts if not existing.active}
     for attempt in census.attempts:
-        if attempt.name == name and attempt.state == "IN_PROGRESS":
+        if attempt.name != name:
+            continue
+        if attempt.state == "IN_PROGRESS":
             return Permit(verdict=Verdict.GRANTED, message="already being created", request_id=attempt.request_id)
+        if attempt.state == "SUCCEEDED" and attempt.account_id and attempt.account_id not in taken | gone:
+            # Not in the list of accounts yet.
+            return Permit(verdict=Verdict.GRANTED, message="just created", account_id=attempt.account_id)
     return None
 
 

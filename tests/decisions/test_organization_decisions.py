@@ -1,0 +1,320 @@
+"""What the organization hands out: permits in a fixed order and within every bound, and when cases are looked at."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from itertools import permutations
+from typing import Any
+
+import pytest
+from account_objects import AWS_ID, CONFIG, NOW, account, ago, condition, config, pool, ready_account
+
+from domain.accounts.config import OperatorConfig
+from domain.accounts.naming import email_of
+from domain.accounts.organization import (
+    PERMIT_LIFETIME,
+    Budget,
+    Census,
+    CreateAttempt,
+    MemberAccount,
+    OrganizationKnown,
+    Verdicts,
+    judge,
+    next_case_look,
+    open_cases,
+    wants_account,
+)
+from domain.accounts.resources import Account, AccountPool
+from domain.accounts.worlds import Verdict
+from domain.resource import timestamp
+
+POLL = timedelta(minutes=1)
+
+
+def wanting(number: int, prefix: str = "b") -> list[Account]:
+    """Accounts without an AWS account, the oldest first."""
+    return [
+        account(f"osd-creds-mgmt-{prefix}{index:05}", meta={"creationTimestamp": ago(minutes=20 - index)})
+        for index in range(number)
+    ]
+
+
+def member(index: int, name: str = "", state: str = "ACTIVE", email: str = "") -> MemberAccount:
+    return MemberAccount(
+        id=f"{index:012}", name=name or f"member-{index}", email=email or f"m{index}@example.com", state=state
+    )
+
+
+def attempt(name: str, state: str = "SUCCEEDED", *, at: datetime = NOW - timedelta(minutes=5)) -> CreateAttempt:
+    return CreateAttempt(name=name, request_id=f"car-{name}", state=state, requested_at=at)
+
+
+def census(active: int = 10, *attempts: CreateAttempt, more: tuple[MemberAccount, ...] = ()) -> Census:
+    accounts = (*(member(index) for index in range(active)), *more)
+    return Census(taken_at=NOW, accounts=accounts, attempts=attempts)
+
+
+def judged(
+    accounts: list[Account],
+    of: Census,
+    *,
+    granted: dict[str, datetime] | None = None,
+    of_config: OperatorConfig = CONFIG,
+    budget: Budget | None = None,
+    pools: tuple[AccountPool, ...] = (),
+    now: datetime = NOW,
+) -> Verdicts:
+    return judge(accounts, pools, of_config, of, granted or {}, budget or Budget(), "redhat.com", now)
+
+
+def verdicts(found: Verdicts) -> list[str]:
+    return [permit.verdict.value for permit in found.permits.values()]
+
+
+def test_the_oldest_come_first_whatever_the_order_of_the_list() -> None:
+    accounts = wanting(4)
+    for order in permutations(accounts):
+        found = judged(list(order), census(), budget=Budget(in_flight=2))
+        assert verdicts(found) == ["Granted", "Granted", "Queued", "Queued"]
+        assert list(found.permits) == [a.metadata.name for a in accounts]
+
+
+def test_a_permit_is_good_for_two_minutes() -> None:
+    found = judged(wanting(1), census())
+    (permit,) = found.permits.values()
+    assert permit.until == NOW + PERMIT_LIFETIME == NOW + timedelta(minutes=2)
+    assert found.granted == {"osd-creds-mgmt-b00000": permit.until}
+
+
+def test_an_open_permit_stays_the_same_and_an_expired_one_is_given_anew() -> None:
+    until = NOW + timedelta(seconds=30)
+    accounts = wanting(1)
+    name = accounts[0].metadata.name
+    kept = judged(accounts, census(), granted={name: until})
+    assert kept.permits[name].until == until
+    renewed = judged(accounts, census(), granted={name: until}, now=until)
+    assert renewed.permits[name].until == until + PERMIT_LIFETIME
+
+
+def test_a_workflow_that_lost_its_memory_gives_the_same_permits_again() -> None:
+    accounts = wanting(8)
+    first = judged(accounts, census())
+    again = judged(accounts, census(), granted={})
+    assert list(first.granted) == list(again.granted)
+
+
+# --- the limit ---
+
+
+@pytest.mark.parametrize(("active", "permits"), [(98, 2), (99, 1), (100, 0), (150, 0)])
+def test_permits_end_at_the_limit_which_counts_every_active_account(active: int, permits: int) -> None:
+    found = judged(wanting(3), census(active))
+    assert verdicts(found).count("Granted") == permits
+    assert verdicts(found)[permits:] == ["LimitReached"] * (3 - permits)
+
+
+def test_the_limit_counts_what_is_being_created_and_what_is_promised() -> None:
+    elsewhere = attempt("somebody-else", "IN_PROGRESS")
+    promised = {"osd-creds-mgmt-b00000": NOW + timedelta(minutes=1)}
+    found = judged(wanting(2), census(98, elsewhere), granted=promised)
+    assert verdicts(found) == ["Granted", "LimitReached"]
+    assert found.room.free == 0
+
+
+def test_closed_accounts_do_not_count() -> None:
+    closed = tuple(member(1000 + i, state="SUSPENDED") for i in range(50))
+    assert verdicts(judged(wanting(1), census(99, more=closed))) == ["Granted"]
+
+
+def test_a_permit_given_anew_after_a_failed_request_counts_as_promised() -> None:
+    """Its name stands in AWS's list already, but for the request that failed."""
+    accounts = wanting(2)
+    failed = attempt(accounts[0].metadata.name, "FAILED", at=NOW - timedelta(minutes=3))
+    renewed = {accounts[0].metadata.name: NOW + timedelta(minutes=1)}
+    found = judged(accounts, census(99, failed), granted=renewed)
+    assert verdicts(found) == ["Granted", "LimitReached"]
+
+
+def test_a_permit_of_an_account_deleted_meanwhile_counts_until_it_ends() -> None:
+    """Its CreateAccount may be under way."""
+    until = NOW + timedelta(minutes=1)
+    gone = {"osd-creds-mgmt-gone22": until}
+    assert verdicts(judged(wanting(1), census(99), granted=gone)) == ["LimitReached"]
+    assert verdicts(judged(wanting(1), census(99), granted=gone, now=until)) == ["Granted"]
+
+
+def test_a_permit_that_was_used_and_has_ended_makes_way_at_once() -> None:
+    used = "osd-creds-mgmt-used22"
+    until = NOW + timedelta(minutes=1)
+    done = attempt(used, "SUCCEEDED", at=NOW - timedelta(seconds=30))
+    found = judged(wanting(5), census(10, done), granted={used: until})
+    assert verdicts(found) == ["Granted"] * 5
+
+
+@pytest.mark.parametrize("limit", [None, "many", ""])
+def test_without_a_readable_limit_nothing_is_created(limit: str | None) -> None:
+    found = judged(wanting(1), census(), of_config=config(account_limit=limit))
+    (permit,) = found.permits.values()
+    assert permit.verdict is Verdict.QUEUED
+    assert "account-limit" in permit.message
+    assert found.room.limit is None
+
+
+# --- the create budget ---
+
+
+def test_the_budget_counts_every_request_of_the_window_failed_ones_too() -> None:
+    spent = [attempt(f"a{i}", "FAILED" if i % 2 else "SUCCEEDED", at=NOW - timedelta(minutes=i)) for i in range(29)]
+    found = judged(wanting(2), census(10, *spent))
+    assert verdicts(found) == ["Granted", "BudgetSpent"]
+    assert "29 accounts since" in list(found.permits.values())[1].message
+
+
+def test_the_budget_has_room_again_when_its_oldest_request_leaves_the_window() -> None:
+    oldest = NOW - timedelta(minutes=40)
+    spent = [attempt(f"a{i}", at=oldest + timedelta(minutes=i)) for i in range(30)]
+    found = judged(wanting(1), census(10, *spent))
+    assert (verdicts(found), found.room.budget) == (["BudgetSpent"], 0)
+    assert found.room.budget_free_at == oldest + timedelta(hours=1)
+    later = judged(wanting(1), census(10, *spent), now=oldest + timedelta(hours=1))
+    assert verdicts(later) == ["Granted"]
+
+
+def test_a_persons_retry_lets_the_budget_count_from_then_on() -> None:
+    spent = [attempt(f"a{i}", at=NOW - timedelta(minutes=10)) for i in range(30)]
+    lifted = pool(meta={"annotations": {"perdure.dev/create-budget-since": timestamp(NOW - timedelta(minutes=9))}})
+    assert verdicts(judged(wanting(1), census(10, *spent), pools=(lifted,))) == ["Granted"]
+    early = pool(meta={"annotations": {"perdure.dev/create-budget-since": timestamp(NOW - timedelta(days=9))}})
+    assert verdicts(judged(wanting(1), census(10, *spent), pools=(early,))) == ["BudgetSpent"]
+    garbled = pool(meta={"annotations": {"perdure.dev/create-budget-since": "yesterday"}})
+    assert verdicts(judged(wanting(1), census(10, *spent), pools=(garbled,))) == ["BudgetSpent"]
+
+
+# --- in flight ---
+
+
+def test_no_more_than_the_configured_number_are_unanswered_at_once() -> None:
+    running = [attempt(f"x{i}", "IN_PROGRESS") for i in range(3)]
+    found = judged(wanting(5), census(10, *running))
+    assert verdicts(found) == ["Granted", "Granted", "Queued", "Queued", "Queued"]
+    assert list(found.permits.values())[2].message == "waits its turn: 5 accounts are being created"
+
+
+def test_a_permit_and_its_own_request_hold_one_place() -> None:
+    accounts = wanting(6)
+    name = accounts[0].metadata.name
+    running = attempt(name, "IN_PROGRESS", at=NOW)
+    found = judged(accounts, census(10, running), granted={name: NOW + timedelta(minutes=1)})
+    assert verdicts(found) == ["Granted"] * 5 + ["Queued"]
+
+
+# --- adoption ---
+
+
+def test_an_account_of_that_name_and_mail_is_adopted_even_at_the_limit() -> None:
+    accounts = wanting(1)
+    name = accounts[0].metadata.name
+    there = member(777, name=name, email=email_of(name, "redhat.com"))
+    permit = judged(accounts, census(100, more=(there,))).permits[name]
+    assert (permit.verdict, permit.account_id) == (Verdict.GRANTED, there.id)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"email": "somebody@else.com"}, {"state": "SUSPENDED"}, {"name": "other"}], ids=lambda f: next(iter(f))
+)
+def test_what_only_resembles_an_account_of_ours_is_not_adopted(fields: dict[str, str]) -> None:
+    accounts = wanting(1)
+    name = accounts[0].metadata.name
+    like = member(777, **{"name": name, "email": email_of(name, "redhat.com"), **fields})
+    assert judged(accounts, census(10, more=(like,))).permits[name].account_id == ""
+
+
+def test_an_account_that_another_resource_holds_is_not_adopted() -> None:
+    accounts = wanting(1)
+    name = accounts[0].metadata.name
+    there = member(777, name=name, email=email_of(name, "redhat.com"))
+    holder = ready_account("osd-creds-mgmt-holder", spec={"awsAccountID": there.id})
+    assert judged([*accounts, holder], census(10, more=(there,))).permits[name].account_id == ""
+
+
+def test_a_request_under_way_under_that_name_is_adopted() -> None:
+    accounts = wanting(1)
+    name = accounts[0].metadata.name
+    permit = judged(accounts, census(100, attempt(name, "IN_PROGRESS"))).permits[name]
+    assert (permit.verdict, permit.request_id) == (Verdict.GRANTED, f"car-{name}")
+
+
+def test_an_account_just_created_is_adopted_before_it_is_listed() -> None:
+    accounts = wanting(1)
+    name = accounts[0].metadata.name
+    done = attempt(name).model_copy(update={"account_id": AWS_ID})
+    assert judged(accounts, census(10, done)).permits[name].account_id == AWS_ID
+    closed = MemberAccount(id=AWS_ID, name=name, email=email_of(name, "redhat.com"), state="SUSPENDED")
+    assert judged(accounts, census(10, done, more=(closed,))).permits[name].account_id == ""
+
+
+WANTS = [
+    ("new", account(), True),
+    ("with an id", account(spec={"awsAccountID": AWS_ID}), False),
+    ("claimed and blank", account(status={"claimed": True}), False),
+    ("byoc", account(spec={"byoc": True}), False),
+    ("sts", account(spec={"manualSTSMode": True}), False),
+    ("failed", account(status={"state": "Failed"}), False),
+    ("deleting", account(meta={"deletionTimestamp": ago(seconds=1)}), False),
+    ("paused", account(meta={"annotations": {"aws.managed.openshift.com/pause-reconciliation": "true"}}), False),
+    ("paused by ours", account(meta={"annotations": {"perdure.dev/paused": "true"}}), False),
+]
+
+
+@pytest.mark.parametrize(("of", "wants"), [(of, w) for _, of, w in WANTS], ids=[what for what, _, _ in WANTS])
+def test_who_wants_an_aws_account(of: Account, wants: bool) -> None:
+    assert wants_account(of) is wants
+
+
+# --- support cases ---
+
+
+def waiting(case: str, since: str, **status: Any) -> Account:
+    conditions = [condition("PendingVerification", entered=since)]
+    return ready_account(
+        f"osd-creds-mgmt-{case}",
+        status={"state": "PendingVerification", "supportCaseID": case, "conditions": conditions, **status},
+    )
+
+
+def test_cases_are_young_for_an_hour_from_when_the_account_entered_the_state() -> None:
+    young, old = open_cases(
+        [
+            waiting("young2", ago(minutes=59, seconds=59)),
+            waiting("oldold", ago(minutes=60)),
+            waiting("nocond", ago(minutes=1), conditions=[]),
+            waiting("nocase", ago(minutes=1), supportCaseID=""),
+            waiting("ready2", ago(minutes=1), state="Ready"),
+        ],
+        NOW,
+    )
+    assert (set(young), set(old)) == ({"young2"}, {"oldold", "nocond"})
+
+
+LOOKED = OrganizationKnown(young_cases_at=NOW, old_cases_at=NOW)
+
+
+@pytest.mark.parametrize(
+    ("known", "young", "old", "poll", "after"),
+    [
+        (OrganizationKnown(), True, False, POLL, timedelta(0)),
+        (OrganizationKnown(), False, True, POLL, timedelta(0)),
+        (LOOKED, False, False, POLL, None),
+        (LOOKED, True, False, POLL, timedelta(minutes=1)),
+        (LOOKED, False, True, POLL, timedelta(minutes=10)),
+        (LOOKED, True, True, POLL, timedelta(minutes=1)),
+        (LOOKED, True, True, timedelta(seconds=5), timedelta(seconds=5)),
+        (LOOKED, False, True, timedelta(seconds=5), timedelta(minutes=10)),
+        (LOOKED, True, True, timedelta(minutes=30), timedelta(minutes=30)),
+    ],
+)
+def test_one_look_per_interval_for_young_cases_and_every_ten_minutes_for_old_ones(
+    known: OrganizationKnown, young: bool, old: bool, poll: timedelta, after: timedelta | None
+) -> None:
+    due = next_case_look(known, young=young, old=old, case_poll=poll, now=NOW)
+    assert due == (NOW + after if after is not None else None)
