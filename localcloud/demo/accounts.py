@@ -1,0 +1,254 @@
+"""`perdure demo accounts`: an account from nothing to its second tenant.
+
+    pool of three:  Creating -> InitializingRegions -> PendingVerification -> Ready
+    claim:          bound, moved to its OU, Secret in the claim's namespace
+    its tenant:     leaves an instance, a volume and a bucket with an object behind, made with the claim's own key
+    released:       the key dies, the account is cleaned, the Secret is gone
+    claimed again:  the same legal entity gets the same account, with a new key
+
+Each promise is looked at from outside: the tenant's things in the emulator's world, the keys by calling AWS with them.
+A second run finds the pool filled and the legal entity's account reused from the start; everything else is the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.resources import Account, AccountClaim, AccountPool, AccountState, ClaimState
+from domain.resource import condition_of
+from engine.errors import Absent
+from engine.kube.json import JsonObject, text
+from engine.kube.kinds import SECRET
+from localcloud.demo.stage import Scenario, Stage, UnsettledError
+from localcloud.state import Cloud
+
+if TYPE_CHECKING:
+    import boto3
+
+POOL = "default"
+CLAIM = "cluster-one"  # and its namespace
+CREDENTIALS = "aws-credentials"
+REGION = "us-east-1"
+
+
+@dataclass(frozen=True)
+class AwsKey:
+    """An access key as the claim's Secret holds it."""
+
+    id: str
+    secret: str
+
+    def __repr__(self) -> str:
+        return f"AwsKey(...{self.id[-4:]})"
+
+
+async def play(stage: Stage) -> None:
+    """The whole story."""
+    await _forget_the_last_run(stage)
+    await _fill_the_pool(stage)
+    first, key = await _claim(stage)
+    await asyncio.to_thread(_leave_things_behind, stage, key)
+    stage.tell(f"Its tenant started an instance with a volume and filled a bucket in {first.spec.aws_account_id}")
+    await _release(stage, first, key)
+    second, new_key = await _claim(stage)
+    if second.metadata.name != first.metadata.name:
+        raise UnsettledError(f"the claim got {second.metadata.name}; its legal entity had left {first.metadata.name}")
+    if new_key.id == key.id:
+        raise UnsettledError(f"{second.metadata.name} was handed over with the key that its last claim had")
+    stage.tell("The same legal entity got the same account, with a new key")
+    await stage.until("the pool is full again", lambda: _available(stage) >= _pool_size(stage))
+
+
+async def _forget_the_last_run(stage: Stage) -> None:
+    """A claim of an earlier run is released, whatever that run left undone."""
+    if stage.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None:
+        return
+    stage.tell("An earlier run has left its claim: released first")
+    await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
+    await stage.until("the earlier claim is gone", lambda: stage.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
+
+
+async def _fill_the_pool(stage: Stage) -> None:
+    await stage.apply("pool.yaml")
+    stage.tell("Applied pool.yaml: an AccountPool of three")
+    await stage.until(
+        "the pool's accounts are Ready",
+        lambda: _pool_size(stage) > 0 and _ready_accounts(stage) >= _pool_size(stage),
+    )
+    stage.tell(f"{_ready_accounts(stage)} accounts are Ready")
+
+
+async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
+    """Claim an account; returns it with the key from the claim's Secret, which AWS accepts."""
+    await stage.apply("claim.yaml")
+    stage.tell("Applied claim.yaml: an AccountClaim of the legal entity acme")
+    await stage.until("the claim is Ready", lambda: _claim_state(stage) == ClaimState.READY)
+    link = text(stage.one(ACCOUNT_CLAIM, CLAIM, CLAIM), "spec", "accountLink")
+    await stage.until("the account is marked as claimed", lambda: _account(stage, link).status.claimed)
+    account = _account(stage, link)
+    key = await _key_of(stage)
+    user = await asyncio.to_thread(_who_is, stage, key)
+    if user != account.spec.aws_account_id:
+        raise UnsettledError(f"the key in Secret {CLAIM}/{CREDENTIALS} opens {user or 'nothing'}, not the account")
+    stage.tell(f"{link} is claimed: Secret {CLAIM}/{CREDENTIALS} opens AWS account {account.spec.aws_account_id}")
+    return account, key
+
+
+async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
+    await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
+    stage.tell("Deleted the claim")
+    name = account.metadata.name
+    await stage.until("the claim is gone", lambda: stage.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
+    await stage.until("its account is free again", lambda: _free(_account(stage, name)))
+    left = await asyncio.to_thread(_left_in, stage, account.spec.aws_account_id)
+    if left:
+        raise UnsettledError(f"{name} was released with {', '.join(left)} still in it")
+    if await _has_secret(stage):
+        raise UnsettledError(f"Secret {CLAIM}/{CREDENTIALS} outlived its claim")
+    if await asyncio.to_thread(_who_is, stage, key):
+        raise UnsettledError(f"the released claim's key still opens {account.spec.aws_account_id}")
+    stage.tell(f"{name} is clean and free for acme; the Secret is gone, its key opens nothing any more")
+
+
+# What the objects say.
+
+
+def failure(obj: JsonObject) -> str:
+    """Why an Account or a claim has failed, in the words of its condition."""
+    if text(obj, "kind") == ACCOUNT.name:
+        account = Account.model_validate(obj)
+        if account.failed:
+            return f"Account {account.metadata.name} is {account.status.state}: {_last_word(account)}"
+    if text(obj, "kind") == ACCOUNT_CLAIM.name:
+        claim = AccountClaim.model_validate(obj)
+        if claim.status.state == ClaimState.ERROR:
+            condition = condition_of(claim.status.conditions, "InvalidAccountClaim")
+            return f"AccountClaim {claim.metadata.name} is in Error: {condition.reason if condition else 'no reason'}"
+    return ""
+
+
+def _last_word(account: Account) -> str:
+    """The newest condition: what put it into its state."""
+    conditions = account.status.conditions
+    newest = max(conditions, key=lambda c: c.last_transition_time or "", default=None)
+    return f"{newest.type}: {newest.reason}, {newest.message}" if newest else "no condition says why"
+
+
+def _accounts(stage: Stage) -> list[Account]:
+    return [Account.model_validate(obj) for obj in stage.of(ACCOUNT, OPERATOR_NAMESPACE)]
+
+
+def _account(stage: Stage, name: str) -> Account:
+    found = next((each for each in _accounts(stage) if each.metadata.name == name), None)
+    if found is None:
+        raise UnsettledError(f"Account {name} vanished")
+    return found
+
+
+def _free(account: Account) -> bool:
+    status = account.status
+    return status.state == AccountState.READY and not status.claimed and not account.spec.claim_link and status.reused
+
+
+def _claim_state(stage: Stage) -> str:
+    return text(stage.one(ACCOUNT_CLAIM, CLAIM, CLAIM), "status", "state")
+
+
+def _pool(stage: Stage) -> AccountPool | None:
+    obj = stage.one(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL)
+    return AccountPool.model_validate(obj) if obj is not None else None
+
+
+def _pool_size(stage: Stage) -> int:
+    pool = _pool(stage)
+    return pool.spec.pool_size if pool else 0
+
+
+def _available(stage: Stage) -> int:
+    pool = _pool(stage)
+    return pool.status.available_accounts if pool and pool.status else 0
+
+
+def _ready_accounts(stage: Stage) -> int:
+    """Accounts of the pool that were never claimed and are Ready."""
+    return sum(
+        each.status.state == AccountState.READY and not each.status.claimed and not each.spec.legal_entity.id
+        for each in _accounts(stage)
+    )
+
+
+# What the outside says.
+
+
+async def _key_of(stage: Stage) -> AwsKey:
+    secret = await stage.kube.get(SECRET, CLAIM, CREDENTIALS)
+    id_, value = (
+        base64.b64decode(text(secret, "data", name)).decode() for name in ("aws_access_key_id", "aws_secret_access_key")
+    )
+    return AwsKey(id_, value)
+
+
+async def _has_secret(stage: Stage) -> bool:
+    try:
+        await stage.kube.get(SECRET, CLAIM, CREDENTIALS)
+    except Absent:
+        return False
+    return True
+
+
+def _who_is(stage: Stage, key: AwsKey) -> str:
+    """The account that a key opens, empty if AWS does not know the key."""
+    from botocore.exceptions import ClientError
+
+    try:
+        return _session(key).client("sts", endpoint_url=stage.emulator.endpoint).get_caller_identity()["Account"]
+    except ClientError:
+        return ""
+
+
+def _leave_things_behind(stage: Stage, key: AwsKey) -> None:
+    """What tenants do: an instance with a volume that outlives it, a bucket with an object."""
+    session, endpoint = _session(key), stage.emulator.endpoint
+    ec2, s3 = session.client("ec2", endpoint_url=endpoint), session.client("s3", endpoint_url=endpoint)
+    image = ec2.describe_images()["Images"][0]["ImageId"]
+    instance = ec2.run_instances(ImageId=image, InstanceType="t3.micro", MinCount=1, MaxCount=1)["Instances"][0]
+    volume = ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)
+    ec2.attach_volume(VolumeId=volume["VolumeId"], InstanceId=instance["InstanceId"], Device="/dev/sdf")
+    bucket = f"left-behind-{key.id[-8:].lower()}"
+    s3.create_bucket(Bucket=bucket)
+    s3.put_object(Bucket=bucket, Key="state.json", Body=b"{}")
+
+
+def _left_in(stage: Stage, account_id: str) -> list[str]:
+    world = stage.emulator.world()
+    instances = [f"instance {each.id}" for each in world.instances if each.account == account_id]
+    volumes = [f"volume {each.id}" for each in world.volumes if each.account == account_id]
+    return instances + volumes + [f"bucket {each.id}" for each in world.buckets if each.account == account_id]
+
+
+def _session(key: AwsKey) -> boto3.Session:
+    import boto3
+
+    return boto3.Session(aws_access_key_id=key.id, aws_secret_access_key=key.secret, region_name=REGION)
+
+
+SCENARIO = Scenario(
+    title="AWS accounts: a pool of three, a claim, its release, and the same tenant again",
+    clouds=(Cloud.AWS,),
+    kinds=(ACCOUNT_POOL, ACCOUNT, ACCOUNT_CLAIM),
+    delays={"create_account_seconds": 3, "case_seconds": 8, "run_instances_seconds": 1, "latency_ms": 20},
+    play=play,
+    failure=failure,
+    hints=(
+        "kubectl get accounts,accountclaims,accountpools -A",
+        f"perdure why accountclaim {CLAIM}/{CLAIM}",
+        f"kubectl -n {CLAIM} get secret {CREDENTIALS} -o yaml",
+        f'kubectl -n {OPERATOR_NAMESPACE} patch accountpool {POOL} --type merge -p \'{{"spec": {{"poolSize": 5}}}}\'',
+        f"kubectl -n {CLAIM} delete accountclaim {CLAIM}",
+    ),
+)

@@ -1,0 +1,198 @@
+"""The command `perdure demo NAME`.
+
+    up (or found up) -> the scenario plays, its lifecycles shown -> settled -> runs on until Ctrl-C
+                                                                 +-> with --exit: down, exit code 0
+                                         not settled, in time -> the reason, exit code 1
+
+What was up before stays up. A person sees the emulated cloud take its time; with `--exit` (or `--fast`) it answers at
+once. The emulator's settings are put back at the end. The demo writes objects, so it refuses to run in observe mode.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from localcloud.cli import StateOption
+from localcloud.deployment import Deployment, DeploymentError
+from localcloud.environment import enter
+from localcloud.kubernetes.build import BuildError
+from localcloud.kubernetes.toolchain import ToolchainError
+from localcloud.progress import ConsoleNarrator
+from localcloud.services import ALL, AWS, TEMPORAL
+from localcloud.state import Running, StateDirectoryError
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+TIMEOUT_SECONDS = 300.0
+
+# Rich takes 80 columns where there is no terminal, and folds addresses; whoever greps wants whole lines.
+_console = Console() if sys.stdout.isatty() else Console(width=160)
+_errors = Console(stderr=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to a CLI."""
+    app.command()(demo)
+
+
+def demo(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The demo: accounts.")] = "",
+    leave: Annotated[
+        bool, typer.Option("--exit", help="Stop everything when settled; exit code 0 only if it settled well.")
+    ] = False,
+    fast: Annotated[
+        bool | None,
+        typer.Option(
+            "--fast/--slow", help="The emulated cloud answers at once; by default with --exit.", show_default=False
+        ),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=1, help="Longest time to settle, counted from the first object.")
+    ] = TIMEOUT_SECONDS,
+    state: StateOption = None,
+) -> None:
+    """Bring the local deployment up and show an example's lifecycles from nothing to settled."""
+    from localcloud.demo.scenarios import SCENARIOS
+
+    if name not in SCENARIOS:
+        said = f"no demo is called {name!r}" if name else "which demo?"
+        raise typer.BadParameter(f"{said} There are: {', '.join(SCENARIOS)}.", param_hint="NAME")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    deployment = Deployment(state)
+    code = 1
+    try:
+        running = _up(deployment, name)
+        code = _play(deployment, name, fast=leave if fast is None else fast, timeout=timeout)
+        if not leave:
+            _linger(deployment, running, SCENARIOS[name].hints)
+    except KeyboardInterrupt:
+        code = 130 if leave else code
+    except (DeploymentError, BuildError, ToolchainError, StateDirectoryError) as error:
+        _complain(str(error))
+    finally:
+        _down(deployment)
+    raise typer.Exit(code)
+
+
+def _up(deployment: Deployment, name: str) -> Running:
+    from localcloud.demo.scenarios import SCENARIOS
+
+    scenario = SCENARIOS[name]
+    with ConsoleNarrator(_console) as narrator:
+        narrator.say(scenario.title)
+        began = time.monotonic()
+        started = deployment.start(clouds=scenario.clouds, only=ALL, tether=True, narrator=narrator)
+        running = deployment.wait_ready()
+        if started:
+            narrator.say(f"The local deployment is ready after {time.monotonic() - began:.1f} s.")
+        else:
+            narrator.say(f"{deployment.state.root} is already up.")
+        temporal = running.service(TEMPORAL)
+        if temporal is not None:
+            narrator.say(f"Every lifecycle can be read in Temporal's web UI: {temporal.url}")
+        return running
+
+
+def _play(deployment: Deployment, name: str, *, fast: bool, timeout: float) -> int:
+    """Play the scenario; the exit code."""
+    enter(deployment)
+    try:
+        asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout))
+    except _Unsettled as unsettled:
+        _complain(f"Not settled: {unsettled}")
+        return 1
+    return 0
+
+
+class _Unsettled(Exception):  # noqa: N818 - carries a reason out of the event loop
+    """The demo did not end well."""
+
+
+async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float) -> None:
+    # Temporal and Kubernetes are imported when a demo runs, so that help and completion answer at once.
+    from engine.errors import ApiError
+    from engine.kube.api import KubeApi
+    from engine.settings import Settings
+    from engine.temporal import connect
+    from localcloud.aws.control import Emulator
+    from localcloud.demo.scenarios import SCENARIOS
+    from localcloud.demo.stage import Stage, UnsettledError, watched
+    from localcloud.demo.view import Lines, LiveTable
+
+    scenario, began = SCENARIOS[name], time.monotonic()
+    settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
+    if settings.observing:
+        raise _Unsettled("PERDURE_MODE=observe is set: nothing would be done, so nothing can settle")
+    spectator = LiveTable(_console) if _console.is_terminal else Lines(_console)
+    endpoint = deployment.service(AWS).url or ""
+    async with await KubeApi.open(settings, "demo", deployment.env()["KUBECONFIG"]) as kube:
+        with Emulator(endpoint) as emulator, spectator:
+            stage = Stage(
+                kube=kube,
+                temporal=await connect(settings, "demo"),
+                deployment=deployment,
+                emulator=emulator,
+                manifests=EXAMPLES / name,
+                spectator=spectator,
+                failure=scenario.failure,
+            )
+            before = emulator.config()
+            emulator.config(**{setting: 0 if fast else delay for setting, delay in scenario.delays.items()})
+            try:
+                async with asyncio.timeout(timeout_seconds), watched(stage, scenario.kinds):
+                    await scenario.play(stage)
+            except TimeoutError:
+                reason = await stage.reason()
+                raise _Unsettled(f"not after {timeout_seconds:.0f} s; {reason}") from None
+            except (UnsettledError, ApiError) as error:
+                raise _Unsettled(str(error)) from None
+            finally:
+                emulator.config(**{setting: getattr(before, setting) for setting in scenario.delays})
+            stage.tell(f"Settled after {time.monotonic() - began:.1f} s")
+
+
+def _linger(deployment: Deployment, running: Running, hints: tuple[str, ...]) -> None:
+    """Leave it to the person until Ctrl-C."""
+    temporal = running.service(TEMPORAL)
+    lines = [
+        "",
+        "It runs on. In another shell:",
+        f"  source {deployment.state.env_file}",
+        *(f"  {hint}" for hint in hints),
+        f"The lifecycles: {temporal.url if temporal else ''}",
+        "Ctrl-C stops it; `perdure demo` or `perdure up` resumes where it was."
+        if deployment.owns_supervisor()
+        else "Ctrl-C leaves it running; `perdure down` stops it.",
+    ]
+    _say("\n".join(lines))
+    while running.supervisor.is_alive():
+        time.sleep(0.5)
+
+
+def _down(deployment: Deployment) -> None:
+    if not deployment.owns_supervisor():
+        return
+    began = time.monotonic()
+    deployment.down()
+    _say(f"Stopped in {time.monotonic() - began:.1f} s.")
+
+
+def _say(line: str) -> None:
+    _console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _complain(reason: str) -> None:
+    _errors.print(reason, style="red", markup=False, highlight=False, soft_wrap=True)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

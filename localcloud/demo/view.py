@@ -1,0 +1,125 @@
+"""The lifecycles as a person follows them: a live table on a terminal, one line per change everywhere else."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from domain.identity import Key
+from localcloud.demo.stage import Row
+
+_GOOD = frozenset({"Ready", "Full", "Settled"})
+_BAD = frozenset({"Failed", "Error", "Bug"})
+
+
+class Lines:
+    """For a log: each change of phase is one line, with what is waited for where that is known by then."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._began = time.monotonic()
+        self._shown: dict[Key, tuple[str, tuple[str, ...]]] = {}
+
+    def __enter__(self) -> Self:
+        """Start the clock."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Nothing to put away."""
+
+    def tell(self, line: str) -> None:
+        """Print it with the seconds since the start."""
+        self._print(line)
+
+    def show(self, rows: tuple[Row, ...]) -> None:
+        """Print what has changed, and what is gone."""
+        now = datetime.now(UTC)
+        for row in rows:
+            before, self._shown[row.key] = self._shown.get(row.key), (row.phase, row.waits_for)
+            if before == self._shown[row.key] or (before and before[0] == row.phase and not row.waits_for):
+                continue
+            waits = f"  waits for {', '.join(row.waits_for)}" if row.waits_for else ""
+            until = f" until {_until(row.until, now)}" if row.until and row.waits_for else ""
+            self._print(f"  {row.key.path:<62} {row.phase}{waits}{until}")
+        for key in set(self._shown) - {row.key for row in rows}:
+            del self._shown[key]
+            self._print(f"  {key.path:<62} gone")
+
+    def _print(self, line: str) -> None:
+        stamped = f"{time.monotonic() - self._began:6.1f} s  {line}"
+        self._console.print(stamped, highlight=False, markup=False, soft_wrap=True)
+
+
+class LiveTable:
+    """For a terminal: the table stays below the story and is drawn anew as things change."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._began = time.monotonic()
+        self._rows: tuple[Row, ...] = ()
+        self._live = Live(console=console, refresh_per_second=4, get_renderable=self._table)
+
+    def __enter__(self) -> Self:
+        """Take the lower part of the terminal."""
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Leave the last table standing."""
+        self._live.stop()
+
+    def tell(self, line: str) -> None:
+        """Print it above the table."""
+        seconds = time.monotonic() - self._began
+        self._live.console.print(f"[dim]{seconds:6.1f} s[/]  ", Text(line), highlight=False, sep="")
+
+    def show(self, rows: tuple[Row, ...]) -> None:
+        """Draw these from now on."""
+        self._rows = rows
+
+    def _table(self) -> Table:
+        now = datetime.now(UTC)
+        table = Table(box=None, pad_edge=False, padding=(1, 2, 0, 0), collapse_padding=True, header_style="bold")
+        for column in ("OBJECT", "PHASE", "WAITS FOR", "UNTIL", "AGE"):
+            table.add_column(column, overflow="fold")
+        for row in self._rows:
+            table.add_row(
+                row.key.path,
+                phase(row.phase),
+                ", ".join(row.waits_for),
+                _until(row.until, now) if row.waits_for else "",
+                _span(now - row.created) if row.created else "",
+            )
+        return table
+
+
+def phase(word: str) -> Text:
+    """A phase in its colour."""
+    style = "green" if word in _GOOD else "red" if word in _BAD else "yellow"
+    return Text(word, style=style)
+
+
+def _until(moment: datetime | None, now: datetime) -> str:
+    if moment is None:
+        return ""
+    distance = f"in {_span(moment - now)}" if moment >= now else "now"
+    return f"{moment.astimezone():%H:%M:%S} ({distance})"
+
+
+def _span(duration: timedelta) -> str:
+    """Minutes and seconds, or hours and minutes."""
+    minutes, seconds = divmod(max(0, int(duration.total_seconds())), 60)
+    if minutes >= 60:
+        return f"{minutes // 60}h{minutes % 60}m"
+    return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
