@@ -1,4 +1,4 @@
-"""The edge of every activity: the engine's clock begins, and errors become the engine's.
+"""The edge of every activity: the engine's clock begins, errors become the engine's, and the attempt is counted.
 
 This is the one place where exceptions leave Python: `engine.errors` says which are retried by the server, which reach
 the decision. A cancelled activity stays cancelled.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from typing import Any
 
 from temporalio import activity
@@ -15,7 +16,7 @@ from temporalio.exceptions import CancelledError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 
 from domain.refusal import ErrorType
-from engine import clock
+from engine import clock, metrics
 from engine.errors import to_application_error
 
 log = logging.getLogger(__name__)
@@ -32,12 +33,22 @@ class Boundary(Interceptor):
 class _Edge(ActivityInboundInterceptor):
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         clock.begin()
+        began = time.perf_counter()
         try:
-            return await super().execute_activity(input)
+            result = await super().execute_activity(input)
         except (asyncio.CancelledError, CancelledError):
             raise
         except Exception as error:
+            _count(began, error)
             failure = to_application_error(error)
             if failure.type == ErrorType.BUG.value:
                 log.exception("%s failed with a bug of ours", activity.info().activity_type)
+                metrics.BUGS.labels(metrics.subject(), activity.info().activity_type).inc()
             raise failure from error
+        _count(began, None)
+        return result
+
+
+def _count(began: float, error: Exception | None) -> None:
+    seconds = time.perf_counter() - began
+    metrics.stepped(metrics.Step(metrics.subject(), activity.info().activity_type, seconds, error))

@@ -23,6 +23,7 @@ from temporalio.service import RPCError
 from temporalio.worker import PollerBehaviorAutoscaling, Worker
 
 from activities.accounts import ClaimActivities, ObserveActivities, OrganizationActivities, PoolActivities
+from activities.accounts import metrics as account_metrics
 from activities.accounts.reading import Reader
 from activities.aws.activities import AwsActivities
 from activities.aws.session import Sessions
@@ -125,7 +126,8 @@ async def _workers(
 
 
 def _activities(settings: Settings, client: Client, kube: KubeApi) -> list[Callable[..., object]]:
-    """Every activity, each area's over one set of clients."""
+    """Every activity, each area's over one set of clients; what they do is counted."""
+    account_metrics.listen()
     blocking = BlockingKube(kube, asyncio.get_running_loop())
     sessions = Sessions(blocking, settings)
     reader = Reader(kube, settings)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from temporalio import activity
 
+from activities.accounts.metrics import claim_seen
 from activities.accounts.reading import Reader, same_object
 from domain.accounts.claim import holds
 from domain.accounts.constants import OPERATOR_NAMESPACE
@@ -61,6 +62,7 @@ class ObserveActivities:
         claim, config = await asyncio.gather(self._read.claim(key.namespace, key.name), self._read.config())
         if claim is None or not same_object(claim, key):
             return ClaimWorld(key=key, exists=False)
+        claim_seen(claim)
         settings = self._read.settings
         world = ClaimWorld(
             key=key,

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from temporalio import activity
 from temporalio.client import Client
 
+from activities.accounts.metrics import organization_seen
 from activities.accounts.reading import Reader
 from activities.aws.cases import describe_cases
 from activities.aws.organization import census, count_active, ensure_organizational_units
@@ -86,6 +87,7 @@ class OrganizationActivities:
             return OrganizationWorld(key=look.key, hold=hold, known=known, decision=idle)
         tells = not hold and not look.dry_run
         known = await self._count(look.known, accounts, pools, config, tells=tells)
+        organization_seen(known, self._read.settings.accounts_sweep)
         known = await self._look_at_cases(known, accounts, tells=tells)
         return OrganizationWorld(key=look.key, hold=hold, known=known, decision=self._summary(known, accounts, config))
 

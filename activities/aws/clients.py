@@ -23,6 +23,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from urllib.parse import urlsplit
 
 from botocore.client import BaseClient
 from botocore.config import Config
@@ -30,7 +31,9 @@ from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.session import Session
 
 from activities.aws.errors import Call, api_error
+from engine import metrics
 from engine.errors import ApiError, Denied, Unavailable
+from engine.kube.json import at
 
 # boto3's answers, which only their typed stubs describe.
 Answer = Mapping[str, object]
@@ -170,9 +173,19 @@ class Caller:
 
 
 def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer]:
-    """The funnel of a client, which botocore's type stubs do not name."""
+    """The funnel of a client, which botocore's type stubs do not name; it tells of each call."""
     made: Callable[[str, dict[str, object]], Answer] = client._make_api_call  # type: ignore[attr-defined]
-    return made
+    host = urlsplit(client.meta.endpoint_url).netloc
+
+    def told(operation: str, parameters: dict[str, object]) -> Answer:
+        method = str(client.meta.service_model.operation_model(operation).http.get("method", "POST"))
+        with metrics.requesting(method, host) as request:
+            answer = made(operation, parameters)
+            status = at(answer, "ResponseMetadata", "HTTPStatusCode")
+            request.status = status if isinstance(status, int) else 0
+        return answer
+
+    return told
 
 
 def _send(

@@ -13,6 +13,7 @@ from temporalio import activity
 
 from domain.identity import all_kinds
 from domain.writes import Delete, Patch, Written
+from engine import metrics
 from engine.errors import Absent, Conflict
 from engine.kube import KubeApi
 from engine.kube.json import text
@@ -44,6 +45,7 @@ class KubeActivities:
             )
         except Absent:
             return Written(gone=True)
+        metrics.wrote(write, answer)
         return Written(resource_version=text(answer, "metadata", "resourceVersion"))
 
     @activity.defn(name=Delete.activity)

@@ -22,6 +22,7 @@ import aiohttp
 from yarl import URL
 
 from domain.identity import Kind
+from engine import metrics
 from engine.errors import Denied
 from engine.kube.connection import Connection
 from engine.kube.errors import Expired, api_error, no_answer
@@ -329,16 +330,19 @@ class KubeApi:
         if authorization := await connection.authorization():
             headers["Authorization"] = authorization
         url = URL(connection.host + path, encoded=True)
-        return await self._session.request(
-            method,
-            url.with_query(parameters) if parameters else url,
-            data=body,
-            headers=headers,
-            ssl=connection.ssl,
-            server_hostname=connection.server_hostname,
-            proxy=connection.proxy,
-            timeout=timeout or self._session.timeout,
-        )
+        with metrics.requesting(method, metrics.nameless(path)) as request:
+            response = await self._session.request(
+                method,
+                url.with_query(parameters) if parameters else url,
+                data=body,
+                headers=headers,
+                ssl=connection.ssl,
+                server_hostname=connection.server_hostname,
+                proxy=connection.proxy,
+                timeout=timeout or self._session.timeout,
+            )
+            request.status = response.status
+        return response
 
 
 async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:

@@ -38,7 +38,7 @@ from domain.accounts.resources import (
 )
 from domain.identity import Key
 from engine.kube import kinds as built_in
-from engine.kube.json import JsonObject, flag, mapping, sequence, text
+from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View, chosen, generation, others_finalizers
@@ -94,6 +94,10 @@ def read_account(obj: JsonObject) -> View:
             ),
             "has id": _word(has_id),
             "support case": text(status, "supportCaseID"),
+            "reused": _word(flag(status, "reused")),
+            "byoc": _word(flag(spec, "byoc")),
+            "legal entity": entity,
+            "paused": _word(paused),
         },
     )
 
@@ -120,6 +124,8 @@ def read_claim(obj: JsonObject) -> View:
         facts={
             "pool": text(spec, "accountPool"),
             "account": link,
+            "state": state,
+            "paused": _word(annotations.get(levers.PAUSED) == _TRUE),
             "asks as": repr((generation(obj), state, FINALIZER in finalizers, sorted(annotations))),
         },
     )
@@ -130,7 +136,28 @@ def read_pool(obj: JsonObject) -> View:
     annotations = mapping(obj, "metadata", "annotations")
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, FINALIZER), chosen(annotations, _POOL_ANNOTATIONS)),
+        facts={
+            "pool size": _number(obj, "spec", "poolSize"),
+            "limit delta": _number(obj, "status", "awsLimitDelta"),
+            "available": _number(obj, "status", "availableAccounts"),
+            "progressing": _number(obj, "status", "accountsProgressing"),
+            "stalled": _stalled(obj),
+            "paused": _word(annotations.get(levers.PAUSED) == _TRUE),
+        },
     )
+
+
+def _number(obj: JsonObject, *path: str) -> str:
+    """A whole number of the object, which gauges tell."""
+    value = at(obj, *path)
+    return str(value) if isinstance(value, int) else ""
+
+
+def _stalled(pool: JsonObject) -> str:
+    """Why the pool creates nothing though it lacks accounts, in one word."""
+    conditions = sequence(pool, "status", "conditions")
+    reasons = (text(c, "reason") for c in conditions if (text(c, "type"), text(c, "status")) == ("Stalled", "True"))
+    return next(reasons, "")
 
 
 def read_config(obj: JsonObject) -> View:

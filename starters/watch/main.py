@@ -28,6 +28,7 @@ from engine.settings import Settings
 from engine.temporal import connect, ensure_search_attributes, wake
 from starters.watch import metrics
 from starters.watch.adoption import unmatched
+from starters.watch.gauges import published
 from starters.watch.kinds import watched_kinds
 from starters.watch.reflector import Timing
 from starters.watch.watcher import CHECKPOINT, Watcher
@@ -89,10 +90,11 @@ async def _watch(
     watcher.register(health)
     metrics.LEADER.set(1)
     try:
-        async with asyncio.TaskGroup() as group:
-            group.create_task(watcher.run())
-            if election is not None:
-                group.create_task(election.hold(lambda: {CHECKPOINT: watcher.checkpoint()}))
+        with published(watcher.index):
+            async with asyncio.TaskGroup() as group:
+                group.create_task(watcher.run())
+                if election is not None:
+                    group.create_task(election.hold(lambda: {CHECKPOINT: watcher.checkpoint()}))
     except* LeadershipLost as lost:
         raise lost.exceptions[0] from None
 

@@ -1,0 +1,265 @@
+"""The numbers of the account area that are counted where things happen, under the aws-account-operator's own names.
+
+| number | counted when |
+|---|---|
+| `account_ready_duration_seconds` | the Account's lifecycle sets its state to Ready: since its condition Creating |
+| `account_claim_ready_duration_seconds` | the claim's lifecycle sets its state to Ready: since condition Unclaimed |
+| `account_claim_pending_duration_seconds` | a claim in state Pending is looked at: its age |
+| `account_reuse_cleanup_duration_seconds` | a released claim lets go of its finalizer: since its deletion |
+| `account_reuse_cleanup_failures_total` | an attempt to rotate keys or to clean fails |
+| `reconcile_duration_seconds` | an attempt of an activity ends: a pass, or a step of one |
+| `api_request_duration_seconds` | a request to Kubernetes or AWS for one of the area's lifecycles ends |
+| `aws_accounts`, `total_aws_accounts`, `perdure_create_budget_left` | the organization is counted |
+
+A moment of an object's life is counted at the write that records it. That write carries the resourceVersion that was
+decided upon, so a repetition after a lost answer is refused and counts nothing: a moment is never counted twice, and is
+missed only when the answer is lost. Durations are between times that the object itself keeps (whole seconds), so they
+survive restarts of everything in between. The ends of an interval are the replaced operator's (its
+`pkg/localmetrics`), except the clean-up's beginning, which it measured within one reconcile: it is the claim's deletion
+here, as the clean-up is several activities on any worker, and includes waiting for other finalizers.
+
+Every series carries the constant label `name="aws-account-operator"` of the replaced operator. What is computed from
+the custom resources at each scrape is in `starters/watch/account_metrics.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from http import HTTPStatus
+
+from botocore.exceptions import ClientError
+from prometheus_client import REGISTRY, Counter, Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, KINDS
+from domain.accounts.actions import CleanGlobal, CleanRegion, RotateKeys
+from domain.accounts.constants import FINALIZER
+from domain.accounts.organization import OrganizationKnown
+from domain.accounts.pool import Room
+from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
+from domain.resource import Condition, condition_of, parse_timestamp
+from domain.writes import Patch
+from engine import clock, metrics
+from engine.kube.json import mapping, sequence, text
+from engine.metrics import Histogram, Listener, Request, Step, Write
+
+OPERATOR = "aws-account-operator"
+PREFIX = "aws_account_operator_"
+OTHER = "{OTHER}"
+NO_ANSWER = "{ERROR}"
+# Sweeps after which a count of the organization is too old to be told: another worker has a newer one.
+SWEEPS_TOLD = 2
+
+_OURS = frozenset(kind.name for kind in KINDS)
+_CLEANING = frozenset(action.activity for action in (RotateKeys, CleanRegion, CleanGlobal))
+
+
+def _histogram(name: str, meaning: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+    return Histogram(PREFIX + name, meaning, ["name", *labels], buckets=buckets)
+
+
+# Buckets as the replaced operator declares them.
+_ACCOUNT_READY = _histogram(
+    "account_ready_duration_seconds",
+    "From an Account's creation in AWS to its being ready.",
+    (60, 180, 300, 600, 1200, 1800, 3600, 7200, 14400, 18000, 28800, 36000),
+).labels(OPERATOR)
+_CLAIM_READY = _histogram(
+    "account_claim_ready_duration_seconds",
+    "From an AccountClaim's first look for an account to its being served.",
+    (1, 5, 10, 20, 30, 45, 60, 120),
+).labels(OPERATOR)
+_CLAIM_PENDING = _histogram(
+    "account_claim_pending_duration_seconds",
+    "The age of an AccountClaim at each look at it while it is pending.",
+    (60, 120, 240, 300, 600),
+).labels(OPERATOR)
+_CLEANUP = _histogram(
+    "account_reuse_cleanup_duration_seconds",
+    "From a claim's deletion to its account's being clean and released.",
+    (1, 3, 5, 10, 15, 20, 30),
+).labels(OPERATOR)
+_CLEANUP_FAILURES = Counter(
+    f"{PREFIX}account_reuse_cleanup_failures", "Failed attempts to clean an account for its reuse.", ["name"]
+).labels(OPERATOR)
+_RECONCILE = _histogram(
+    "reconcile_duration_seconds",
+    "Duration of a pass over an object, or of a step of one.",
+    (0.001, 0.01, 0.1, 1, 5, 10, 20),
+    "controller",
+    "error",
+    "error_source",
+)
+_API_REQUEST = _histogram(
+    "api_request_duration_seconds",
+    "Duration of a request to Kubernetes or AWS.",
+    (1,),
+    "controller",
+    "method",
+    "resource",
+    "status",
+    "error",
+    "error_source",
+)
+
+
+# What the activities say themselves.
+
+
+def claim_seen(claim: AccountClaim) -> None:
+    """A claim was looked at: while it is pending, each look counts its age."""
+    born = claim.metadata.creation_timestamp
+    if claim.status.state == ClaimState.PENDING and not claim.spec.byoc and born is not None:
+        _CLAIM_PENDING.observe(_seconds_since(born))
+
+
+def organization_seen(known: OrganizationKnown, sweep: timedelta) -> None:
+    """The organization's pass has ended: tell its count for as long as no other worker is sure to have a newer one.
+
+    Args:
+        known: what the pass knows, its count and when it was made.
+        sweep: the interval at which the organization is counted at least.
+    """
+    if known.room is not None and known.counted_at is not None:
+        age = max(0.0, _seconds_since(known.counted_at))
+        _ORGANIZATION.set(_total(known.room), known.room.budget, SWEEPS_TOLD * sweep.total_seconds() - age)
+
+
+def _total(room: Room) -> int:
+    """Active accounts and those being created, as the replaced operator counts: what the limit has no room for."""
+    return room.active if room.limit is None else room.limit - room.free
+
+
+class OrganizationCount(Collector):
+    """The organization as this worker counted it last; nothing once that is too old."""
+
+    def __init__(self) -> None:
+        self._accounts = 0
+        self._budget = 0
+        self._until = 0.0
+
+    def set(self, accounts: int, budget: int, seconds: float) -> None:
+        """Tell these numbers for so many seconds."""
+        self._accounts, self._budget, self._until = accounts, budget, time.monotonic() + seconds
+
+    def describe(self) -> Iterable[Metric]:
+        """Names that nothing else may take."""
+        return self._families()
+
+    def collect(self) -> Iterable[Metric]:
+        """The series at this scrape."""
+        return self._families() if time.monotonic() < self._until else ()
+
+    def _families(self) -> Iterable[Metric]:
+        for name in ("aws_accounts", "total_aws_accounts"):
+            accounts = GaugeMetricFamily(
+                PREFIX + name, "Active AWS accounts of the organization, and those being created.", labels=["name"]
+            )
+            accounts.add_metric([OPERATOR], self._accounts)
+            yield accounts
+        yield GaugeMetricFamily(
+            "perdure_create_budget_left", "AWS accounts that the create budget still allows.", value=self._budget
+        )
+
+
+_ORGANIZATION = OrganizationCount()
+REGISTRY.register(_ORGANIZATION)
+
+
+# What it hears.
+
+
+class AccountListener(Listener):
+    """Counts what the area's lifecycles do."""
+
+    def on_request(self, request: Request) -> None:
+        """A request to Kubernetes or AWS."""
+        if request.kind not in _OURS:
+            return
+        error, source = _blamed(request.error)
+        _API_REQUEST.labels(
+            OPERATOR, request.kind.lower(), request.method, request.resource, _status_line(request), error, source
+        ).observe(request.seconds)
+
+    def on_step(self, step: Step) -> None:
+        """An attempt of an activity."""
+        if step.kind not in _OURS:
+            return
+        _RECONCILE.labels(OPERATOR, step.kind.lower(), *_blamed(step.error)).observe(step.seconds)
+        if step.error is not None and step.activity in _CLEANING:
+            _CLEANUP_FAILURES.inc()
+
+    def on_write(self, write: Write) -> None:
+        """A lifecycle's change of its own object; a write that changed nothing keeps the resourceVersion."""
+        if text(write.answer, "metadata", "resourceVersion") == write.asked.resource_version:
+            return
+        if write.asked.key.kind == ACCOUNT.name and _sets_state(write.asked, AccountState.READY):
+            account = Account.model_validate(write.answer)
+            if not account.spec.byoc:
+                _observe_since(_ACCOUNT_READY, _probed(account.status.conditions, AccountState.CREATING))
+        elif write.asked.key.kind == ACCOUNT_CLAIM.name and _sets_state(write.asked, ClaimState.READY):
+            claim = AccountClaim.model_validate(write.answer)
+            _observe_since(_CLAIM_READY, _probed(claim.status.conditions, "Unclaimed"))
+        elif write.asked.key.kind == ACCOUNT_CLAIM.name and _lets_go(write):
+            _observe_since(_CLEANUP, parse_timestamp(text(write.answer, "metadata", "deletionTimestamp")))
+
+
+LISTENER = AccountListener()
+
+
+def listen() -> None:
+    """Count from now on; once per process is enough, more is harmless."""
+    metrics.listen(LISTENER)
+
+
+def _sets_state(asked: Patch, state: str) -> bool:
+    return asked.subresource == "status" and text(asked.patch, "status", "state") == state
+
+
+def _lets_go(write: Write) -> bool:
+    """A deleted claim that held an account drops its finalizer."""
+    metadata = mapping(write.asked.patch, "metadata")
+    dropped = "finalizers" in metadata and FINALIZER not in sequence(metadata, "finalizers")
+    return dropped and _held_account(write.answer) and bool(text(write.answer, "metadata", "deletionTimestamp"))
+
+
+def _held_account(claim: Mapping[str, object]) -> bool:
+    return bool(text(claim, "spec", "accountLink"))
+
+
+def _probed(conditions: Iterable[Condition], type_: str) -> datetime | None:
+    """When the condition was last looked at."""
+    condition = condition_of(conditions, type_)
+    return parse_timestamp(condition.last_probe_time) if condition else None
+
+
+def _observe_since(histogram: Histogram, moment: datetime | None) -> None:
+    if moment is not None:
+        histogram.observe(_seconds_since(moment))
+
+
+def _seconds_since(moment: datetime) -> float:
+    return (clock.now() - moment).total_seconds()
+
+
+def _status_line(request: Request) -> str:
+    """The HTTP status as Go writes it, `200 OK`; `{ERROR}` where no answer came."""
+    code = request.status
+    if not code and isinstance(request.error, ClientError):
+        code = int(request.error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    if not code:
+        return NO_ANSWER
+    return f"{code} {HTTPStatus(code).phrase}" if code in set(HTTPStatus) else str(code)
+
+
+def _blamed(error: BaseException | None) -> tuple[str, str]:
+    """Error and its source: AWS's code and `aws`, for others both `{OTHER}`, nothing without an error."""
+    if error is None:
+        return "", ""
+    for cause in (error, error.__cause__):
+        if isinstance(cause, ClientError):
+            return str(cause.response.get("Error", {}).get("Code", OTHER)), "aws"
+    return OTHER, OTHER

@@ -1,0 +1,62 @@
+"""Numbers that are computed from the projections at each scrape, while this watcher leads.
+
+An area joins with `GAUGES` in its module here: a function from the index to metric families. Nothing is kept between
+scrapes, so a number can never be older than the watch, and an object that is gone leaves no series behind. A watcher
+that only stands by tells none: two replicas would otherwise be added up, or disagree.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import pkgutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from prometheus_client import REGISTRY, CollectorRegistry, Metric
+from prometheus_client.registry import Collector
+
+from starters.watch.index import Index
+
+Gauges = Callable[[Index], Iterable[Metric]]
+
+logger = logging.getLogger(__name__)
+
+
+@cache
+def gauges_of_areas() -> tuple[Gauges, ...]:
+    """What all areas compute."""
+    import starters.watch
+
+    names = (module.name for module in pkgutil.iter_modules(starters.watch.__path__))
+    modules = (importlib.import_module(f"starters.watch.{name}") for name in names)
+    return tuple(gauges for module in modules if (gauges := getattr(module, "GAUGES", None)) is not None)
+
+
+@contextmanager
+def published(index: Index, registry: CollectorRegistry = REGISTRY) -> Iterator[None]:
+    """Tell the areas' numbers while the block runs."""
+    collector = _Projected(index)
+    registry.register(collector)
+    try:
+        yield
+    finally:
+        registry.unregister(collector)
+
+
+class _Projected(Collector):
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def describe(self) -> Iterable[Metric]:
+        """The same families with nothing in them: names that nothing else may take."""
+        return [family for gauges in gauges_of_areas() for family in gauges(Index())]
+
+    def collect(self) -> Iterable[Metric]:
+        """The numbers of this moment; one area's error must not take the others' numbers away."""
+        for gauges in gauges_of_areas():
+            try:
+                yield from list(gauges(self._index))
+            except Exception:
+                logger.exception("an area's gauges cannot be computed")
