@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -136,12 +137,15 @@ def _pools(data: Mapping[str, str], problems: dict[str, str]) -> dict[str, PoolC
         return None
 
 
-def _pool(entry: Mapping[str, Mapping[str, Mapping[str, str]]]) -> PoolConfig:
+def _pool(entry: Mapping[str, Any]) -> PoolConfig:
     def quotas(codes: Mapping[str, object]) -> dict[str, ServiceQuota]:
         return {code: ServiceQuota(value=int(str(value))) for code, value in codes.items()}
 
+    default = entry.get("default", False)
+    if not isinstance(default, bool):
+        raise ValueError(f"default: {default!r} is neither true nor false")
     return PoolConfig(
-        default=bool(entry.get("default", False)),
+        default=default,
         regional_service_quotas={region: quotas(codes) for region, codes in (entry.get("servicequotas") or {}).items()},
         global_service_quotas=quotas(entry.get("globalservicequotas") or {}),
     )
