@@ -2,8 +2,8 @@
 
 It holds the state directory's lock, starts every service as soon as those it comes after are ready, and publishes each
 change in services.json. A service that ends is named in the log and in its status, and started again after a delay that
-doubles from half a second to fifteen; half a minute of health forgets the past. SIGTERM stops everything in stages, the
-product before its servers, in under nine seconds.
+doubles from half a second to fifteen; after a run of five seconds it is the shortest again. SIGTERM stops everything in
+stages, the product before its servers, in under nine seconds.
 
 Every service is tied to this process and dies with it (tether.py). Should one be left all the same, the next start and
 `perdure down` know it from services.json and end it.
@@ -35,7 +35,7 @@ _POLL_SECONDS = 0.05
 _PROBE_SECONDS = 10.0
 _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 15.0
-_FORGIVEN_AFTER_SECONDS = 30.0
+_FORGIVEN_AFTER_SECONDS = 5.0
 _LOG_LIMIT_BYTES = 32 * 1024 * 1024
 _STAGES = 4
 
