@@ -10,6 +10,7 @@ from aws_lab import AMI_OWNER, REGION, Lab
 from activities.aws.cleaning import own_record
 from domain.accounts.actions import CleanGlobal, CleanRegion
 from engine.errors import Conflict, Denied, Unavailable
+from localcloud.aws.contract import InstanceRecord, ResourceRecord
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +34,7 @@ def launch(lab: Lab, account_id: str, **more: object) -> str:
 def left(lab: Lab, account_id: str) -> dict[str, int]:
     """How much of each kind the account still has."""
     world = lab.emulator.world()
-    kinds = {
+    kinds: dict[str, tuple[InstanceRecord, ...] | tuple[ResourceRecord, ...]] = {
         "instances": world.instances,
         "volumes": world.volumes,
         "snapshots": world.snapshots,
@@ -209,7 +210,7 @@ def test_the_payer_is_never_cleaned(lab: Lab) -> None:
         (lab.activities.clean_global, everywhere("123456789012")),
     ):
         with pytest.raises(Denied) as refused:
-            lab.run(effect, action, age=timedelta(hours=1))  # type: ignore[arg-type,type-var]
+            lab.run(effect, action, age=timedelta(hours=1))  # type: ignore[arg-type]
         assert refused.value.code == "ProtectedAccount"
     assert lab.calls("sts", "AssumeRole") == 0
 

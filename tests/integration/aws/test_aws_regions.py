@@ -42,7 +42,7 @@ def test_only_usable_regions_are_listed(lab: Lab) -> None:
 
 def test_a_region_that_was_not_opted_in_to_is_not_usable() -> None:
     states = {"a": "opt-in-not-required", "b": "opted-in", "c": "not-opted-in"}
-    assert usable({"RegionName": name, "OptInStatus": state} for name, state in states.items()) == ("a", "b")  # type: ignore[misc]
+    assert usable({"RegionName": name, "OptInStatus": state} for name, state in states.items()) == ("a", "b")
 
 
 def test_an_account_that_is_not_active_yet_is_looked_at_again(lab: Lab) -> None:

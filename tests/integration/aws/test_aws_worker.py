@@ -1,0 +1,100 @@
+"""The effects in a real worker: cancellation and drain reach them on their threads, and nothing is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aws_lab import Lab, eventually, region_init
+from temporalio import workflow
+from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
+from temporalio.common import RetryPolicy
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.exceptions import CancelledError
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from domain.accounts.actions import InitializeRegion
+from domain.accounts.worlds import RegionOutcome
+from localcloud.deployment import Deployment
+from workers.boundary import Boundary
+
+pytestmark = pytest.mark.integration
+
+
+@workflow.defn(name="RegionOnly")
+class RegionOnly:
+    """One region's initialisation, as the loop would run it."""
+
+    @workflow.run
+    async def run(self, action: InitializeRegion) -> RegionOutcome:
+        outcome: RegionOutcome = await workflow.execute_activity(
+            action.activity,
+            action,
+            result_type=RegionOutcome,
+            start_to_close_timeout=timedelta(minutes=2),
+            heartbeat_timeout=timedelta(seconds=10),
+            retry_policy=RetryPolicy(initial_interval=timedelta(milliseconds=100)),
+            cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+        )
+        return outcome
+
+
+def worker(client: Client, lab: Lab, threads: ThreadPoolExecutor, queue: str) -> Worker:
+    return Worker(
+        client,
+        task_queue=queue,
+        workflows=[RegionOnly],
+        activities=[lab.activities.initialize_region],
+        activity_executor=threads,
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        interceptors=[Boundary()],
+        max_heartbeat_throttle_interval=timedelta(seconds=1),
+        graceful_shutdown_timeout=timedelta(seconds=1),
+    )
+
+
+async def started(client: Client, action: InitializeRegion, queue: str) -> WorkflowHandle[Any, RegionOutcome]:
+    return await client.start_workflow(RegionOnly.run, action, id=f"region-{uuid.uuid4()}", task_queue=queue)
+
+
+async def instances(lab: Lab, account_id: str, count: int) -> None:
+    await asyncio.to_thread(eventually, lambda: len(lab.instances(account_id)) == count)
+
+
+@pytest.fixture
+async def client(deployment: Deployment) -> Client:
+    return await Client.connect(deployment.env()["TEMPORAL_ADDRESS"], data_converter=pydantic_data_converter)
+
+
+async def test_a_cancelled_initialisation_leaves_no_instance(lab: Lab, client: Client) -> None:
+    account_id, name = await asyncio.to_thread(lab.account)
+    lab.emulator.config(run_instances_seconds=3600)
+    queue = str(uuid.uuid4())
+    with ThreadPoolExecutor(4) as threads:
+        async with worker(client, lab, threads, queue):
+            handle = await started(client, region_init(account_id, name), queue)
+            await instances(lab, account_id, 1)
+            await handle.cancel()
+            with pytest.raises(WorkflowFailureError) as failed:
+                await handle.result()
+    assert isinstance(failed.value.cause, CancelledError)
+    assert await asyncio.to_thread(lab.instances, account_id) == []
+
+
+async def test_a_drained_worker_hands_the_initialisation_to_the_next(lab: Lab, client: Client) -> None:
+    account_id, name = await asyncio.to_thread(lab.account)
+    lab.emulator.config(run_instances_seconds=3600)
+    queue = str(uuid.uuid4())
+    with ThreadPoolExecutor(4) as threads:
+        async with worker(client, lab, threads, queue):
+            handle = await started(client, region_init(account_id, name), queue)
+            await instances(lab, account_id, 1)
+        assert await asyncio.to_thread(lab.instances, account_id) == []
+        lab.emulator.config(run_instances_seconds=0)
+        async with worker(client, lab, threads, queue):
+            assert (await handle.result()).ok
+    assert await asyncio.to_thread(lab.instances, account_id) == []
