@@ -43,7 +43,7 @@ def test_the_support_role_trusts_the_payer_and_the_jump_role(lab: Lab) -> None:
     account_id, name = lab.account()
     lab.run(lab.activities.ensure_support_role, support_role(account_id, name))
     role = lab.sessions.member(account_id).iam().get_role(RoleName=f"ManagedOpenShift-Support-{name[-6:]}")["Role"]
-    principals = role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]["AWS"]  # type: ignore[typeddict-item]
+    principals = role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]["AWS"]  # type: ignore[typeddict-item,index]
     assert set(principals) == {lab.sessions.payer().identity().arn, "arn:aws:iam::123456789012:role/jump"}
     assert role["Description"] == "AdminAccess for BYOC"
     assert {tag["Key"]: tag["Value"] for tag in role["Tags"]} == marks(name)
