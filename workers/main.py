@@ -17,6 +17,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import timedelta
 
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -38,6 +39,7 @@ from workers.roster import areas, by_queue, workflows_of
 
 PROCESS = "worker"
 RECONNECT_SECONDS = 2.0
+LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +108,8 @@ async def _workers(
             else None,
             activity_task_poller_behavior=PollerBehaviorAutoscaling(),
             interceptors=[Boundary()],
+            # A cancellation reaches an activity with its heartbeats: not after half a minute.
+            max_heartbeat_throttle_interval=LONGEST_HEARTBEAT_PAUSE,
             graceful_shutdown_timeout=settings.worker_drain,
         )
         for queue in Queue

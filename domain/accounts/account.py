@@ -18,6 +18,7 @@ from domain.accounts.actions import (
     LIMIT_CODES,
     TRANSIENT_REASONS,
     AwaitAccount,
+    CleanRegion,
     CreateAccount,
     DeleteIdentities,
     EnsureAdminUser,
@@ -376,6 +377,8 @@ def _failed(world: AccountWorld) -> Decision:
     account = world.account
     if not account.spec.aws_account_id and account.pool_owned and not world.known.request_id:
         return _discard(world, "failed without ever having had an AWS account")
+    if sweep := _sweep(world):
+        return _working(account, "remove what a cut initialisation may have left", *sweep)
     reasons = [
         c
         for c in account.status.conditions
@@ -389,6 +392,23 @@ def _failed(world: AccountWorld) -> Decision:
         why=why,
         waits_for=("a person's retry, or a blank status.state",),
     )
+
+
+def _sweep(world: AccountWorld) -> tuple[Action, ...]:
+    """Clean the regions whose initialisation was begun and never ended.
+
+    A worker that was killed in such a region may have left its instance, and nobody looks for it there again.
+    """
+    account, known = world.account, world.known
+    if not account.spec.aws_account_id or _protected(world) or not _began_regions(account):
+        return ()
+    member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
+    cut = (region for region in known.regions or () if region not in known.outcomes and region not in known.cleaned)
+    return tuple(CleanRegion(**member, region=region) for region in cut)
+
+
+def _began_regions(account: Account) -> bool:
+    return condition_of(account.status.conditions, AccountState.INITIALIZING_REGIONS) is not None
 
 
 def _retry(world: AccountWorld) -> Decision:
@@ -421,6 +441,8 @@ def _deleting(world: AccountWorld, now: datetime) -> Decision:
         email = email_of(account.metadata.name, world.email_domain)
         wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
         return _working(account, "AWS is still creating the account", wait, phase="Deleting")
+    if sweep := _sweep(world):
+        return _working(account, "remove what a cut initialisation may have left", *sweep, phase="Deleting")
     account_id = account.spec.aws_account_id or known.created_account_id
     if account_id and not known.identities_deleted and not account.spec.manual_sts_mode and not _protected(world):
         return _clean_identities(world, account_id, now)

@@ -7,7 +7,7 @@ made it (`search`), in every later attempt always. Names, tags and e-mail addres
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from domain.accounts.resources import LegalEntity
 from domain.accounts.worlds import AccountWorld, ClaimWorld, RegionOutcome
@@ -19,6 +19,7 @@ from domain.refusal import ErrorType, Refusal
 PERMIT_EXPIRED = "PermitExpired"
 # The organization's own limit: waited for, never a failure of the account.
 LIMIT_CODES = frozenset({"ConstraintViolationException", "ACCOUNT_LIMIT_EXCEEDED"})
+CleanedWorld = TypeVar("CleanedWorld", AccountWorld, ClaimWorld)
 # A request that ended so may be asked again at once.
 TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
@@ -362,7 +363,7 @@ class CleanRegion(MemberAction):
         """For the timeline."""
         return f"clean {self.region}"
 
-    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
+    def fold(self, world: CleanedWorld, result: Model | None) -> CleanedWorld:  # type: ignore[override]
         """The region is clean."""
         assert isinstance(result, Cleaned)  # noqa: S101
         return world.learn(cleaned={**world.known.cleaned, self.region: result.report})

@@ -62,6 +62,7 @@ class AccountKnown(Model):
     admin_secret: str = ""
     regions: tuple[str, ...] | None = None
     outcomes: dict[str, RegionOutcome] = {}
+    cleaned: dict[str, str] = {}  # regions whose initialisation was cut short, swept since
     case_id: str = ""
     resolved_case: str = ""
     identities_deleted: bool = False
