@@ -1,1 +1,1 @@
-"""How Perdure touches the world: one package per API with its effects and error mapping, one per area for what it sees."""
+"""How Perdure touches the world: one package per API with its effects and errors, one per area with its looks."""

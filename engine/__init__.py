@@ -1,1 +1,1 @@
-"""What every process stands on: settings, the Temporal connection and wake, the Kubernetes client, errors, telemetry. No area."""
+"""What every process stands on: settings, Temporal, the Kubernetes client, errors, telemetry. It knows no area."""
