@@ -1,7 +1,7 @@
 """Errors of the outside world, in Perdure's own words.
 
 Each client library's exceptions are mapped to `ApiError` in one place (`engine/kube/errors.py` for Kubernetes,
-`activities/aws/errors.py` for AWS, ...). At the edge of an activity an `ApiError` becomes Temporal's ApplicationError of
+`activities/aws/errors.py` for AWS, ...). At the edge of an activity an `ApiError` becomes an ApplicationError of
 the same type: throttled, unavailable and pending ones are retried by the server, after the delay they carry; the others
 end the activity and reach the decision as a `Refusal`. Any other exception is a bug of ours: type `Bug`, not retried by
 the server, tried again by the loop.
