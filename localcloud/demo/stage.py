@@ -207,9 +207,12 @@ class Stage:
     def _row(self, id_: str, obj: JsonObject) -> Row:
         known = self.waiting.get(id_, Waiting())
         deleting = "Deleting" if text(obj, "metadata", "deletionTimestamp") else ""
+        phase = deleting or text(obj, "status", "state") or known.phase or "New"
+        if known.phase != phase:
+            known = Waiting()  # Temporal was asked before the object moved on
         return Row(
             key=_key(text(obj, "kind") or id_.split("/", maxsplit=1)[0], obj),
-            phase=deleting or text(obj, "status", "state") or known.phase or "New",
+            phase=phase,
             waits_for=known.waits_for,
             until=known.until,
             created=parse_timestamp(text(obj, "metadata", "creationTimestamp")),

@@ -90,12 +90,21 @@ class LiveTable:
 
     def _table(self) -> Table:
         now = datetime.now(UTC)
-        table = Table(box=None, pad_edge=False, padding=(1, 2, 0, 0), collapse_padding=True, header_style="bold")
-        for column in ("OBJECT", "PHASE", "WAITS FOR", "UNTIL", "AGE"):
-            table.add_column(column, overflow="fold")
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+        # On a narrow terminal what is waited for is cut first: it is the longest, and `perdure why` has it in full.
+        for column, narrowest in (
+            ("KIND", 12),
+            ("NAME", 21),
+            ("PHASE", 19),
+            ("WAITS FOR", 9),
+            ("UNTIL", 8),
+            ("AGE", 5),
+        ):
+            table.add_column(column, no_wrap=True, overflow="ellipsis", min_width=narrowest)
         for row in self._rows:
             table.add_row(
-                row.key.path,
+                row.key.kind,
+                row.key.name,
                 phase(row.phase),
                 ", ".join(row.waits_for),
                 _until(row.until, now) if row.waits_for else "",
