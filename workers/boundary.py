@@ -44,7 +44,8 @@ class _Edge(ActivityInboundInterceptor):
             if failure.type == ErrorType.BUG.value:
                 log.exception("%s failed with a bug of ours", activity.info().activity_type)
                 metrics.BUGS.labels(metrics.subject(), activity.info().activity_type).inc()
-            raise failure from error
+            # An error that is its own cause cannot be told to the server: its chain has no end.
+            raise failure from error if failure is not error else error.__cause__
         _count(began, None)
         return result
 

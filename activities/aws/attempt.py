@@ -51,7 +51,10 @@ def growing(seconds: Sequence[float]) -> timedelta:
 
 
 def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
-    """The error, as one that passes by itself while the action is younger than `window`."""
+    """The error, as one that passes by itself while the action is younger than `window`; else the error itself.
+
+    Raise it `from error.__cause__`: an error that is its own cause cannot be told to the server.
+    """
     if age() >= window:
         return error
     delay = error.delay or growing(_SETTLING_DELAYS)

@@ -291,7 +291,7 @@ def _settling() -> Iterator[None]:
     try:
         yield
     except (Denied, Absent) as error:
-        raise (attempt.settling(error) if error.code in _SETTLES else error) from error
+        raise (attempt.settling(error) if error.code in _SETTLES else error) from error.__cause__
 
 
 _SETTLES = frozenset({"AccessDenied", "InvalidClientTokenId", "NoSuchEntity"})

@@ -75,7 +75,7 @@ def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
         error.delay = error.delay or attempt.growing((5, 10, 20, 40, 60))
         raise
     except Denied as error:
-        raise (attempt.settling(error) if error.code in UNAUTHENTICATED else error) from error
+        raise (attempt.settling(error) if error.code in UNAUTHENTICATED else error) from error.__cause__
     return Regions(names=usable(answer["Regions"]))
 
 

@@ -276,7 +276,7 @@ class Sessions:
         try:
             member.credential()
         except Denied as error:
-            raise attempt.settling(error, settle) if settle else error from error
+            raise attempt.settling(error, settle) if settle else error from error.__cause__
         return member
 
     def refuse_protected(self, account_id: str) -> None:
