@@ -32,7 +32,10 @@ NO_LIFECYCLE = "NoLifecycle"
 
 
 class Row(Model):
-    """One object and its lifecycle. `phase` is NoLifecycle where none is open; times are UTC."""
+    """One object and its lifecycle, times in UTC.
+
+    `phase` is NoLifecycle where none is open; `gone` where the object does not exist any more, but its lifecycle does.
+    """
 
     kind: str
     namespace: str
@@ -41,6 +44,7 @@ class Row(Model):
     waits_for: tuple[str, ...] = ()
     deadline: datetime | None = None
     paused: bool = False
+    gone: bool = False
     owner: str = ""
     created: datetime | None = None
     workflow_id: str = ""
@@ -78,15 +82,18 @@ def show(
 async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list[Row]:
     """Every object and every open lifecycle, of one kind or of all, by kind, namespace and name."""
     lifecycles = {row.workflow_id: row for row in await _lifecycles(session, kind, namespace)}
-    objects = {row.workflow_id: row for row in await _objects(session, kind, namespace)}
-    merged = [_joined(row, objects.get(id_)) for id_, row in lifecycles.items()]
+    listed, readable = await _objects(session, kind, namespace)
+    objects = {row.workflow_id: row for row in listed}
+    merged = [_joined(row, objects.get(id_), readable) for id_, row in lifecycles.items()]
     merged += [row for id_, row in objects.items() if id_ not in lifecycles]
     return sorted(merged, key=lambda row: (row.kind, row.namespace, row.name, row.workflow_id))
 
 
-def _joined(lifecycle: Row, obj: Row | None) -> Row:
+def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
     """The lifecycle with what only its object knows: its true age (a long lifecycle starts anew), and a pause."""
-    return lifecycle.model_copy(update={"created": obj.created, "paused": obj.paused}) if obj else lifecycle
+    if obj is not None:
+        return lifecycle.model_copy(update={"created": obj.created, "paused": obj.paused})
+    return lifecycle.model_copy(update={"gone": lifecycle.kind in readable})
 
 
 async def _lifecycles(session: Session, kind: Kind | None, namespace: str) -> list[Row]:
@@ -115,12 +122,13 @@ def _row(execution: WorkflowExecution) -> Row:
     )
 
 
-async def _objects(session: Session, kind: Kind | None, namespace: str) -> list[Row]:
-    """The objects, as rows without a lifecycle; none where the cluster cannot be read."""
+async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
+    """The objects, as rows without a lifecycle, and the kinds that could be read: none where the cluster cannot be."""
     from engine.errors import Absent, ApiError
     from starters.cli.waking import kinds_with_objects
 
     found: list[Row] = []
+    readable: set[str] = set()
     for each in kinds_with_objects():
         if kind is not None and each.name != kind.name:
             continue
@@ -130,9 +138,10 @@ async def _objects(session: Session, kind: Kind | None, namespace: str) -> list[
             continue  # not installed here
         except ApiError as error:
             output.warn(f"warning: objects without a lifecycle are not shown: {error.message}")
-            return []
+            return [], frozenset()
+        readable.add(each.name)
         found += [_object_row(session, each, item) for item in listing.items]
-    return found
+    return found, frozenset(readable)
 
 
 def _object_row(session: Session, kind: Kind, item: object) -> Row:
@@ -166,7 +175,9 @@ def _lines(found: Iterable[Row], now: datetime) -> Iterable[tuple[str | Text, ..
         yield (
             row.kind,
             f"{row.namespace}/{row.name}",
-            output.phase(row.phase).append(" (paused)" if row.paused else "", style="yellow"),
+            output.phase(row.phase).append(
+                " (paused)" if row.paused else " (gone)" if row.gone else "", style="yellow"
+            ),
             ", ".join(row.waits_for),
             output.until(row.deadline, now),
             output.age(row.created, now),

@@ -7,32 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import signal
+import secrets
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import boto3
-import httpx
 import pytest
+from product import ROOT, answers, eventually, free_port, process, shell_without_servers
 
 from domain.accounts import ACCOUNT
 from domain.levers import ABANDONED, PAUSED, RETRY
-from engine.errors import Absent, Conflict
+from engine.errors import Absent
 from engine.kube import EVENT, NAMESPACE, KubeApi
 from engine.kube.json import mapping, text
 from engine.settings import Settings
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
-from localcloud.state import choose_ports
 
 pytestmark = pytest.mark.integration
 
-ROOT = Path(__file__).parents[2]
-NAMESPACE_NAME = "cli"
+# A new one for each run: a kept deployment has lifecycles of earlier runs, whose objects nobody told them are gone.
+NAMESPACE_NAME = f"cli-{secrets.token_hex(3)}"
 FINALIZER = "finalizer.aws.managed.openshift.io"
 # Of no account in the emulator, so that nothing can be done to it.
 ACCOUNT_ID = "999900001111"
@@ -95,78 +92,26 @@ class Person:
             return
 
     async def events(self, name: str, reason: str) -> list[str]:
-        found = await self.kube.list(EVENT, NAMESPACE_NAME, field_selector=f"involvedObject.name={name}")
+        """Of this very object: a kept deployment has those of earlier runs."""
+        uid = text(await self.read(name), "metadata", "uid")
+        found = await self.kube.list(EVENT, NAMESPACE_NAME, field_selector=f"involvedObject.uid={uid}")
         return [text(item, "message") for item in found.items if text(item, "reason") == reason]
-
-
-def shell_without_servers() -> dict[str, str]:
-    foreign = ("KUBECONFIG", "TEMPORAL_", "AWS_", "PERDURE_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-
-
-@asynccontextmanager
-async def process(deployment: Deployment, *command: str, port: int) -> AsyncIterator[asyncio.subprocess.Process]:
-    """One of the product's processes, ready; stopped at the end as an operator would."""
-    environ = deployment.program_env() | {"PERDURE_HEALTH_PORT": str(port), "PERDURE_WATCH_LEASE": "false"}
-    log = deployment.log(f"test-{command[0]}")
-    with log.open("ab") as output:
-        started = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "starters.cli.main", *command),
-            cwd=ROOT,
-            env=environ | {"PERDURE_WORKER_DRAIN": "2"},
-            stdout=output,
-            stderr=output,
-        )
-        try:
-            await eventually(lambda: answers(port, "/readyz"), f"{command[0]} ready; its log: {log}")
-            yield started
-        finally:
-            if started.returncode is None:
-                started.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(20):
-                await started.wait()
-
-
-async def answers(port: int, path: str) -> bool:
-    async with httpx.AsyncClient() as client:
-        try:
-            return (await client.get(f"http://127.0.0.1:{port}{path}")).status_code == 200
-        except httpx.HTTPError:
-            return False
-
-
-async def eventually(check: Callable[[], Awaitable[bool]], what: str, seconds: float = 45) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            while not await check():  # noqa: ASYNC110 - servers have no events to wait for here
-                await asyncio.sleep(0.1)
-    except TimeoutError:
-        pytest.fail(f"not within {seconds:g} s: {what}")
-
-
-def free_port() -> int:
-    ports, _ = choose_ports(("test",), {})
-    return ports["test"]
 
 
 @pytest.fixture(scope="module")
 async def person(deployment: Deployment) -> AsyncIterator[Person]:
     async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as kube:
-        try:
-            await kube.create(NAMESPACE, {"metadata": {"name": NAMESPACE_NAME}})
-        except Conflict:
-            await asyncio.gather(
-                *(
-                    Person(deployment, kube).remove(text(item, "metadata", "name"))
-                    for item in (await kube.list(ACCOUNT, NAMESPACE_NAME)).items
-                )
-            )
-        yield Person(deployment, kube)
+        await kube.create(NAMESPACE, {"metadata": {"name": NAMESPACE_NAME}})
+        person = Person(deployment, kube)
+        yield person
+        for item in (await kube.list(ACCOUNT, NAMESPACE_NAME)).items:
+            await person.remove(text(item, "metadata", "name"))
+        await kube.delete(NAMESPACE, "", NAMESPACE_NAME)
 
 
 @pytest.fixture(scope="module")
 async def worker(person: Person) -> AsyncIterator[None]:
-    async with process(person.deployment, "worker", port=free_port()):
+    async with process(person.deployment, "worker"):
         yield
 
 
@@ -297,6 +242,8 @@ async def test_a_lifecycle_that_has_ended_is_told_apart_from_one_that_never_was(
     name = await person.account("shortlived", state="Ready", labels={"iamUserId": "h5n8vx"}, finalizers=[FINALIZER])
     assert (await person.perdure("why", "account", name)).code == 0
     await person.remove("shortlived")
+    listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME, "-o", "json")
+    assert [row["gone"] for row in listed.json if row["name"] == "shortlived"] == [True]
 
     async def ended() -> bool:
         await person.perdure("wake", "account", name)

@@ -1,23 +1,28 @@
 """The roles in deploy/rbac on a real API server: its own authorizer says who may do what.
 
 The needed rights are listed as the product's code asks for them; what is not listed is asked as well where it would be
-a grave thing to have.
+a grave thing to have. And the processes themselves run under their roles through a whole life of an account: created,
+claimed, released.
 """
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from product import eventually, process
 
+from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.custom_resources import all_crds
 from domain.identity import Kind
-from engine.errors import Conflict
-from engine.kube import NAMESPACE, KubeApi
-from engine.kube.json import flag, text
+from engine.errors import Absent, Conflict
+from engine.kube import NAMESPACE, SECRET, KubeApi
+from engine.kube.json import at, flag, text
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 
@@ -45,6 +50,7 @@ KINDS = {
         Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area=""),
         Kind(name="Deployment", group="apps", version="v1", plural="deployments", area=""),
         NAMESPACE,
+        SECRET,
     )
 }
 
@@ -204,3 +210,75 @@ async def test_the_deployments_are_accepted(kube: KubeApi) -> None:
         stored = await kube.get(KINDS["Deployment"], "perdure", obj["metadata"]["name"])
         assert stored["spec"]["template"]["spec"]["serviceAccountName"] == obj["metadata"]["name"]
         await kube.delete(KINDS["Deployment"], "perdure", obj["metadata"]["name"])
+
+
+async def test_an_account_lives_its_life_under_the_roles(kube: KubeApi, deployment: Deployment, tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        for name in ("worker", "watch"):
+            kubeconfig = await kubeconfig_of(kube, deployment, f"perdure-{name}", tmp_path / name)
+            await stack.enter_async_context(process(deployment, name, KUBECONFIG=str(kubeconfig), **SETTINGS[name]))
+        pool = {"metadata": {"name": "rbac"}, "spec": {"poolSize": 1}}
+        await kube.create(ACCOUNT_POOL, pool, OPERATOR_NAMESPACE)
+        stack.push_async_callback(kube.delete, ACCOUNT_POOL, OPERATOR_NAMESPACE, "rbac")
+        await eventually(lambda: count(kube, "availableAccounts"), "the pool has its account")
+
+        await kube.create(ACCOUNT_CLAIM, CLAIM, TENANT)
+        await eventually(lambda: state(kube, "Ready"), "the claim is ready")
+        assert text(await kube.get(SECRET, TENANT, "aws"), "data", "aws_access_key_id")
+        await eventually(lambda: count(kube, "claimedAccounts"), "the account is claimed")
+
+        await kube.delete(ACCOUNT_CLAIM, TENANT, "claim")
+        await eventually(lambda: state(kube, ""), "the claim is gone", 60)
+        with pytest.raises(Absent):
+            await kube.get(SECRET, TENANT, "aws")
+
+
+TOKEN_TYPE = "kubernetes.io/service-account-token"
+# The watcher elects a leader, as in production.
+SETTINGS = {"worker": {}, "watch": {"PERDURE_WATCH_LEASE": "true"}}
+
+CLAIM: dict[str, Any] = {
+    "metadata": {"name": "claim"},
+    "spec": {
+        "legalEntity": {"id": "rbac", "name": "RBAC"},
+        "awsCredentialSecret": {"name": "aws", "namespace": TENANT},
+        "aws": {"regions": [{"name": "us-east-1"}]},
+        "accountLink": "",
+        "accountPool": "rbac",
+    },
+}
+
+
+async def count(kube: KubeApi, field: str) -> bool:
+    return at(await kube.get(ACCOUNT_POOL, OPERATOR_NAMESPACE, "rbac"), "status", field) == 1
+
+
+async def state(kube: KubeApi, wanted: str) -> bool:
+    """Whether the claim is in the state; gone for the empty one."""
+    try:
+        claim = await kube.get(ACCOUNT_CLAIM, TENANT, "claim")
+    except Absent:
+        return wanted == ""
+    return text(claim, "status", "state") == wanted
+
+
+async def kubeconfig_of(kube: KubeApi, deployment: Deployment, account: str, path: Path) -> Path:
+    """A kubeconfig with a token of the service account, as its pod would have one."""
+    name = f"{account}-token"
+    metadata = {"name": name, "annotations": {"kubernetes.io/service-account.name": account}}
+    await apply(kube, {"kind": "Secret", "metadata": {**metadata, "namespace": "perdure"}, "type": TOKEN_TYPE})
+
+    async def issued() -> bool:
+        return bool(text(await kube.get(SECRET, "perdure", name), "data", "token"))
+
+    await eventually(issued, "the token controller issues the token")
+    token = base64.b64decode(text(await kube.get(SECRET, "perdure", name), "data", "token")).decode()
+    return with_token(Path(deployment.env()["KUBECONFIG"]), token, path)
+
+
+def with_token(admin: Path, token: str, path: Path) -> Path:
+    """The kubeconfig with that token for its only credentials."""
+    config = yaml.safe_load(admin.read_text())
+    config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
+    path.write_text(yaml.safe_dump(config))
+    return path

@@ -1,0 +1,72 @@
+"""The product's own processes in tests: started as in production, ready when they say so, ended by SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from localcloud.deployment import Deployment
+from localcloud.state import choose_ports
+
+ROOT = Path(__file__).parents[2]
+
+
+def shell_without_servers() -> dict[str, str]:
+    foreign = ("KUBECONFIG", "TEMPORAL_", "AWS_", "PERDURE_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
+
+
+@asynccontextmanager
+async def process(
+    deployment: Deployment, *command: str, port: int = 0, **environ: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """One of the product's processes, ready; stopped at the end as an operator would. It logs with the deployment."""
+    port = port or free_port()
+    settings = {"PERDURE_HEALTH_PORT": str(port), "PERDURE_WORKER_DRAIN": "2", "PERDURE_WATCH_LEASE": "false"}
+    log = deployment.log(f"test-{command[0]}")
+    with log.open("ab") as output:
+        started = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "starters.cli.main", *command),
+            cwd=ROOT,
+            env=deployment.program_env() | settings | environ,
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            await eventually(lambda: answers(port, "/readyz"), f"{command[0]} ready; its log: {log}")
+            yield started
+        finally:
+            if started.returncode is None:
+                started.send_signal(signal.SIGTERM)
+            async with asyncio.timeout(20):
+                await started.wait()
+
+
+async def answers(port: int, path: str) -> bool:
+    async with httpx.AsyncClient() as client:
+        try:
+            return (await client.get(f"http://127.0.0.1:{port}{path}")).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+
+async def eventually(check: Callable[[], Awaitable[bool]], what: str, seconds: float = 45) -> None:
+    try:
+        async with asyncio.timeout(seconds):
+            while not await check():  # noqa: ASYNC110 - servers have no events to wait for here
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        pytest.fail(f"not within {seconds:g} s: {what}")
+
+
+def free_port() -> int:
+    ports, _ = choose_ports(("test",), {})
+    return ports["test"]
