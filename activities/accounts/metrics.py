@@ -193,18 +193,18 @@ class AccountListener(Listener):
             _CLEANUP_FAILURES.inc()
 
     def on_write(self, write: Write) -> None:
-        """A lifecycle's change of its own object; a write that changed nothing keeps the resourceVersion."""
-        if text(write.answer, "metadata", "resourceVersion") == write.asked.resource_version:
+        """A lifecycle's change of its own object."""
+        if write.asked.key.kind == ACCOUNT_CLAIM.name and _lets_go(write):
+            _observe_since(_CLEANUP, parse_timestamp(text(write.answer, "metadata", "deletionTimestamp")))
+        elif _changed_nothing(write):
             return
-        if write.asked.key.kind == ACCOUNT.name and _sets_state(write.asked, AccountState.READY):
+        elif write.asked.key.kind == ACCOUNT.name and _sets_state(write.asked, AccountState.READY):
             account = Account.model_validate(write.answer)
             if not account.spec.byoc:
                 _observe_since(_ACCOUNT_READY, _probed(account.status.conditions, AccountState.CREATING))
         elif write.asked.key.kind == ACCOUNT_CLAIM.name and _sets_state(write.asked, ClaimState.READY):
             claim = AccountClaim.model_validate(write.answer)
             _observe_since(_CLAIM_READY, _probed(claim.status.conditions, "Unclaimed"))
-        elif write.asked.key.kind == ACCOUNT_CLAIM.name and _lets_go(write):
-            _observe_since(_CLEANUP, parse_timestamp(text(write.answer, "metadata", "deletionTimestamp")))
 
 
 LISTENER = AccountListener()
@@ -213,6 +213,14 @@ LISTENER = AccountListener()
 def listen() -> None:
     """Count from now on; once per process is enough, more is harmless."""
     metrics.listen(LISTENER)
+
+
+def _changed_nothing(write: Write) -> bool:
+    """True for a write that left the object as it was: the API server keeps the resourceVersion then.
+
+    It also keeps it in the answer to a write that removes the last finalizer, and with it the object.
+    """
+    return text(write.answer, "metadata", "resourceVersion") == write.asked.resource_version
 
 
 def _sets_state(asked: Patch, state: str) -> bool:
