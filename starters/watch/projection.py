@@ -27,7 +27,8 @@ class Projection:
     """One object as the watcher knows it.
 
     `settled` says that the object's own status shows nothing left to do, `ours` that the newest writer was Perdure,
-    beyond doubt. `handed` is the part of the fingerprint that other objects' workflows write.
+    beyond doubt. `handed` is the part of the fingerprint that other objects' workflows write. `others` stands for what
+    everybody else has written: it changes, too, when they take something away and leave no newer trace.
     """
 
     key: Key
@@ -38,6 +39,7 @@ class Projection:
     ours: bool
     deleting: bool
     facts: Mapping[str, str] = field(default_factory=dict)
+    others: int = 0
 
     @property
     def name(self) -> Name:
@@ -86,6 +88,7 @@ def project(kind: str, cluster: str, obj: JsonObject, read: Read) -> Projection:
         ours=written_by_us(obj),
         deleting=deleting,
         facts=view.facts,
+        others=hash(_written_by_others(obj)),
     )
 
 
@@ -109,6 +112,12 @@ def written_by_us(obj: JsonObject) -> bool:
     entries = [(text(entry, "time"), text(entry, "manager")) for entry in sequence(obj, "metadata", "managedFields")]
     newest = max((time for time, _ in entries), default="")
     return bool(newest) and {manager for time, manager in entries if time == newest} == {FIELD_MANAGER}
+
+
+def _written_by_others(obj: JsonObject) -> tuple[str, ...]:
+    """The entries of managedFields that are not Perdure's."""
+    entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") != FIELD_MANAGER)
+    return tuple(json.dumps(entry, sort_keys=True, default=str) for entry in entries)
 
 
 def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:

@@ -130,7 +130,7 @@ class Watcher:
             self._wake_with_relatives(watched, before, after)
         elif before.fingerprint == after.fingerprint:
             metrics.IGNORED.labels(watched.name).inc()
-        elif seen_live and after.ours and before.handed == after.handed:
+        elif seen_live and _echo(before, after):
             # Its own workflow's write, which that workflow knows of; what its relatives care about may still differ.
             metrics.ECHOES.labels(watched.name).inc()
             self.queue.put_all(watched.dependents(before, after, self.index))
@@ -268,6 +268,20 @@ class Watcher:
             elif mirror.listed and mirror.trouble:
                 notes.append(f"{mirror.watched.name}: {mirror.trouble}")
         return notes
+
+
+def _echo(before: Projection, after: Projection) -> bool:
+    """Whether a change is the own workflow's write, beyond doubt.
+
+    A deletion leaves no trace in managedFields, nor does somebody who takes away the last that he had written (a pause
+    lifted with kubectl): the newest entry is ours then, though the change is not.
+    """
+    return (
+        after.ours
+        and before.handed == after.handed
+        and before.deleting == after.deleting
+        and before.others == after.others
+    )
 
 
 def _versions(checkpoint: str) -> Mapping[str, str]:

@@ -70,6 +70,14 @@ def test_what_another_workflow_handed_over_is_no_echo() -> None:
     assert after_change(thing(), thing(fingerprint=2, handed=2, ours=True)) == {"a"}
 
 
+def test_a_deletion_is_no_echo_though_it_names_no_writer() -> None:
+    assert after_change(thing(), thing(fingerprint=2, ours=True, deleting=True)) == {"a"}
+
+
+def test_what_somebody_takes_away_again_is_no_echo() -> None:
+    assert after_change(thing(others=1), thing(fingerprint=2, ours=True, others=2)) == {"a"}
+
+
 def test_a_difference_found_by_a_list_is_never_taken_for_an_echo() -> None:
     assert after_change(thing(), thing(fingerprint=2, ours=True), seen_live=False) == {"a"}
 
