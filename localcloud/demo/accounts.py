@@ -66,11 +66,11 @@ async def play(stage: Stage) -> None:
 
 async def _forget_the_last_run(stage: Stage) -> None:
     """A claim of an earlier run is released, whatever that run left undone."""
-    if stage.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None:
+    if stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None:
         return
     stage.tell("An earlier run has left its claim: released first")
     await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
-    await stage.until("the earlier claim is gone", lambda: stage.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
+    await stage.until("the earlier claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
 
 
 async def _fill_the_pool(stage: Stage) -> None:
@@ -88,7 +88,7 @@ async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
     await stage.apply("claim.yaml")
     stage.tell("Applied claim.yaml: an AccountClaim of the legal entity acme")
     await stage.until("the claim is Ready", lambda: _claim_state(stage) == ClaimState.READY)
-    link = text(stage.one(ACCOUNT_CLAIM, CLAIM, CLAIM), "spec", "accountLink")
+    link = text(stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM), "spec", "accountLink")
     await stage.until("the account is marked as claimed", lambda: _account(stage, link).status.claimed)
     account = _account(stage, link)
     key = await _key_of(stage)
@@ -103,7 +103,7 @@ async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
     await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
     stage.tell("Deleted the claim")
     name = account.metadata.name
-    await stage.until("the claim is gone", lambda: stage.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
+    await stage.until("the claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
     await stage.until("its account is free again", lambda: _free(_account(stage, name)))
     left = await asyncio.to_thread(_left_in, stage, account.spec.aws_account_id)
     if left:
@@ -140,7 +140,7 @@ def _last_word(account: Account) -> str:
 
 
 def _accounts(stage: Stage) -> list[Account]:
-    return [Account.model_validate(obj) for obj in stage.of(ACCOUNT, OPERATOR_NAMESPACE)]
+    return [Account.model_validate(obj) for obj in stage.objects.of(ACCOUNT, OPERATOR_NAMESPACE)]
 
 
 def _account(stage: Stage, name: str) -> Account:
@@ -156,11 +156,11 @@ def _free(account: Account) -> bool:
 
 
 def _claim_state(stage: Stage) -> str:
-    return text(stage.one(ACCOUNT_CLAIM, CLAIM, CLAIM), "status", "state")
+    return text(stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM), "status", "state")
 
 
 def _pool(stage: Stage) -> AccountPool | None:
-    obj = stage.one(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL)
+    obj = stage.objects.one(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL)
     return AccountPool.model_validate(obj) if obj is not None else None
 
 

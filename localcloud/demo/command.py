@@ -125,7 +125,7 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
     from engine.temporal import connect
     from localcloud.aws.control import Emulator
     from localcloud.demo.scenarios import SCENARIOS
-    from localcloud.demo.stage import Stage, UnsettledError, watched
+    from localcloud.demo.stage import Stage, UnsettledError
     from localcloud.demo.view import Lines, LiveTable
 
     scenario, began = SCENARIOS[name], time.monotonic()
@@ -139,7 +139,6 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
             stage = Stage(
                 kube=kube,
                 temporal=await connect(settings, "demo"),
-                deployment=deployment,
                 emulator=emulator,
                 manifests=EXAMPLES / name,
                 spectator=spectator,
@@ -148,7 +147,8 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
             before = emulator.config()
             emulator.config(**{setting: 0 if fast else delay for setting, delay in scenario.delays.items()})
             try:
-                async with asyncio.timeout(timeout_seconds), watched(stage, scenario.kinds):
+                followed = stage.objects.followed(*scenario.kinds, beside=(stage.follow_lifecycles(),))
+                async with asyncio.timeout(timeout_seconds), followed:
                     await scenario.play(stage)
             except TimeoutError:
                 reason = await stage.reason()

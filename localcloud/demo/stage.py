@@ -13,9 +13,9 @@ since the watcher takes writes of the product's field manager for echoes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -27,21 +27,19 @@ from temporalio.service import RPCError
 from domain.identity import Key, Kind, all_kinds
 from domain.resource import parse_timestamp
 from domain.why import Why
-from engine.errors import Absent, Conflict, Unavailable
+from engine.errors import Absent, Conflict
 from engine.kube.api import KubeApi
-from engine.kube.errors import Expired
 from engine.kube.json import JsonObject, text
 from engine.kube.kinds import BUILT_IN
 from engine.temporal import OP_DEADLINE, OP_PHASE, OP_WAITS_FOR
 from localcloud.aws.control import Emulator
-from localcloud.deployment import Deployment
+from localcloud.objects import Objects, key_of
 from localcloud.state import Cloud
 
 FIELD_MANAGER = "perdure-demo"
 
 # How often Temporal is asked; its visibility on SQLite costs some milliseconds a query.
 LIFECYCLES_SECONDS = 1.0
-WATCH_AGAIN_SECONDS = 1.0
 ASKED_WHY_SECONDS = 5
 
 
@@ -79,33 +77,37 @@ class Spectator(Protocol):
         """The lifecycles as they are now."""
 
 
-@dataclass
 class Stage:
     """The deployment as a scenario plays on it."""
 
-    kube: KubeApi
-    temporal: Client
-    deployment: Deployment
-    emulator: Emulator
-    manifests: Path
-    spectator: Spectator
-    failure: Callable[[JsonObject], str]
-    objects: dict[str, JsonObject] = field(default_factory=dict)
-    """By workflow id."""
-    waiting: dict[str, Waiting] = field(default_factory=dict)
-    listed: set[str] = field(default_factory=set)
-    awaited: str = ""
-    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    def __init__(
+        self,
+        kube: KubeApi,
+        temporal: Client,
+        emulator: Emulator,
+        manifests: Path,
+        spectator: Spectator,
+        failure: Callable[[JsonObject], str],
+    ) -> None:
+        self.kube = kube
+        self.emulator = emulator
+        self.objects = Objects(kube, on_change=self._show)
+        self._temporal = temporal
+        self._manifests = manifests
+        self._spectator = spectator
+        self._failure = failure
+        self._awaited = "the first step"
+        self._waiting: dict[str, Waiting] = {}
 
     # What a scenario says.
 
     def tell(self, line: str) -> None:
         """A line of the story."""
-        self.spectator.tell(line)
+        self._spectator.tell(line)
 
     async def apply(self, file: str) -> None:
         """Create the objects of a manifest, or change those that exist, as `kubectl apply -f` would."""
-        for document in yaml.safe_load_all((self.manifests / file).read_text()):
+        for document in yaml.safe_load_all((self._manifests / file).read_text()):
             if document:
                 await self._apply(document)
 
@@ -122,96 +124,42 @@ class Stage:
         Raises:
             UnsettledError: an object has failed.
         """
-        self.awaited = what
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._failed() != "" or condition())
+        self._awaited = what
+        await self.objects.until(lambda: self._failed() != "" or condition())
         if reason := self._failed():
             raise UnsettledError(reason)
-        self.awaited = ""
-
-    def of(self, kind: Kind, namespace: str = "") -> list[JsonObject]:
-        """The objects of a kind, by name."""
-        found = (
-            (text(obj, "metadata", "name"), obj)
-            for id_, obj in self.objects.items()
-            if id_.startswith(f"{kind.name}/") and namespace in ("", text(obj, "metadata", "namespace"))
-        )
-        return [obj for _, obj in sorted(found, key=lambda pair: pair[0])]
-
-    def one(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """One object, None if it does not exist."""
-        return next((obj for obj in self.of(kind, namespace) if text(obj, "metadata", "name") == name), None)
 
     # What the command asks.
 
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """Every lifecycle, in the order of kinds and names."""
-        return tuple(self._row(id_, obj) for id_, obj in sorted(self.objects.items()))
-
     async def reason(self) -> str:
         """Why it is not settled: what was waited for, and what each unsettled lifecycle says of itself."""
-        asked = await asyncio.gather(*(self._why(id_) for id_ in self.objects))
-        lines = [why for why in asked if why]
-        return "\n  ".join([f"waited for: {self.awaited or 'the first step'}", *lines])
-
-    # How it knows.
-
-    async def follow(self, kind: Kind) -> None:
-        """Keep the objects of a kind, by list and watch, for ever."""
-        while True:
-            try:
-                listing = await self.kube.list(kind)
-                await self._replace(kind, listing.items)
-                async for event in self.kube.watch(kind, resource_version=listing.resource_version):
-                    await self._learn(kind, event.type, event.object)
-            except (Expired, Unavailable, Absent):
-                await asyncio.sleep(WATCH_AGAIN_SECONDS)
+        asked = await asyncio.gather(*(self._why(id_) for id_ in self.objects.by_workflow))
+        return "\n  ".join([f"waited for: {self._awaited}", *filter(None, asked)])
 
     async def follow_lifecycles(self) -> None:
         """Keep what Temporal says of them, for ever."""
         while True:
-            try:
-                found = [row async for row in self.temporal.list_workflows("ExecutionStatus = 'Running'")]
-                self.waiting = {row.id: _waiting(row) for row in found}
-            except RPCError:
-                pass  # asked again at once; the table shows what was known
-            self.spectator.show(self.rows)
+            with contextlib.suppress(RPCError):  # asked again at once; the table shows what was known
+                found = [row async for row in self._temporal.list_workflows("ExecutionStatus = 'Running'")]
+                self._waiting = {row.id: _waiting(row) for row in found}
+                self._show()
             await asyncio.sleep(LIFECYCLES_SECONDS)
 
-    async def _replace(self, kind: Kind, items: Iterable[JsonObject]) -> None:
-        async with self._changed:
-            kept = {id_: obj for id_, obj in self.objects.items() if not id_.startswith(f"{kind.name}/")}
-            self.objects = kept | {_id(kind, obj): obj for obj in items}
-            self.listed.add(kind.name)
-            self._announce()
-
-    async def _learn(self, kind: Kind, event: str, obj: JsonObject) -> None:
-        if event == "BOOKMARK":
-            return
-        async with self._changed:
-            if event == "DELETED":
-                self.objects.pop(_id(kind, obj), None)
-            else:
-                self.objects[_id(kind, obj)] = obj
-            self._announce()
-
-    def _announce(self) -> None:
-        self.spectator.show(self.rows)
-        self._changed.notify_all()
+    def _show(self) -> None:
+        self._spectator.show(tuple(self._row(id_, obj) for id_, obj in self.objects.by_workflow.items()))
 
     def _failed(self) -> str:
-        reasons = (self.failure(obj) for obj in self.objects.values())
+        reasons = (self._failure(obj) for obj in self.objects.by_workflow.values())
         return next(filter(None, reasons), "")
 
     def _row(self, id_: str, obj: JsonObject) -> Row:
-        known = self.waiting.get(id_, Waiting())
+        known = self._waiting.get(id_, Waiting())
         deleting = "Deleting" if text(obj, "metadata", "deletionTimestamp") else ""
         phase = deleting or text(obj, "status", "state") or known.phase or "New"
         if known.phase != phase:
             known = Waiting()  # Temporal was asked before the object moved on
         return Row(
-            key=_key(text(obj, "kind") or id_.split("/", maxsplit=1)[0], obj),
+            key=key_of(all_kinds()[id_.split("/", maxsplit=1)[0]], obj),
             phase=phase,
             waits_for=known.waits_for,
             until=known.until,
@@ -228,10 +176,10 @@ class Stage:
 
     async def _why(self, id_: str) -> str:
         """What a lifecycle that has not settled says, empty for one that has."""
-        handle = self.temporal.get_workflow_handle(id_)
+        handle = self._temporal.get_workflow_handle(id_)
         try:
             async with asyncio.timeout(ASKED_WHY_SECONDS):
-                answer = await handle.query("why", result_type=Why)
+                answer: Why = await handle.query("why", result_type=Why)
         except (RPCError, TimeoutError):
             return f"{id_}: does not answer"
         if answer.outcome == "settled":
@@ -257,29 +205,6 @@ class Scenario:
     """Commands to try next."""
 
 
-@asynccontextmanager
-async def watched(stage: Stage, kinds: Iterable[Kind]) -> AsyncIterator[None]:
-    """The stage with its objects listed and kept."""
-    wanted = tuple(kinds)
-    tasks = [asyncio.create_task(stage.follow(kind)) for kind in wanted]
-    tasks.append(asyncio.create_task(stage.follow_lifecycles()))
-    try:
-        while not stage.listed.issuperset(kind.name for kind in wanted):
-            _raise_if_ended(tasks)
-            await asyncio.sleep(0.05)
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _raise_if_ended(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        if task.done():
-            task.result()
-
-
 def _waiting(row: WorkflowExecution) -> Waiting:
     known = row.typed_search_attributes
     return Waiting(
@@ -287,15 +212,6 @@ def _waiting(row: WorkflowExecution) -> Waiting:
         waits_for=tuple(known.get(OP_WAITS_FOR, ())),
         until=known.get(OP_DEADLINE),
     )
-
-
-def _key(kind: str, obj: JsonObject) -> Key:
-    namespace, name = text(obj, "metadata", "namespace"), text(obj, "metadata", "name")
-    return Key(kind=kind, namespace=namespace, name=name, uid=text(obj, "metadata", "uid"))
-
-
-def _id(kind: Kind, obj: JsonObject) -> str:
-    return _key(kind.name, obj).workflow_id
 
 
 def _kind_of(document: JsonObject) -> Kind:

@@ -1,0 +1,108 @@
+"""Objects as demos, benchmarks and tests follow them: listed once, then kept by watches.
+
+A watch brings every version of an object, so a state is seen however briefly it lasts, and waiting costs nothing: a
+condition is looked at again when something has changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+
+from domain.identity import Key, Kind
+from engine.errors import Absent, Unavailable
+from engine.kube.api import KubeApi
+from engine.kube.errors import Expired
+from engine.kube.json import JsonObject, text
+
+WATCH_AGAIN_SECONDS = 1.0
+
+
+class Objects:
+    """The objects of some kinds, as they are now."""
+
+    def __init__(self, kube: KubeApi, on_change: Callable[[], None] | None = None) -> None:
+        self._kube = kube
+        self._on_change = on_change
+        self._known: dict[str, JsonObject] = {}
+        self._listed: set[str] = set()
+        self._changed = asyncio.Condition()
+
+    @property
+    def by_workflow(self) -> dict[str, JsonObject]:
+        """Every object by the id of its workflow, in the order of ids."""
+        return dict(sorted(self._known.items()))
+
+    def of(self, kind: Kind, namespace: str = "") -> list[JsonObject]:
+        """The objects of a kind, by namespace and name."""
+        return [
+            obj
+            for id_, obj in sorted(self._known.items())
+            if id_.startswith(f"{kind.name}/") and namespace in ("", text(obj, "metadata", "namespace"))
+        ]
+
+    def one(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """One object, None if it does not exist."""
+        prefix = f"{kind.name}/{namespace or '-'}/{name}/"
+        return next((obj for id_, obj in self._known.items() if id_.startswith(prefix)), None)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        """Wait until the condition holds; give it a limit with `asyncio.timeout`."""
+        async with self._changed:
+            await self._changed.wait_for(condition)
+
+    @asynccontextmanager
+    async def followed(self, *kinds: Kind, beside: Iterable[Awaitable[None]] = ()) -> AsyncIterator[None]:
+        """These kinds listed, and kept for as long as the context lasts; `beside` runs as long."""
+        tasks = [asyncio.ensure_future(work) for work in (*map(self._follow, kinds), *beside)]
+        try:
+            async with self._changed:
+                await self._changed.wait_for(lambda: self._listed.issuperset(kind.name for kind in kinds))
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, kind: Kind) -> None:
+        while True:
+            try:
+                listing = await self._kube.list(kind)
+                await self._replace(kind, listing.items)
+                async for event in self._kube.watch(kind, resource_version=listing.resource_version):
+                    await self._learn(kind, event.type, event.object)
+            except (Expired, Unavailable, Absent):
+                await asyncio.sleep(WATCH_AGAIN_SECONDS)
+
+    async def _replace(self, kind: Kind, items: Iterable[JsonObject]) -> None:
+        async with self._changed:
+            others = {id_: obj for id_, obj in self._known.items() if not id_.startswith(f"{kind.name}/")}
+            self._known = others | {_id(kind, obj): obj for obj in items}
+            self._listed.add(kind.name)
+            self._announce()
+
+    async def _learn(self, kind: Kind, event: str, obj: JsonObject) -> None:
+        if event == "BOOKMARK":
+            return
+        async with self._changed:
+            if event == "DELETED":
+                self._known.pop(_id(kind, obj), None)
+            else:
+                self._known[_id(kind, obj)] = obj
+            self._announce()
+
+    def _announce(self) -> None:
+        if self._on_change is not None:
+            self._on_change()
+        self._changed.notify_all()
+
+
+def key_of(kind: Kind, obj: JsonObject) -> Key:
+    """The key of an object's lifecycle."""
+    namespace, name = text(obj, "metadata", "namespace"), text(obj, "metadata", "name")
+    return Key(kind=kind.name, namespace=namespace, name=name, uid=text(obj, "metadata", "uid"))
+
+
+def _id(kind: Kind, obj: JsonObject) -> str:
+    return key_of(kind, obj).workflow_id
