@@ -180,8 +180,7 @@ class Entity(Generic[W]):
             self._timer.task.cancel()
             self._timer = None
         if until and self._timer is None:
-            summary = decision.at_deadline if until == decision.deadline else "try again what was refused"
-            task = asyncio.create_task(workflow.sleep(until - now, summary=summary[:SUMMARY_LENGTH] or "deadline"))
+            task = asyncio.create_task(workflow.sleep(until - now, summary=_timer_summary(decision, until, retries)))
             self._timer = Timer(until, task)
 
     def _fold_what_ended(self) -> None:
@@ -300,6 +299,7 @@ class Entity(Generic[W]):
                     retry_at=refusal.retry_at,
                 )
                 for slot, refusal in world.refusals.items()
+                if slot == OBSERVE or any(action.slot == slot for action in decision.actions)  # the rest is given up
             ),
             owner=decision.owner,
         )
@@ -384,6 +384,15 @@ class Entity(Generic[W]):
         self.wake()
 
 
+def _timer_summary(decision: Decision, until: datetime, retries: dict[str, datetime]) -> str:
+    """What the timeline says of the timer: until when, and what then."""
+    if until == decision.deadline:
+        then = decision.at_deadline or "decide again"
+    else:
+        then = f"try again {', '.join(slot for slot, moment in retries.items() if moment == until)}"
+    return f"until {until:%H:%M:%S} UTC, then: {then}"[:SUMMARY_LENGTH]
+
+
 def details(why: Why) -> str:
     """The current details in the web UI, as markdown."""
     lines = [f"**{why.phase}**: {why.why}"]
@@ -392,6 +401,8 @@ def details(why: Why) -> str:
     if why.waits_for:
         until = f" until {why.deadline:%Y-%m-%d %H:%M:%S} UTC" if why.deadline else ""
         lines.append(f"Waits for {', '.join(why.waits_for)}{until}.")
+        if not why.deadline and why.outcome == Outcome.WAITING.value:
+            lines.append("There is no deadline: it waits as long as it takes.")
     elif why.deadline:
         lines.append(f"Deadline {why.deadline:%Y-%m-%d %H:%M:%S} UTC.")
     if why.deadline and why.at_deadline:

@@ -93,7 +93,7 @@ class AwaitAccount(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"wait for {self.request_id}"
+        return f"wait until AWS has created it ({self.request_id})"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """The account's id."""
@@ -117,6 +117,11 @@ class TagAccount(Action):
 
     account_id: str
     tags: dict[str, str]
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"tag {self.account_id} with its owner"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """Tagged."""
@@ -199,6 +204,11 @@ class ListRegions(MemberAction):
 
     default_region: str = "us-east-1"
 
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"list the regions of {self.account_id}"
+
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """The regions to initialise."""
         assert isinstance(result, Regions)  # noqa: S101
@@ -265,7 +275,7 @@ class OpenSupportCase(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"CreateCase for {self.account_id}"
+        return f"open a support case for {self.account_id}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """The case's id."""

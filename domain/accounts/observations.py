@@ -27,6 +27,11 @@ class ObserveAccount(Action):
 
     key: Key
 
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "look at the Account, its claim and the ConfigMap"
+
 
 class ObserveClaim(Action):
     """Read the AccountClaim, the ConfigMap, and the Account it is linked to.
@@ -40,6 +45,11 @@ class ObserveClaim(Action):
 
     key: Key
     thorough: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "look at the claim, its account and the ConfigMap"
 
 
 class PoolKnown(Model):
