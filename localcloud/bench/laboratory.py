@@ -1,0 +1,199 @@
+"""A fresh deployment to measure on, and the counters that stand beside it.
+
+    AWS calls             the emulator's ledger
+    Kubernetes requests   the API server's audit log, those with the product's User-Agent (worker and watch)
+    history events        Temporal's histories: the product's own telling of what it did
+    CPU                   /proc of each service's process
+
+Everything is counted as differences between two readings, so that setting up does not count. The deployment lives in a
+temporary directory and ends with the benchmark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client
+
+from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.identity import Kind
+from engine.kube.api import KubeApi
+from engine.kube.json import JsonObject, text
+from engine.settings import Settings
+from engine.temporal import connect
+from localcloud import environment
+from localcloud.aws.control import Emulator
+from localcloud.deployment import Deployment
+from localcloud.objects import Objects
+from localcloud.services import API_SERVER, AWS, ETCD, TEMPORAL, WATCH, WORKER
+from localcloud.state import Cloud
+
+FIELD_MANAGER = "perdure-bench"
+PRODUCT_AGENTS = ("(worker)", "(watch)")
+_WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
+# Excepted wherever "no writes" is promised (DESIGN section 6).
+_LEADER_LEASE_AND_EVENTS = frozenset({"leases", "events"})
+_HISTORIES_AT_ONCE = 8
+# An idle worker polls; one pass alone takes about ten milliseconds.
+_IDLE_CPU_SECONDS = 0.04
+# How long anything may take before a benchmark gives up on it.
+PATIENCE_SECONDS = 300.0
+
+
+class Event(NamedTuple):
+    """One event of a history."""
+
+    type: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class History:
+    """What one run of a workflow did, in order."""
+
+    events: tuple[Event, ...] = ()
+
+    @property
+    def types(self) -> Counter[str]:
+        """How many events there are of each type."""
+        return Counter(event.type for event in self.events)
+
+
+class Laboratory:
+    """One running deployment with its clients and counters."""
+
+    def __init__(self, deployment: Deployment, kube: KubeApi, temporal: Client, emulator: Emulator) -> None:
+        self.deployment = deployment
+        self.kube = kube
+        self.temporal = temporal
+        self.emulator = emulator
+        self.objects = Objects(kube)
+
+    # Counters.
+
+    def audit_mark(self) -> int:
+        """Where the audit log ends now."""
+        return self.deployment.log("audit").stat().st_size
+
+    def requests_since(self, mark: int) -> Counter[str]:
+        """The product's requests since a mark, by verb and resource; watches that only ended are not counted again."""
+        found: Counter[str] = Counter()
+        with self.deployment.log("audit").open("rb") as log:
+            log.seek(mark)
+            for line in log:
+                if not line.endswith(b"\n"):
+                    break
+                entry = json.loads(line)
+                agent = text(entry, "userAgent")
+                ended_watch = text(entry, "verb") == "watch" and text(entry, "stage") == "ResponseComplete"
+                if agent.startswith("perdure/") and agent.endswith(PRODUCT_AGENTS) and not ended_watch:
+                    found[_request_name(entry)] += 1
+        return found
+
+    async def histories(self, *kinds: Kind) -> dict[str, History]:
+        """The open workflows of these kinds (of all, without), by workflow id."""
+        ids = [row.id async for row in self.temporal.list_workflows("ExecutionStatus = 'Running'")]
+        wanted = [id_ for id_ in ids if not kinds or id_.split("/", maxsplit=1)[0] in {kind.name for kind in kinds}]
+        permits = asyncio.Semaphore(_HISTORIES_AT_ONCE)
+
+        async def one(id_: str) -> History:
+            async with permits:
+                found = self.temporal.get_workflow_handle(id_).fetch_history_events()
+                return History(tuple([_event(each) async for each in found]))
+
+        return dict(zip(wanted, await asyncio.gather(*map(one, wanted)), strict=True))
+
+    def cpu(self) -> dict[str, float]:
+        """The CPU seconds that each service has used, by service."""
+        return {service: self._cpu_seconds(service) for service in (WORKER, WATCH, TEMPORAL, API_SERVER, ETCD, AWS)}
+
+    async def quiet(self) -> None:
+        """Wait until the worker has had nothing to do for a second."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            before = self._cpu_seconds(WORKER)
+            while True:
+                await asyncio.sleep(1)
+                after = self._cpu_seconds(WORKER)
+                if after - before < _IDLE_CPU_SECONDS:
+                    return
+                before = after
+
+    def _cpu_seconds(self, service: str) -> float:
+        """The CPU time that a service's process has used."""
+        pid = self.deployment.service(service).pid
+        if pid is None:
+            return 0.0
+        times = psutil.Process(pid).cpu_times()
+        return float(times.user + times.system)
+
+    # Acting as a user.
+
+    async def create_namespaces(self, names: Iterable[str], kind: Kind) -> None:
+        """Make namespaces."""
+        await asyncio.gather(*(self.kube.create(kind, {"metadata": {"name": name}}) for name in names))
+
+    async def patch(self, kind: Kind, namespace: str, name: str, patch: JsonObject, *, subresource: str = "") -> None:
+        """Change an object as a person would."""
+        await self.kube.patch(kind, namespace, name, patch, subresource=subresource, field_manager=FIELD_MANAGER)
+
+    async def create_pool(self, kind: Kind, size: int) -> None:
+        """Make the default AccountPool."""
+        await self.kube.create(
+            kind, {"metadata": {"name": "default"}, "spec": {"poolSize": size}}, namespace=OPERATOR_NAMESPACE
+        )
+
+
+@asynccontextmanager
+async def laboratory(clouds: tuple[Cloud, ...], *kinds: Kind, **emulated: object) -> AsyncIterator[Laboratory]:
+    """A fresh deployment, its objects of these kinds followed, the emulator set as named.
+
+    Raises:
+        DeploymentError: it could not be brought up.
+    """
+    with tempfile.TemporaryDirectory(prefix="perdure-bench-") as directory:
+        deployment = Deployment(Path(directory) / "state")
+        deployment.up(clouds=clouds, tether=True)
+        try:
+            environment.enter(deployment)
+            settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
+            async with await KubeApi.open(settings, "bench", deployment.env()["KUBECONFIG"]) as kube:
+                with Emulator(deployment.service(AWS).url or "") as emulator:
+                    lab = Laboratory(deployment, kube, await connect(settings, "bench"), emulator)
+                    emulator.config(**emulated)
+                    async with lab.objects.followed(*kinds):
+                        yield lab
+        finally:
+            deployment.down(wipe=True)
+
+
+def writes(requests: Mapping[str, int]) -> int:
+    """How many of these requests write something, leader leases and Kubernetes Events excepted."""
+    return sum(
+        count
+        for name, count in requests.items()
+        if name.split(" ")[0] in _WRITES and name.split(" ")[1].split("/")[0] not in _LEADER_LEASE_AND_EVENTS
+    )
+
+
+def _request_name(entry: JsonObject) -> str:
+    """For example `patch accounts/status`."""
+    resource = text(entry, "objectRef", "resource") or text(entry, "requestURI").partition("?")[0]
+    subresource = text(entry, "objectRef", "subresource")
+    return f"{text(entry, 'verb')} {resource}{'/' + subresource if subresource else ''}"
+
+
+def _event(event: HistoryEvent) -> Event:
+    name = EventType.Name(event.event_type).removeprefix("EVENT_TYPE_").lower()
+    return Event(name, event.event_time.ToDatetime(UTC))
