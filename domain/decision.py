@@ -48,6 +48,8 @@ class Action(Model):
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
     # True: when the action is no longer wanted, wait until it has ended, because what it leaves behind must be known.
     awaited_when_cancelled: ClassVar[bool] = False
+    # True: started only when nothing else of the object runs, because afterwards nobody looks after it.
+    last: ClassVar[bool] = False
     # True: what it leaves behind is not folded but observed.
     observed_after: ClassVar[bool] = False
 

@@ -62,6 +62,12 @@ class Patch(Action):
         return world if refusal.type is ErrorType.CONFLICT else super().refuse(world, refusal)
 
 
+class DropFinalizer(Patch):
+    """The write that gives the object up."""
+
+    last: ClassVar[bool] = True
+
+
 class Delete(Action):
     """Delete the object itself (its finalizer decides when it is gone)."""
 

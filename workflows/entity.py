@@ -66,11 +66,9 @@ class Timer:
 class Entity(Generic[W]):
     """A lifecycle. A subclass says how to observe, how to decide, and declares `run`.
 
-    `quiet` is the least time between two observations: for kinds that many others wake.
     `looks_at_deadline` is for lifecycles whose pass is one activity: their deadline asks for a new pass.
     """
 
-    quiet: ClassVar[timedelta] = timedelta(0)
     looks_at_deadline: ClassVar[bool] = False
 
     def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
@@ -81,6 +79,7 @@ class Entity(Generic[W]):
         self.decision: Decision | None = None
         self.dirty = True  # a new run always looks
         self._decide = decide
+        self.woken = True  # whether the look under way was asked for; False: only a moment has come
         self._woken = True
         self._told = False  # a message has changed the world
         self._eager: set[str] = set()  # refused slots that may be tried again at once
@@ -88,6 +87,11 @@ class Entity(Generic[W]):
         self._timer: Timer | None = None
         self._looked_at: datetime | None = None
         self._shown: tuple[object, ...] = ()
+
+    @property
+    def rest(self) -> timedelta:
+        """The least time between two observations: for kinds that many others wake."""
+        return timedelta(0)
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """The activity that observes (or, where a pass is one activity, does the whole pass)."""
@@ -114,13 +118,13 @@ class Entity(Generic[W]):
 
     async def _look(self) -> None:
         """Observe, and recall what observing cannot show."""
-        if self._looked_at and self.quiet:
-            rest = self._looked_at + self.quiet - workflow.now()
+        if self._looked_at and self.rest:
+            rest = self._looked_at + self.rest - workflow.now()
             if rest > timedelta(0):
                 await workflow.sleep(rest, summary="let changes gather")
         self.dirty = False  # before the read, never after
-        if self._woken:
-            self._woken = False
+        self.woken, self._woken = self._woken, False
+        if self.woken:
             self._eager = set(self.world.refusals)
         action = self.observation()
         self._looked_at = workflow.now()
@@ -136,14 +140,18 @@ class Entity(Generic[W]):
 
     def _make_true(self, decision: Decision) -> None:
         """Start what the decision wants, cancel what it does not; hold still where nothing may be changed."""
+        if OBSERVE in self.world.refusals:
+            return  # blind: nothing begins, and what runs is left alone
         wanted: dict[str, Action] = {}
-        for action in () if self.world.hold or OBSERVE in self.world.refusals else decision.actions:
+        for action in () if self.world.hold else decision.actions:
             wanted.setdefault(action.slot, action)
         for slot, running in self._running.items():
             if slot not in wanted and not running.cancelled:
                 running.cancelled = True
                 running.handle.cancel()
         for slot, action in wanted.items():
+            if action.last and self._running:
+                continue  # what still runs may leave something behind that changes the decision
             if slot not in self._running and self._may_start(slot):
                 self._eager.discard(slot)
                 self._running[slot] = Running(action, self._start(action))
@@ -159,8 +167,13 @@ class Entity(Generic[W]):
         self._told = False
         if self._timer and self._timer.task.done():
             self._timer = None
-            if self.looks_at_deadline or OBSERVE in self.world.refusals:
-                self.dirty = True
+            if self.looks_at_deadline or self._refused(decision):
+                self.dirty = True  # what was refused is looked at again before it is tried again
+
+    def _refused(self, decision: Decision) -> list[str]:
+        """The refused slots that are still wanted and do not run."""
+        wanted = {OBSERVE, *(action.slot for action in decision.actions)}
+        return [slot for slot in self.world.refusals if slot in wanted and slot not in self._running]
 
     def _has_news(self) -> bool:
         timer_fired = self._timer is not None and self._timer.task.done()
@@ -169,12 +182,8 @@ class Entity(Generic[W]):
     def _set_timer(self, decision: Decision) -> None:
         """Keep the running timer if it is for the same moment: a new one for each result would fill the history."""
         now = workflow.now()
-        retries = {
-            slot: refusal.retry_at
-            for slot, refusal in self.world.refusals.items()
-            if slot not in self._running and (slot == OBSERVE or any(a.slot == slot for a in decision.actions))
-        }
-        moments = [moment for moment in (decision.deadline, *retries.values()) if moment and moment > now]
+        retries = [self.world.refusals[slot].retry_at for slot in self._refused(decision)]
+        moments = [moment for moment in (decision.deadline, *retries) if moment and moment > now]
         until = earliest(moments)
         if self._timer and self._timer.until != until:
             self._timer.task.cancel()

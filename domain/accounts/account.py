@@ -43,7 +43,7 @@ from domain.decision import Action, Decision, Outcome
 from domain.levers import RETRIED, retry_wanted
 from domain.refusal import ErrorType, Refusal
 from domain.resource import condition_of, parse_timestamp
-from domain.writes import Delete, JsonPatch, Patch, difference
+from domain.writes import Delete, DropFinalizer, JsonPatch, Patch, difference
 
 DELETION_TRIES = 3  # refusals after which a deletion is shown as Failed (it goes on being tried)
 
@@ -447,7 +447,12 @@ def _deleting(world: AccountWorld, now: datetime) -> Decision:
     if account_id and not known.identities_deleted and not account.spec.manual_sts_mode and not _protected(world):
         return _clean_identities(world, account_id, now)
     remaining = [finalizer for finalizer in account.metadata.finalizers if finalizer != FINALIZER]
-    drop = _patch(world, {"metadata": {"finalizers": remaining}}, note="drop the finalizer")
+    drop = DropFinalizer(
+        key=account.key,
+        patch={"metadata": {"finalizers": remaining}},
+        resource_version=account.metadata.resource_version,
+        note="drop the finalizer",
+    )
     return _working(account, "nothing of ours is left", drop, phase="Deleting")
 
 
