@@ -182,8 +182,8 @@ class Entity(Generic[W]):
     def _set_timer(self, decision: Decision) -> None:
         """Keep the running timer if it is for the same moment: a new one for each result would fill the history."""
         now = workflow.now()
-        retries = [self.world.refusals[slot].retry_at for slot in self._refused(decision)]
-        moments = [moment for moment in (decision.deadline, *retries) if moment and moment > now]
+        retries = {slot: self.world.refusals[slot].retry_at for slot in self._refused(decision)}
+        moments = [moment for moment in (decision.deadline, *retries.values()) if moment and moment > now]
         until = earliest(moments)
         if self._timer and self._timer.until != until:
             self._timer.task.cancel()

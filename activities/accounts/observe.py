@@ -31,7 +31,9 @@ class ObserveActivities:
     async def observe_account(self, look: ObserveAccount) -> AccountWorld:
         """The Account with the ConfigMap, and the claim it names."""
         key = look.key
-        account, config = await asyncio.gather(self._read.account(key.namespace, key.name), self._read.config())
+        account, config = await asyncio.gather(
+            self._read.account(key.namespace, key.name), self._read.config(fresh=False)
+        )
         if account is None or not same_object(account, key):
             return AccountWorld(key=key, exists=False)
         settings = self._read.settings
@@ -59,7 +61,7 @@ class ObserveActivities:
         The claim is read first: the Account is linked before the claim is, so a linked claim finds a linked Account.
         """
         key = look.key
-        claim, config = await asyncio.gather(self._read.claim(key.namespace, key.name), self._read.config())
+        claim, config = await asyncio.gather(self._read.claim(key.namespace, key.name), self._read.config(fresh=False))
         if claim is None or not same_object(claim, key):
             return ClaimWorld(key=key, exists=False)
         claim_seen(claim)

@@ -32,6 +32,7 @@ from domain.accounts.organization import (
     OrganizationKnown,
     Verdicts,
     budget_since,
+    due_cases,
     judge,
     next_case_look,
     open_cases,
@@ -50,7 +51,8 @@ from engine.temporal import identity_attributes, wake
 
 RESOLVED = "resolved"
 # While Accounts wait, the organization is counted again this often, or when one of them is heard of.
-RECOUNT = timedelta(seconds=30)
+RECOUNT = timedelta(minutes=1)
+LET_CHANGES_GATHER = timedelta(seconds=1)
 
 
 class OrganizationActivities:
@@ -78,32 +80,38 @@ class OrganizationActivities:
             return await self._pass(look)
 
     async def _pass(self, look: PassOrganization) -> OrganizationWorld:
-        accounts, pools, config, hold = await asyncio.gather(
-            self._read.accounts(), self._read.pools(), self._read.config(), self._read.hold(ObjectMeta())
-        )
-        if not pools and not accounts:
-            known = look.known.model_copy(update={"granted": {}, "told": {}})
-            idle = Decision(phase="Idle", outcome=Outcome.SETTLED, why="no pools, no accounts")
-            return OrganizationWorld(key=look.key, hold=hold, known=known, decision=idle)
+        hold = await self._read.hold(ObjectMeta())
         tells = not hold and not look.dry_run
-        known = await self._count(look.known, accounts, pools, config, tells=tells)
-        organization_seen(known, self._read.settings.accounts_sweep)
-        known = await self._look_at_cases(known, accounts, tells=tells)
-        return OrganizationWorld(key=look.key, hold=hold, known=known, decision=self._summary(known, accounts, config))
+        known = look.known
+        if look.woken or look.dry_run or known.wanting or self._sweep_is_due(known):
+            known = await self._count(known, tells=tells)
+            organization_seen(known, self._read.settings.accounts_sweep)
+        known = await self._look_at_cases(known, tells=tells)
+        return OrganizationWorld(
+            key=look.key, hold=hold, known=known, decision=self._summary(known), rest=LET_CHANGES_GATHER
+        )
 
     # --- permits and room ---
 
-    async def _count(
-        self,
-        known: OrganizationKnown,
-        accounts: Sequence[Account],
-        pools: Sequence[AccountPool],
-        config: OperatorConfig,
-        *,
-        tells: bool,
+    async def _count(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
+        """Read what Accounts want; count the organization where that decides something."""
+        accounts, config = await asyncio.gather(self._read.accounts(), self._read.config())
+        young, old = open_cases(accounts, now())
+        known = known.model_copy(
+            update={
+                "young_cases": {case_id: self._read.key(account) for case_id, account in young.items()},
+                "old_cases": {case_id: self._read.key(account) for case_id, account in old.items()},
+                "wanting": sum(wants_account(account) for account in accounts),
+            }
+        )
+        return await self._judge(known, accounts, config, tells=tells)
+
+    async def _judge(
+        self, known: OrganizationKnown, accounts: Sequence[Account], config: OperatorConfig, *, tells: bool
     ) -> OrganizationKnown:
         settings, moment = self._read.settings, now()
         wanting = [account for account in accounts if wants_account(account)]
+        pools = await self._read.pools() if wanting or self._sweep_is_due(known) or self._moved(known, config) else ()
         if wanting:
             budget = Budget(
                 in_flight=settings.accounts_create_in_flight,
@@ -119,18 +127,21 @@ class OrganizationActivities:
             fresh = known.model_copy(
                 update={"granted": verdicts.granted, "told": told, "room": verdicts.room, "counted_at": moment}
             )
-        elif (
-            known.room is None
-            or known.granted  # the last of those that were being created has landed: the count has moved
-            or known.room.limit != config.account_limit
-            or _due(known.counted_at, settings.accounts_sweep, moment)
-        ):
+        elif self._sweep_is_due(known) or self._moved(known, config):
             fresh = await self._sweep(known, pools, config, moment)
         else:
             return known
         if tells and _differs(known.room, fresh.room):
             await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in pools))
         return fresh
+
+    def _sweep_is_due(self, known: OrganizationKnown) -> bool:
+        return known.counted_at is None or now() >= known.counted_at + self._read.settings.accounts_sweep
+
+    @staticmethod
+    def _moved(known: OrganizationKnown, config: OperatorConfig) -> bool:
+        """True if the room is another than measured: a created account has landed, or the limit was changed."""
+        return known.room is None or bool(known.granted) or known.room.limit != config.account_limit
 
     async def _sweep(
         self, known: OrganizationKnown, pools: Sequence[AccountPool], config: OperatorConfig, moment: datetime
@@ -180,67 +191,58 @@ class OrganizationActivities:
 
     # --- support cases ---
 
-    async def _look_at_cases(
-        self, known: OrganizationKnown, accounts: Sequence[Account], *, tells: bool
-    ) -> OrganizationKnown:
-        poll, moment = self._read.settings.accounts_case_poll, now()
-        young, old = open_cases(accounts, moment)
-        due_young = bool(young) and _at(
-            next_case_look(known, young=True, old=False, case_poll=poll, now=moment), moment
-        )
-        due_old = bool(old) and _at(next_case_look(known, young=False, old=True, case_poll=poll, now=moment), moment)
-        cases = {**(young if due_young else {}), **(old if due_old else {})}
+    async def _look_at_cases(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
+        """One look at every case that is due; the Account of a resolved one is told, and the case is done with."""
+        moment = now()
+        cases, young, old = due_cases(known, self._read.settings.accounts_case_poll, moment)
         if not cases:
             return known
         states = await asyncio.to_thread(describe_cases, self._sessions, sorted(cases))
+        resolved = {case_id for case_id, state in states.items() if state == RESOLVED and case_id in cases}
         if tells:
-            resolved = [case_id for case_id, state in states.items() if state == RESOLVED and case_id in cases]
-            await asyncio.gather(
-                *(
-                    self._signal(self._read.key(cases[case_id]), "case_resolved", CaseResolved(case_id=case_id))
-                    for case_id in resolved
-                )
-            )
-        looked = {"young_cases_at": moment} if due_young else {}
-        return known.model_copy(update={**looked, **({"old_cases_at": moment} if due_old else {})})
+            signals = (self._signal(cases[c], "case_resolved", CaseResolved(case_id=c)) for c in sorted(resolved))
+            await asyncio.gather(*signals)
+        looked = {"young_cases_at": moment} if young else {}
+        return known.model_copy(
+            update={
+                **looked,
+                **({"old_cases_at": moment} if old else {}),
+                "young_cases": {c: key for c, key in known.young_cases.items() if c not in resolved},
+                "old_cases": {c: key for c, key in known.old_cases.items() if c not in resolved},
+            }
+        )
 
     # --- what the workflow shows ---
 
-    def _summary(self, known: OrganizationKnown, accounts: Sequence[Account], config: OperatorConfig) -> Decision:
-        settings, moment = self._read.settings, now()
-        young, old = open_cases(accounts, moment)
-        cases = next_case_look(
-            known, young=bool(young), old=bool(old), case_poll=settings.accounts_case_poll, now=moment
-        )
-        wanting = sum(wants_account(account) for account in accounts)
-        granted = earliest(list(known.granted.values()))
-        recount = moment + RECOUNT if wanting else None
-        sweep = (known.counted_at or moment) + settings.accounts_sweep
-        room = known.room
-        budget_free_at = room.budget_free_at if room and wanting else None
-        limit = config.account_limit if config.account_limit is not None else "unreadable"
+    def _summary(self, known: OrganizationKnown) -> Decision:
+        settings, moment, room = self._read.settings, now(), known.room
+        young, old = bool(known.young_cases), bool(known.old_cases)
+        cases = next_case_look(known, young=young, old=old, case_poll=settings.accounts_case_poll, now=moment)
+        recount = moment + RECOUNT if known.wanting else None
+        budget_free_at = room.budget_free_at if room and known.wanting else None
+        limit = room.limit if room and room.limit is not None else "unreadable"
         why = (
             f"{room.active if room else '?'} active accounts, account-limit {limit}, create budget "
-            f"{room.budget if room else '?'} left; {wanting} wait to be created, "
-            f"{len(young) + len(old)} for a support case"
+            f"{room.budget if room else '?'} left; {known.wanting} wait to be created, "
+            f"{len(known.young_cases) + len(known.old_cases)} for a support case"
         )
-        waits = (("Account",) if wanting else ()) + (("SupportCase",) if young or old else ())
+        waits = (("Account",) if known.wanting else ()) + (("SupportCase",) if young or old else ())
         return Decision(
             phase="Busy" if waits else "Idle",
             outcome=Outcome.WORKING if waits else Outcome.SETTLED,
             why=why,
             waits_for=waits,
-            deadline=earliest([cases, granted, recount, budget_free_at, sweep]),
+            deadline=earliest(
+                [
+                    cases,
+                    *known.granted.values(),
+                    recount,
+                    budget_free_at,
+                    (known.counted_at or moment) + settings.accounts_sweep,
+                ]
+            ),
             at_deadline="look again",
         )
-
-
-def _due(before: datetime | None, interval: timedelta, moment: datetime) -> bool:
-    return before is None or moment >= before + interval
-
-
-def _at(when: datetime | None, moment: datetime) -> bool:
-    return when is not None and when <= moment
 
 
 def _differs(before: Room | None, after: Room | None) -> bool:

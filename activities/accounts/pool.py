@@ -30,6 +30,8 @@ from domain.accounts.pool import (
     Room,
     belongs,
     decide,
+    has_bound,
+    has_free,
     mourned,
     waits,
 )
@@ -44,6 +46,9 @@ from engine.temporal import wake
 
 ASKED_FOR_ROOM = timedelta(seconds=5)
 AFTER_CONFLICT = timedelta(seconds=1)
+# While an account is free a claim is served at once; while none is, changes gather.
+BRISK = timedelta(milliseconds=100)
+LET_CHANGES_GATHER = timedelta(seconds=2)
 
 log = logging.getLogger(__name__)
 
@@ -86,23 +91,28 @@ class PoolActivities:
             hold=hold,
             known=PoolKnown(unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths),
             decision=_summary(view, decision, conflicts),
+            rest=BRISK if has_free(view) else LET_CHANGES_GATHER,
         )
 
     async def _view(self, pool: AccountPool, known: PoolKnown, dry_run: bool) -> PoolView:
-        accounts, claims, config, room = await asyncio.gather(
-            self._read.accounts(OPERATOR_NAMESPACE), self._read.claims(), self._read.config(), self._room(dry_run)
+        accounts, config, room = await asyncio.gather(
+            self._read.accounts(OPERATOR_NAMESPACE), self._read.config(fresh=False), self._room(dry_run)
         )
         info = activity.info()
-        return PoolView(
+        view = PoolView(
             pool=pool,
             accounts=accounts,
-            claims=tuple(claim for claim in claims if waits(claim, pool, config)),
+            claims=(),
             config=config,
             room=room,
             deaths=mourned(known.deaths, accounts, frozenset(known.unborn), now()),
             in_flight_limit=self._read.settings.accounts_create_in_flight,
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
+        if not (dry_run or has_free(view) or has_bound(view)):
+            return view  # nothing to give: claims do not matter to this pass
+        claims = tuple(claim for claim in await self._read.claims() if waits(claim, pool, config))
+        return view.model_copy(update={"claims": claims})
 
     async def _room(self, dry_run: bool) -> Room | None:
         """What the organization's workflow has measured; one that does not run yet is woken and will wake the pool."""

@@ -1,7 +1,7 @@
 """Reading what the area's decisions need from Kubernetes, and whether anything may be changed at all.
 
-The ConfigMap is read by every look, so that a change is seen without a restart. Whether the replaced operator still
-leads is asked at most every fifteen seconds per process: its lease lives as long.
+Changes of the ConfigMap are seen without a restart, at the next look of whoever they concern. Whether the replaced
+operator still leads is asked at most every fifteen seconds per process: its lease lives as long.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.config import OperatorConfig, parse_config
+from domain.accounts.config import REQUIRED_KEYS, OperatorConfig, parse_config
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.constants import LEADER_LOCK, OPERATOR_NAMESPACE
 from domain.accounts.organization import ORGANIZATION
@@ -27,6 +27,7 @@ from engine.kube.json import mapping
 from engine.settings import Settings
 
 LEADER_ASKED_EVERY = 15.0
+CONFIG_KEPT = 5.0
 
 R = TypeVar("R", bound=CustomResource)
 
@@ -39,6 +40,8 @@ class Reader:
         self.settings = settings
         self._leader = ""
         self._leader_asked = float("-inf")
+        self._config = OperatorConfig(present=False)
+        self._config_read = float("-inf")
 
     def key(self, resource: CustomResource) -> Key:
         """The key of the object's workflow in this cluster."""
@@ -85,8 +88,21 @@ class Reader:
         listing = await self.kube.list(ACCOUNT_POOL, OPERATOR_NAMESPACE)
         return tuple(_readable(AccountPool, listing.items))
 
-    async def config(self) -> OperatorConfig:
-        """The operator's ConfigMap."""
+    async def config(self, *, fresh: bool = True) -> OperatorConfig:
+        """The operator's ConfigMap; unless `fresh`, one read within seconds does if it lacks nothing.
+
+        Old values can only delay: what is missing is always read anew, and whoever was refused for an old value looks
+        again before it tries again.
+        """
+        recent = time.monotonic() - self._config_read < CONFIG_KEPT
+        if not fresh and recent and self._config.present and not self._config.missing(*REQUIRED_KEYS):
+            return self._config
+        began = time.monotonic()
+        self._config = await self._read_config()
+        self._config_read = began
+        return self._config
+
+    async def _read_config(self) -> OperatorConfig:
         try:
             found = await self.kube.get(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME)
         except Absent:

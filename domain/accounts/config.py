@@ -15,6 +15,10 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
+# Each a hard stop for some step while it is missing.
+REQUIRED_KEYS = ("account-limit", "root", "base", "ami-owner", "support-jump-role", "accountpool")
+
+
 class PoolConfig(Model):
     """One entry of the `accountpool` key: the pool's quotas, and whether unnamed accounts and claims mean this pool."""
 

@@ -63,6 +63,7 @@ class PassedWorld(World):
     """What a pass came to."""
 
     decision: Decision = Decision(phase="New", outcome=Outcome.WORKING, why="not looked at yet")
+    rest: timedelta = timedelta(0)  # the least time until the next pass, in which changes gather
 
 
 class PoolWorld(PassedWorld):
@@ -116,6 +117,7 @@ class PassOrganization(Action):
 
     key: Key
     known: OrganizationKnown
+    woken: bool = True  # False: only a moment has come, nothing is known to have changed
     dry_run: bool = False
 
     @property

@@ -95,6 +95,9 @@ class OrganizationKnown(Model):
     counted_at: datetime | None = None
     young_cases_at: datetime | None = None  # last look at young cases
     old_cases_at: datetime | None = None
+    young_cases: dict[str, Key] = {}  # case id -> the Account that waits for it
+    old_cases: dict[str, Key] = {}
+    wanting: int = 0  # Accounts that want to be created, seen last
     units: dict[str, str] = {}  # legal entity id -> OU id
 
 
@@ -247,3 +250,11 @@ def next_case_look(
     old_poll = max(OLD_CASE_POLL, case_poll)
     old_at = (known.old_cases_at or now - old_poll) + old_poll if old else None
     return earliest([young_at, old_at])
+
+
+def due_cases(known: OrganizationKnown, case_poll: timedelta, now: datetime) -> tuple[dict[str, Key], bool, bool]:
+    """The cases to look at now, and whether those are the young ones, the old ones."""
+    young_at = next_case_look(known, young=bool(known.young_cases), old=False, case_poll=case_poll, now=now)
+    old_at = next_case_look(known, young=False, old=bool(known.old_cases), case_poll=case_poll, now=now)
+    young, old = young_at is not None and young_at <= now, old_at is not None and old_at <= now
+    return {**(known.young_cases if young else {}), **(known.old_cases if old else {})}, young, old

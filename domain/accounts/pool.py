@@ -329,6 +329,16 @@ def _choose(free: Sequence[Account], claim: AccountClaim) -> Account | None:
     return next(iter([*own, *fresh]), None)
 
 
+def has_free(view: PoolView) -> bool:
+    """True if some account of the pool could be given to a claim."""
+    return any(_free(account) and belongs(account, view.pool, view.config) for account in view.accounts)
+
+
+def has_bound(view: PoolView) -> bool:
+    """True if some account names a claim and is not claimed yet: its claim's own link may be missing."""
+    return any(account.spec.claim_link and not account.status.claimed for account in view.accounts)
+
+
 def why_none(members: Sequence[Account], claim: AccountClaim) -> str:
     """Why none of the pool's accounts fits the claim: the rejected candidates by reason."""
     if not members:

@@ -194,7 +194,9 @@ def account_dependents(before: Projection | None, after: Projection | None, inde
     if _differ(before, after, "claimed", "state", "claim", "claim namespace"):
         for side in _existing(before, after):
             keys.update(index.keys(ACCOUNT_CLAIM.name, side.fact("claim namespace"), [side.fact("claim")]))
-    if after is None or _asks_organization(before) != _asks_organization(after):
+    asks = _asks_organization(after)
+    landed = before is not None and after is not None and not before.fact("has id") and after.fact("has id")
+    if after is None or landed or (asks and asks != _asks_organization(before)):
         keys |= organization(before, after)
     return keys
 
@@ -203,13 +205,10 @@ def _asks_organization(account: Projection | None) -> tuple[str, ...]:
     """What an Account wants of the Organization: a CreateAccount permit while it has no id, a look at its case."""
     if account is None:
         return ()
-    pending = account.fact("state") == AccountState.PENDING_VERIFICATION
-    wants: tuple[str, ...] = ()
     if not account.fact("has id"):
-        wants += ("id", account.fact("state"), _word(account.deleting))
-    if pending or account.fact("support case"):
-        wants += ("case", _word(pending), account.fact("support case"))
-    return wants
+        return ("id", account.fact("state"), _word(account.deleting))
+    pending = account.fact("state") == AccountState.PENDING_VERIFICATION
+    return ("case", account.fact("support case")) if pending and account.fact("support case") else ()
 
 
 def claim_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:

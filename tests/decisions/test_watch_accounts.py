@@ -175,10 +175,7 @@ def test_a_pool_is_never_settled_and_its_status_is_no_input() -> None:
 
 
 def test_an_account_getting_ready_wakes_its_pool(world: World) -> None:
-    assert world.wakes("Account", account(state="PendingVerification"), account(state="Ready")) == {
-        "AccountPool/pool",
-        "Organization/aws",
-    }
+    assert world.wakes("Account", account(state="PendingVerification"), account(state="Ready")) == {"AccountPool/pool"}
 
 
 def test_an_account_of_no_named_pool_wakes_all_pools(world: World) -> None:

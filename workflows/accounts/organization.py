@@ -33,7 +33,6 @@ with workflow.unsafe.imports_passed_through():
 class OrganizationWorkflow(Entity[OrganizationWorld]):
     """What is scarce in the organization."""
 
-    quiet: ClassVar[timedelta] = timedelta(milliseconds=200)
     looks_at_deadline: ClassVar[bool] = True
 
     @workflow.init
@@ -47,9 +46,14 @@ class OrganizationWorkflow(Entity[OrganizationWorld]):
         """For ever."""
         await self.live()
 
+    @property
+    def rest(self) -> timedelta:
+        """As the last pass said."""
+        return self.world.rest
+
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
-        return PassOrganization(key=self.key, known=self.world.known, dry_run=dry_run)
+        return PassOrganization(key=self.key, known=self.world.known, woken=self.woken, dry_run=dry_run)
 
     @workflow.query(description="How many more accounts there may be; nothing before the first count.")
     def room(self) -> Room | None:

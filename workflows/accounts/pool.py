@@ -24,7 +24,6 @@ with workflow.unsafe.imports_passed_through():
 class AccountPoolWorkflow(Entity[PoolWorld]):
     """The lifecycle of one AccountPool."""
 
-    quiet: ClassVar[timedelta] = timedelta(milliseconds=200)
     looks_at_deadline: ClassVar[bool] = True
 
     @workflow.init
@@ -35,6 +34,11 @@ class AccountPoolWorkflow(Entity[PoolWorld]):
     async def run(self, carry: Carry) -> None:
         """Until the pool is gone."""
         await self.live()
+
+    @property
+    def rest(self) -> timedelta:
+        """As the last pass said."""
+        return self.world.rest
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
