@@ -1,0 +1,292 @@
+"""Every effect of the account, claim and release lifecycles, and how to stop time at the moment that it happens.
+
+An effect is one call that changes something outside, of one activity; activities that only look stand here with one of
+their looks. `tests/chaos/test_kills.py` kills the worker at each, `test_calls.py` breaks each call of AWS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from chaos_proxy import Request
+
+
+class Lifecycle(StrEnum):
+    """Whose effect it is; the words of the report."""
+
+    ACCOUNT = "account"
+    CLAIM = "claim"
+    RELEASE = "release"
+    DELETION = "deletion"
+    POOL = "pool"
+    ORGANIZATION = "organization"
+
+
+@dataclass(frozen=True)
+class AwsCall:
+    """A call of AWS; `containing` is text that its body must hold, `region` where it acts."""
+
+    service: str
+    action: str
+    region: str | None = None
+    containing: str | None = None
+
+
+@dataclass(frozen=True)
+class KubeCall:
+    """A request to the Kubernetes API."""
+
+    name: str
+    matches: Callable[[Request], bool]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One effect of one activity."""
+
+    lifecycle: Lifecycle
+    activity: str
+    call: AwsCall | KubeCall
+
+    @property
+    def name(self) -> str:
+        """As the report and test ids name it."""
+        call = self.call
+        what = call.name if isinstance(call, KubeCall) else f"{call.service}.{call.action}"
+        return f"{self.lifecycle}.{what}"
+
+
+def _spec(request: Request) -> dict[str, Any]:
+    found = request.body.get("spec")
+    return found if isinstance(found, dict) else {}
+
+
+def _status(request: Request) -> dict[str, Any]:
+    found = request.body.get("status")
+    return found if isinstance(found, dict) else {}
+
+
+def _named(name: str, matches: Callable[[Request], bool]) -> KubeCall:
+    return KubeCall(name, matches)
+
+
+def _state(plural: str, state: str) -> KubeCall:
+    def matches(request: Request) -> bool:
+        return request.of("PATCH", plural, "status") and _status(request).get("state") == state
+
+    return KubeCall(f"PATCH-{plural}-status-{state}", matches)
+
+
+def _without_finalizer(plural: str) -> KubeCall:
+    def matches(request: Request) -> bool:
+        return request.of("PATCH", plural) and request.body.get("metadata", {}).get("finalizers") == []
+
+    return KubeCall(f"PATCH-{plural}-finalizer-dropped", matches)
+
+
+def _of_service(service: str, lifecycle: Lifecycle, activity: str, *actions: str) -> tuple[Effect, ...]:
+    return tuple(Effect(lifecycle, activity, AwsCall(service, action)) for action in actions)
+
+
+_A, _C, _R, _D = Lifecycle.ACCOUNT, Lifecycle.CLAIM, Lifecycle.RELEASE, Lifecycle.DELETION
+_P, _O = Lifecycle.POOL, Lifecycle.ORGANIZATION
+
+
+def account(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
+    """An effect on the way from nothing to Ready."""
+    return Effect(_A, activity, call)
+
+
+def claim(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
+    """An effect on the way from a claim to its Secret."""
+    return Effect(_C, activity, call)
+
+
+def release(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
+    """An effect on the way back to a clean account."""
+    return Effect(_R, activity, call)
+
+
+def deletion(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
+    """An effect of an Account's deletion."""
+    return Effect(_D, activity, call)
+
+
+# What a claim brings about: an account goes to it, and the pool makes another. Effects of one row can be under way at
+# the same moment, so one kill meets all of them.
+TAKING: tuple[tuple[Effect, ...], ...] = (
+    (
+        Effect(_P, "accounts.pass_pool", _named("POST-accounts", lambda r: r.of("POST", "accounts"))),
+    ),
+    (
+        Effect(
+            _P,
+            "accounts.pass_pool",
+            _named("PATCH-accounts-claimLink", lambda r: r.of("PATCH", "accounts") and bool(_spec(r).get("claimLink"))),
+        ),
+    ),
+    (
+        account(AwsCall("organizations", "CreateAccount"), "aws.create_account"),
+        Effect(
+            _P,
+            "accounts.pass_pool",
+            _named(
+                "PATCH-accountclaims-accountLink",
+                lambda r: r.of("PATCH", "accountclaims") and "accountLink" in _spec(r),
+            ),
+        ),
+    ),
+    (
+        account(AwsCall("organizations", "DescribeCreateAccountStatus"), "aws.await_account"),
+        claim(_state("accountclaims", "Pending")),
+    ),
+    (
+        account(_named("PATCH-accounts-awsAccountID", lambda r: "awsAccountID" in _spec(r) and r.method == "PATCH")),
+        claim(AwsCall("organizations", "CreateOrganizationalUnit"), "accounts.ensure_units"),
+    ),
+    (
+        account(_state("accounts", "Creating")),
+        claim(AwsCall("organizations", "MoveAccount"), "accounts.fulfil"),
+    ),
+    (
+        account(AwsCall("organizations", "TagResource"), "aws.tag_account"),
+        account(AwsCall("iam", "CreateRole"), "aws.ensure_support_role"),
+        account(AwsCall("iam", "CreateUser"), "aws.ensure_admin_user"),
+        account(AwsCall("ec2", "DescribeRegions"), "aws.list_regions"),
+        claim(
+            _named("POST-claim-secret", lambda r: r.of("POST", "secrets") and "/tenant-" in r.path), "accounts.fulfil"
+        ),
+    ),
+    (
+        account(AwsCall("iam", "AttachRolePolicy"), "aws.ensure_support_role"),
+        account(AwsCall("iam", "AttachUserPolicy"), "aws.ensure_admin_user"),
+        claim(
+            _named("PATCH-accountclaims-accountOU", lambda r: r.of("PATCH", "accountclaims") and "accountOU" in _spec(r)),
+            "accounts.fulfil",
+        ),
+    ),
+    (
+        account(AwsCall("iam", "CreateAccessKey"), "aws.ensure_admin_user"),
+        claim(_state("accountclaims", "Ready")),
+    ),
+    (
+        account(
+            _named("POST-account-secret", lambda r: r.of("POST", "secrets") and "/tenant-" not in r.path),
+            "aws.ensure_admin_user",
+        ),
+        claim(
+            _named(
+                "PATCH-accounts-status-claimed",
+                lambda r: r.of("PATCH", "accounts", "status") and _status(r).get("claimed") is True,
+            )
+        ),
+    ),
+    (
+        account(
+            _named("PATCH-accounts-iamUserSecret", lambda r: r.of("PATCH", "accounts") and "iamUserSecret" in _spec(r))
+        ),
+        claim(_named("GET-accountclaims", lambda r: r.of("GET", "accountclaims")), "accounts.observe_claim"),
+    ),
+    (
+        account(_state("accounts", "InitializingRegions")),
+        Effect(
+            _P,
+            "accounts.pass_pool",
+            _named("PATCH-accountpools-status", lambda r: r.of("PATCH", "accountpools", "status")),
+        ),
+    ),
+    (
+        account(AwsCall("ec2", "RunInstances", region="us-east-1"), "aws.initialize_region"),
+        account(AwsCall("ec2", "DescribeInstances", region="eu-west-1"), "aws.initialize_region"),
+    ),
+    (
+        account(AwsCall("ec2", "TerminateInstances", region="us-east-1"), "aws.initialize_region"),
+        account(AwsCall("ec2", "RunInstances", region="eu-west-1"), "aws.initialize_region"),
+    ),
+    (account(_state("accounts", "PendingVerification")),),
+    (account(AwsCall("support", "CreateCase"), "aws.open_support_case"),),
+    (
+        account(
+            _named(
+                "PATCH-accounts-supportCaseID",
+                lambda r: r.of("PATCH", "accounts", "status") and bool(_status(r).get("supportCaseID")),
+            )
+        ),
+    ),
+    (Effect(_O, "accounts.pass_organization", AwsCall("support", "DescribeCases")),),
+    (account(_state("accounts", "Ready")),),
+    (
+        Effect(_O, "accounts.pass_organization", AwsCall("organizations", "ListCreateAccountStatus")),
+        account(_named("GET-accounts", lambda r: r.of("GET", "accounts")), "accounts.observe_account"),
+    ),
+)
+
+# What giving back brings about: the account is cleaned and free again; and an Account is deleted, beside it.
+RETURNING: tuple[tuple[Effect, ...], ...] = (
+    (
+        release(AwsCall("iam", "CreateAccessKey"), "aws.rotate_keys"),
+        deletion(AwsCall("iam", "DeleteAccessKey"), "aws.delete_identities"),
+    ),
+    (
+        release(
+            _named("PATCH-account-secret", lambda r: r.of("PATCH", "secrets") and "/tenant-" not in r.path),
+            "aws.rotate_keys",
+        ),
+        deletion(AwsCall("iam", "DeleteUser"), "aws.delete_identities"),
+    ),
+    (
+        release(AwsCall("iam", "DeleteAccessKey"), "aws.rotate_keys"),
+        deletion(AwsCall("iam", "DeleteRole"), "aws.delete_identities"),
+    ),
+    (
+        release(AwsCall("ec2", "TerminateInstances"), "aws.clean_region"),
+        release(AwsCall("ec2", "DeleteVolume", region="eu-west-1"), "aws.clean_region"),
+        release(AwsCall("s3", "DeleteObjects"), "aws.clean_global"),
+        deletion(_without_finalizer("accounts")),
+    ),
+    (
+        release(AwsCall("ec2", "DeleteSnapshot"), "aws.clean_region"),
+        release(AwsCall("s3", "DeleteBucket"), "aws.clean_global"),
+    ),
+    (
+        release(AwsCall("ec2", "DeleteVolume", region="us-east-1"), "aws.clean_region"),
+        release(AwsCall("route53", "ChangeResourceRecordSets"), "aws.clean_global"),
+    ),
+    (
+        release(AwsCall("ec2", "DeleteVpcEndpointServiceConfigurations"), "aws.clean_region"),
+        release(AwsCall("route53", "DeleteHostedZone"), "aws.clean_global"),
+    ),
+    (
+        release(
+            _named("DELETE-claim-secret", lambda r: r.of("DELETE", "secrets") and "/tenant-" in r.path),
+            "accounts.release",
+        ),
+    ),
+    (
+        release(
+            _named("PATCH-accounts-released", lambda r: r.of("PATCH", "accounts") and _spec(r).get("claimLink") == ""),
+            "accounts.release",
+        ),
+    ),
+    (
+        release(
+            _named(
+                "PATCH-accounts-status-released",
+                lambda r: r.of("PATCH", "accounts", "status") and _status(r).get("claimed") is False,
+            ),
+            "accounts.release",
+        ),
+    ),
+    (release(_without_finalizer("accountclaims")),),
+)
+
+# Where an Account that never got an AWS account gives way: only reached when AWS refuses.
+DISCARDING = account(_named("DELETE-accounts", lambda r: r.of("DELETE", "accounts")), "kube.delete")
+
+
+def effects() -> tuple[Effect, ...]:
+    """All of them."""
+    return (*(effect for row in (*TAKING, *RETURNING) for effect in row), DISCARDING)

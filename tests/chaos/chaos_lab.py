@@ -1,0 +1,416 @@
+"""A whole installation to break: the local deployment's servers, and a worker and a watcher that can be killed alone.
+
+The worker reaches the API server through a proxy, and AWS is the emulator, so that every call of it can be stopped at a
+chosen moment. Work comes as *turns*, so that each case begins where the one before has ended:
+
+    take: a claim is made; it gets the pool's one account, and the pool makes another
+    give back: that claim is deleted and its account, full of a tenant's things, is cleaned; an Account is deleted
+
+A take and a give-back together touch every lifecycle from its first to its last effect.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import httpx
+from chaos_cluster import OPERATOR, Cluster, Workflows, administrator, secret_entry, until
+from chaos_effects import AwsCall, Effect, Lifecycle
+from chaos_oracle import Expected, Oracle
+from chaos_proxy import LATE_SECONDS, Break, Interception, KubeProxy
+
+from localcloud import services
+from localcloud.aws.contract import FaultKind
+from localcloud.aws.control import Emulator
+from localcloud.deployment import Deployment
+from localcloud.processes import tethered
+from localcloud.state import choose_ports
+
+ROOT = Path(__file__).parents[2]
+REGIONS = ("us-east-1", "eu-west-1")
+READY_SECONDS = 60.0
+STRIKE_SECONDS = 60.0
+SETTLE_SECONDS = 90.0
+# Nothing may change in the cloud for so long after both sides agree.
+QUIET_SECONDS = 1.5
+# A held call of AWS answers after so long, to nobody; less than the 30 s after which the worker would give up by itself.
+HOLD_SECONDS = 20.0
+
+SETTINGS = {
+    "PERDURE_ACCOUNTS_CASE_POLL": "1",
+    "PERDURE_ACCOUNTS_CREATE_BUDGET": "100000",
+    "PERDURE_WORKER_ORGANIZATION_RATE": "20",
+    "PERDURE_WORKER_DRAIN": "2",
+    "PERDURE_WATCH_LEASE": "false",
+}
+EMULATED = {
+    "regions": REGIONS,
+    "opt_in_regions": (),
+    "create_account_seconds": 0.5,
+    "run_instances_seconds": 0.5,
+    "case_seconds": 1,
+}
+
+
+class Process:
+    """One of the product's processes, as its service would run it, started again by the test."""
+
+    def __init__(self, deployment: Deployment, command: str, environ: dict[str, str], label: str = "") -> None:
+        self._deployment = deployment
+        self._command = command
+        self._environ = environ
+        self.log = deployment.log(f"chaos-{label or command}")
+        self._running: subprocess.Popen[bytes] | None = None
+        self._port = 0
+
+    def start(self) -> None:
+        """Start it; it becomes ready later."""
+        ports, _ = choose_ports((self._command,), {})
+        self._port = ports[self._command]
+        arguments = [sys.executable, "-m", "starters.cli.main", self._command]
+        with self.log.open("ab") as output:
+            self._running = subprocess.Popen(
+                tethered(arguments, signal.SIGKILL),
+                cwd=ROOT,
+                env=self._deployment.program_env() | self._environ | {"PERDURE_HEALTH_PORT": str(self._port)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+
+    def await_ready(self) -> None:
+        """Wait until it says that it is ready."""
+        until(self._is_ready, f"{self._command} ready; its log is {self.log}", READY_SECONDS)
+
+    def _is_ready(self) -> bool:
+        assert self._running is not None
+        code = self._running.poll()
+        assert code is None, f"{self._command} ended with {code}; its log is {self.log}"
+        try:
+            return httpx.get(f"http://127.0.0.1:{self._port}/readyz", trust_env=False).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        assert self._running is not None
+        self._running.kill()
+        self._running.wait()
+
+    def stop(self) -> None:
+        """End it, whatever state it is in."""
+        if self._running is not None and self._running.poll() is None:
+            self.kill()
+
+
+@dataclass
+class Armed:
+    """An effect at which something will happen."""
+
+    effect: Effect
+    struck: Callable[[], bool]
+
+
+@dataclass
+class Tenant:
+    """A claim and the account it has."""
+
+    name: str
+    account: str = ""
+    account_id: str = ""
+
+
+class Lab:
+    """The installation."""
+
+    def __init__(self, state: Path, *, worker: dict[str, str] | None = None) -> None:
+        self.deployment = Deployment(state)
+        self.deployment.up(only=services.SERVERS, tether=True)
+        self.emulator = Emulator(self.deployment.env()["AWS_ENDPOINT_URL"])
+        self.emulator.config(**EMULATED)
+        self.cluster = Cluster(self.deployment)
+        self.workflows = Workflows(self.deployment)
+        self.proxy = KubeProxy(self.cluster.url, administrator(self.deployment))
+        # The state directory's own file of variables would win over the way through the proxy.
+        kubeconfig = self.proxy.write_kubeconfig(self.deployment.log("chaos-kubeconfig"))
+        through_proxy = {"KUBECONFIG": str(kubeconfig), "PERDURE_STATE": ""}
+        self.settings = SETTINGS | (worker or {})
+        self.worker = Process(self.deployment, "worker", self.settings | through_proxy)
+        self.watch = Process(self.deployment, "watch", self.settings)
+        self.oracle = Oracle(self.cluster, self.emulator, self.workflows, self.worker.log)
+        self.expected = Expected()
+        self.tenant: Tenant | None = None
+        self.spent: Tenant | None = None
+        """Whose account is free again; its Account is deleted in the next give-back."""
+        self.turns = 0
+        for process in (self.worker, self.watch):
+            process.start()
+        for process in (self.worker, self.watch):
+            process.await_ready()
+
+    def close(self) -> None:
+        """Stop all of it and remove its data."""
+        self.worker.stop()
+        self.watch.stop()
+        self.proxy.close()
+        self.cluster.close()
+        self.workflows.close()
+        self.emulator.close()
+        self.deployment.down(wipe="CHAOS_KEEP" not in os.environ)
+
+    def fill(self) -> None:
+        """The pool that all turns work with: one account ahead."""
+        config = {"data": {"account-limit": "10000"}}
+        self.cluster.patch("configmaps", OPERATOR, "aws-account-operator-configmap", config)
+        self.make_pool("default", 1)
+        self.settle()
+
+    def make_pool(self, name: str, size: int) -> None:
+        """Create an AccountPool."""
+        self.expected.pool_sizes[name] = size
+        pool = {"metadata": {"name": name}, "spec": {"poolSize": size}}
+        self.cluster.create("accountpools", OPERATOR, {**_typed("AccountPool"), **pool})
+
+    # --- turns ---
+
+    def ready_to(self, turn: str) -> None:
+        """Take an undisturbed turn if it is the other one's."""
+        if turn == "take" and self.tenant is not None:
+            self.give_back()
+            self.settle()
+        if turn == "give back" and self.tenant is None:
+            self.take()
+            self.settle()
+
+    def take(self) -> None:
+        """Make a claim."""
+        self.turns += 1
+        self.oracle.forget()
+        name = f"tenant-{self.turns}"
+        self.tenant = Tenant(name)
+        self.expected.claims = {name}
+        self.cluster.create("namespaces", "", {"metadata": {"name": name}})
+        self.cluster.create("accountclaims", name, {**_typed("AccountClaim"), **_claim(name)})
+
+    def give_back(self) -> None:
+        """Fill the tenant's account with things, delete its claim, and delete the Account that was given back last."""
+        self.turns += 1
+        tenant, spent = self.tenant, self.spent
+        assert tenant is not None
+        self._identify(tenant)
+        self._litter(tenant)
+        self.oracle.forget()
+        self.expected.claims = set()
+        self.tenant, self.spent = None, tenant
+        self.cluster.delete("accountclaims", tenant.name, tenant.name)
+        if spent is not None:
+            self.expected.gone = {spent.account}
+            self.expected.disowned = {spent.account_id}
+            self.cluster.delete("accounts", OPERATOR, spent.account)
+
+    def target(self, lifecycle: Lifecycle) -> str | None:
+        """The AWS account in which a lifecycle of a give-back acts; None where it is the payer or not yet known.
+
+        Called before the turn.
+        """
+        if lifecycle is Lifecycle.RELEASE and self.tenant is not None:
+            self._identify(self.tenant)
+            return self.tenant.account_id
+        if lifecycle is Lifecycle.DELETION and self.spent is not None:
+            return self.spent.account_id
+        return None
+
+    def _identify(self, tenant: Tenant) -> None:
+        claim = self.cluster.get("accountclaims", tenant.name, tenant.name)
+        assert claim is not None
+        tenant.account = claim["spec"]["accountLink"]
+        account = self.cluster.get("accounts", OPERATOR, tenant.account)
+        assert account is not None
+        tenant.account_id = account["spec"]["awsAccountID"]
+
+    def _litter(self, tenant: Tenant) -> None:
+        """One of everything that a release cleans, made with the tenant's own key."""
+        secret = self.cluster.get("secrets", tenant.name, "aws-credentials")
+        assert secret is not None
+        session = boto3.Session(
+            aws_access_key_id=secret_entry(secret, "aws_access_key_id"),
+            aws_secret_access_key=secret_entry(secret, "aws_secret_access_key"),
+            region_name=REGIONS[0],
+        )
+        litter(session, self.emulator.endpoint, tenant.name)
+
+    # --- breaking ---
+
+    def arm(self, effect: Effect, kind: Break) -> Armed:
+        """Break the effect when it comes next."""
+        call = effect.call
+        if not isinstance(call, AwsCall):
+            made = self.proxy.intercept(call.matches, kind, None if kind is Break.BEFORE else 1)
+            return Armed(effect, made.struck.is_set)
+        return self._arm_aws(effect, call, kind)
+
+    def _arm_aws(self, effect: Effect, call: AwsCall, kind: Break) -> Armed:
+        more: dict[str, object] = {
+            "region": call.region,
+            "containing": call.containing,
+            "account": self.target(effect.lifecycle),
+        }
+        if kind is Break.BEFORE:
+            fault = self.emulator.fault(call.service, call.action, kind=FaultKind.BEFORE, **more)
+        else:
+            late = kind is Break.LATE
+            more |= {"delay_seconds": LATE_SECONDS if late else HOLD_SECONDS, "late_answer": not late}
+            fault = self.emulator.fault(call.service, call.action, kind=FaultKind.DELAY, count=1, **more)
+
+        def struck() -> bool:
+            return any(each.id == fault.id and each.hits for each in self.emulator.faults())
+
+        return Armed(effect, struck)
+
+    def await_struck(self, armed: Sequence[Armed]) -> None:
+        """Wait until every one of them has happened (all are held at this moment, then)."""
+        waiting = list(armed)
+
+        def all_struck() -> bool:
+            waiting[:] = [each for each in waiting if not each.struck()]
+            return not waiting
+
+        try:
+            until(all_struck, "every effect reached", STRIKE_SECONDS)
+        except AssertionError:
+            missed = ", ".join(each.effect.name for each in waiting)
+            raise AssertionError(f"never reached, so nothing was tried: {missed}") from None
+        time.sleep(0.15)  # the fault is counted when the call comes in; its effect follows within this
+
+    def lift(self) -> None:
+        """Break nothing any more."""
+        self.emulator.clear()
+        self.proxy.clear()
+
+    def restart_worker(self) -> None:
+        """SIGKILL, then a new one."""
+        self.worker.kill()
+        self.worker.start()
+
+    # --- settling ---
+
+    def settle(self, seconds: float = SETTLE_SECONDS) -> float:
+        """Wait until both sides agree and nothing changes any more; how many seconds it took.
+
+        Raises:
+            AssertionError: with everything that is still wrong.
+        """
+        began = time.monotonic()
+        wrong = ["not looked at"]
+        while wrong and time.monotonic() < began + seconds:
+            time.sleep(0.4)
+            wrong = self.oracle.violations(self.expected)
+            if not wrong:
+                wrong = self._moving()
+        took = time.monotonic() - began
+        assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self.story()
+        self._close_disowned()
+        return took
+
+    def story(self) -> str:
+        """What each lifecycle says about itself."""
+        told = [self.command("list").stdout.decode()]
+        for kind, plural in (("AccountPool", "accountpools"), ("Account", "accounts"), ("AccountClaim", "accountclaims")):
+            for item in self.cluster.list(plural):
+                path = f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+                told.append(self.command("why", kind, path).stdout.decode())
+        return "\n".join(told)
+
+    def _moving(self) -> list[str]:
+        before = self.emulator.ledger()
+        time.sleep(QUIET_SECONDS)
+        after = self.emulator.ledger()
+        if after.mutating() != before.mutating():
+            counts = {name: n - before.by_action().get(name, 0) for name, n in after.by_action().items()}
+            return [f"still at work: {', '.join(name for name, n in counts.items() if n)}"]
+        return self.oracle.violations(self.expected)
+
+    def _close_disowned(self) -> None:
+        """What a later version will do by itself: close the AWS accounts of deleted Accounts."""
+        for id_ in self.expected.disowned:
+            self.payer().client("organizations", endpoint_url=self.emulator.endpoint).close_account(AccountId=id_)
+        self.expected.disowned = set()
+        self.expected.gone = set()
+
+    def payer(self) -> boto3.Session:
+        """The organization's own credentials."""
+        env = self.deployment.env()
+        return boto3.Session(
+            aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
+            region_name=REGIONS[0],
+        )
+
+    def audit(self) -> subprocess.CompletedProcess[bytes]:
+        """`perdure audit accounts`."""
+        return self.command("audit", "accounts")
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        """One of the product's commands, run to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "starters.cli.main", *arguments],
+            cwd=ROOT,
+            env=self.deployment.program_env() | self.settings,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+
+
+def litter(session: boto3.Session, endpoint: str, name: str) -> None:
+    """One of everything that a tenant may leave behind, in the account of the session."""
+    ec2 = session.client("ec2", endpoint_url=endpoint)
+    image = ec2.describe_images(Owners=["309956199498"])["Images"][0]["ImageId"]
+    ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)
+    volume = ec2.create_volume(AvailabilityZone="us-east-1a", Size=1)["VolumeId"]
+    ec2.create_snapshot(VolumeId=volume)
+    subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]
+    balancers = session.client("elbv2", endpoint_url=endpoint)
+    made = balancers.create_load_balancer(Name="theirs", Type="network", Subnets=[subnet])
+    arn = made["LoadBalancers"][0]["LoadBalancerArn"]
+    ec2.create_vpc_endpoint_service_configuration(NetworkLoadBalancerArns=[arn])
+    far = session.client("ec2", endpoint_url=endpoint, region_name="eu-west-1")
+    far.create_volume(AvailabilityZone="eu-west-1a", Size=1)
+    s3 = session.client("s3", endpoint_url=endpoint)
+    s3.create_bucket(Bucket=f"{name}-bucket")
+    s3.put_bucket_versioning(Bucket=f"{name}-bucket", VersioningConfiguration={"Status": "Enabled"})
+    for content in (b"1", b"2"):
+        s3.put_object(Bucket=f"{name}-bucket", Key="x", Body=content)
+    zones = session.client("route53", endpoint_url=endpoint)
+    zone = zones.create_hosted_zone(Name=f"{name}.example", CallerReference=name)["HostedZone"]["Id"]
+    record: Any = {"Name": f"www.{name}.example", "Type": "A", "TTL": 60, "ResourceRecords": [{"Value": "192.0.2.1"}]}
+    change: Any = {"Changes": [{"Action": "CREATE", "ResourceRecordSet": record}]}
+    zones.change_resource_record_sets(HostedZoneId=zone, ChangeBatch=change)
+
+
+def _typed(kind: str) -> dict[str, str]:
+    return {"apiVersion": "aws.managed.openshift.io/v1alpha1", "kind": kind}
+
+
+def _claim(name: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "legalEntity": {"id": f"entity-{name}", "name": f"Entity of {name}"},
+            "awsCredentialSecret": {"name": "aws-credentials", "namespace": name},
+            "aws": {"regions": [{"name": region} for region in REGIONS]},
+            "accountLink": "",
+        },
+    }
+
+
+__all__ = ["Armed", "Break", "Interception", "Lab", "Tenant", "litter"]

@@ -1,0 +1,127 @@
+"""One installation for all cases of a run, thrown away after a case that failed; and the table of what was tried.
+
+`CHAOS_SHARD=i/n` runs every n-th case, beginning with the i-th (from 1). `CHAOS_STATE=DIR` is where the state lives,
+`CHAOS_REPORT=FILE` gets the table as JSON lines: lifecycle, effect, fault, seconds to settle, violation or not.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chaos_effects import Effect
+from chaos_lab import Lab
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep this shard's cases."""
+    shard = os.environ.get("CHAOS_SHARD", "")
+    if not shard:
+        return
+    number, of = (int(part) for part in shard.split("/"))
+    cases = [item for item in items if HERE in item.path.parents and item.get_closest_marker("chaos")]
+    others = {id(item) for index, item in enumerate(cases) if index % of != number - 1}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in others])
+    items[:] = [item for item in items if id(item) not in others]
+
+
+class Labs:
+    """Hands out the installation, and makes a new one where the last case has spoilt it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lab: Lab | None = None
+        self._made = 0
+
+    def get(self) -> Lab:
+        """The installation, with its pool filled."""
+        if self._lab is None:
+            self._made += 1
+            self._lab = Lab(self._directory / str(self._made))
+            self._lab.fill()
+        return self._lab
+
+    def spoil(self) -> None:
+        """What was there is not trusted any more."""
+        lab, self._lab = self._lab, None
+        if lab is not None:
+            lab.close()
+
+
+@pytest.fixture(scope="session")
+def labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labs]:
+    named = os.environ.get("CHAOS_STATE")
+    directory = Path(named) if named else tmp_path_factory.mktemp("chaos")
+    found = Labs(directory)
+    yield found
+    found.spoil()
+    if named:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+_FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[Any]:
+    """Tell the fixture below whether the test has failed."""
+    report = yield
+    if report.failed:
+        item.stash[_FAILED] = True
+    return report
+
+
+@pytest.fixture
+def lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Lab]:
+    """The installation, settled."""
+    found = labs.get()
+    yield found
+    if request.node.stash.get(_FAILED, False):
+        labs.spoil()
+    else:
+        found.lift()
+
+
+Record = Callable[[Sequence[Effect | tuple[str, str]], str], None]
+
+
+@pytest.fixture
+def record(record_property: Callable[[str, object], None]) -> Record:
+    """Note what a case tries: effects (or lifecycle and what was broken), and the fault."""
+
+    def note(what: Sequence[Effect | tuple[str, str]], fault: str) -> None:
+        for each in what:
+            lifecycle, name = (str(each.lifecycle), each.name) if isinstance(each, Effect) else each
+            record_property("chaos", (lifecycle, name, fault))
+
+    return note
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The table: lifecycle x fault x (runs, violations)."""
+    runs: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    lines = []
+    for report in (r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])):
+        properties = dict(p for p in report.user_properties if p[0] != "chaos")
+        for _, (lifecycle, name, fault) in (p for p in report.user_properties if p[0] == "chaos"):
+            runs[lifecycle, fault][0] += 1
+            runs[lifecycle, fault][1] += report.failed
+            lines.append(
+                {"lifecycle": lifecycle, "what": name, "fault": fault, "violated": report.failed, **properties}
+            )
+    if not runs:
+        return
+    terminalreporter.section("chaos: runs and violations")
+    for (lifecycle, fault), (count, violated) in sorted(runs.items()):
+        terminalreporter.write_line(f"{lifecycle:14} {fault:32} {count:4} {violated:4}")
+    if file := os.environ.get("CHAOS_REPORT"):
+        with Path(file).open("a") as output:
+            output.writelines(json.dumps(line) + "\n" for line in lines)

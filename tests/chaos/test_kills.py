@@ -1,0 +1,89 @@
+"""The worker is killed at every type of action: before its effect, after it, and with the effect still to come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from chaos_effects import DISCARDING, RETURNING, TAKING, AwsCall, Effect, effects
+from chaos_lab import Lab
+from chaos_proxy import Break
+from conftest import Record
+
+from workers.roster import actions
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+Row = tuple[Effect, ...]
+_MODES = {
+    Break.AFTER: "worker killed after the effect",
+    Break.BEFORE: "worker killed before the effect",
+    Break.LATE: "worker killed, effect comes later",
+}
+
+
+def _mutates(effect: Effect) -> bool:
+    if isinstance(effect.call, AwsCall):
+        return not effect.call.action.startswith(("Describe", "List"))
+    return not effect.call.name.startswith("GET")
+
+
+def _cases(turn: str, rows: Sequence[Row]) -> list[object]:
+    """Each row with each mode; an effect that changes nothing can neither be lost nor come late."""
+    found = []
+    for number, row in enumerate(rows, 1):
+        for mode in _MODES:
+            chosen = row if mode is Break.BEFORE else tuple(effect for effect in row if _mutates(effect))
+            if chosen:
+                found.append(pytest.param(chosen, mode, id=f"{turn}-{number:02}-{mode}"))
+    return found
+
+
+def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], None]) -> float:
+    """Take a turn and kill the worker when every effect of the row is under way; the seconds to settle."""
+    armed = [lab.arm(effect, mode) for effect in row]
+    turn()
+    lab.await_struck(armed)
+    lab.worker.kill()
+    lab.lift()
+    lab.worker.start()
+    return lab.settle()
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(("row", "mode"), _cases("take", TAKING))
+def test_an_account_is_made_and_given_although_the_worker_dies(
+    lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
+) -> None:
+    record(row, _MODES[mode])
+    lab.ready_to("take")
+    record_property("seconds", round(kill_at(lab, row, mode, lab.take), 1))
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(("row", "mode"), _cases("return", RETURNING))
+def test_an_account_is_cleaned_and_freed_although_the_worker_dies(
+    lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
+) -> None:
+    record(row, _MODES[mode])
+    lab.ready_to("give back")
+    if lab.spent is None:  # nothing to delete yet
+        lab.give_back()
+        lab.settle()
+        lab.ready_to("give back")
+    record_property("seconds", round(kill_at(lab, row, mode, lab.give_back), 1))
+
+
+def test_every_type_of_action_has_its_moment() -> None:
+    assert {effect.activity for effect in effects()} == set(actions())
+
+
+def test_the_first_and_the_last_effect_of_a_creation_survive_a_kill(lab: Lab) -> None:
+    """What the default run holds of all this."""
+    create = next(effect for row in TAKING for effect in row if effect.activity == "aws.create_account")
+    kill_at(lab, (create,), Break.AFTER, lab.take)
+    secret = next(effect for row in RETURNING for effect in row if effect.activity == "aws.rotate_keys")
+    kill_at(lab, (secret,), Break.AFTER, lab.give_back)
+
+
+__all__ = ["DISCARDING"]
