@@ -45,6 +45,8 @@ from engine.heartbeat import heartbeating
 from engine.temporal import wake
 
 ASKED_FOR_ROOM = timedelta(seconds=5)
+# An Organization that gave no answer wakes its pools when its count has changed, which it may not have.
+ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
 # While an account is free a claim is served at once; while none is, changes gather.
 BRISK = timedelta(milliseconds=100)
@@ -268,14 +270,15 @@ def _summary(view: PoolView, decision: PoolDecision, conflicts: int) -> Decision
         f"{counts.accounts_pending} pending of {counts.pool_size}; {counts.claimed_accounts} claimed"
     )
     unserved = "".join(f"; claim {name}: {why}" for name, why in sorted(decision.unserved.items())[:10])
-    soon = now() + AFTER_CONFLICT if conflicts else None
+    again = AFTER_CONFLICT if conflicts else ASK_AGAIN if view.room is None else None
+    soon = now() + again if again else None
     return Decision(
         phase=phase,
         outcome=decision.outcome,
         why=f"{decision.why} ({numbers}){unserved}",
         waits_for=decision.waits_for,
         deadline=earliest([decision.deadline, soon]),
-        at_deadline=decision.at_deadline or ("look again" if conflicts else ""),
+        at_deadline=decision.at_deadline or ("look again" if soon else ""),
     )
 
 
