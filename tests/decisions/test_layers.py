@@ -1,0 +1,72 @@
+"""The architecture, held by machine: layers, what workflows may import and how, actions and activities one to one."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from temporalio import activity
+
+from activities.accounts import ClaimActivities, ObserveActivities, OrganizationActivities, PoolActivities
+from activities.aws.activities import AwsActivities
+from activities.kube import KubeActivities
+from workers.roster import actions, by_queue
+
+ROOT = Path(__file__).parents[2]
+OWN = {"domain", "engine", "workflows", "activities", "workers", "starters", "localcloud"}
+WORKFLOW_FILES = sorted((ROOT / "workflows").rglob("*.py"))
+
+
+def test_the_layer_contracts_hold() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def imports(path: Path) -> list[tuple[str, bool]]:
+    """Every import of ours in a file, and whether it stands within `imports_passed_through`."""
+    found: list[tuple[str, bool]] = []
+
+    def visit(node: ast.AST, passed: bool) -> None:
+        if isinstance(node, ast.With):
+            passed = passed or any("imports_passed_through" in ast.unparse(item) for item in node.items)
+        if isinstance(node, ast.Import):
+            found.extend((alias.name, passed) for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            found.append((node.module or "", passed))
+        for child in ast.iter_child_nodes(node):
+            visit(child, passed)
+
+    visit(ast.parse(path.read_text()), False)
+    return [(name, passed) for name, passed in found if name.split(".")[0] in OWN]
+
+
+@pytest.mark.parametrize("path", WORKFLOW_FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_workflows_import_our_modules_passed_through_only(path: Path) -> None:
+    """Imported into the sandbox they would cost twelve times the memory, and be other classes there."""
+    packages = {name for name, passed in imports(path) if not passed}
+    assert packages <= {name for name in packages if path.name == "__init__.py" and name.startswith("workflows.")}
+
+
+def test_the_lint_sees_an_import_that_is_not_passed_through(tmp_path: Path) -> None:
+    source = "from domain.carry import Carry\nwith workflow.unsafe.imports_passed_through():\n    import domain.why\n"
+    (tmp_path / "w.py").write_text(source)
+    assert imports(tmp_path / "w.py") == [("domain.carry", False), ("domain.why", True)]
+
+
+def test_actions_and_activities_match_one_to_one() -> None:
+    kinds = (
+        KubeActivities,
+        AwsActivities,
+        ObserveActivities,
+        PoolActivities,
+        OrganizationActivities,
+        ClaimActivities,
+    )
+    made = [each for kind in kinds for each in object.__new__(kind).all()]
+    names = [activity._Definition.must_from_callable(each).name for each in made]
+    assert sorted(str(name) for name in names) == sorted(actions())
+    assert sum(len(each) for each in by_queue(made).values()) == len(made)
