@@ -1,4 +1,5 @@
-"""The edge of every activity: the engine's clock begins, errors become the engine's, and the attempt is counted.
+"""The edge of every activity: the engine's clock begins, the worker's life is told by heartbeats, errors become the
+engine's, and the attempt is counted.
 
 This is the one place where exceptions leave Python: `engine.errors` says which are retried by the server, which reach
 the decision. A cancelled activity stays cancelled.
@@ -13,11 +14,17 @@ from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import CancelledError
-from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
+from temporalio.worker import (
+    ActivityInboundInterceptor,
+    ActivityOutboundInterceptor,
+    ExecuteActivityInput,
+    Interceptor,
+)
 
 from domain.refusal import ErrorType
 from engine import clock, metrics
 from engine.errors import to_application_error
+from engine.heartbeat import heartbeating
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +38,17 @@ class Boundary(Interceptor):
 
 
 class _Edge(ActivityInboundInterceptor):
+    def init(self, outbound: ActivityOutboundInterceptor) -> None:
+        """Keep the way out that may be taken from the event loop."""
+        self._outbound = outbound
+        super().init(outbound)
+
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         clock.begin()
         began = time.perf_counter()
         try:
-            result = await super().execute_activity(input)
+            async with heartbeating(self._outbound.heartbeat):
+                result = await super().execute_activity(input)
         except (asyncio.CancelledError, CancelledError):
             raise
         except Exception as error:

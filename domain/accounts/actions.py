@@ -20,6 +20,8 @@ PERMIT_EXPIRED = "PermitExpired"
 # The organization's own limit: waited for, never a failure of the account.
 LIMIT_CODES = frozenset({"ConstraintViolationException", "ACCOUNT_LIMIT_EXCEEDED"})
 CleanedWorld = TypeVar("CleanedWorld", AccountWorld, ClaimWorld)
+# After how long an action is tried again elsewhere when its worker was killed.
+KILLED_NOTICED = timedelta(seconds=20)
 # A request that ended so may be asked again at once.
 TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
@@ -40,6 +42,7 @@ class CreateAccount(Action):
 
     activity: ClassVar[str] = "aws.create_account"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = CreateRequest
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
     awaited_when_cancelled: ClassVar[bool] = True
@@ -82,6 +85,7 @@ class AwaitAccount(Action):
 
     activity: ClassVar[str] = "aws.await_account"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = CreatedAccount
     start_to_close: ClassVar[timedelta] = timedelta(minutes=1)
     longest_retry: ClassVar[timedelta] = timedelta(seconds=15)
@@ -114,6 +118,7 @@ class TagAccount(Action):
 
     activity: ClassVar[str] = "aws.tag_account"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     account_id: str
     tags: dict[str, str]
@@ -133,6 +138,7 @@ class MemberAction(Action):
 
     queue: ClassVar[Queue] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     account_id: str
     partition: str = "aws"
@@ -226,7 +232,7 @@ class InitializeRegion(MemberAction):
     activity: ClassVar[str] = "aws.initialize_region"
     result: ClassVar[type[Model] | None] = RegionOutcome
     start_to_close: ClassVar[timedelta] = timedelta(minutes=15)
-    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=40)
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     first_retry: ClassVar[timedelta] = timedelta(seconds=2)
     longest_retry: ClassVar[timedelta] = timedelta(seconds=512)
     awaited_when_cancelled: ClassVar[bool] = True
@@ -266,6 +272,7 @@ class OpenSupportCase(Action):
 
     activity: ClassVar[str] = "aws.open_support_case"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = SupportCase
 
     account_id: str
@@ -316,6 +323,7 @@ class Fulfil(Action):
 
     activity: ClassVar[str] = "accounts.fulfil"
     queue: ClassVar[Queue] = Queue.AWS
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = Fulfilled
 
     claim: Key
@@ -359,7 +367,7 @@ class CleanRegion(MemberAction):
     activity: ClassVar[str] = "aws.clean_region"
     result: ClassVar[type[Model] | None] = Cleaned
     start_to_close: ClassVar[timedelta] = timedelta(minutes=30)
-    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=40)
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     region: str
 
@@ -385,7 +393,7 @@ class CleanGlobal(MemberAction):
     activity: ClassVar[str] = "aws.clean_global"
     result: ClassVar[type[Model] | None] = Cleaned
     start_to_close: ClassVar[timedelta] = timedelta(hours=2)
-    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=40)
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     region: str
 
@@ -428,6 +436,7 @@ class ReleaseAccount(Action):
 
     activity: ClassVar[str] = "accounts.release"
     queue: ClassVar[Queue] = Queue.KUBE
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     claim: Key
     account: str

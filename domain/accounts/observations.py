@@ -137,6 +137,7 @@ class EnsureUnits(Action):
 
     activity: ClassVar[str] = "accounts.ensure_units"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=20)
     result: ClassVar[type[Model] | None] = Units
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
 
