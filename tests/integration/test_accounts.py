@@ -1,0 +1,224 @@
+"""AWS accounts end to end: pool, claim, release, reuse, and what people do to them meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from accounts_lab import POOL, Lab, laboratory, product
+from temporalio.client import WorkflowQueryFailedError
+from temporalio.service import RPCError
+
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.constants import OPERATOR_NAMESPACE, PAYER_SECRET
+from domain.accounts.organization import ORGANIZATION
+from domain.accounts.resources import Account
+from domain.levers import PAUSED
+from domain.resource import condition_of, parse_timestamp
+from engine.kube import SECRET
+from engine.kube.json import JsonObject, mapping
+from engine.temporal import wake
+from localcloud.deployment import Deployment
+from localcloud.objects import key_of
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+PATH_TO_READY = ("Creating", "InitializingRegions", "PendingVerification", "Ready")
+
+
+async def test_a_pool_without_the_payers_secret_says_so_and_fills_once_it_is_there(deployment: Deployment) -> None:
+    async with laboratory(deployment) as lab:
+        secret = await lab.kube.get(SECRET, OPERATOR_NAMESPACE, PAYER_SECRET)
+        await lab.kube.delete(SECRET, OPERATOR_NAMESPACE, PAYER_SECRET)
+        async with product(deployment):
+            manifest: JsonObject = {"metadata": {"name": POOL}, "spec": {"poolSize": 1}}
+            await lab.kube.create(ACCOUNT_POOL, manifest, OPERATOR_NAMESPACE)
+            await lab.until("the pool is there", lambda: bool(lab.objects.of(ACCOUNT_POOL)))
+            try:
+                await _organization_says(lab, PAYER_SECRET)
+            finally:
+                kept = {"metadata": {"name": PAYER_SECRET}, "type": "Opaque", "data": dict(mapping(secret, "data"))}
+                await lab.kube.create(SECRET, kept, OPERATOR_NAMESPACE)
+            await lab.until("the pool is full", lambda: len(lab.free()) == 1, 100)
+
+
+async def _organization_says(lab: Lab, word: str) -> None:
+    """Whose key it is says what is missing: nothing else in the organization can be done without it."""
+    said = ""
+    for _ in range(200):
+        try:
+            said = str(await lab.temporal.get_workflow_handle(ORGANIZATION.workflow_id).query("why"))
+        except (RPCError, WorkflowQueryFailedError) as error:  # not started yet
+            said = repr(error)
+        if word in said:
+            return
+        await asyncio.sleep(0.2)
+    pytest.fail(f"nothing names {word}; the organization says: {said}")
+
+
+@pytest.fixture(scope="module")
+async def lab(deployment: Deployment) -> AsyncIterator[Lab]:
+    """The product at work, and two accounts that nobody ever had."""
+    async with laboratory(deployment) as found, product(deployment):
+        await found.ensure_pool(2)
+        yield found
+        await found.leave()
+
+
+async def test_a_pools_accounts_are_those_of_aws_and_have_come_the_whole_way(lab: Lab) -> None:
+    await lab.ensure_pool(2)
+    for account in lab.free():
+        conditions = account.status.conditions
+        assert [c.type for c in conditions if c.type in PATH_TO_READY] == list(PATH_TO_READY)
+        record = lab.in_aws(account)
+        assert record.name == account.metadata.name
+        assert record.tags["owner"] == "local"
+        key = await lab.key(OPERATOR_NAMESPACE, account.spec.iam_user_secret)
+        assert key.opens() == account.spec.aws_account_id
+        assert not [i for i in lab.emulator.world().instances if i.account == record.id]
+    emails = [record.email for record in lab.emulator.world().accounts]
+    assert len(emails) == len(set(emails))
+    await lab.until("the pool counts them", lambda: lab.available() == 2)
+
+
+async def test_a_claim_gets_one_account_its_key_and_its_own_unit(lab: Lab) -> None:
+    await lab.ask("tenant-a", "acme")
+    account = await lab.served("tenant-a")
+    assert account.spec.claim_link == account.spec.claim_link_namespace == "tenant-a"
+    assert (await lab.key("tenant-a")).opens() == account.spec.aws_account_id
+    world = lab.emulator.world()
+    unit = next(unit for unit in world.units if unit.id == lab.in_aws(account).parent)
+    assert unit.name == "acme"
+    claim = lab.claim("tenant-a")
+    assert claim is not None
+    assert claim.spec.account_ou == unit.id
+    await lab.release("tenant-a")
+
+
+async def test_a_release_cleans_the_account_kills_its_key_and_removes_the_secret(lab: Lab) -> None:
+    await lab.ask("tenant-b", "leaver")
+    account = await lab.served("tenant-b")
+    key = await lab.key("tenant-b")
+    await asyncio.to_thread(key.leave_things_behind)
+    await lab.release("tenant-b")
+    world = lab.emulator.world()
+    assert not [instance for instance in world.instances if instance.account == account.spec.aws_account_id]
+    left = (*world.volumes, *world.buckets, *world.snapshots)
+    assert not [thing for thing in left if thing.account == account.spec.aws_account_id]
+    assert key.opens() == ""
+    assert not await lab.has_secret("tenant-b")
+    after = lab.account(account.metadata.name)
+    assert after.status.reused
+    assert (after.spec.claim_link, after.spec.legal_entity.id) == ("", "leaver")
+
+
+async def test_only_the_same_legal_entity_gets_a_released_account_again_and_with_a_new_key(lab: Lab) -> None:
+    await lab.ask("tenant-c", "returning")
+    first, key = await lab.served("tenant-c"), await lab.key("tenant-c")
+    await lab.release("tenant-c")
+    await lab.ask("stranger")
+    assert (await lab.served("stranger")).metadata.name != first.metadata.name
+    await lab.ask("tenant-c", "returning")
+    again = await lab.served("tenant-c")
+    assert again.metadata.name == first.metadata.name
+    assert (await lab.key("tenant-c")).id != key.id
+    await lab.release("tenant-c")
+    await lab.release("stranger")
+
+
+async def test_a_blanked_status_initialises_again_and_keeps_the_aws_account(lab: Lab) -> None:
+    await lab.ensure_pool(2)
+    account = lab.free()[0]
+    lab.emulator.reset_ledger()
+    await lab.blank(account)
+    await lab.until("it has been through its regions again", lambda: _initialized_after(lab, account))
+    again = lab.account(account.metadata.name)
+    assert again.spec.aws_account_id == account.spec.aws_account_id
+    assert lab.emulator.ledger().calls("organizations", "CreateAccount") == 0
+    assert not [i for i in lab.emulator.world().instances if i.account == account.spec.aws_account_id]
+
+
+def _initialized_after(lab: Lab, before: Account) -> bool:
+    after = lab.account(before.metadata.name)
+    return after.status.state == "Ready" and _probed(after) > _probed(before)
+
+
+def _probed(account: Account) -> float:
+    condition = condition_of(account.status.conditions, "InitializingRegions")
+    moment = parse_timestamp(condition.last_probe_time) if condition else None
+    return moment.timestamp() if moment else 0.0
+
+
+async def test_a_paused_account_is_left_alone_until_it_is_resumed(lab: Lab) -> None:
+    await lab.ensure_pool(2)
+    account = lab.free()[0]
+    name = account.metadata.name
+    await lab.annotate(account, PAUSED, "true")
+    await lab.blank(account)
+    await lab.says(ACCOUNT, OPERATOR_NAMESPACE, name, "paused")
+    lab.emulator.reset_ledger()
+    await lab.until("its state is blank", lambda: lab.account(name).status.state == "")
+    await wake(lab.temporal, account.key)
+    await lab.says(ACCOUNT, OPERATOR_NAMESPACE, name, "paused")
+    assert lab.account(name).status.state == ""
+    assert lab.emulator.ledger().calls(account=account.spec.aws_account_id) == 0
+    await lab.annotate(account, PAUSED, None)
+    await lab.until("it is Ready again", lambda: lab.account(name).status.state == "Ready")
+
+
+async def test_deleting_an_account_removes_its_identities_and_its_secret_but_no_aws_account(lab: Lab) -> None:
+    await lab.ensure_pool(2)
+    account = lab.free()[0]
+    aws_id = account.spec.aws_account_id
+    assert [u for u in lab.emulator.world().users if u.account == aws_id]
+    await lab.kube.delete(ACCOUNT, OPERATOR_NAMESPACE, account.metadata.name)
+    await lab.until("it is gone", lambda: account.metadata.name not in [a.metadata.name for a in lab.accounts()])
+    world = lab.emulator.world()
+    assert not [u for u in world.users if u.account == aws_id]
+    assert {r.name for r in world.roles if r.account == aws_id} == {"OrganizationAccountAccessRole"}
+    assert world.account(aws_id).status == "ACTIVE"
+    for _ in range(100):  # the garbage collector's work
+        if not await lab.has_secret(OPERATOR_NAMESPACE, account.spec.iam_user_secret):
+            break
+        await asyncio.sleep(0.2)
+    else:
+        pytest.fail("the Account's Secret outlived it")
+    await lab.ensure_pool(2)
+
+
+async def test_with_every_workflow_terminated_all_converges_without_a_mutating_aws_call(lab: Lab) -> None:
+    await lab.ask("survivor")
+    await lab.served("survivor")
+    await lab.ensure_pool(2)
+    lab.emulator.config(case_seconds=1e6)
+    await lab.change(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, {"spec": {"poolSize": 3}})
+    await lab.until("one more waits for its case", lambda: any(a.status.support_case_id for a in _pending(lab)))
+    pending = _pending(lab)[0]
+    before = {a.metadata.name: a.status for a in lab.accounts()}
+    world = lab.emulator.world()
+    keys = [key_of(kind, obj) for kind in (ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL) for obj in lab.objects.of(kind)]
+    for key in (*keys, ORGANIZATION):
+        await lab.temporal.get_workflow_handle(key.workflow_id).terminate("a test of what is left without them")
+    lab.emulator.reset_ledger()
+    for key in keys:
+        await wake(lab.temporal, key)
+    await lab.says(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, "2 available")
+    await lab.says(ACCOUNT_CLAIM, "survivor", "survivor", "holds")
+    await lab.says(ACCOUNT, OPERATOR_NAMESPACE, pending.metadata.name, "waits until AWS Support resolves")
+    for account in lab.accounts():
+        if account.metadata.name != pending.metadata.name:
+            await lab.says(ACCOUNT, OPERATOR_NAMESPACE, account.metadata.name, "")
+    assert lab.emulator.ledger().mutating() == 0, lab.emulator.ledger().by_action()
+    assert {a.metadata.name: a.status for a in lab.accounts()} == before
+    after = lab.emulator.world()
+    assert (after.accounts, after.keys, after.units) == (world.accounts, world.keys, world.units)
+    lab.emulator.config(case_seconds=0)
+    lab.emulator.resolve_case(pending.status.support_case_id)
+    name = pending.metadata.name
+    await lab.until("the pending one is Ready", lambda: lab.account(name).status.state == "Ready")
+    await lab.release("survivor")
+
+
+def _pending(lab: Lab) -> list[Account]:
+    return [account for account in lab.accounts() if account.status.state == "PendingVerification"]
