@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 from temporalio import activity
@@ -38,16 +39,18 @@ class Boundary(Interceptor):
 
 
 class _Edge(ActivityInboundInterceptor):
+    _beat: Callable[[], None] = staticmethod(activity.heartbeat)
+
     def init(self, outbound: ActivityOutboundInterceptor) -> None:
         """Keep the way out that may be taken from the event loop."""
-        self._outbound = outbound
+        self._beat = outbound.heartbeat
         super().init(outbound)
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         clock.begin()
         began = time.perf_counter()
         try:
-            async with heartbeating(self._outbound.heartbeat):
+            async with heartbeating(self._beat):
                 result = await super().execute_activity(input)
         except (asyncio.CancelledError, CancelledError):
             raise
