@@ -118,9 +118,7 @@ def deletion(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
 # What a claim brings about: an account goes to it, and the pool makes another. Effects of one row can be under way at
 # the same moment, so one kill meets all of them.
 TAKING: tuple[tuple[Effect, ...], ...] = (
-    (
-        Effect(_P, "accounts.pass_pool", _named("POST-accounts", lambda r: r.of("POST", "accounts"))),
-    ),
+    (Effect(_P, "accounts.pass_pool", _named("POST-accounts", lambda r: r.of("POST", "accounts"))),),
     (
         Effect(
             _P,
@@ -164,7 +162,9 @@ TAKING: tuple[tuple[Effect, ...], ...] = (
         account(AwsCall("iam", "AttachRolePolicy"), "aws.ensure_support_role"),
         account(AwsCall("iam", "AttachUserPolicy"), "aws.ensure_admin_user"),
         claim(
-            _named("PATCH-accountclaims-accountOU", lambda r: r.of("PATCH", "accountclaims") and "accountOU" in _spec(r)),
+            _named(
+                "PATCH-accountclaims-accountOU", lambda r: r.of("PATCH", "accountclaims") and "accountOU" in _spec(r)
+            ),
             "accounts.fulfil",
         ),
     ),

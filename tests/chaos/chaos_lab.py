@@ -11,6 +11,7 @@ A take and a give-back together touch every lifecycle from its first to its last
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from chaos_cluster import OPERATOR, Cluster, Workflows, administrator, secret_en
 from chaos_effects import AwsCall, Effect, Lifecycle
 from chaos_oracle import Expected, Oracle
 from chaos_proxy import LATE_SECONDS, Break, Interception, KubeProxy
+from temporalio.client import Client
 
 from localcloud import services
 from localcloud.aws.contract import FaultKind
@@ -39,11 +41,13 @@ ROOT = Path(__file__).parents[2]
 REGIONS = ("us-east-1", "eu-west-1")
 READY_SECONDS = 60.0
 STRIKE_SECONDS = 60.0
-SETTLE_SECONDS = 90.0
+SETTLE_SECONDS = 150.0
 # Nothing may change in the cloud for so long after both sides agree.
 QUIET_SECONDS = 1.5
 # A held call of AWS answers after so long, to nobody; less than the 30 s after which the worker would give up by itself.
 HOLD_SECONDS = 20.0
+# Long enough to kill a server while the answer is awaited.
+DELAY_SECONDS = 2.0
 
 SETTINGS = {
     "PERDURE_ACCOUNTS_CASE_POLL": "1",
@@ -256,20 +260,17 @@ class Lab:
         if not isinstance(call, AwsCall):
             made = self.proxy.intercept(call.matches, kind, None if kind is Break.BEFORE else 1)
             return Armed(effect, made.struck.is_set)
-        return self._arm_aws(effect, call, kind)
-
-    def _arm_aws(self, effect: Effect, call: AwsCall, kind: Break) -> Armed:
-        more: dict[str, object] = {
-            "region": call.region,
-            "containing": call.containing,
-            "account": self.target(effect.lifecycle),
-        }
         if kind is Break.BEFORE:
-            fault = self.emulator.fault(call.service, call.action, kind=FaultKind.BEFORE, **more)
-        else:
-            late = kind is Break.LATE
-            more |= {"delay_seconds": LATE_SECONDS if late else HOLD_SECONDS, "late_answer": not late}
-            fault = self.emulator.fault(call.service, call.action, kind=FaultKind.DELAY, count=1, **more)
+            return self.arm_aws(effect, FaultKind.BEFORE, None)
+        seconds = {Break.LATE: LATE_SECONDS, Break.DELAYED: DELAY_SECONDS}.get(kind, HOLD_SECONDS)
+        return self.arm_aws(effect, FaultKind.DELAY, 1, delay_seconds=seconds, late_answer=kind is not Break.LATE)
+
+    def arm_aws(self, effect: Effect, kind: FaultKind, count: int | None, **more: object) -> Armed:
+        """Break the effect's call of AWS, `count` times."""
+        call = effect.call
+        assert isinstance(call, AwsCall)
+        where = {"region": call.region, "containing": call.containing, "account": self.target(effect.lifecycle)}
+        fault = self.emulator.fault(call.service, call.action, kind=kind, count=count, **where, **more)
 
         def struck() -> bool:
             return any(each.id == fault.id and each.hits for each in self.emulator.faults())
@@ -296,10 +297,30 @@ class Lab:
         self.emulator.clear()
         self.proxy.clear()
 
-    def restart_worker(self) -> None:
-        """SIGKILL, then a new one."""
-        self.worker.kill()
-        self.worker.start()
+    def wake_all(self) -> None:
+        """`perdure wake --all`, for every kind."""
+        for kind in ("AccountPool", "Account", "AccountClaim"):
+            done = self.command("wake", kind, "--all")
+            assert done.returncode == 0, done.stderr.decode()
+
+    def terminate_all(self) -> int:
+        """Terminate every workflow that runs; how many."""
+        return asyncio.run(self._terminate_all())
+
+    async def _terminate_all(self) -> int:
+        client = await Client.connect(self.deployment.env()["TEMPORAL_ADDRESS"])
+        ids = [found.id async for found in client.list_workflows("ExecutionStatus='Running'")]
+        for id_ in ids:
+            await client.get_workflow_handle(id_).terminate("chaos")
+        return len(ids)
+
+    def ready_to_give_back_twice(self) -> None:
+        """As `ready_to("give back")`, with an account that was given back before, to be deleted."""
+        self.ready_to("give back")
+        if self.spent is None:
+            self.give_back()
+            self.settle()
+            self.ready_to("give back")
 
     # --- settling ---
 
@@ -324,7 +345,11 @@ class Lab:
     def story(self) -> str:
         """What each lifecycle says about itself."""
         told = [self.command("list").stdout.decode()]
-        for kind, plural in (("AccountPool", "accountpools"), ("Account", "accounts"), ("AccountClaim", "accountclaims")):
+        for kind, plural in (
+            ("AccountPool", "accountpools"),
+            ("Account", "accounts"),
+            ("AccountClaim", "accountclaims"),
+        ):
             for item in self.cluster.list(plural):
                 path = f"{item['metadata']['namespace']}/{item['metadata']['name']}"
                 told.append(self.command("why", kind, path).stdout.decode())

@@ -154,7 +154,9 @@ def _accounts(state: State, expected: Expected) -> Iterator[str]:
             yield f"AWS account {id_}: {cases} support cases"
     for id_ in expected.disowned & set(active):
         yield from (f"{user.name} left in {id_}" for user in world.users if user.account == id_)
-        ours = (role for role in world.roles if role.account == id_ and role.name.startswith("ManagedOpenShift-Support"))
+        ours = (
+            role for role in world.roles if role.account == id_ and role.name.startswith("ManagedOpenShift-Support")
+        )
         yield from (f"{role.name} left in {id_}" for role in ours)
 
 

@@ -157,7 +157,6 @@ class KubeProxy:
             self._here.connection = kept
         return kept
 
-
     def hang_up(self) -> None:
         """Close this thread's connection to the API server."""
         kept: http.client.HTTPSConnection | None = getattr(self._here, "connection", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from chaos_effects import DISCARDING, RETURNING, TAKING, AwsCall, Effect, effects
+from chaos_effects import RETURNING, TAKING, AwsCall, Effect, effects
 from chaos_lab import Lab
 from chaos_proxy import Break
 from conftest import Record
@@ -66,11 +66,7 @@ def test_an_account_is_cleaned_and_freed_although_the_worker_dies(
     lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
 ) -> None:
     record(row, _MODES[mode])
-    lab.ready_to("give back")
-    if lab.spent is None:  # nothing to delete yet
-        lab.give_back()
-        lab.settle()
-        lab.ready_to("give back")
+    lab.ready_to_give_back_twice()
     record_property("seconds", round(kill_at(lab, row, mode, lab.give_back), 1))
 
 
@@ -82,8 +78,5 @@ def test_the_first_and_the_last_effect_of_a_creation_survive_a_kill(lab: Lab) ->
     """What the default run holds of all this."""
     create = next(effect for row in TAKING for effect in row if effect.activity == "aws.create_account")
     kill_at(lab, (create,), Break.AFTER, lab.take)
-    secret = next(effect for row in RETURNING for effect in row if effect.activity == "aws.rotate_keys")
-    kill_at(lab, (secret,), Break.AFTER, lab.give_back)
-
-
-__all__ = ["DISCARDING"]
+    rotate = next(effect for row in RETURNING for effect in row if effect.activity == "aws.rotate_keys")
+    kill_at(lab, (rotate,), Break.AFTER, lab.give_back)
