@@ -129,6 +129,7 @@ class Decision(Model):
     deadline: datetime | None = None
     at_deadline: str = ""
     owner: str = ""  # Kind/namespace/name of what owns the object, for lists
+    planned: tuple[str, ...] = ()  # lines for people, where a pass is one activity: what it would have done if it might
 
     @property
     def gone(self) -> bool:

@@ -298,7 +298,7 @@ class Entity(Generic[W]):
             at_deadline=decision.at_deadline,
             hold=world.hold,
             running=tuple(running.action.summary for running in self._running.values()),
-            planned=tuple(action.summary for action in decision.actions),
+            planned=(*(action.summary for action in decision.actions), *decision.planned),
             hindrances=tuple(
                 Hindrance(
                     action=slot,

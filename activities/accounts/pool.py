@@ -92,7 +92,7 @@ class PoolActivities:
             key=key,
             hold=hold,
             known=PoolKnown(unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths),
-            decision=_summary(view, decision, conflicts),
+            decision=_summary(view, decision, conflicts, () if acting else _planned(view, decision)),
             rest=BRISK if has_free(view) else LET_CHANGES_GATHER,
         )
 
@@ -261,7 +261,17 @@ def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
     }
 
 
-def _summary(view: PoolView, decision: PoolDecision, conflicts: int) -> Decision:
+def _planned(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
+    """What the pass would do, a line each."""
+    creations = [f"create Account {new.name}" for new in decision.create]
+    bindings = [
+        f"give {each.account.metadata.name} to claim {each.claim.metadata.namespace}/{each.claim.metadata.name}"
+        for each in decision.bind
+    ]
+    return (*creations, *bindings, *(["write the pool's status"] if decision.status != view.pool.status else []))
+
+
+def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tuple[str, ...]) -> Decision:
     """What the pool's workflow shows of a pass."""
     counts = decision.status
     phase = {Outcome.SETTLED: "Full", Outcome.WORKING: "Filling"}.get(decision.outcome, "Waiting")
@@ -279,6 +289,7 @@ def _summary(view: PoolView, decision: PoolDecision, conflicts: int) -> Decision
         waits_for=decision.waits_for,
         deadline=earliest([decision.deadline, soon]),
         at_deadline=decision.at_deadline or ("look again" if soon else ""),
+        planned=planned,
     )
 
 
