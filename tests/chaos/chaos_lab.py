@@ -44,7 +44,7 @@ STRIKE_SECONDS = 60.0
 SETTLE_SECONDS = 150.0
 # Nothing may change in the cloud for so long after both sides agree.
 QUIET_SECONDS = 1.5
-# A held call of AWS answers after so long, to nobody; less than the 30 s after which the worker would give up by itself.
+# A held call of AWS answers after so long, to nobody; the worker would give up by itself after 30 s.
 HOLD_SECONDS = 20.0
 # Long enough to kill a server while the answer is awaited.
 DELAY_SECONDS = 2.0

@@ -133,7 +133,8 @@ def _accounts(state: State, expected: Expected) -> Iterator[str]:
         elif status.get("state") != "Ready":
             yield f"Account {name} is {status.get('state')!r}"
         elif bool(status.get("claimed")) != bool(account["spec"].get("claimLink")):
-            yield f"Account {name}: claimed is {status.get('claimed')}, its link is {account['spec'].get('claimLink')!r}"
+            link = account["spec"].get("claimLink")
+            yield f"Account {name}: claimed is {status.get('claimed')}, its link is {link!r}"
     recorded = Counter(a["spec"].get("awsAccountID", "") for a in state.accounts)
     names = {a["spec"].get("awsAccountID", ""): a["metadata"]["name"] for a in state.accounts}
     active = {member.id: member for member in world.members() if member.state == "ACTIVE"}

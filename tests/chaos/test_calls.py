@@ -1,7 +1,7 @@
 """Every call of AWS is answered late, loses its answer, is never heard, is throttled, and is denied.
 
-The calls of an undisturbed life are broken in waves: the calls of one wave belong to different steps, so that each meets
-its fault in its step's first attempt, which is the one that has not looked for what may be there already.
+The calls of an undisturbed life are broken in waves: the calls of one wave belong to different steps, so that each
+meets its fault in its step's first attempt, which is the one that has not looked for what may be there already.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def test_every_call_of_an_undisturbed_life_is_broken_above(lab: Lab) -> None:
 
 
 def _calls(lab: Lab) -> dict[tuple[str, str], int]:
-    """Perdure's calls so far: those of the tenant and of the person who closes accounts are taken off by what they do."""
+    """Perdure's calls so far: those of the tenant and of who closes accounts are taken off by what they do."""
     ours: dict[tuple[str, str], int] = {}
     tenants = {"CreateVolume", "CreateSnapshot", "CreateLoadBalancer", "CreateVpcEndpointServiceConfiguration"}
     tenants |= {"CreateBucket", "PutBucketVersioning", "PutObject", "CreateHostedZone", "DescribeSubnets"}

@@ -1,4 +1,4 @@
-"""What must never be passed, whatever loops: the organization's limit, shared by several pools, and the create budget."""
+"""What must never be passed, whatever loops: the organization's limit, shared by several pools; the create budget."""
 
 from __future__ import annotations
 

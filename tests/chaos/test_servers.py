@@ -1,4 +1,4 @@
-"""The servers that Perdure stands on are killed in the middle of its work, and so are the watcher and the supervisor."""
+"""The servers that Perdure stands on are killed in the middle of its work; so are the watcher and the supervisor."""
 
 from __future__ import annotations
 
