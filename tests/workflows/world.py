@@ -56,10 +56,12 @@ class World:
         self.claim: AccountClaim | None = None
         self.key: Key = self.account.key
         self.config: OperatorConfig = CONFIG
+        self.bound: Key | None = None  # the claim's key, also when it is gone
         self.hold = ""
         self.regions: tuple[str, ...] = ("eu-west-1", "us-east-1")
         self.answers: dict[str, Answer] = {}
         self.calls: list[tuple[str, datetime, Action]] = []
+        self.runs: list[str] = []  # beside each call: the run of the workflow that asked
         self.cancelled: list[str] = []
         self.writes: list[str] = []
 
@@ -140,6 +142,7 @@ class World:
 
         async def act(action: Any) -> Any:
             self.calls.append((name, clock.now(), action))
+            self.runs.append(activity.info().workflow_run_id or "")
             try:
                 return await self.answers.get(name, usual)(action)
             except asyncio.CancelledError:
