@@ -25,6 +25,7 @@ from temporalio.worker import PollerBehaviorAutoscaling, Worker
 
 from activities.accounts import ClaimActivities, ObserveActivities, OrganizationActivities, PoolActivities
 from activities.accounts import metrics as account_metrics
+from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws.activities import AwsActivities
 from activities.aws.session import Sessions
@@ -135,13 +136,14 @@ def _activities(settings: Settings, client: Client, kube: KubeApi) -> list[Calla
     blocking = BlockingKube(kube, asyncio.get_running_loop())
     sessions = Sessions(blocking, settings)
     reader = Reader(kube, settings)
+    hand_over = HandOver(reader, sessions, client)
     return [
         *KubeActivities(kube).all(),
         *AwsActivities(sessions, blocking, settings).all(),
         *ObserveActivities(reader).all(),
-        *PoolActivities(reader, client).all(),
+        *PoolActivities(reader, hand_over, client).all(),
         *OrganizationActivities(reader, sessions, client).all(),
-        *ClaimActivities(reader, sessions, client).all(),
+        *ClaimActivities(reader, hand_over, client).all(),
     ]
 
 

@@ -16,6 +16,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
+from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader, same_object
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
@@ -35,12 +36,13 @@ from domain.accounts.pool import (
     mourned,
     waits,
 )
-from domain.accounts.resources import AccountClaim, AccountPool
+from domain.accounts.resources import Account, AccountClaim, AccountPool
+from domain.accounts.worlds import ClaimWorld
 from domain.decision import Decision, Outcome, earliest
 from domain.levers import RETRIED, retry_wanted
 from domain.resource import timestamp
 from engine.clock import now
-from engine.errors import Absent, Conflict
+from engine.errors import Absent, ApiError, Conflict
 from engine.heartbeat import heartbeating
 from engine.temporal import wake
 
@@ -48,9 +50,12 @@ ASKED_FOR_ROOM = timedelta(seconds=5)
 # An Organization that gave no answer wakes its pools when its count has changed, which it may not have.
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
-# While an account is free a claim is served at once; while none is, changes gather.
+# How soon the next pass may follow: at once while claims come in, else changes gather.
 BRISK = timedelta(milliseconds=100)
-LET_CHANGES_GATHER = timedelta(seconds=2)
+WITH_FREE_ACCOUNTS = timedelta(seconds=1)
+LET_CHANGES_GATHER = timedelta(seconds=3)
+# Claims come in bursts: those of a moment are served together.
+BURST_SECONDS = 0.05
 
 log = logging.getLogger(__name__)
 
@@ -58,9 +63,10 @@ log = logging.getLogger(__name__)
 class PoolActivities:
     """The AccountPool's activity."""
 
-    def __init__(self, reader: Reader, client: Client) -> None:
+    def __init__(self, reader: Reader, hand_over: HandOver, client: Client) -> None:
         self._read = reader
         self._kube = reader.kube
+        self._hand_over = hand_over
         self._client = client
 
     def all(self) -> Sequence[Callable[..., object]]:
@@ -93,7 +99,7 @@ class PoolActivities:
             hold=hold,
             known=PoolKnown(unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths),
             decision=_summary(view, decision, conflicts, () if acting else _planned(view, decision)),
-            rest=BRISK if has_free(view) else LET_CHANGES_GATHER,
+            rest=BRISK if view.claims else WITH_FREE_ACCOUNTS if has_free(view) else LET_CHANGES_GATHER,
         )
 
     async def _view(self, pool: AccountPool, known: PoolKnown, dry_run: bool) -> PoolView:
@@ -113,6 +119,7 @@ class PoolActivities:
         )
         if not (dry_run or has_free(view) or has_bound(view)):
             return view  # nothing to give: claims do not matter to this pass
+        await asyncio.sleep(BURST_SECONDS)
         claims = tuple(claim for claim in await self._read.claims() if waits(claim, pool, config))
         return view.model_copy(update={"claims": claims})
 
@@ -139,7 +146,7 @@ class PoolActivities:
 
     async def _act(self, view: PoolView, decision: PoolDecision) -> int:
         """Make the decision true; how many things somebody else had changed meanwhile."""
-        effects: list[Awaitable[bool]] = [self._bind(binding) for binding in decision.bind]
+        effects: list[Awaitable[bool]] = [self._bind(binding, view) for binding in decision.bind]
         effects += [self._create(view.pool, new) for new in decision.create]
         if decision.status != view.pool.status:
             effects.append(self._write_status(view.pool, decision))
@@ -153,7 +160,7 @@ class PoolActivities:
             log.info("Account %s is there already: an earlier attempt of this pass made it", new.name)
         return True
 
-    async def _bind(self, binding: Binding) -> bool:
+    async def _bind(self, binding: Binding, view: PoolView) -> bool:
         """Link the account first: its link is the truth. A claim that is gone meanwhile lets the account go again."""
         account, claim = binding.account, binding.claim
         holder = {"claimLink": claim.metadata.name, "claimLinkNamespace": claim.metadata.namespace}
@@ -168,7 +175,7 @@ class PoolActivities:
                     {"spec": {**holder, "legalEntity": entity}},
                     resource_version=account.metadata.resource_version,
                 )
-            await self._kube.patch(
+            bound = await self._kube.patch(
                 ACCOUNT_CLAIM,
                 claim.metadata.namespace,
                 claim.metadata.name,
@@ -178,8 +185,26 @@ class PoolActivities:
             log.info("binding %s to %s: %s", account.metadata.name, claim.metadata.name, error)
             await self._unbind_if_alone(binding)
             return False
-        await asyncio.gather(wake(self._client, self._read.key(claim)), wake(self._client, self._read.key(account)))
+        await self._hand_over_now(AccountClaim.model_validate(bound), account, view)
         return True
+
+    async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
+        """Serve the claim in this very pass. What does not succeed is the claim's own workflow's, which is woken."""
+        holder = {"claim_link": claim.metadata.name, "claim_link_namespace": claim.metadata.namespace}
+        spec = account.spec.model_copy(update={**holder, "legal_entity": claim.spec.legal_entity})
+        world = ClaimWorld(
+            key=self._read.key(claim),
+            claim=claim,
+            account=account.model_copy(update={"spec": spec}),
+            config=view.config,
+            protected=self._read.settings.accounts_protected,
+            by_pool=True,
+        )
+        try:
+            await self._hand_over.carry_on(world)
+        except ApiError as error:
+            log.info("claim %s is left to its own lifecycle: %s", world.key.path, error)
+        await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
 
     async def _hold_claim(self, claim: AccountClaim) -> None:
         """Our finalizer stands before an account is given: else a claim deleted now would take it along for ever."""

@@ -1,7 +1,7 @@
 """Reading what the area's decisions need from Kubernetes, and whether anything may be changed at all.
 
 Changes of the ConfigMap are seen without a restart, at the next look of whoever they concern. Whether the replaced
-operator still leads is asked at most every fifteen seconds per process: its lease lives as long.
+operator still leads is asked at most once a minute per process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
 from engine.kube.json import mapping
 from engine.settings import Settings
 
-LEADER_ASKED_EVERY = 15.0
+LEADER_ASKED_EVERY = 60.0
 CONFIG_KEPT = 5.0
 
 R = TypeVar("R", bound=CustomResource)

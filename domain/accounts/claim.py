@@ -10,7 +10,7 @@ new appears while its account is being cleaned. A clean-up that keeps failing ma
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from domain.accounts.actions import CleanGlobal, CleanRegion, Fulfil, ReleaseAccount, RotateKeys
 from domain.accounts.constants import FINALIZER
@@ -21,8 +21,11 @@ from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision, Outcome
 from domain.levers import RETRIED, retry_wanted
 from domain.refusal import ErrorType
+from domain.resource import condition_of
 from domain.writes import JsonPatch, Patch
 
+# A new claim's own lifecycle writes nothing for so long: the pool's pass serves it, if it can, without a conflict.
+POOLS_TURN = timedelta(seconds=2)
 CLEANUP_TRIES = 3  # refusals after which the Account is shown as Failed (cleaning goes on)
 NOT_MOVED = frozenset({"", "ROOT"})
 DEFAULT_REGION = "us-east-1"
@@ -38,6 +41,9 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
         return _waiting(claim, f"{kind} claims are not served by this version", "a newer version")
     if claim.metadata.deleting:
         return _releasing(world)
+    if until := _pools_turn(world, now):
+        why = "the pool serves it at once if it can"
+        return _waiting(claim, why, "AccountPool").model_copy(update={"deadline": until, "at_deadline": "say Pending"})
     if FINALIZER not in claim.metadata.finalizers:
         patch: JsonPatch = {"metadata": {"finalizers": [*claim.metadata.finalizers, FINALIZER]}}
         return _working(claim, "set the finalizer", _patch(world, patch, note="finalizer"))
@@ -49,7 +55,8 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
         return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why=f"holds {claim.spec.account_link}")
     if fault := spec_fault(claim):
         return _invalid(world, *fault, now)
-    if claim.status.state in {ClaimState.NEW, ClaimState.ERROR}:
+    new = claim.status.state == ClaimState.NEW and not claim.spec.account_link
+    if new or claim.status.state == ClaimState.ERROR:
         status = with_claim_state(
             claim.status, ClaimState.PENDING, "Unclaimed", "AccountClaimed", "Attempting to claim account", now
         )
@@ -88,6 +95,23 @@ def _invalid(world: ClaimWorld, reason: str, explanation: str, now: datetime) ->
     )
 
 
+def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
+    """Until when a new claim is the pool's, which serves it in one pass; None when that time is over."""
+    claim = world.claim
+    if world.by_pool or claim.status.state != ClaimState.NEW or spec_fault(claim):
+        return None
+    born = claim.metadata.creation_timestamp  # whole seconds
+    until = born + POOLS_TURN if born else None
+    return until if until and now < until else None
+
+
+def _pending(status: AccountClaimStatus, now: datetime) -> AccountClaimStatus:
+    if condition_of(status.conditions, "Unclaimed") is not None:
+        return status
+    message = "Attempting to claim account"
+    return with_claim_state(status, ClaimState.PENDING, "Unclaimed", "AccountClaimed", message, now)
+
+
 def _unbound(world: ClaimWorld) -> Decision:
     claim = world.claim
     pool = claim.spec.account_pool or world.config.default_pool
@@ -116,7 +140,8 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
     if world.known.fulfilled != account.metadata.name:
         return _working(claim, f"hand over {account.metadata.name}", _fulfil(world, account))
     message = f"Account claim fulfilled by {account.metadata.name}"
-    status = with_claim_state(claim.status, ClaimState.READY, "Claimed", "AccountClaimed", message, now)
+    tried = _pending(claim.status, now)  # clients look for both conditions, however quick it was
+    status = with_claim_state(tried, ClaimState.READY, "Claimed", "AccountClaimed", message, now)
     return _working(claim, message, _status(world, status))
 
 

@@ -128,6 +128,7 @@ class ClaimWorld(World):
     config: OperatorConfig = OperatorConfig()
     pool_exists: bool = True
     unserved: str = ""
+    by_pool: bool = False  # the pool's pass decides for the claim right after binding it
     rotate_keys: bool = True
     protected: tuple[str, ...] = ()
     known: ClaimKnown = ClaimKnown()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -185,16 +186,43 @@ def test_a_claim_given_another_account_is_handed_that_one() -> None:
         }
     )
     seen = claim_world(moved, account=second).recall(first)
-    after_pending = fold(seen, decide(seen, NOW).actions[0], None)
-    assert activities(decide(after_pending, NOW)) == ["accounts.fulfil"]
+    assert activities(decide(seen, NOW)) == ["accounts.fulfil"]
 
 
 def test_a_claim_blanked_by_hand_gets_its_secret_anew() -> None:
     ready = settle(bound_world())
     blank = ready.claim.model_copy(update={"status": AccountClaim().status})
     seen = claim_world(blank, account=HELD).recall(ready)
-    pending = fold(seen, decide(seen, NOW).actions[0], None)
-    assert activities(decide(pending, NOW)) == ["accounts.fulfil"]
+    assert activities(decide(seen, NOW)) == ["accounts.fulfil"]
+
+
+def new_claim(age: timedelta) -> AccountClaim:
+    claim = AccountClaim()
+    spec = bound_world().claim.spec.model_copy(update={"account_link": "", "account_ou": ""})
+    metadata = bound_world().claim.metadata.model_copy(update={"creation_timestamp": NOW - age, "finalizers": ()})
+    return claim.model_copy(update={"metadata": metadata, "spec": spec})
+
+
+def test_a_new_claim_is_the_pools_for_two_seconds_and_then_says_pending() -> None:
+    fresh = decide(claim_world(new_claim(timedelta(seconds=1)), account=None), NOW)
+    assert (fresh.actions, fresh.deadline) == ((), NOW + timedelta(seconds=1))
+    assert activities(decide(claim_world(new_claim(timedelta(seconds=2)), account=None), NOW)) == ["kube.patch"]
+
+
+def test_a_claim_that_its_pool_has_just_bound_is_handed_over_by_the_pool_alone() -> None:
+    bound = bound_world()
+    fresh = bound.claim.metadata.model_copy(update={"creation_timestamp": NOW})
+    blank = bound.claim.model_copy(update={"metadata": fresh, "status": AccountClaim().status})
+    seen = bound.model_copy(update={"claim": blank})
+    assert decide(seen, NOW).actions == ()
+    assert activities(decide(seen.model_copy(update={"by_pool": True}), NOW)) == ["accounts.fulfil"]
+
+
+def test_a_claim_served_at_once_shows_both_conditions() -> None:
+    bound = bound_world()
+    blank = bound.claim.model_copy(update={"status": AccountClaim().status})
+    ready = settle(bound.model_copy(update={"claim": blank, "by_pool": True}))
+    assert [condition.type for condition in ready.claim.status.conditions] == ["Unclaimed", "Claimed"]
 
 
 # --- what is not its own ---

@@ -1,0 +1,166 @@
+"""Handing an account over to the claim that it is bound to.
+
+Safe to repeat. A key is copied only when the Account itself names the claim as its holder, read anew in the moment of
+copying. The pool's pass hands over right after binding, carrying out the claim's own decisions, so that a claim is
+served within one activity; the claim's workflow, opened behind it, finds the work done, or finishes what was cut short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from datetime import timedelta
+
+from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError
+
+from activities.accounts.reading import Reader
+from activities.aws.organization import move_account
+from activities.aws.session import Sessions
+from activities.kube import KubeActivities
+from domain.accounts import ACCOUNT_CLAIM
+from domain.accounts.actions import Fulfil, Fulfilled
+from domain.accounts.claim import NOT_MOVED, decide
+from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.observations import UnitRequest
+from domain.accounts.resources import Account
+from domain.accounts.worlds import ClaimWorld
+from domain.carry import Carry
+from domain.decision import Decision
+from domain.identity import Key
+from domain.writes import Patch
+from engine.clock import now
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
+from engine.kube import SECRET
+from engine.kube.json import mapping
+from engine.temporal import identity_attributes
+
+KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
+UNIT_ANSWER = timedelta(seconds=60)
+LONGEST_STORY = 5  # decisions of a claim from bound to Ready, with room
+
+log = logging.getLogger(__name__)
+
+
+class HandOver:
+    """Gives accounts to claims. One per process."""
+
+    def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
+        self._read = reader
+        self._kube = reader.kube
+        self._writes = KubeActivities(reader.kube)
+        self._sessions = sessions
+        self._client = client
+        self._units: dict[UnitRequest, asyncio.Future[str]] = {}
+
+    async def carry_on(self, world: ClaimWorld) -> Decision:
+        """Carry out what the claim's decisions ask for, until they ask for nothing that is done here.
+
+        Raises:
+            ApiError: the claim's own workflow has to see to it.
+        """
+        for _ in range(LONGEST_STORY):
+            decision = decide(world, now())
+            action = next(iter(decision.actions), None)
+            if isinstance(action, Patch):
+                world = action.fold(world, await self._writes.patch(action))  # type: ignore[assignment]
+            elif isinstance(action, Fulfil):
+                world = action.fold(world, await self.hand_over(action))
+            else:
+                break
+        return decision
+
+    async def hand_over(self, action: Fulfil) -> Fulfilled:
+        """Move the account to its OU while its key is copied; then record both in the claim's spec."""
+        account = await self._read.account(OPERATOR_NAMESPACE, action.account)
+        _confirm_holder(account, action)
+        unit, _ = await asyncio.gather(self._place(action), self._copy_key(action))
+        if not action.placed:
+            spec = {"accountOU": unit, "supportRoleARN": action.support_role_arn}
+            claim = action.claim
+            await self._kube.patch(
+                ACCOUNT_CLAIM, claim.namespace, claim.name, {"metadata": {"uid": claim.uid}, "spec": spec}
+            )
+        return Fulfilled(account_ou=unit, support_role_arn=action.support_role_arn)
+
+    async def _place(self, action: Fulfil) -> str:
+        if action.placed:
+            claim = await self._read.claim(action.claim.namespace, action.claim.name)
+            if claim is not None and claim.spec.account_ou not in NOT_MOVED:
+                return claim.spec.account_ou
+        request = UnitRequest(base=action.base, legal_entity=action.legal_entity.id)
+        unit = await self._unit(request)
+        try:
+            await asyncio.to_thread(move_account, self._sessions, action.account_id, action.root, action.base, unit)
+        except ApiError:
+            self._units.pop(request, None)  # it may be gone: asked for again by the next attempt
+            raise
+        return unit
+
+    async def _unit(self, request: UnitRequest) -> str:
+        """The OU, asked for once however many claims of one legal entity come together."""
+        if request not in self._units:
+            self._units[request] = asyncio.ensure_future(self._ask_unit(request))
+        try:
+            return await asyncio.shield(self._units[request])
+        except BaseException:
+            self._units.pop(request, None)
+            raise
+
+    async def _ask_unit(self, request: UnitRequest) -> str:
+        """The OU, from the organization's workflow: it alone makes new ones."""
+        organization = self._read.organization
+        start: WithStartWorkflowOperation[object, object] = WithStartWorkflowOperation(
+            organization.kind,
+            Carry(key=organization),
+            id=organization.workflow_id,
+            task_queue="accounts",
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+            static_summary=organization.path,
+            search_attributes=identity_attributes(organization),
+        )
+        try:
+            unit: str = await self._client.execute_update_with_start_workflow(
+                "unit", request, start_workflow_operation=start, rpc_timeout=UNIT_ANSWER
+            )
+        except WorkflowUpdateFailedError as error:
+            cause = error.cause
+            message = cause.message if isinstance(cause, ApplicationError) else str(cause)
+            code = str(cause.details[0]) if isinstance(cause, ApplicationError) and cause.details else ""
+            raise Invalid(f"the OU of legal entity {request.legal_entity!r}: {message}", code=code) from error
+        return unit
+
+    async def _copy_key(self, action: Fulfil) -> None:
+        """The claim's Secret with the account's key; one that holds another key is an earlier account's: replaced."""
+        source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
+        key = {field: mapping(source, "data").get(field) for field in KEY_FIELDS}
+        secret = {"metadata": {"name": action.secret_name}, "type": "Opaque", "data": key}
+        try:
+            await self._kube.create(SECRET, secret, action.secret_namespace)
+        except Conflict:
+            present = await self._kube.get(SECRET, action.secret_namespace, action.secret_name)
+            if not _same_key(present, key):
+                await self._kube.patch(SECRET, action.secret_namespace, action.secret_name, {"data": key})
+
+
+def _confirm_holder(account: Account | None, action: Fulfil) -> None:
+    if account is None:
+        raise Absent(f"Account {action.account} does not exist")
+    if not named_by(account, action.claim) or account.spec.aws_account_id != action.account_id:
+        raise Denied(
+            f"Account {action.account} does not name claim {action.claim.namespace}/{action.claim.name} as its holder: "
+            "its key is not copied",
+            code="NotTheHolder",
+        )
+
+
+def named_by(account: Account, claim: Key) -> bool:
+    """True if the Account names the claim as its holder."""
+    return account.spec.claim_link == claim.name and account.spec.claim_link_namespace == claim.namespace
+
+
+def _same_key(secret: Mapping[str, object], key: Mapping[str, object]) -> bool:
+    data = mapping(secret, "data")
+    return all(data.get(field) == value for field, value in key.items())
