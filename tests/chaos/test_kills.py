@@ -74,9 +74,8 @@ def test_every_type_of_action_has_its_moment() -> None:
     assert {effect.activity for effect in effects()} == set(actions())
 
 
-def test_the_first_and_the_last_effect_of_a_creation_survive_a_kill(lab: Lab) -> None:
+def test_a_key_that_was_made_when_the_worker_died_is_not_left_alive(lab: Lab) -> None:
     """What the default run holds of all this."""
-    create = next(effect for row in TAKING for effect in row if effect.activity == "aws.create_account")
-    kill_at(lab, (create,), Break.AFTER, lab.take)
+    lab.ready_to("give back")
     rotate = next(effect for row in RETURNING for effect in row if effect.activity == "aws.rotate_keys")
     kill_at(lab, (rotate,), Break.AFTER, lab.give_back)
