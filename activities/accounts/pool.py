@@ -13,7 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from temporalio import activity
-from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.client import Client, WorkflowQueryFailedError, WorkflowQueryRejectedError
+from temporalio.common import QueryRejectCondition
 from temporalio.service import RPCError
 
 from activities.accounts.handover import HandOver
@@ -127,8 +128,11 @@ class PoolActivities:
         """What the organization's workflow has measured; one that does not run yet is woken and will wake the pool."""
         organization = self._client.get_workflow_handle(self._read.organization.workflow_id)
         try:
-            room: object = await organization.query("room", rpc_timeout=ASKED_FOR_ROOM)
-        except (RPCError, WorkflowQueryFailedError):
+            # A closed workflow would answer, too, from its last state, and then nobody would ever start a new one.
+            room: object = await organization.query(
+                "room", reject_condition=QueryRejectCondition.NOT_OPEN, rpc_timeout=ASKED_FOR_ROOM
+            )
+        except (RPCError, WorkflowQueryFailedError, WorkflowQueryRejectedError):
             if not dry_run:
                 await wake(self._client, self._read.organization)
             return None
