@@ -8,11 +8,12 @@ still have an open one, at work on what is left behind; that one is found throug
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import TypeVar
 
+from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import (
     Client,
     WithStartWorkflowOperation,
@@ -28,7 +29,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from domain.carry import Carry
 from domain.identity import Key, all_kinds
-from domain.why import Why
+from domain.why import Hindrance, Why
 from engine.errors import Absent
 from engine.kube import JsonObject
 from engine.kube.errors import NO_SUCH_KIND
@@ -114,13 +115,35 @@ async def why(session: Session, key: Key) -> Why:
     while True:
         said = await _query(handle.query("why", result_type=Why, rpc_timeout=_QUERY), key)
         if said.phase != UNDECIDED or asyncio.get_running_loop().time() > patience:
-            return said
+            return await _with_attempts(session.temporal, key, said)
         await asyncio.sleep(_LOOK_AGAIN.total_seconds())
 
 
 async def plan(session: Session, key: Key) -> Why:
     """What the lifecycle would do now: it looks anew, decides, and does nothing."""
-    return await _update(session.temporal, key, "plan", Why)
+    return await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
+
+
+async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
+    """What the lifecycle says, and what only the server knows: running actions that it is trying again."""
+    description = await client.get_workflow_handle(key.workflow_id).describe()
+    tried = attempts(description.raw_description.pending_activities)
+    return said.model_copy(update={"hindrances": (*said.hindrances, *tried)})
+
+
+def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Hindrance, ...]:
+    """The running actions whose last attempt has failed."""
+    return tuple(
+        Hindrance(
+            action=activity.activity_type.name,
+            type=activity.last_failure.application_failure_info.type or "Unavailable",
+            message=activity.last_failure.message,
+            attempts=activity.attempt - 1,
+            retry_at=activity.scheduled_time.ToDatetime(UTC),
+        )
+        for activity in pending
+        if activity.attempt > 1 and activity.HasField("last_failure")
+    )
 
 
 async def retry(session: Session, key: Key, reason: str) -> str:
