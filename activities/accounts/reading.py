@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.config import REQUIRED_KEYS, OperatorConfig, parse_config
+from domain.accounts.constants import CONFIG_KEPT, LEADER_LOCK, OPERATOR_NAMESPACE
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
-from domain.accounts.constants import LEADER_LOCK, OPERATOR_NAMESPACE
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.identity import Key
@@ -27,7 +27,6 @@ from engine.kube.json import mapping
 from engine.settings import Settings
 
 LEADER_ASKED_EVERY = 60.0
-CONFIG_KEPT = 5.0
 
 R = TypeVar("R", bound=CustomResource)
 
@@ -91,10 +90,10 @@ class Reader:
     async def config(self, *, fresh: bool = True) -> OperatorConfig:
         """The operator's ConfigMap; unless `fresh`, one read within seconds does if it lacks nothing.
 
-        Old values can only delay: what is missing is always read anew, and whoever was refused for an old value looks
-        again before it tries again.
+        Old values can only delay: what is missing is always read anew, whoever was refused for an old value looks again
+        before it tries again, and the watcher wakes those concerned by a change once more when it is sure to be seen.
         """
-        recent = time.monotonic() - self._config_read < CONFIG_KEPT
+        recent = time.monotonic() - self._config_read < CONFIG_KEPT.total_seconds()
         if not fresh and recent and self._config.present and not self._config.missing(*REQUIRED_KEYS):
             return self._config
         began = time.monotonic()

@@ -20,6 +20,7 @@ from domain import levers
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.claim import NOT_MOVED
 from domain.accounts.constants import (
+    CONFIG_KEPT,
     CONFIG_MAP,
     FAKE_ANNOTATION,
     FINALIZER,
@@ -276,6 +277,7 @@ WATCHED = (
         read=read_config,
         dependents=config_dependents,
         has_workflow=False,
+        kept=CONFIG_KEPT.total_seconds() + 1,
         namespace=OPERATOR_NAMESPACE,
         field_selector=f"metadata.name={CONFIG_MAP}",
     ),

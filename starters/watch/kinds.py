@@ -35,6 +35,7 @@ class Watched:
         field_selector: which objects, in the API's notation.
         label_selector: which objects, in the API's notation.
         name: what metrics, logs and the index call it, by default the kind's name. Two entries of one kind need two.
+        kept: how long (seconds) workers may go on with an older reading; its dependents are woken once more then.
         declares: further kinds to watch while this object exists, for areas whose objects name kinds by themselves.
     """
 
@@ -46,6 +47,7 @@ class Watched:
     field_selector: str = ""
     label_selector: str = ""
     name: str = ""
+    kept: float = 0.0
     declares: Callable[[Projection], tuple[Watched, ...]] = _declares_nothing
 
     def __post_init__(self) -> None:

@@ -153,7 +153,10 @@ class Watcher:
         subject = after or before
         if subject is not None and watched.has_workflow:
             self.queue.put(subject.key)
-        self.queue.put_all(watched.dependents(before, after, self.index))
+        keys = watched.dependents(before, after, self.index)
+        self.queue.put_all(keys)
+        if watched.kept and keys and before is not None:
+            asyncio.get_running_loop().call_later(watched.kept, self.queue.put_all, keys)
 
     def _changed_since_checkpoint(self, watched: Watched, known: Projection) -> bool:
         seen = self._inherited.get(watched.name, "")
