@@ -13,11 +13,13 @@ from botocore.exceptions import ClientError
 from product import process
 from temporalio.client import Client
 
+from activities.accounts.reading import CONFIG_KEPT
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.identity import Kind
+from domain.resource import Condition
 from domain.why import Why
 from engine.errors import Absent, Conflict
 from engine.kube import CONFIG_MAP, NAMESPACE, SECRET, KubeApi
@@ -105,6 +107,10 @@ class Lab:
         pool = AccountPool.model_validate(self.objects.one(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL))
         return pool.status.available_accounts if pool.status else -1
 
+    def pool_conditions(self) -> tuple[Condition, ...]:
+        pool = AccountPool.model_validate(self.objects.one(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL))
+        return pool.status.conditions if pool.status else ()
+
     def claim(self, name: str) -> AccountClaim | None:
         obj = self.objects.one(ACCOUNT_CLAIM, name, name)
         return AccountClaim.model_validate(obj) if obj is not None else None
@@ -154,6 +160,7 @@ class Lab:
         """Change keys of the operator's ConfigMap, underscores standing for dashes; None removes one."""
         data = {name.replace("_", "-"): value for name, value in values.items()}
         await self.change(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME, {"data": data})
+        await asyncio.sleep(CONFIG_KEPT)  # until then what was read before may be used
 
     @asynccontextmanager
     async def configured(self, **values: str | None) -> AsyncIterator[None]:
@@ -184,6 +191,17 @@ class Lab:
             },
             name,
         )
+
+    @asynccontextmanager
+    async def asked(self, name: str, entity: str = "", **spec: object) -> AsyncIterator[None]:
+        """A claim that is released at the end, whatever became of it."""
+        await self.ask(name, entity, **spec)
+        try:
+            await self.until(f"claim {name} is there", lambda: self.claim(name) is not None)
+            yield
+        finally:
+            if self.claim(name) is not None:
+                await self.release(name)
 
     async def served(self, name: str, seconds: float = 45) -> Account:
         """Wait until the claim is Ready; its account."""
