@@ -12,6 +12,7 @@ A take and a give-back together touch every lifecycle from its first to its last
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -29,6 +30,7 @@ from chaos_effects import AwsCall, Effect, Lifecycle
 from chaos_oracle import Expected, Oracle
 from chaos_proxy import LATE_SECONDS, Break, Interception, KubeProxy
 from temporalio.client import Client
+from temporalio.service import RPCError
 
 from localcloud import services
 from localcloud.aws.contract import FaultKind
@@ -311,7 +313,8 @@ class Lab:
         client = await Client.connect(self.deployment.env()["TEMPORAL_ADDRESS"])
         ids = [found.id async for found in client.list_workflows("ExecutionStatus='Running'")]
         for id_ in ids:
-            await client.get_workflow_handle(id_).terminate("chaos")
+            with contextlib.suppress(RPCError):  # it may have ended meanwhile
+                await client.get_workflow_handle(id_).terminate("chaos")
         return len(ids)
 
     def ready_to_give_back_twice(self) -> None:
