@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from temporalio import activity
-from temporalio.exceptions import CancelledError
+from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import (
     ActivityInboundInterceptor,
     ActivityOutboundInterceptor,
@@ -60,10 +60,21 @@ class _Edge(ActivityInboundInterceptor):
             if failure.type == ErrorType.BUG.value:
                 log.exception("%s failed with a bug of ours", activity.info().activity_type)
                 metrics.BUGS.labels(metrics.subject(), activity.info().activity_type).inc()
-            # An error that is its own cause cannot be told to the server: its chain has no end.
-            raise failure from error if failure is not error else error.__cause__
+            raise failure from _cause(error, failure)
         _count(began, None)
         return result
+
+
+def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
+    """What is told beside the failure: the cause of a bug, with its traceback.
+
+    An answer of the other side says all in its message; a chain of tracebacks would only pass the 4 KiB that the server
+    keeps of an attempt's failure, and people would read "Failure exceeds size limit" instead. An error that is its own
+    cause could not be told at all.
+    """
+    if failure is error:
+        return error.__cause__
+    return error if failure.type == ErrorType.BUG.value else None
 
 
 def _count(began: float, error: Exception | None) -> None:

@@ -6,13 +6,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from temporalio.api.failure.v1 import Failure
+from temporalio.converter import DefaultFailureConverter, DefaultPayloadConverter
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
 from activities.aws.attempt import SETTLING
 from activities.aws.identities import _settling
-from engine.errors import ApiError, Denied, Unavailable
+from engine.errors import ApiError, Denied, Throttled, Unavailable
 from workers.boundary import Boundary
 
 OLD = datetime(2026, 1, 1, tzinfo=UTC)
@@ -64,9 +66,43 @@ class Failing(ActivityInboundInterceptor):
         raise self.error
 
 
-@pytest.mark.parametrize("error", [ApplicationError("told already"), Denied("no"), KeyError("ours")])
-async def test_the_edge_never_makes_an_error_its_own_cause(error: Exception) -> None:
+async def told(error: Exception) -> ApplicationError:
+    """What the edge of an activity makes of an error."""
     edge = Boundary().intercept_activity(Failing(error))
     with pytest.raises(ApplicationError) as caught:
         await ActivityEnvironment().run(edge.execute_activity, cast("ExecuteActivityInput", None))
-    assert causes(caught.value)[-1] is error
+    causes(caught.value)
+    return caught.value
+
+
+async def test_the_edge_never_makes_an_error_its_own_cause() -> None:
+    error = ApplicationError("told already")
+    assert await told(error) is error
+
+
+async def test_a_bug_is_told_with_its_cause() -> None:
+    error = KeyError("ours")
+    assert (await told(error)).__cause__ is error
+
+
+async def test_an_answer_fits_into_what_the_server_keeps_of_an_attempt() -> None:
+    """Otherwise `perdure why` and the web UI show "Failure exceeds size limit" in its place."""
+
+    def deep(depth: int) -> None:
+        if depth:
+            deep(depth - 1)
+        try:
+            raise ValueError("what botocore said " * 50)
+        except ValueError as cause:
+            raise Throttled(
+                "ec2 RunInstances: RequestLimitExceeded: " + "x" * 500, code="RequestLimitExceeded"
+            ) from cause
+
+    try:
+        deep(30)
+    except Throttled as error:
+        found = await told(error)
+    failure = Failure()
+    DefaultFailureConverter().to_failure(found, DefaultPayloadConverter(), failure)
+    assert failure.message.startswith("ec2 RunInstances")
+    assert failure.ByteSize() < 4096
