@@ -7,6 +7,7 @@ from datetime import datetime
 
 from rich.text import Text
 
+from domain.refusal import ErrorType
 from domain.why import Hindrance, Why
 from starters.cli import output
 from starters.cli.output import Format
@@ -23,7 +24,7 @@ def tell(asked: Target, said: Why, form: Format) -> None:
     now = output.utc_now()
     pairs = _standing(asked, said, now)
     pairs += _several("running", said.running)
-    pairs += _several("refused", (_hindrance(item, now) for item in said.hindrances))
+    pairs += _hindered(said, now)
     if not said.running:
         pairs += _several("next", said.planned)
     output.facts(pairs)
@@ -38,7 +39,7 @@ def tell_plan(asked: Target, said: Why, form: Format) -> None:
     pairs = _standing(asked, said, now)
     pairs += _several("would do", said.planned) or [("would do", "nothing")]
     pairs += _several("under way", said.running)
-    pairs += _several("refused", (_hindrance(item, now) for item in said.hindrances))
+    pairs += _hindered(said, now)
     output.facts(pairs)
 
 
@@ -58,6 +59,18 @@ def _standing(asked: Target, said: Why, now: datetime) -> list[tuple[str, str | 
 def _several(name: str, lines: Iterable[str]) -> list[tuple[str, str | Text]]:
     """The name beside the first line only."""
     return [(name if index == 0 else "", line) for index, line in enumerate(lines)]
+
+
+def _hindered(said: Why, now: datetime) -> list[tuple[str, str | Text]]:
+    """What the other side has under way is looked at again; what it refused is tried again."""
+    looked = [item for item in said.hindrances if item.type == ErrorType.PENDING]
+    refused = [item for item in said.hindrances if item.type != ErrorType.PENDING]
+    pairs = _several("in progress", (_progress(item, now) for item in looked))
+    return pairs + _several("refused", (_hindrance(item, now) for item in refused))
+
+
+def _progress(item: Hindrance, now: datetime) -> str:
+    return f"{item.message}; next look {output.until(item.retry_at, now)}"
 
 
 def _hindrance(item: Hindrance, now: datetime) -> str:
