@@ -67,6 +67,10 @@ EMULATED = {
 }
 
 
+# Notes what a case tries (effects, or lifecycle and what was broken), and the fault.
+Record = Callable[[Sequence[Effect | tuple[str, str]], str], None]
+
+
 class Process:
     """One of the product's processes, as its service would run it, started again by the test."""
 
@@ -441,4 +445,4 @@ def _claim(name: str) -> dict[str, Any]:
     }
 
 
-__all__ = ["Armed", "Break", "Interception", "Lab", "Tenant", "litter"]
+__all__ = ["Armed", "Break", "Interception", "Lab", "Record", "Tenant", "litter"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from chaos_effects import Effect
-from chaos_lab import Lab
+from chaos_lab import Lab, Record
 
 HERE = Path(__file__).parent
 
@@ -88,9 +88,6 @@ def lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Lab]:
         labs.spoil()
     else:
         found.lift()
-
-
-Record = Callable[[Sequence[Effect | tuple[str, str]], str], None]
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from chaos_effects import AwsCall, Effect, Lifecycle
-from chaos_lab import Lab
-from conftest import Record
+from chaos_lab import Lab, Record
 
 from localcloud.aws.contract import FaultKind
 

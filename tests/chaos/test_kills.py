@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 from chaos_effects import RETURNING, TAKING, AwsCall, Effect, effects
-from chaos_lab import Lab
+from chaos_lab import Lab, Record
 from chaos_proxy import Break
-from conftest import Record
 
 from workers.roster import actions
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from chaos_cluster import OPERATOR, until
 from chaos_effects import TAKING
-from chaos_lab import Lab
+from chaos_lab import Lab, Record
 from chaos_proxy import Break
-from conftest import Record
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(400)]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 from chaos_effects import RETURNING, TAKING, AwsCall, Effect
-from chaos_lab import Lab
+from chaos_lab import Lab, Record
 from chaos_proxy import Break
-from conftest import Record
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 

@@ -9,9 +9,8 @@ from collections.abc import Callable
 import pytest
 from chaos_cluster import until
 from chaos_effects import RETURNING, TAKING, AwsCall, Effect
-from chaos_lab import Lab, Process
+from chaos_lab import Lab, Process, Record
 from chaos_proxy import Break
-from conftest import Record
 
 from localcloud import services
 
