@@ -397,14 +397,17 @@ def _failed(world: AccountWorld) -> Decision:
 def _sweep(world: AccountWorld) -> tuple[Action, ...]:
     """Clean the regions whose initialisation was begun and never ended.
 
-    A worker that was killed in such a region may have left its instance, and nobody looks for it there again.
+    A worker that was killed in such a region may have left its instance, and nobody looks for it there again. A region
+    that keeps refusing (the account is suspended, say) holds nothing up: the audit tells what is left.
     """
     account, known = world.account, world.known
     if not account.spec.aws_account_id or _protected(world) or not _began_regions(account):
         return ()
     member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
     cut = (region for region in known.regions or () if region not in known.outcomes and region not in known.cleaned)
-    return tuple(CleanRegion(**member, region=region) for region in cut)
+    sweeps = (CleanRegion(**member, region=region) for region in cut)
+    refusals = world.refusals
+    return tuple(s for s in sweeps if s.slot not in refusals or refusals[s.slot].attempts < DELETION_TRIES)
 
 
 def _began_regions(account: Account) -> bool:
@@ -432,9 +435,8 @@ def _deleting(world: AccountWorld, now: datetime) -> Decision:
     account, known = world.account, world.known
     if FINALIZER not in account.metadata.finalizers:
         others = ", ".join(account.metadata.finalizers)
-        return _waiting(
-            account, f"cleaned up; waits for other finalizers: {others}", "other finalizers", phase="Deleting"
-        )
+        why = f"cleaned up; waits for other finalizers: {others}" if others else "cleaned up; Kubernetes removes it"
+        return _waiting(account, why, "other finalizers" if others else "its removal", phase="Deleting")
     if _held_by_living_claim(world):
         return _held(world, now)
     if not account.spec.aws_account_id and known.request_id and not known.created_account_id:

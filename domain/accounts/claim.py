@@ -176,9 +176,9 @@ def _releasing(world: ClaimWorld) -> Decision:
     claim, account = world.claim, world.account
     finalizers = claim.metadata.finalizers
     if FINALIZER not in finalizers:
-        return _waiting(
-            claim, f"released; waits for other finalizers: {', '.join(finalizers)}", "other finalizers", "Deleting"
-        )
+        others = ", ".join(finalizers)
+        why = f"released; waits for other finalizers: {others}" if others else "released; Kubernetes removes it"
+        return _waiting(claim, why, "other finalizers" if others else "its removal", "Deleting")
     if len(finalizers) > 1:
         others = ", ".join(finalizer for finalizer in finalizers if finalizer != FINALIZER)
         return _waiting(

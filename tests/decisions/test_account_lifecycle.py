@@ -629,3 +629,12 @@ def test_an_account_that_is_gone_ends_its_workflow() -> None:
 def test_the_owner_of_an_account_is_its_pool() -> None:
     assert decide(world(), NOW).owner == "AccountPool/aws-account-operator/pool"
     assert decide(world(account(meta={"ownerReferences": []})), NOW).owner == ""
+
+
+@pytest.mark.parametrize(("attempts", "asked"), [(2, ["aws.clean_region"]), (3, ["kube.patch"])])
+def test_a_region_that_keeps_refusing_to_be_swept_does_not_hold_a_deletion_up(attempts: int, asked: list[str]) -> None:
+    entered = {"state": "InitializingRegions", "conditions": [condition("InitializingRegions")]}
+    leaving = account(meta=DELETED, spec={"awsAccountID": "210987654321"}, status=entered)
+    refused = {"aws.clean_region/eu-west-1": refusal(ErrorType.DENIED, attempts=attempts)}
+    seen = world(leaving, known={"regions": ("eu-west-1",), "identities_deleted": True}, refusals=refused)
+    assert [action.activity for action in decide(seen, NOW).actions] == asked

@@ -26,6 +26,7 @@ with workflow.unsafe.imports_passed_through():
     from domain.accounts.pool import Room
     from domain.carry import Carry
     from domain.decision import Action
+    from domain.why import Why
     from workflows.entity import Entity
 
 
@@ -54,6 +55,10 @@ class OrganizationWorkflow(Entity[OrganizationWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassOrganization(key=self.key, known=self.world.known, woken=self.woken, dry_run=dry_run)
+
+    def retryable(self, why: Why) -> bool:
+        """There is no object to write a retry onto; a wake is all it needs."""
+        return False
 
     @workflow.query(description="How many more accounts there may be; nothing before the first count.")
     def room(self) -> Room | None:
