@@ -49,9 +49,9 @@ class CommandError(Exception):
 
 
 def console() -> Console:
-    """Standard output."""
-    found = Console(highlight=False, soft_wrap=False)
-    return found if found.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+    """Standard output. What objects and clouds say is text: `[request 1a2b]` is no markup, `:key:` no emoji."""
+    found = Console(highlight=False, markup=False, emoji=False)
+    return found if found.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_PIPE_WIDTH)
 
 
 def say(line: str) -> None:
