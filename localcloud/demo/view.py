@@ -91,25 +91,26 @@ class LiveTable:
     def _table(self) -> Table:
         now = datetime.now(UTC)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        # On a narrow terminal what is waited for is cut first: it is the longest, and `perdure why` has it in full.
-        for column, narrowest in (
-            ("KIND", 12),
-            ("NAME", 21),
-            ("PHASE", 19),
-            ("WAITS FOR", 9),
-            ("UNTIL", 8),
-            ("AGE", 5),
-        ):
-            table.add_column(column, no_wrap=True, overflow="ellipsis", min_width=narrowest)
-        for row in self._rows:
-            table.add_row(
+        cells = [
+            (
                 row.key.kind,
                 row.key.name,
-                phase(row.phase),
+                row.phase,
                 ", ".join(row.waits_for),
                 _until(row.until, now) if row.waits_for else "",
                 _span(now - row.created) if row.created else "",
             )
+            for row in self._rows
+        ]
+        columns = (("KIND", 12), ("NAME", 21), ("PHASE", 19), ("WAITS FOR", 9), ("UNTIL", 8), ("AGE", 5))
+        widths = [max(least, *(len(line[i]) for line in cells), 0) for i, (_, least) in enumerate(columns)]
+        # On a narrow terminal what is waited for is cut first: it is the longest, and `perdure why` has it in full.
+        others = sum(widths) - widths[3] + 2 * len(columns)
+        widths[3] = max(9, min(widths[3], self._console.width - others))
+        for (column, _), width in zip(columns, widths, strict=True):
+            table.add_column(column, no_wrap=True, overflow="ellipsis", width=width)
+        for line in cells:
+            table.add_row(*(phase(cell) if i == 2 else Text(cell) for i, cell in enumerate(line)))
         return table
 
 
