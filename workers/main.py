@@ -13,14 +13,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from datetime import timedelta
 
 from temporalio.client import Client
-from temporalio.service import RPCError
 from temporalio.worker import PollerBehaviorAutoscaling, Worker
 
 from activities.accounts import ClaimActivities, ObserveActivities, OrganizationActivities, PoolActivities
@@ -33,13 +31,12 @@ from activities.kube import KubeActivities
 from domain.decision import Queue
 from engine.health import Health, serve
 from engine.kube import BlockingKube, KubeApi
+from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
-from engine.temporal import connect, ensure_search_attributes
 from workers.boundary import Boundary
 from workers.roster import areas, by_queue, workflows_of
 
 PROCESS = "worker"
-RECONNECT_SECONDS = 2.0
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
@@ -61,7 +58,7 @@ async def run_worker(
         health: where to report, for a process that serves its health itself.
     """
     async with AsyncExitStack() as stack:
-        stopped = stop if stop is not None else await stack.enter_async_context(_stopped_by_signals())
+        stopped = await stack.enter_async_context(stopped_by_signals(stop))
         own = health or Health()
         if health is None:
             await stack.enter_async_context(serve(own, settings))
@@ -148,30 +145,7 @@ def _activities(settings: Settings, client: Client, kube: KubeApi) -> list[Calla
 
 
 async def _connected(settings: Settings, stopped: asyncio.Event) -> Client | None:
-    """Temporal's client, as soon as there is a Temporal; None if told to stop before."""
-    while not stopped.is_set():
-        try:
-            client = await connect(settings, PROCESS)
-        except RuntimeError as error:
-            log.warning("Temporal cannot be reached, trying again: %s", error)
-            await asyncio.sleep(RECONNECT_SECONDS)
-            continue
-        try:
-            await ensure_search_attributes(client)
-        except RPCError as error:
-            log.warning("the search attributes cannot be registered from here: %s", error)
-        return client
-    return None
-
-
-@asynccontextmanager
-async def _stopped_by_signals() -> AsyncIterator[asyncio.Event]:
-    """An event that SIGTERM and SIGINT set."""
-    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
-    try:
-        yield stopped
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
+    """Temporal's client; None if told to stop before there is one."""
+    connecting = asyncio.ensure_future(connected(settings, PROCESS))
+    await first_of(stopped.wait(), connecting)
+    return None if stopped.is_set() else connecting.result()

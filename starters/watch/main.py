@@ -12,20 +12,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import socket
-from collections.abc import AsyncIterator, Awaitable
-from contextlib import asynccontextmanager
 from functools import partial
 
 from temporalio.client import Client
-from temporalio.service import RPCError
 
 from domain.identity import Key
 from engine.health import Health, serve
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
+from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
-from engine.temporal import connect, ensure_search_attributes, wake
+from engine.temporal import wake
 from starters.watch import metrics
 from starters.watch.adoption import unmatched
 from starters.watch.gauges import published
@@ -34,7 +31,6 @@ from starters.watch.reflector import Timing
 from starters.watch.watcher import CHECKPOINT, Watcher
 
 PROCESS = "watch"
-RECONNECT_SECONDS = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -51,20 +47,20 @@ async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, 
     Raises:
         LeadershipLost: another watcher may lead now; the process is expected to end.
     """
-    async with _stopped_by_signals(stop) as stopped, await KubeApi.open(settings, PROCESS) as api:
+    async with stopped_by_signals(stop) as stopped, await KubeApi.open(settings, PROCESS) as api:
         if health is not None:
-            await _first_of(stopped.wait(), _lead(settings, api, health))
+            await first_of(stopped.wait(), _lead(settings, api, health))
             return
         own = Health()
         async with serve(own, settings):
-            await _first_of(stopped.wait(), _lead(settings, api, own))
+            await first_of(stopped.wait(), _lead(settings, api, own))
 
 
 async def _lead(settings: Settings, api: KubeApi, health: Health) -> None:
     """Connect, wait for the Lease, watch while it is held."""
     stage = ["connecting to Temporal"]
     health.add(PROCESS, unready=lambda: stage)
-    client = await _connected(settings)
+    client = await connected(settings, PROCESS)
     if not settings.watch_lease or settings.observing:
         await _watch(settings, api, client, health, checkpoint="")
         return
@@ -118,52 +114,5 @@ def _watcher(settings: Settings, api: KubeApi, client: Client, checkpoint: str) 
     )
 
 
-async def _connected(settings: Settings) -> Client:
-    """Temporal's client, as soon as there is a Temporal."""
-    while True:
-        try:
-            client = await connect(settings, PROCESS)
-        except RuntimeError as error:
-            logger.warning("Temporal cannot be reached, trying again: %s", error)
-            await asyncio.sleep(RECONNECT_SECONDS)
-            continue
-        try:
-            await ensure_search_attributes(client)
-        except RPCError as error:
-            # A locked-down namespace has them from its administrator; if not, each wake says so.
-            logger.warning("the search attributes cannot be registered from here: %s", error)
-        return client
-
-
 def _identity(settings: Settings) -> str:
     return settings.watch_identity or f"{socket.gethostname()}_{os.getpid()}"
-
-
-async def _first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
-    """Run both until one ends, end the other, and let an error through."""
-    tasks = [asyncio.ensure_future(stop), asyncio.ensure_future(work)]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        results = await asyncio.gather(*tasks, return_exceptions=True)
-    for result in results:
-        if isinstance(result, Exception):
-            raise result
-
-
-@asynccontextmanager
-async def _stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asyncio.Event]:
-    """An event that SIGTERM and SIGINT set, unless the caller has one of its own."""
-    if stop is not None:
-        yield stop
-        return
-    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
-    try:
-        yield stopped
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)

@@ -92,10 +92,11 @@ class Watcher:
                 group.create_task(self._sweep_for_ever())
 
     def wake_all(self) -> None:
-        """Wake every object of every kind."""
+        """Wake every object of every kind, and whom they concern."""
         for entry in tuple(self._watched.values()):
             if entry.has_workflow:
-                self.queue.put_all(known.key for known in self.index.all(entry.name))
+                for known in tuple(self.index.all(entry.name)):
+                    self._wake_with_relatives(entry, None, known)
 
     def checkpoint(self) -> str:
         """The versions up to which nothing has to be looked at again, for the Lease; renewed when nothing waits."""

@@ -1,0 +1,66 @@
+"""What every long-running process does at its beginning and its end: find Temporal, and stop when told to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from engine.settings import Settings
+from engine.temporal import connect, ensure_search_attributes
+
+RECONNECT_SECONDS = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+async def connected(settings: Settings, process: str) -> Client:
+    """Temporal's client, as soon as there is a Temporal."""
+    while True:
+        try:
+            client = await connect(settings, process)
+        except RuntimeError as error:
+            logger.warning("Temporal cannot be reached, trying again: %s", error)
+            await asyncio.sleep(RECONNECT_SECONDS)
+            continue
+        try:
+            await ensure_search_attributes(client)
+        except RPCError as error:
+            # A locked-down namespace has them from its administrator; if not, each wake says so.
+            logger.warning("the search attributes cannot be registered from here: %s", error)
+        return client
+
+
+@asynccontextmanager
+async def stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asyncio.Event]:
+    """An event that SIGTERM and SIGINT set, unless the caller has one of its own."""
+    if stop is not None:
+        yield stop
+        return
+    stopped, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    try:
+        yield stopped
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
+    """Run both until one ends, end the other, and let an error through."""
+    tasks = [asyncio.ensure_future(stop), asyncio.ensure_future(work)]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
