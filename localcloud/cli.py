@@ -192,7 +192,7 @@ def _summary(deployment: Deployment, running: Running, seconds: float | None) ->
     lines = [f"Everything is ready after {seconds:.1f} s." if seconds is not None else "Everything is ready."]
     if temporal is not None:
         lines.append(f"  Lifecycles in Temporal's web UI: {temporal.url}")
-    lines.append(f"  kubectl and perdure in this shell: source {deployment.state.env_file}")
+    lines.append(f"  kubectl and perdure in this shell: {deployment.state.to_enter}")
     return "\n".join(lines)
 
 

@@ -21,6 +21,7 @@ import random
 import shlex
 import shutil
 import socket
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -148,6 +149,15 @@ class StateDirectory:
     def env_file(self) -> Path:
         """Lines of `export K=V`, to be sourced."""
         return self.root / "env"
+
+    @property
+    def to_enter(self) -> str:
+        """What gives another shell `env` and, where it lives in an environment of its own, this `perdure`."""
+        if sys.prefix == sys.base_prefix:
+            return f"source {self.env_file}"
+        inside = Path(sys.prefix).is_relative_to(Path.cwd())
+        environment = Path(sys.prefix).relative_to(Path.cwd()) if inside else Path(sys.prefix)
+        return f"source {environment}/bin/activate; source {self.env_file}"
 
     @property
     def logs(self) -> Path:

@@ -166,7 +166,7 @@ def _linger(deployment: Deployment, running: Running, hints: tuple[str, ...]) ->
     lines = [
         "",
         "It runs on. In another shell:",
-        f"  source {deployment.state.env_file}",
+        f"  {deployment.state.to_enter}",
         *(f"  {hint}" for hint in hints),
         f"The lifecycles: {temporal.url if temporal else ''}",
         "Ctrl-C stops it; `perdure demo` or `perdure up` resumes where it was."
