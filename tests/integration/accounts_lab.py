@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 import boto3
@@ -12,8 +13,8 @@ import pytest
 from botocore.exceptions import ClientError
 from product import process
 from temporalio.client import Client
+from temporalio.service import RPCError
 
-from activities.accounts.reading import CONFIG_KEPT
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.constants import OPERATOR_NAMESPACE
@@ -23,7 +24,7 @@ from domain.resource import Condition
 from domain.why import Why
 from engine.errors import Absent, Conflict
 from engine.kube import CONFIG_MAP, NAMESPACE, SECRET, KubeApi
-from engine.kube.json import JsonObject, text
+from engine.kube.json import JsonObject, mapping, text
 from engine.settings import Settings
 from engine.temporal import connect
 from localcloud.aws.contract import AccountRecord
@@ -135,8 +136,9 @@ class Lab:
         try:
             async with asyncio.timeout(seconds):
                 while not all(word in said for word in words):
-                    answer = await self.why(kind, namespace, name)
-                    said = " ".join((answer.why, answer.hold, *(each.message for each in answer.hindrances)))
+                    with contextlib.suppress(RPCError):  # its lifecycle is being started
+                        answer = await self.why(kind, namespace, name)
+                        said = " ".join((answer.why, answer.hold, *(each.message for each in answer.hindrances)))
                     await asyncio.sleep(0.1)
         except TimeoutError:
             pytest.fail(f"{kind.name} {namespace}/{name} does not name {words} but says: {said}")
@@ -156,22 +158,20 @@ class Lab:
         patch: JsonObject = {"status": {"state": ""}}
         await self.change(ACCOUNT, OPERATOR_NAMESPACE, account.metadata.name, patch, subresource="status")
 
-    async def configure(self, **values: str | None) -> None:
-        """Change keys of the operator's ConfigMap, underscores standing for dashes; None removes one."""
-        data = {name.replace("_", "-"): value for name, value in values.items()}
-        await self.change(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME, {"data": data})
-        await asyncio.sleep(CONFIG_KEPT)  # until then what was read before may be used
+    async def configure(self, values: Mapping[str, str | None]) -> None:
+        """Change keys of the operator's ConfigMap; None removes one."""
+        await self.change(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME, {"data": dict(values)})
 
     @asynccontextmanager
-    async def configured(self, **values: str | None) -> AsyncIterator[None]:
-        """The same, and back again at the end."""
+    async def configured(self, *keys: str) -> AsyncIterator[dict[str, str]]:
+        """The ConfigMap's content; these keys are what they were again at the end."""
         found = await self.kube.get(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME)
-        before = {name: text(found, "data", name.replace("_", "-")) or None for name in values}
-        await self.configure(**values)
+        content = {name: str(value) for name, value in mapping(found, "data").items()}
         try:
-            yield
+            yield content
         finally:
-            await self.configure(**before)
+            if keys:
+                await self.configure({key: content.get(key) for key in keys})
 
     async def ask(self, name: str, entity: str = "", **spec: object) -> None:
         """Make a namespace and in it a claim, both of this name."""
