@@ -103,7 +103,7 @@ def _twice_if_reading(effect: Effect) -> int:
 
 def _cases(waves: Sequence[Wave]) -> list[object]:
     return [
-        pytest.param(wave, fault, id=f"{number}-{fault.replace(' ', '-')}")
+        pytest.param(wave, fault, id=f"{number}-{fault.replace(',', '').replace(' ', '-')}")
         for number, wave in enumerate(waves, 1)
         for fault in FAULTS
     ]

@@ -79,7 +79,7 @@ def test_a_loop_that_deletes_accounts_is_stopped_by_the_create_budget(poor: Lab,
         nonlocal created
         for account in poor.cluster.list("accounts"):
             name = account["metadata"]["name"]
-            if account["spec"].get("awsAccountID") and name not in deleted:
+            if (account.get("status") or {}).get("state") == "Ready" and name not in deleted:
                 deleted.add(name)
                 poor.cluster.delete("accounts", OPERATOR, name)
         created = len(poor.emulator.world().creations)
