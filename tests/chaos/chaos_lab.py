@@ -171,11 +171,22 @@ class Lab:
         """Stop all of it and remove its data."""
         self.worker.stop()
         self.watch.stop()
+        self.deployment.down(wipe="CHAOS_KEEP" not in os.environ)
         self.proxy.close()
         self.cluster.close()
         self.workflows.close()
         self.emulator.close()
-        self.deployment.down(wipe="CHAOS_KEEP" not in os.environ)
+
+    def find_again(self) -> None:
+        """After an `up`: a port that somebody else took meanwhile is another one now."""
+        for client in (self.emulator, self.cluster, self.workflows):
+            client.close()
+        self.emulator = Emulator(self.deployment.env()["AWS_ENDPOINT_URL"])
+        self.cluster = Cluster(self.deployment)
+        self.workflows = Workflows(self.deployment)
+        self.proxy.turn_to(self.cluster.url)
+        self.oracle = Oracle(self.cluster, self.emulator, self.workflows, self.worker.log)
+        self.oracle.forget()
 
     def fill(self) -> None:
         """The pool that all turns work with: one account ahead."""

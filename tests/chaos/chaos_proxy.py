@@ -83,6 +83,10 @@ class KubeProxy:
         self.url = f"http://127.0.0.1:{self._httpd.server_address[1]}"
         threading.Thread(target=self._httpd.serve_forever, args=(0.05,), daemon=True).start()
 
+    def turn_to(self, server: str) -> None:
+        """The API server is elsewhere from now on."""
+        self._address = urlsplit(server)
+
     def close(self) -> None:
         """Stop listening."""
         self.clear()

@@ -77,6 +77,7 @@ def test_work_goes_on_after_the_supervisor_and_all_processes_died(lab: Lab, reco
     os.kill(supervisor, signal.SIGKILL)
     until(lambda: not lab.deployment.is_up(), "the supervisor gone", 20)
     lab.deployment.up(only=services.SERVERS, tether=True)
+    lab.find_again()
     lab.worker.start()
     lab.watch.start()
     lab.settle()
