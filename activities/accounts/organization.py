@@ -140,8 +140,9 @@ class OrganizationActivities:
 
     @staticmethod
     def _moved(known: OrganizationKnown, config: OperatorConfig) -> bool:
-        """True if the room is another than measured: a created account has landed, or the limit was changed."""
-        return known.room is None or bool(known.granted) or known.room.limit != config.account_limit
+        """True if the room may be another than measured: an account landed, the limit or a spent budget was changed."""
+        room = known.room
+        return room is None or bool(known.granted) or room.limit != config.account_limit or room.budget <= 0
 
     async def _sweep(
         self, known: OrganizationKnown, pools: Sequence[AccountPool], config: OperatorConfig, moment: datetime
