@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 BASE_UNIT = "base"
 DEFAULT_POOL = "default"
-ACCOUNT_LIMIT = 100
+ACCOUNT_LIMIT = 1000
 # The owner of Red Hat's images, as the replaced operator's own ConfigMap has it; the emulator knows images of it.
 AMI_OWNER = "309956199498"
 SHARD = "local"

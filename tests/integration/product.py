@@ -30,7 +30,13 @@ async def process(
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """One of the product's processes, ready; stopped at the end as an operator would. It logs with the deployment."""
     port = port or free_port()
-    settings = {"PERDURE_HEALTH_PORT": str(port), "PERDURE_WORKER_DRAIN": "2", "PERDURE_WATCH_LEASE": "false"}
+    settings = {
+        "PERDURE_HEALTH_PORT": str(port),
+        "PERDURE_WORKER_DRAIN": "2",
+        "PERDURE_WATCH_LEASE": "false",
+        # All tests of a run share one organization: what others created in the last hour is no runaway loop.
+        "PERDURE_ACCOUNTS_CREATE_BUDGET": "10000",
+    }
     log = deployment.log(f"test-{command[0]}")
     with log.open("ab") as output:
         started = await asyncio.create_subprocess_exec(
