@@ -18,6 +18,7 @@ from temporalio.service import RPCError
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.identity import Kind
 from domain.resource import Condition
@@ -123,25 +124,26 @@ class Lab:
     def in_aws(self, account: Account) -> AccountRecord:
         return self.emulator.world().account(account.spec.aws_account_id)
 
-    async def why(self, kind: Kind, namespace: str, name: str) -> Why:
-        """What the object's lifecycle says of itself."""
+    async def says(self, kind: Kind, namespace: str, name: str, *words: str) -> None:
+        """Wait until the object's lifecycle names all of these words, in its reason or in what hinders it."""
         uid = text(self.objects.one(kind, namespace, name), "metadata", "uid")
-        handle = self.temporal.get_workflow_handle(f"{kind.name}/{namespace}/{name}/{uid}")
-        answer: Why = await handle.query("why", result_type=Why)
-        return answer
+        await self._says(f"{kind.name}/{namespace}/{name}/{uid}", *words)
 
-    async def says(self, kind: Kind, namespace: str, name: str, *words: str, seconds: float = 30) -> None:
-        """Wait until the lifecycle names all of these words, in its reason or in what hinders it."""
-        said = ""
+    async def organization_says(self, *words: str) -> None:
+        """The same of the lifecycle that no object stands behind."""
+        await self._says(ORGANIZATION.workflow_id, *words)
+
+    async def _says(self, workflow_id: str, *words: str, seconds: float = 30) -> None:
+        handle, said = self.temporal.get_workflow_handle(workflow_id), ""
         try:
             async with asyncio.timeout(seconds):
-                while not all(word in said for word in words):
+                while not said or not all(word in said for word in words):
                     with contextlib.suppress(RPCError):  # its lifecycle is being started
-                        answer = await self.why(kind, namespace, name)
+                        answer: Why = await handle.query("why", result_type=Why)
                         said = " ".join((answer.why, answer.hold, *(each.message for each in answer.hindrances)))
                     await asyncio.sleep(0.1)
         except TimeoutError:
-            pytest.fail(f"{kind.name} {namespace}/{name} does not name {words} but says: {said}")
+            pytest.fail(f"{workflow_id} does not name {words} but says: {said}")
 
     # Doing what people do.
 
@@ -258,6 +260,7 @@ class Lab:
             if text(obj, "spec", "accountPool") == POOL:
                 await self.release(text(obj, "metadata", "name"))
         await self.kube.delete(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL)
+        await self.until("the pool's accounts are gone with it", lambda: not self.accounts())
 
 
 @asynccontextmanager

@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 from accounts_lab import POOL, Lab, laboratory, product
-from temporalio.client import WorkflowQueryFailedError
-from temporalio.service import RPCError
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import OPERATOR_NAMESPACE, PAYER_SECRET
@@ -36,25 +34,11 @@ async def test_a_pool_without_the_payers_secret_says_so_and_fills_once_it_is_the
             await lab.kube.create(ACCOUNT_POOL, manifest, OPERATOR_NAMESPACE)
             await lab.until("the pool is there", lambda: bool(lab.objects.of(ACCOUNT_POOL)))
             try:
-                await _organization_says(lab, PAYER_SECRET)
+                await lab.organization_says(PAYER_SECRET)
             finally:
                 kept = {"metadata": {"name": PAYER_SECRET}, "type": "Opaque", "data": dict(mapping(secret, "data"))}
                 await lab.kube.create(SECRET, kept, OPERATOR_NAMESPACE)
             await lab.until("the pool is full", lambda: len(lab.free()) == 1, 100)
-
-
-async def _organization_says(lab: Lab, word: str) -> None:
-    """Whose key it is says what is missing: nothing else in the organization can be done without it."""
-    said = ""
-    for _ in range(200):
-        try:
-            said = str(await lab.temporal.get_workflow_handle(ORGANIZATION.workflow_id).query("why"))
-        except (RPCError, WorkflowQueryFailedError) as error:  # not started yet
-            said = repr(error)
-        if word in said:
-            return
-        await asyncio.sleep(0.2)
-    pytest.fail(f"nothing names {word}; the organization says: {said}")
 
 
 @pytest.fixture(scope="module")

@@ -132,6 +132,7 @@ async def test_each_key_that_the_config_map_lacks_is_named_by_whom_it_concerns(l
             await lab.says(ACCOUNT_CLAIM, "waiting", "waiting", "base")
             await lab.configure({"base": keys["base"], "account-limit": None})
             await lab.served("waiting")
+        await lab.organization_says("account-limit unreadable")
         await lab.change(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, {"spec": {"poolSize": 2}})
         await _stalls(lab, "account-limit")
         await lab.configure({"account-limit": "many"})
