@@ -104,7 +104,13 @@ def merge(target: object, patch: object) -> object:
 
 
 def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
-    """The resource as it is after the patch."""
+    """The resource as it is after the patch; one that was read after the patch was written shows it already.
+
+    Versions of one object compare as numbers (Kubernetes 1.35 on says so, etcd has always done so).
+    """
+    seen = resource.metadata.resource_version
+    if seen.isdigit() and resource_version.isdigit() and int(seen) >= int(resource_version):
+        return resource
     body = merge(resource.model_dump(mode="json"), patch)
     if resource_version and isinstance(body, dict):
         body["metadata"] = {**body["metadata"], "resourceVersion": resource_version}
