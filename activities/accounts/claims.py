@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.accounts.handover import KEY_FIELDS, HandOver, named_by
+from activities.accounts.handover import KEY_FIELDS, HandOver
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
 from domain.accounts.actions import Fulfil, Fulfilled, ReleaseAccount
+from domain.accounts.claim import named_by
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import Account
 from domain.accounts.status import release_failed, released

@@ -22,14 +22,13 @@ from activities.aws.session import Sessions
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT_CLAIM
 from domain.accounts.actions import Fulfil, Fulfilled
-from domain.accounts.claim import NOT_MOVED, decide
+from domain.accounts.claim import NOT_MOVED, decide, named_by
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.observations import UnitRequest
 from domain.accounts.resources import Account
 from domain.accounts.worlds import ClaimWorld
 from domain.carry import Carry
 from domain.decision import Decision
-from domain.identity import Key
 from domain.writes import Patch
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
@@ -154,11 +153,6 @@ def _confirm_holder(account: Account | None, action: Fulfil) -> None:
             "its key is not copied",
             code="NotTheHolder",
         )
-
-
-def named_by(account: Account, claim: Key) -> bool:
-    """True if the Account names the claim as its holder."""
-    return account.spec.claim_link == claim.name and account.spec.claim_link_namespace == claim.namespace
 
 
 def _same_key(secret: Mapping[str, object], key: Mapping[str, object]) -> bool:

@@ -46,7 +46,6 @@ from domain.identity import Key
 from domain.model import Model
 from domain.resource import ObjectMeta
 from engine.clock import now
-from engine.heartbeat import heartbeating
 from engine.temporal import identity_attributes, wake
 
 RESOLVED = "resolved"
@@ -76,8 +75,7 @@ class OrganizationActivities:
     @activity.defn(name=PassOrganization.activity)
     async def pass_organization(self, look: PassOrganization) -> OrganizationWorld:
         """One pass."""
-        async with heartbeating():
-            return await self._pass(look)
+        return await self._pass(look)
 
     async def _pass(self, look: PassOrganization) -> OrganizationWorld:
         hold = await self._read.hold(ObjectMeta())

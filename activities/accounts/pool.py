@@ -44,7 +44,6 @@ from domain.levers import RETRIED, retry_wanted
 from domain.resource import timestamp
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
-from engine.heartbeat import heartbeating
 from engine.temporal import wake
 
 ASKED_FOR_ROOM = timedelta(seconds=5)
@@ -77,8 +76,7 @@ class PoolActivities:
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
         """One pass."""
-        async with heartbeating():
-            return await self._pass(look)
+        return await self._pass(look)
 
     async def _pass(self, look: PassPool) -> PoolWorld:
         key = look.key

@@ -211,12 +211,6 @@ def error_class(code: str, status: int) -> type[ApiError]:
     return {401: Denied, 403: Denied, 404: Absent, 409: Conflict}.get(status, Invalid)
 
 
-def reason_of(error: ApiError) -> str:
-    """The machine-readable reason of a constraint violation, e.g. ACCOUNT_NUMBER_LIMIT_EXCEEDED, empty if none."""
-    cause = error.__cause__
-    return str(cause.response.get("Reason", "")) if isinstance(cause, ClientError) else ""
-
-
 def _refusal(call: Call, error: ClientError) -> ApiError:
     answer = error.response.get("Error", {})
     metadata = error.response.get("ResponseMetadata", {})

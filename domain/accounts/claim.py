@@ -19,6 +19,7 @@ from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus,
 from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision, Outcome
+from domain.identity import Key
 from domain.levers import RETRIED, retry_wanted
 from domain.refusal import ErrorType
 from domain.resource import condition_of
@@ -165,8 +166,12 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
 
 def holds(claim: AccountClaim, account: Account) -> bool:
     """True if the Account names the claim as its holder: its link is the truth, the claim's is tenant-writable."""
-    spec, meta = account.spec, claim.metadata
-    return spec.claim_link == meta.name and spec.claim_link_namespace == meta.namespace
+    return named_by(account, claim.key)
+
+
+def named_by(account: Account, claim: Key) -> bool:
+    """The same by the claim's key."""
+    return account.spec.claim_link == claim.name and account.spec.claim_link_namespace == claim.namespace
 
 
 # --- release ---

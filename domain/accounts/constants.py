@@ -35,7 +35,5 @@ CREATION_TIMEOUT = timedelta(minutes=25)
 REGION_INITIALIZATION_TIMEOUT = timedelta(seconds=3060)
 # How long a worker may decide by the ConfigMap it has read; who a change concerns is woken again after that.
 CONFIG_KEPT = timedelta(seconds=10)
-LIMIT_REQUEUE = timedelta(minutes=5)
-OPT_IN_REQUEUE = timedelta(minutes=1)
 
 SUPPORT_CASE_SUBJECT = "Add account {account_id} to Enterprise Support"
