@@ -14,13 +14,20 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from domain.accounts.account_steps import (
+    ownership_tags,
+    patched,
+    protected,
+    spec_written,
+    status_written,
+    waiting,
+    working,
+)
 from domain.accounts.actions import (
     LIMIT_CODES,
     TRANSIENT_REASONS,
     AwaitAccount,
-    CleanRegion,
     CreateAccount,
-    DeleteIdentities,
     EnsureAdminUser,
     EnsureSupportRole,
     InitializeRegion,
@@ -28,24 +35,22 @@ from domain.accounts.actions import (
     OpenSupportCase,
     TagAccount,
 )
-from domain.accounts.config import parse_tags
 from domain.accounts.constants import (
     CREATION_TIMEOUT,
     FINALIZER,
     IAM_USER_ID_LABEL,
     REGION_INITIALIZATION_TIMEOUT,
 )
+from domain.accounts.deletion import deleting, region_sweeps
 from domain.accounts.naming import email_of, iam_user_id, secret_of
-from domain.accounts.resources import OPT_IN_STATES, Account, AccountSpec, AccountState, AccountStatus
+from domain.accounts.resources import OPT_IN_STATES, Account, AccountState, AccountStatus
 from domain.accounts.status import released, with_account_state, with_condition, with_failure
 from domain.accounts.worlds import AccountWorld, Verdict
 from domain.decision import Action, Decision, Outcome
 from domain.levers import RETRIED, retry_wanted
 from domain.refusal import ErrorType, Refusal
 from domain.resource import condition_of, parse_timestamp
-from domain.writes import Delete, DropFinalizer, JsonPatch, Patch, difference
-
-DELETION_TRIES = 3  # refusals after which a deletion is shown as Failed (it goes on being tried)
+from domain.writes import Delete, JsonPatch
 
 
 def decide(world: AccountWorld, now: datetime) -> Decision:
@@ -59,17 +64,17 @@ def decide(world: AccountWorld, now: datetime) -> Decision:
 def _decide(world: AccountWorld, now: datetime) -> Decision:
     account = world.account
     if account.metadata.deleting:
-        return _deleting(world, now)
+        return deleting(world, now)
     if account.paused:
-        return _waiting(account, "reconciliation is paused by its annotation", "annotation removed", phase="Paused")
+        return waiting(account, "reconciliation is paused by its annotation", "annotation removed", phase="Paused")
     if account.spec.byoc or account.spec.manual_sts_mode:
-        return _waiting(account, "customer-owned accounts are not served by this version", "a newer version")
-    if _protected(world):
-        return _waiting(
+        return waiting(account, "customer-owned accounts are not served by this version", "a newer version")
+    if protected(world):
+        return waiting(
             account, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal"
         )
     if not world.config.present:
-        return _waiting(account, "the operator's ConfigMap does not exist", "ConfigMap")
+        return waiting(account, "the operator's ConfigMap does not exist", "ConfigMap")
     if retry_wanted(account.metadata):
         return _retry(world)
     if account.failed:
@@ -86,7 +91,7 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     step = steps.get(account.status.state)
     if step is None:
         what = "opt-in regions are" if account.status.state in OPT_IN_STATES else f"state {account.status.state!r} is"
-        return _waiting(account, f"{what} not served by this version", "a change of status.state")
+        return waiting(account, f"{what} not served by this version", "a change of status.state")
     return step(world, now)
 
 
@@ -101,33 +106,35 @@ def _prepare(world: AccountWorld) -> Decision:
             "labels": {IAM_USER_ID_LABEL: world.account.iam_user_id or iam_user_id(meta.name, meta.uid)},
         }
     }
-    return _working(world.account, "set finalizer and IAM user id", _patch(world, patch, note="finalizer, iamUserId"))
+    return working(world.account, "set finalizer and IAM user id", patched(world, patch, note="finalizer, iamUserId"))
 
 
 def _new(world: AccountWorld, now: datetime) -> Decision:
     account, known = world.account, world.known
     if account.status.claimed:
-        return _waiting(account, "claimed, but its state is blank", "status.state or status.claimed")
+        return waiting(account, "claimed, but its state is blank", "status.state or status.claimed")
     if account.spec.aws_account_id:
         status = with_account_state(account.status, AccountState.CREATING, _creating_message(world), now)
-        return _working(account, "the AWS account exists", _status(world, status))
+        return working(account, "the AWS account exists", status_written(world, status))
     if known.created_account_id:
         spec = account.spec.model_copy(update={"aws_account_id": known.created_account_id})
-        return _working(account, f"record {known.created_account_id}", _spec(world, spec, note="record awsAccountID"))
+        return working(
+            account, f"record {known.created_account_id}", spec_written(world, spec, note="record awsAccountID")
+        )
     email = email_of(account.metadata.name, world.email_domain)
     if known.request_id:
         wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
-        return _working(account, f"AWS is creating the account ({known.request_id})", wait)
+        return working(account, f"AWS is creating the account ({known.request_id})", wait)
     if known.failure and known.failure not in LIMIT_CODES | TRANSIENT_REASONS:
         failed = with_failure(
             account.status, "AccountCreationFailed", known.failure, "Failed to create AWS Account", now
         )
-        return _working(account, f"AWS refused to create the account: {known.failure}", _status(world, failed))
+        return working(account, f"AWS refused to create the account: {known.failure}", status_written(world, failed))
     if (refusal := world.refused(CreateAccount.activity, ErrorType.INVALID)) is not None:
         failed = with_failure(
             account.status, "AccountCreationFailed", refusal.code, "Failed to create AWS Account", now
         )
-        return _working(account, f"AWS refused to create the account: {refusal.message}", _status(world, failed))
+        return working(account, f"AWS refused to create the account: {refusal.message}", status_written(world, failed))
     return _wanting(world, now, email)
 
 
@@ -141,10 +148,10 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
             until=permit.until,
             search=bool(world.known.inherited),
         )
-        return _working(account, "ask AWS for the account", create, deadline=permit.until, at="the permit ends")
+        return working(account, "ask AWS for the account", create, deadline=permit.until, at="the permit ends")
     asks = "the organization's permit to create an account"
     if permit is None or permit.verdict is Verdict.GRANTED:
-        return _waiting(account, f"waits for {asks}", "Organization")
+        return waiting(account, f"waits for {asks}", "Organization")
     born = account.metadata.creation_timestamp
     zombie_at = born + CREATION_TIMEOUT if born and account.pool_owned else None
     if zombie_at and now >= zombie_at:
@@ -159,7 +166,7 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
             "AWS account limit reached, waiting for capacity",
             now,
         )
-        actions = (_status(world, account.status.model_copy(update={"conditions": conditions})),)
+        actions = (status_written(world, account.status.model_copy(update={"conditions": conditions})),)
     return Decision(
         phase="Pending",
         outcome=Outcome.WAITING,
@@ -183,7 +190,7 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
     entered = _entered(account, AccountState.CREATING)
     if entered is None:  # set by hand: the clock starts now
         status = with_account_state(account.status, AccountState.CREATING, "AWS account already created", now)
-        return _working(account, "start the creation deadline", _status(world, status))
+        return working(account, "start the creation deadline", status_written(world, status))
     deadline = entered + CREATION_TIMEOUT
     if now >= deadline:
         failed = with_failure(
@@ -193,24 +200,30 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
             "Creation pending for longer than 25 minutes",
             now,
         )
-        return _working(account, "creation took longer than 25 minutes", _status(world, failed))
+        return working(account, "creation took longer than 25 minutes", status_written(world, failed))
     at = "the account fails with CreationTimeout"
     if not account.spec.aws_account_id:
-        return _waiting(account, "state Creating without an AWS account id", "spec.awsAccountID", deadline, at)
+        return waiting(account, "state Creating without an AWS account id", "spec.awsAccountID", deadline, at)
     if missing := world.config.missing("ami-owner", "support-jump-role"):
-        return _waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
+        return waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
     if (refusal := world.refused(EnsureAdminUser.activity)) and refusal.type is not ErrorType.BUG:
-        return _working(account, f"IAM refused: {refusal.message}", _status(world, _iam_failure(account, refusal, now)))
+        return working(
+            account, f"IAM refused: {refusal.message}", status_written(world, _iam_failure(account, refusal, now))
+        )
     actions = _credential_actions(world)
     if actions:
-        return _working(account, "create credentials and look at the regions", *actions, deadline=deadline, at=at)
+        return working(account, "create credentials and look at the regions", *actions, deadline=deadline, at=at)
     if account.spec.iam_user_secret != known.admin_secret:
         spec = account.spec.model_copy(update={"iam_user_secret": known.admin_secret})
-        return _working(
-            account, "record the Secret", _spec(world, spec, note="record iamUserSecret"), deadline=deadline, at=at
+        return working(
+            account,
+            "record the Secret",
+            spec_written(world, spec, note="record iamUserSecret"),
+            deadline=deadline,
+            at=at,
         )
     status = with_account_state(account.status, AccountState.INITIALIZING_REGIONS, "Initializing Regions", now)
-    return _working(account, "credentials are there", _status(world, status))
+    return working(account, "credentials are there", status_written(world, status))
 
 
 def _credential_actions(world: AccountWorld) -> tuple[Action, ...]:
@@ -263,7 +276,7 @@ def _initializing(world: AccountWorld, now: datetime) -> Decision:
         failed = with_failure(
             account.status, "InternalError", "MissingCondition", "Condition InitializingRegions is missing", now
         )
-        return _working(account, "condition InitializingRegions is missing", _status(world, failed))
+        return working(account, "condition InitializingRegions is missing", status_written(world, failed))
     deadline = entered + REGION_INITIALIZATION_TIMEOUT
     at = "the account fails with RegionInitializationTimeout"
     if now >= deadline:
@@ -275,18 +288,18 @@ def _initializing(world: AccountWorld, now: datetime) -> Decision:
             f"Initializing regions for longer than {seconds} seconds",
             now,
         )
-        return _working(account, f"regions not initialised: {_open_regions(world)}", _status(world, failed))
+        return working(account, f"regions not initialised: {_open_regions(world)}", status_written(world, failed))
     if missing := world.config.missing("ami-owner"):
-        return _waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
+        return waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
     if known.regions is None and not world.config.fedramp:
         member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
-        return _working(account, "look at the regions", ListRegions(**member), deadline=deadline, at=at)
+        return working(account, "look at the regions", ListRegions(**member), deadline=deadline, at=at)
     open_regions = [region for region in known.regions or () if region not in known.outcomes]
     if open_regions:
         actions = tuple(_region(world, region, entered) for region in open_regions)
         done = len(known.regions or ()) - len(open_regions)
         why = f"initialise regions: {done} of {len(known.regions or ())} done"
-        return _working(account, why, *actions, deadline=deadline, at=at)
+        return working(account, why, *actions, deadline=deadline, at=at)
     return _initialized(world, now)
 
 
@@ -302,14 +315,16 @@ def _initialized(world: AccountWorld, now: datetime) -> Decision:
             f"No region could be initialized; {first[0]}: {first[1]}",
             now,
         )
-        return _working(account, "every region refused", _status(world, failed))
+        return working(account, "every region refused", status_written(world, failed))
     note = f" ({len(refused)} regions refused: {', '.join(refused)})" if refused else ""
     if condition_of(account.status.conditions, "Ready") is not None:
         message = "Account support case already resolved; Account Ready"
-        return _working(account, message, _status(world, with_account_state(account.status, "Ready", message, now)))
+        return working(
+            account, message, status_written(world, with_account_state(account.status, "Ready", message, now))
+        )
     message = "Account pending AWS limits verification"
     status = with_account_state(account.status, AccountState.PENDING_VERIFICATION, message, now)
-    return _working(account, f"regions are initialised{note}", _status(world, status))
+    return working(account, f"regions are initialised{note}", status_written(world, status))
 
 
 def _region(world: AccountWorld, region: str, entered: datetime) -> InitializeRegion:
@@ -332,17 +347,17 @@ def _pending_verification(world: AccountWorld, now: datetime) -> Decision:
     case_id = account.status.support_case_id
     ready = with_account_state(account.status, AccountState.READY, "Account ready to be claimed", now)
     if world.dev_mode:
-        return _working(account, "development mode opens no support case", _status(world, ready))
+        return working(account, "development mode opens no support case", status_written(world, ready))
     if not case_id and known.case_id:
         status = account.status.model_copy(update={"support_case_id": known.case_id})
-        return _working(account, "record the support case", _status(world, status, note="record supportCaseID"))
+        return working(account, "record the support case", status_written(world, status, note="record supportCaseID"))
     if not case_id:
         search = bool(known.inherited)
         case = OpenSupportCase(account_id=account.spec.aws_account_id, name=account.metadata.name, search=search)
-        return _working(account, "ask AWS Support to verify the account", case)
+        return working(account, "ask AWS Support to verify the account", case)
     if known.resolved_case == case_id:
-        return _working(account, f"support case {case_id} is resolved", _status(world, ready))
-    return _waiting(account, f"waits until AWS Support resolves case {case_id}", f"SupportCase/{case_id}")
+        return working(account, f"support case {case_id} is resolved", status_written(world, ready))
+    return waiting(account, f"waits until AWS Support resolves case {case_id}", f"SupportCase/{case_id}")
 
 
 def _ready(world: AccountWorld, now: datetime) -> Decision:
@@ -356,29 +371,29 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
             status.conditions, "Claimed", "InitializingRegions", message, now
         )  # reason as upstream's
         claimed = status.model_copy(update={"claimed": True, "conditions": conditions})
-        return _working(account, message, _status(world, claimed, note="claimed"))
+        return working(account, message, status_written(world, claimed, note="claimed"))
     if status.claimed and not spec.claim_link:  # a release that died between its two writes
-        return _working(account, "complete the release", _status(world, released(status, now), note="released"))
+        return working(account, "complete the release", status_written(world, released(status, now), note="released"))
     if status.reused and not spec.iam_user_secret and not spec.claim_link:
         if not world.known.admin_secret:
-            return _working(account, "recreate the IAM user", _admin_user(world))
+            return working(account, "recreate the IAM user", _admin_user(world))
         secret = spec.model_copy(update={"iam_user_secret": world.known.admin_secret})
-        return _working(account, "record the Secret", _spec(world, secret, note="record iamUserSecret"))
+        return working(account, "record the Secret", spec_written(world, secret, note="record iamUserSecret"))
     holder = (
         f"held by claim {spec.claim_link_namespace}/{spec.claim_link}" if spec.claim_link else "ready to be claimed"
     )
     return Decision(phase=AccountState.READY, outcome=Outcome.SETTLED, why=holder)
 
 
-# --- failure, retry, deletion ---
+# --- failure and retry ---
 
 
 def _failed(world: AccountWorld) -> Decision:
     account = world.account
     if not account.spec.aws_account_id and account.pool_owned and not world.known.request_id:
         return _discard(world, "failed without ever having had an AWS account")
-    if sweep := _sweep(world):
-        return _working(account, "remove what a cut initialisation may have left", *sweep)
+    if sweep := region_sweeps(world):
+        return working(account, "remove what a cut initialisation may have left", *sweep)
     reasons = [
         c
         for c in account.status.conditions
@@ -394,132 +409,26 @@ def _failed(world: AccountWorld) -> Decision:
     )
 
 
-def _sweep(world: AccountWorld) -> tuple[Action, ...]:
-    """Clean the regions whose initialisation was begun and never ended.
-
-    A worker that was killed in such a region may have left its instance, and nobody looks for it there again. A region
-    that keeps refusing (the account is suspended, say) holds nothing up: the audit tells what is left.
-    """
-    account, known = world.account, world.known
-    if not account.spec.aws_account_id or _protected(world) or not _began_regions(account):
-        return ()
-    member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
-    cut = (region for region in known.regions or () if region not in known.outcomes and region not in known.cleaned)
-    sweeps = (CleanRegion(**member, region=region) for region in cut)
-    refusals = world.refusals
-    return tuple(s for s in sweeps if s.slot not in refusals or refusals[s.slot].attempts < DELETION_TRIES)
-
-
-def _began_regions(account: Account) -> bool:
-    return condition_of(account.status.conditions, AccountState.INITIALIZING_REGIONS) is not None
-
-
 def _retry(world: AccountWorld) -> Decision:
     """Honour a retry once: a failed account starts again, keeping its AWS account; any other only notes the token."""
     account = world.account
     token = retry_wanted(account.metadata)
     if account.failed:
         blank = account.status.model_copy(update={"state": AccountState.NEW})
-        return _working(account, "start again, as asked", _status(world, blank, note="retry: blank status.state"))
+        return working(account, "start again, as asked", status_written(world, blank, note="retry: blank status.state"))
     patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
-    return _working(account, "note the retry", _patch(world, patch, note="retry honoured"))
+    return working(account, "note the retry", patched(world, patch, note="retry honoured"))
 
 
 def _discard(world: AccountWorld, why: str) -> Decision:
     """An Account that never had an AWS account gives way to another."""
     account = world.account
-    return _working(account, f"delete: {why}", Delete(key=account.key))
-
-
-def _deleting(world: AccountWorld, now: datetime) -> Decision:
-    account, known = world.account, world.known
-    if FINALIZER not in account.metadata.finalizers:
-        others = ", ".join(account.metadata.finalizers)
-        why = f"cleaned up; waits for other finalizers: {others}" if others else "cleaned up; Kubernetes removes it"
-        return _waiting(account, why, "other finalizers" if others else "its removal", phase="Deleting")
-    if _held_by_living_claim(world):
-        return _held(world, now)
-    if not account.spec.aws_account_id and known.request_id and not known.created_account_id:
-        email = email_of(account.metadata.name, world.email_domain)
-        wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
-        return _working(account, "AWS is still creating the account", wait, phase="Deleting")
-    if sweep := _sweep(world):
-        return _working(account, "remove what a cut initialisation may have left", *sweep, phase="Deleting")
-    account_id = account.spec.aws_account_id or known.created_account_id
-    if account_id and not known.identities_deleted and not account.spec.manual_sts_mode and not _protected(world):
-        return _clean_identities(world, account_id, now)
-    remaining = [finalizer for finalizer in account.metadata.finalizers if finalizer != FINALIZER]
-    drop = DropFinalizer(
-        key=account.key,
-        patch={"metadata": {"finalizers": remaining}},
-        resource_version=account.metadata.resource_version,
-        note="drop the finalizer",
-    )
-    return _working(account, "nothing of ours is left", drop, phase="Deleting")
-
-
-def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> Decision:
-    account = world.account
-    clean = DeleteIdentities(
-        account_id=account_id,
-        partition=world.config.partition,
-        name=account.metadata.name,
-        namespace=account.metadata.namespace,
-    )
-    refusal = world.refused(DeleteIdentities.activity)
-    if refusal and refusal.attempts >= DELETION_TRIES and account.status.state != AccountState.FAILED:
-        failed = with_failure(account.status, "AccountClientError", "AccountClientError", refusal.message, now)
-        return _working(account, refusal.message, _status(world, failed), clean, phase="Deleting")
-    return _working(account, f"delete IAM users and roles in {account_id}", clean, phase="Deleting")
-
-
-def _held_by_living_claim(world: AccountWorld) -> bool:
-    return bool(world.account.spec.claim_link) and world.claim is not None
-
-
-def _held(world: AccountWorld, now: datetime) -> Decision:
-    account = world.account
-    message = (
-        f"Deletion waits until claim {account.spec.claim_link} "
-        f"(Namespace: {account.spec.claim_link_namespace}) is released"
-    )
-    actions: tuple[Action, ...] = ()
-    if condition_of(account.status.conditions, "DeletionHeld") is None:
-        conditions = with_condition(account.status.conditions, "DeletionHeld", "Claimed", message, now)
-        actions = (_status(world, account.status.model_copy(update={"conditions": conditions})),)
-    return Decision(
-        phase="Deleting",
-        outcome=Outcome.WAITING,
-        why=message,
-        actions=actions,
-        waits_for=(f"AccountClaim/{account.spec.claim_link_namespace}/{account.spec.claim_link}",),
-    )
-
-
-# --- the words of decisions ---
-
-
-def ownership_tags(world: AccountWorld) -> dict[str, str]:
-    """The tags of everything made inside the account: our four marks win over what tenants and configuration name."""
-    account = world.account
-    marks = {
-        "clusterAccountName": account.metadata.name,
-        "clusterNamespace": account.metadata.namespace,
-        "clusterClaimLink": account.spec.claim_link,
-        "clusterClaimLinkNamespace": account.spec.claim_link_namespace,
-    }
-    custom = parse_tags(world.claim.spec.custom_tags) if world.claim else {}
-    return {**world.config.managed_tags, **custom, **marks}
+    return working(account, f"delete: {why}", Delete(key=account.key))
 
 
 def _owner(account: Account) -> str:
     owner = next((o for o in account.metadata.owner_references if o.controller), None)
     return f"{owner.kind}/{account.metadata.namespace}/{owner.name}" if owner else ""
-
-
-def _protected(world: AccountWorld) -> bool:
-    account_id = world.account.spec.aws_account_id
-    return bool(account_id) and account_id in {*world.config.payer_account_ids, *world.protected}
 
 
 def _entered(account: Account, state: str) -> datetime | None:
@@ -533,52 +442,3 @@ def _entered(account: Account, state: str) -> datetime | None:
 def _open_regions(world: AccountWorld) -> str:
     known = world.known
     return ", ".join(region for region in known.regions or ("all",) if region not in known.outcomes)
-
-
-def _phase(account: Account) -> str:
-    return account.status.state or "Pending"
-
-
-def _working(
-    account: Account, why: str, *actions: Action, deadline: datetime | None = None, at: str = "", phase: str = ""
-) -> Decision:
-    return Decision(
-        phase=phase or _phase(account),
-        outcome=Outcome.WORKING,
-        why=why,
-        actions=actions,
-        deadline=deadline,
-        at_deadline=at,
-    )
-
-
-def _waiting(
-    account: Account, why: str, waits_for: str, deadline: datetime | None = None, at: str = "", phase: str = ""
-) -> Decision:
-    return Decision(
-        phase=phase or _phase(account),
-        outcome=Outcome.WAITING,
-        why=why,
-        waits_for=(waits_for,),
-        deadline=deadline,
-        at_deadline=at,
-    )
-
-
-def _patch(world: AccountWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
-    return Patch(
-        key=world.account.key,
-        patch=patch,
-        subresource=subresource,
-        resource_version=world.account.metadata.resource_version,
-        note=note,
-    )
-
-
-def _status(world: AccountWorld, status: AccountStatus, note: str = "") -> Patch:
-    patch: JsonPatch = {"status": difference(world.account.status, status)}
-    return _patch(world, patch, subresource="status", note=note or f"status {status.state}")
-
-
-def _spec(world: AccountWorld, spec: AccountSpec, note: str) -> Patch:
-    return _patch(world, {"spec": difference(world.account.spec, spec)}, note=note)

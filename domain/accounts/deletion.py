@@ -1,0 +1,113 @@
+"""The end of an Account: what of ours is removed before its finalizer is dropped.
+
+    deleted --held by a living claim--> waits for its release --> CreateAccount under way? --> its answer
+            --> regions cut during initialisation are cleaned --> our IAM users and roles are deleted
+            --> finalizer dropped
+
+The AWS account itself is not closed: nothing but its identities and what an initialisation may have left is removed. A
+refusal is tried again for ever; after a few it is shown as Failed, and the Account goes on being deleted. Payer and
+protected accounts are let go untouched.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.account_steps import protected, status_written, waiting, working
+from domain.accounts.actions import AwaitAccount, CleanRegion, DeleteIdentities
+from domain.accounts.constants import FINALIZER
+from domain.accounts.naming import email_of
+from domain.accounts.resources import Account, AccountState
+from domain.accounts.status import with_condition, with_failure
+from domain.accounts.worlds import AccountWorld
+from domain.decision import Action, Decision, Outcome
+from domain.resource import condition_of
+from domain.writes import DropFinalizer
+
+DELETION_TRIES = 3  # refusals after which a deletion is shown as Failed (it goes on being tried)
+
+
+def deleting(world: AccountWorld, now: datetime) -> Decision:
+    """What an Account that somebody deleted needs now."""
+    account, known = world.account, world.known
+    if FINALIZER not in account.metadata.finalizers:
+        others = ", ".join(account.metadata.finalizers)
+        why = f"cleaned up; waits for other finalizers: {others}" if others else "cleaned up; Kubernetes removes it"
+        return waiting(account, why, "other finalizers" if others else "its removal", phase="Deleting")
+    if _held_by_living_claim(world):
+        return _held(world, now)
+    if not account.spec.aws_account_id and known.request_id and not known.created_account_id:
+        email = email_of(account.metadata.name, world.email_domain)
+        wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
+        return working(account, "AWS is still creating the account", wait, phase="Deleting")
+    if sweep := region_sweeps(world):
+        return working(account, "remove what a cut initialisation may have left", *sweep, phase="Deleting")
+    account_id = account.spec.aws_account_id or known.created_account_id
+    if account_id and not known.identities_deleted and not account.spec.manual_sts_mode and not protected(world):
+        return _clean_identities(world, account_id, now)
+    remaining = [finalizer for finalizer in account.metadata.finalizers if finalizer != FINALIZER]
+    drop = DropFinalizer(
+        key=account.key,
+        patch={"metadata": {"finalizers": remaining}},
+        resource_version=account.metadata.resource_version,
+        note="drop the finalizer",
+    )
+    return working(account, "nothing of ours is left", drop, phase="Deleting")
+
+
+def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> Decision:
+    account = world.account
+    clean = DeleteIdentities(
+        account_id=account_id,
+        partition=world.config.partition,
+        name=account.metadata.name,
+        namespace=account.metadata.namespace,
+    )
+    refusal = world.refused(DeleteIdentities.activity)
+    if refusal and refusal.attempts >= DELETION_TRIES and account.status.state != AccountState.FAILED:
+        failed = with_failure(account.status, "AccountClientError", "AccountClientError", refusal.message, now)
+        return working(account, refusal.message, status_written(world, failed), clean, phase="Deleting")
+    return working(account, f"delete IAM users and roles in {account_id}", clean, phase="Deleting")
+
+
+def _held_by_living_claim(world: AccountWorld) -> bool:
+    return bool(world.account.spec.claim_link) and world.claim is not None
+
+
+def _held(world: AccountWorld, now: datetime) -> Decision:
+    account = world.account
+    message = (
+        f"Deletion waits until claim {account.spec.claim_link} "
+        f"(Namespace: {account.spec.claim_link_namespace}) is released"
+    )
+    actions: tuple[Action, ...] = ()
+    if condition_of(account.status.conditions, "DeletionHeld") is None:
+        conditions = with_condition(account.status.conditions, "DeletionHeld", "Claimed", message, now)
+        actions = (status_written(world, account.status.model_copy(update={"conditions": conditions})),)
+    return Decision(
+        phase="Deleting",
+        outcome=Outcome.WAITING,
+        why=message,
+        actions=actions,
+        waits_for=(f"AccountClaim/{account.spec.claim_link_namespace}/{account.spec.claim_link}",),
+    )
+
+
+def region_sweeps(world: AccountWorld) -> tuple[Action, ...]:
+    """Clean the regions whose initialisation was begun and never ended.
+
+    A worker that was killed in such a region may have left its instance, and nobody looks for it there again. A region
+    that keeps refusing (the account is suspended, say) holds nothing up: the audit tells what is left.
+    """
+    account, known = world.account, world.known
+    if not account.spec.aws_account_id or protected(world) or not _began_regions(account):
+        return ()
+    member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
+    cut = (region for region in known.regions or () if region not in known.outcomes and region not in known.cleaned)
+    sweeps = (CleanRegion(**member, region=region) for region in cut)
+    refusals = world.refusals
+    return tuple(s for s in sweeps if s.slot not in refusals or refusals[s.slot].attempts < DELETION_TRIES)
+
+
+def _began_regions(account: Account) -> bool:
+    return condition_of(account.status.conditions, AccountState.INITIALIZING_REGIONS) is not None
