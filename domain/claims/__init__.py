@@ -1,0 +1,25 @@
+"""Resource claims, handles, pools and providers of poolboy.gpte.redhat.com (or OPERATOR_DOMAIN), as Poolboy has them.
+
+A claim asks for resources, by provider or by template; a handle holds them; a pool keeps handles ready; a provider says
+how resources are made, checked and kept. Claims live with their users, everything else in the operator's namespace.
+"""
+
+from domain.claims.constants import FINALIZER, GROUP, VERSION
+from domain.identity import Kind
+
+RESOURCE_CLAIM = Kind(
+    name="ResourceClaim", group=GROUP, version=VERSION, plural="resourceclaims", area="claims", finalizer=FINALIZER
+)
+RESOURCE_HANDLE = Kind(
+    name="ResourceHandle", group=GROUP, version=VERSION, plural="resourcehandles", area="claims", finalizer=FINALIZER
+)
+RESOURCE_POOL = Kind(
+    name="ResourcePool", group=GROUP, version=VERSION, plural="resourcepools", area="claims", finalizer=FINALIZER
+)
+RESOURCE_POOL_SCALING = Kind(
+    name="ResourcePoolScaling", group=GROUP, version=VERSION, plural="resourcepoolscalings", area="claims"
+)
+RESOURCE_PROVIDER = Kind(
+    name="ResourceProvider", group=GROUP, version=VERSION, plural="resourceproviders", area="claims"
+)
+RESOURCE_WATCH = Kind(name="ResourceWatch", group=GROUP, version=VERSION, plural="resourcewatches", area="claims")
