@@ -10,11 +10,8 @@ import importlib
 import inspect
 
 from domain.identity import Kind, all_kinds
-from domain.resource import CustomResource
+from domain.resource import CustomResource, Definition
 from domain.schema import Document, field_schema, summary
-
-# The replaced operators' CRDs carry this annotation, and tools compare it.
-GENERATOR = {"controller-gen.kubebuilder.io/version": "v0.16.4"}
 
 _API_VERSION = (
     "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized "
@@ -37,19 +34,27 @@ def custom_resources() -> tuple[type[CustomResource], ...]:
     return tuple(models[name] for name in kinds if name in models)
 
 
-def all_crds() -> list[Document]:
-    """The CustomResourceDefinition of every kind, as documents for the API server."""
-    return [crd_of(model) for model in custom_resources()]
+def all_crds(*, selectable_fields: bool = True) -> list[Document]:
+    """The CustomResourceDefinition of every kind, as documents for the API server.
+
+    Args:
+        selectable_fields: False for API servers before Kubernetes 1.30, which know of no `selectableFields`.
+    """
+    return [crd_of(model, selectable_fields=selectable_fields) for model in custom_resources()]
 
 
-def crd_of(model: type[CustomResource]) -> Document:
+def crd_of(model: type[CustomResource], *, selectable_fields: bool = True) -> Document:
     """One kind's CustomResourceDefinition (apiextensions.k8s.io/v1)."""
-    kind = model.kind_of
+    kind, annotations = model.kind_of, model.definition.annotations
+    version = _version(model) | (_selectable(model) if selectable_fields else {})
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"annotations": dict(GENERATOR), "name": f"{kind.plural}.{kind.group}"},
-        "spec": {"group": kind.group, "names": _names(kind), "scope": "Namespaced", "versions": [_version(model)]},
+        "metadata": {
+            **({"annotations": dict(annotations)} if annotations else {}),
+            "name": f"{kind.plural}.{kind.group}",
+        },
+        "spec": {"group": kind.group, "names": _names(kind), "scope": "Namespaced", "versions": [version]},
     }
 
 
@@ -70,18 +75,39 @@ def _version(model: type[CustomResource]) -> Document:
         "schema": {"openAPIV3Schema": _object_schema(model)},
         "served": True,
         "storage": True,
-        "subresources": {"status": {}},
+        **({"subresources": {"status": {}}} if model.definition.status_subresource else {}),
     }
 
 
+def _selectable(model: type[CustomResource]) -> Document:
+    fields = [{"jsonPath": path} for path in model.definition.selectable_fields]
+    return {"selectableFields": fields} if fields else {}
+
+
 def _object_schema(model: type[CustomResource]) -> Document:
+    required = model.definition.required
     return {
         "description": summary(model),
         "type": "object",
         "properties": {
             "apiVersion": {"description": _API_VERSION, "type": "string"},
             "kind": {"description": _KIND, "type": "string"},
-            "metadata": {"type": "object"},
-            **{name: field_schema(model.model_fields[name]) for name in ("spec", "status")},
+            "metadata": _metadata_schema(model.definition),
+            **{
+                name: field_schema(model.model_fields[name])
+                for name in ("spec", "status")
+                if name in model.model_fields
+            },
         },
+        **({"required": list(required)} if required else {}),
     }
+
+
+def _metadata_schema(definition: Definition) -> Document:
+    """The API server checks metadata itself; a definition may only narrow the name."""
+    rules: Document = {}
+    if definition.name_length:
+        rules["maxLength"] = definition.name_length
+    if definition.name_pattern:
+        rules["pattern"] = definition.name_pattern
+    return {"type": "object", **({"properties": {"name": {"type": "string", **rules}}} if rules else {})}

@@ -45,6 +45,7 @@ class ObjectMeta(KubeModel):
     """The metadata that decisions read."""
 
     name: str = ""
+    generate_name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
@@ -73,10 +74,32 @@ class PrinterColumn(Model):
 AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimestamp")
 
 
+class Definition(Model):
+    """What a kind's CustomResourceDefinition says beyond the fields of its objects.
+
+    Attributes:
+        annotations: of the definition itself; controller-gen's, which made most of the replaced operators' definitions
+            and which tools compare.
+        required: the fields that every object must have at the top.
+        name_pattern: a regular expression for `metadata.name`, empty for the API server's own rule.
+        name_length: the longest `metadata.name`, 0 for the API server's own rule.
+        status_subresource: whether the status is written by itself.
+        selectable_fields: paths that lists and watches may select by, on API servers that can (Kubernetes 1.30 on).
+    """
+
+    annotations: dict[str, str] = {"controller-gen.kubebuilder.io/version": "v0.16.4"}
+    required: tuple[str, ...] = ()
+    name_pattern: str = ""
+    name_length: int = 0
+    status_subresource: bool = True
+    selectable_fields: tuple[str, ...] = ()
+
+
 class CustomResource(KubeModel):
-    """An object of a kind with a lifecycle. Subclasses add `spec` and `status`."""
+    """An object of a kind with a lifecycle. Subclasses add `spec` and, where the kind has one, `status`."""
 
     kind_of: ClassVar[Kind]
+    definition: ClassVar[Definition] = Definition()
     printer_columns: ClassVar[tuple[PrinterColumn, ...]] = ()
 
     metadata: ObjectMeta = ObjectMeta()

@@ -1,20 +1,24 @@
 """The OpenAPI schema of a custom resource, read off its pydantic model, so that a CRD can never differ from its model.
 
 What a type cannot say stands beside it as a marker: `Required[str]` (what Go's structs always emit: such a field has a
-default in Python all the same, because people write objects by hand), `DateTime`, and for lists `Atomic` and
-`MapByType`.
+default in Python all the same, because people write objects by hand), `DateTime`, `Preserved` for a model whose object
+keeps what the model does not know, and for lists `Atomic` and `MapByType`. Types with rules of their own are made once,
+`Annotated[str, Marker(pattern=...)]`, and may stand anywhere in a type. The rules are the API server's to hold; the
+models read what breaks them, because objects may be older than the rules.
 Descriptions come from `Field(description=...)`, or from the docstring of a nested model, and are what `kubectl explain`
-shows. The schema is structural: every object is either a model or a map of one type, so the API server prunes what is
-unknown. Defaults of the models stay out of it: the replaced operators have none, and a default would appear in objects
-that their clients compare.
+shows. The schema is structural: every object is a model or a map of one type, from which the API server prunes what is
+unknown, or it is free-form (`JsonObject`, `Json`, `Preserved`), and the server keeps it as it is. Defaults of the
+models stay out of it: the replaced operators have none, and a default would appear in objects that their clients
+compare.
 """
 
 from __future__ import annotations
 
 import inspect
 import types
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -25,13 +29,24 @@ T = TypeVar("T")
 # A piece of JSON on its way into a document.
 Document = dict[str, object]
 
+# Free-form fields: any value, and any object, read as they are.
+Json: TypeAlias = object
+JsonObject = dict[str, object]
+
 
 @dataclass(frozen=True)
 class Marker:
-    """What the schema says of a field beyond its type; `items_required` speaks of the objects in a list."""
+    """What the schema says of a field beyond its type; `items_required` speaks of the objects in a list.
+
+    `preserve` keeps what an object has beyond the fields of its model.
+    """
 
     required: bool = False
     format: str = ""
+    enum: tuple[str, ...] = ()
+    pattern: str = ""
+    minimum: int | None = None
+    preserve: bool = False
     list_type: Literal["", "atomic", "map"] = ""
     list_map_keys: tuple[str, ...] = ()
     items_required: tuple[str, ...] = ()
@@ -41,9 +56,11 @@ REQUIRED = Marker(required=True)
 
 Required = Annotated[T, REQUIRED]
 DateTime = Annotated[T, Marker(format="date-time")]
+Preserved = Annotated[T, Marker(preserve=True)]
 Atomic = Annotated[T, Marker(list_type="atomic")]
 MapByType = Annotated[T, Marker(list_type="map", list_map_keys=("type",), items_required=("type", "status"))]
 
+_PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
 
 
@@ -61,16 +78,29 @@ def schema_of(model: type[Model]) -> Document:
 
 def field_schema(field: FieldInfo) -> Document:
     """The schema of one field: its type, what its markers say, its own description before its type's."""
-    schema = _type(field.annotation)
-    for marker in _markers(field):
-        schema |= _said_by(marker, schema)
+    schema = _marked(_type(field.annotation), field.metadata)
     return {"description": field.description, **_without(schema, "description")} if field.description else schema
+
+
+def _marked(schema: Document, metadata: Iterable[object]) -> Document:
+    for marker in metadata:
+        if isinstance(marker, Marker):
+            schema |= _said_by(marker, schema)
+    return schema
 
 
 def _said_by(marker: Marker, schema: Document) -> Document:
     said: Document = {}
     if marker.format:
         said["format"] = marker.format
+    if marker.enum:
+        said["enum"] = list(marker.enum)
+    if marker.pattern:
+        said["pattern"] = marker.pattern
+    if marker.minimum is not None:
+        said["minimum"] = marker.minimum
+    if marker.preserve:
+        said[_PRESERVE] = True
     if marker.list_type:
         said["x-kubernetes-list-type"] = marker.list_type
     if marker.list_map_keys:
@@ -82,8 +112,14 @@ def _said_by(marker: Marker, schema: Document) -> Document:
 
 
 def _type(annotation: object) -> Document:
-    """The schema of a type: a scalar, a model, a tuple of one type, a map from strings, or one of these or absent."""
+    """The schema of a type: a scalar, a model, free-form, a tuple or map of one type, or one of these or absent."""
     origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _marked(_type(arguments[0]), arguments[1:])
+    if annotation is object:
+        return {_PRESERVE: True}
+    if annotation == JsonObject:
+        return {"type": "object", _PRESERVE: True}
     if origin in (Union, types.UnionType):
         (present,) = (argument for argument in arguments if argument is not type(None))
         return _type(present)

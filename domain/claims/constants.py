@@ -1,7 +1,7 @@
 """Names, texts and timings of the claims area, as the replaced Poolboy has them.
 
-The API group is configurable there (`OPERATOR_DOMAIN`), and every label, annotation and finalizer derives from it; so it
-is here. It is read once, when this module is imported, because kinds are constants of a process; worker, watcher and
+The API group is configurable there (`OPERATOR_DOMAIN`), and every label, annotation and finalizer derives from it; so
+it is here. It is read once, when this module is imported, because kinds are constants of a process; worker, watcher and
 command line of one installation must be given the same one, and `perdure crds` renders the definitions for it.
 """
 
@@ -103,7 +103,7 @@ DEFAULT_ALLOWED_OPS = ("add", "remove", "replace")
 # A handle that ends sooner than this is bound by no claim.
 NEAR_EXPIRY = timedelta(seconds=120)
 
-# Poolboy's intervals, here upper bounds of its variables' defaults: events are noticed when they happen, and only
+# The defaults of Poolboy's intervals. Here they are upper bounds: events are noticed when they happen, and only
 # templates that depend on time are rendered anew at the handles' interval.
 MANAGE_CLAIMS_INTERVAL = timedelta(seconds=60)
 MANAGE_HANDLES_INTERVAL = timedelta(seconds=60)
