@@ -23,3 +23,12 @@ RESOURCE_PROVIDER = Kind(
     name="ResourceProvider", group=GROUP, version=VERSION, plural="resourceproviders", area="claims"
 )
 RESOURCE_WATCH = Kind(name="ResourceWatch", group=GROUP, version=VERSION, plural="resourcewatches", area="claims")
+
+KINDS = (
+    RESOURCE_CLAIM,
+    RESOURCE_HANDLE,
+    RESOURCE_POOL,
+    RESOURCE_POOL_SCALING,
+    RESOURCE_PROVIDER,
+    RESOURCE_WATCH,
+)

@@ -1,0 +1,191 @@
+"""ResourceClaim: what a user asks for, in the user's own namespace, and how it stands.
+
+A claim names a provider with parameter values (provider mode) or lists resources (list mode), never both; the schema
+allows both and neither, and the lifecycle says what is wrong. Outside approvers and restore tools write `/status`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from domain.claims import RESOURCE_CLAIM
+from domain.claims.constants import IGNORE_LABEL, INIT_TIMESTAMP_ANNOTATION, POOL_NAME_ANNOTATION
+from domain.claims.resources.shared import (
+    DEFINITION,
+    ApprovalState,
+    Duration,
+    ObjectReference,
+    Open,
+    ProviderChoice,
+    ProviderReference,
+    ResourceReference,
+    WaitingReason,
+)
+from domain.identity import Kind
+from domain.resource import AGE, CustomResource, Definition, PrinterColumn
+from domain.schema import DateTime, JsonObject, Marker, Preserved, Required
+
+
+class Condition(Open):
+    """A condition on the claim, as a Jinja2 expression."""
+
+    when: str = Field("", description="A Jinja2 expression over the claim, its handle and its provider.")
+
+
+class ClaimLifespan(Open):
+    """When the claim should begin and end."""
+
+    start: DateTime[str] = Field("", description="Nothing is done for the claim before this time.")
+    end: DateTime[str] = Field("", description="When to delete the claim; cut to what its provider allows.")
+
+
+class ClaimResource(Open):
+    """A resource that the claim asks for."""
+
+    name: str = Field("", description="Tells the resource from the claim's others.")
+    provider: ProviderReference | None = Field(
+        None, description="The provider; without it the one provider whose `match` fits the template."
+    )
+    template: JsonObject = Field({}, description="The wanted resource, as far as the user decides on it.")
+
+
+class ResourceClaimSpec(Open):
+    """What the user asks for: a provider with parameter values, or a list of resources."""
+
+    auto_delete: Condition | None = Field(None, description="Deletes the claim once the condition holds.")
+    auto_detach: Condition | None = Field(
+        None, description="Gives the claim's resources up once the condition holds, and keeps the claim."
+    )
+    disable_creation: bool = Field(False, description="True to take a free handle only, and have none created.")
+    lifespan: ClaimLifespan | None = Field(None, description="When the claim should begin and end.")
+    provider: ProviderChoice | None = Field(
+        None, description="The provider that says which resources there are; excludes `resources`."
+    )
+    resources: tuple[ClaimResource, ...] = Field((), description="The wanted resources; excludes `provider`.")
+
+
+class Approval(Open):
+    """Whether the claim may be served; set to pending by the operator, decided by an approver."""
+
+    state: Annotated[
+        Required[str],
+        Marker(enum=(ApprovalState.APPROVED, ApprovalState.PENDING, ApprovalState.REJECTED)),
+    ] = Field("", description="approved, pending or rejected.")
+    message: str = Field("", description="What the approver, or the provider, has to say.")
+
+
+class ClaimLifespanStatus(Open):
+    """The lifespan in force."""
+
+    start: DateTime[str] = Field("", description="When the claim got its handle.")
+    end: DateTime[str] = Field("", description="When the claim will be deleted.")
+    first_ready: DateTime[str] = Field("", description="When all its resources were ready for the first time.")
+    maximum: Duration = Field("", description="The longest lifespan, from first ready on.")
+    relative_maximum: Duration = Field("", description="The farthest that the end may lie ahead at any time.")
+
+
+class ClaimProviderStatus(Open):
+    """The provider in force, and the parameter values accepted last."""
+
+    name: Required[str] = Field("", description="The ResourceProvider's name.")
+    parameter_values: JsonObject | None = Field(
+        None, description="The values accepted last, defaults included; absent before the first were."
+    )
+    validation_errors: tuple[str, ...] = Field((), description="What is wrong with the values in the spec.")
+
+
+class HandleLink(ObjectReference):
+    """The handle that holds the claim's resources."""
+
+    detached: bool = Field(False, description="True once the claim has given its resources up.")
+
+
+class ClaimResourceStatus(Open):
+    """How one resource stands."""
+
+    name: str = Field("", description="Tells the resource from the claim's others.")
+    provider: ObjectReference | None = Field(None, description="The resource's provider.")
+    reference: ResourceReference | None = Field(None, description="The resource itself.")
+    state: JsonObject | None = Field(None, description="The resource as it was seen last.")
+    healthy: bool | None = Field(None, description="What the provider's health check says; absent if unknown.")
+    ready: bool | None = Field(None, description="What the provider's readiness check says; absent if unknown.")
+    validation_error: str = Field("", description="What is wrong with the claim's template.")
+    waiting_for: WaitingReason = Field("", description="What must happen before the resource is created.")
+
+
+class ResourceClaimStatus(Open):
+    """How the claim stands."""
+
+    approval: Approval | None = Field(None, description="Whether the claim may be served.")
+    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
+    healthy: bool | None = Field(None, description="Whether all resources are healthy; absent if unknown.")
+    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
+    lifespan: ClaimLifespanStatus | None = Field(None, description="The lifespan in force.")
+    provider: ClaimProviderStatus | None = Field(
+        None, description="The provider in force, and the parameter values accepted last."
+    )
+    ready: bool | None = Field(None, description="Whether all resources are ready; absent if unknown.")
+    resource_handle: HandleLink | None = Field(None, description="The handle that holds the claim's resources.")
+    resources: tuple[ClaimResourceStatus, ...] = Field((), description="How each resource stands.")
+    summary: JsonObject | None = Field(None, description="What the provider's summary template makes of it all.")
+
+
+class ResourceClaim(CustomResource):
+    """A wish for resources, and their holder while it lives."""
+
+    kind_of: ClassVar[Kind] = RESOURCE_CLAIM
+    definition: ClassVar[Definition] = DEFINITION
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="Handle", type="string", json_path=".status.resourceHandle.name"),
+        PrinterColumn(name="Provider", type="string", json_path=".spec.provider.name"),
+        PrinterColumn(name="Healthy", type="boolean", json_path=".status.healthy"),
+        PrinterColumn(name="Ready", type="boolean", json_path=".status.ready"),
+        AGE,
+    )
+
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: Preserved[ResourceClaimStatus] = ResourceClaimStatus()
+
+    @property
+    def ignored(self) -> bool:
+        """True while a person wants it left alone: by the label's presence, whatever its value."""
+        return IGNORE_LABEL in self.metadata.labels
+
+    @property
+    def initialised(self) -> bool:
+        """True once defaults were applied, which happens once in its life."""
+        return INIT_TIMESTAMP_ANNOTATION in self.metadata.annotations
+
+    @property
+    def wanted_pool(self) -> str:
+        """The only pool whose handles it may take, empty for any."""
+        return self.metadata.annotations.get(POOL_NAME_ANNOTATION, "")
+
+    @property
+    def approved(self) -> bool:
+        """True if an approver said so, or if it was served before anybody had to."""
+        status = self.status
+        granted = status.approval is not None and status.approval.state == ApprovalState.APPROVED
+        return granted or status.resource_handle is not None
+
+    @property
+    def detached(self) -> bool:
+        """True once it has given its resources up."""
+        return self.status.resource_handle is not None and self.status.resource_handle.detached
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The handle, which holds what was made for it."""
+        handle = self.status.resource_handle
+        if handle is None or handle.detached:
+            return ()
+        held = f"ResourceHandle {handle.namespace}/{handle.name}, until it finds that its claim is gone"
+        return (held, *(described(item.reference) for item in self.status.resources if item.reference))
+
+
+def described(reference: ResourceReference) -> str:
+    """A managed resource in words."""
+    name = f"{reference.namespace}/{reference.name}" if reference.namespace else reference.name
+    return f"{reference.kind} {name} ({reference.api_version})"

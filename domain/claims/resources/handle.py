@@ -1,0 +1,132 @@
+"""ResourceHandle: what holds the resources of a claim, or of a pool until a claim takes them.
+
+All handles live in the operator's namespace. Where a resource's reference stands has moved between releases: clients of
+Poolboy up to 1.13 read `spec.resources[].reference`, those of 1.14 on `status.resources[].reference`. Perdure writes
+both and reads either. How a handle's durations may be written is the provider's matter: they may be templates.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from domain.claims import RESOURCE_HANDLE
+from domain.claims.constants import IGNORE_LABEL
+from domain.claims.names import guid_of
+from domain.claims.resources.claim import described
+from domain.claims.resources.shared import (
+    DEFINITION,
+    LabelValue,
+    Open,
+    OwnerLink,
+    ProviderChoice,
+    ProviderLink,
+    ResourceReference,
+    WaitingReason,
+)
+from domain.identity import Kind
+from domain.resource import AGE, CustomResource, Definition, PrinterColumn
+from domain.schema import DateTime, JsonObject, Preserved
+
+
+class HandleLifespan(Open):
+    """How long the handle lives, with and without a claim."""
+
+    default: str = Field("", description="Lifespan from the claim on, if the claim asks for no end.")
+    maximum: str = Field("", description="The longest lifespan, from first ready on.")
+    relative_maximum: str = Field("", description="The farthest that the end may lie ahead at any time.")
+    end: DateTime[str] = Field("", description="When the handle is deleted, with its resources and its claim.")
+
+
+class HandleResource(Open):
+    """A resource that the handle holds."""
+
+    name: str = Field("", description="Tells the resource from the handle's others.")
+    provider: ProviderLink | None = Field(None, description="The resource's provider.")
+    reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
+    template: JsonObject = Field({}, description="The resource as claim or pool want it, before the override.")
+
+
+class ResourceHandleSpec(Open):
+    """What the handle holds, and for whom."""
+
+    lifespan: HandleLifespan | None = Field(None, description="How long the handle lives.")
+    preference_score: float | None = Field(
+        None, description="Of handles that fit a claim equally well, the one with the higher score is taken."
+    )
+    provider: ProviderChoice | None = Field(None, description="The provider that says which resources there are.")
+    resource_annotations: dict[str, str] = Field({}, description="Annotations for every resource.")
+    resource_claim: OwnerLink | None = Field(None, description="The claim that holds the handle, if one does.")
+    resource_labels: dict[str, LabelValue] = Field({}, description="Labels for every resource.")
+    resource_pool: OwnerLink | None = Field(None, description="The pool that the handle was made for, if any.")
+    resources: tuple[HandleResource, ...] = Field((), description="The resources that the handle holds.")
+    vars: JsonObject = Field({}, description="Variables of templates, before the provider's.")
+
+
+class HandleResourceStatus(Open):
+    """How one resource stands."""
+
+    name: str = Field("", description="Tells the resource from the handle's others.")
+    reference: ResourceReference | None = Field(None, description="The resource itself, once it has its name.")
+    healthy: bool | None = Field(None, description="What the provider's health check says; absent if unknown.")
+    ready: bool | None = Field(None, description="What the provider's readiness check says; absent if unknown.")
+    waiting_for: WaitingReason = Field("", description="What must happen before the resource is created.")
+
+
+class ResourceHandleStatus(Open):
+    """How the handle stands."""
+
+    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
+    healthy: bool | None = Field(None, description="Whether all resources are healthy; absent if unknown.")
+    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
+    ready: bool | None = Field(None, description="Whether all resources are ready; absent if unknown.")
+    resources: tuple[HandleResourceStatus, ...] = Field((), description="How each resource stands.")
+    summary: JsonObject | None = Field(None, description="What the provider's summary template makes of it all.")
+
+
+class ResourceHandle(CustomResource):
+    """The holder of managed resources, bound to a claim or free for one."""
+
+    kind_of: ClassVar[Kind] = RESOURCE_HANDLE
+    definition: ClassVar[Definition] = DEFINITION.model_copy(update={"name_pattern": r"^guid-[a-z0-9\-]*[a-z0-9]$"})
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="Provider", type="string", json_path=".spec.provider.name"),
+        PrinterColumn(name="Pool", type="string", json_path=".spec.resourcePool.name"),
+        PrinterColumn(name="Healthy", type="boolean", json_path=".status.healthy"),
+        PrinterColumn(name="Ready", type="boolean", json_path=".status.ready"),
+        PrinterColumn(name="Claim Namespace", type="string", json_path=".spec.resourceClaim.namespace"),
+        PrinterColumn(name="Claim Name", type="string", json_path=".spec.resourceClaim.name"),
+        AGE,
+    )
+
+    spec: ResourceHandleSpec = ResourceHandleSpec()
+    status: Preserved[ResourceHandleStatus] = ResourceHandleStatus()
+
+    @property
+    def ignored(self) -> bool:
+        """True while a person wants it left alone: by the label's presence, whatever its value."""
+        return IGNORE_LABEL in self.metadata.labels
+
+    @property
+    def guid(self) -> str:
+        """What tells the names of its resources from others'."""
+        return guid_of(self.metadata.name, self.metadata.generate_name)
+
+    def reference(self, index: int) -> ResourceReference | None:
+        """Where the resource is, as the status says or, in objects of older releases, the spec."""
+        for resources in (self.status.resources, self.spec.resources):
+            if index < len(resources) and (found := resources[index].reference):
+                return found
+        return None
+
+    @property
+    def references(self) -> tuple[ResourceReference, ...]:
+        """Where its resources are, those that have a name, in the order of their creation."""
+        count = max(len(self.status.resources), len(self.spec.resources))
+        return tuple(found for index in range(count) if (found := self.reference(index)))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The resources that it holds."""
+        return tuple(f"{described(reference)}, without a holder" for reference in self.references)

@@ -1,0 +1,155 @@
+"""ResourcePool: a wanted number of handles that no claim has taken; ResourcePoolScaling: some more of them, once.
+
+Pools never scale down: a smaller `minAvailable` deletes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from domain.claims import RESOURCE_POOL, RESOURCE_POOL_SCALING
+from domain.claims.constants import IGNORE_LABEL
+from domain.claims.resources.shared import (
+    DEFINITION,
+    Count,
+    Duration,
+    LabelValue,
+    Open,
+    ProviderChoice,
+    ProviderLink,
+    ScalingState,
+)
+from domain.identity import Kind
+from domain.resource import AGE, CustomResource, Definition, PrinterColumn
+from domain.schema import DateTime, JsonObject, Marker, Preserved, Required
+
+
+class PoolLifespan(Open):
+    """How long the pool's handles live; replaces all that the provider says of it."""
+
+    default: str = Field("", description="Lifespan from the claim on, if the claim asks for no end.")
+    maximum: str = Field("", description="The longest lifespan, from first ready on.")
+    relative_maximum: str = Field("", description="The farthest that the end may lie ahead at any time.")
+    unclaimed: Duration = Field("", description="Lifespan of a handle that no claim takes.")
+
+
+class PoolResource(Open):
+    """A resource of each of the pool's handles."""
+
+    name: str = Field("", description="Tells the resource from the handle's others.")
+    provider: ProviderLink | None = Field(None, description="The resource's provider.")
+    template: JsonObject = Field({}, description="The resource as the pool wants it.")
+
+
+class ResourcePoolSpec(Open):
+    """What the pool should hold."""
+
+    delete_unhealthy_resource_handles: bool = Field(
+        False, description="True to delete free handles that are unhealthy, and make others instead."
+    )
+    lifespan: PoolLifespan | None = Field(None, description="How long the pool's handles live.")
+    max_unready: Count | None = Field(None, description="Most free handles that are not ready; absent for no limit.")
+    min_available: Count = Field(0, description="How many free handles there should be.")
+    preference_score: float | None = Field(None, description="The score of its handles when claims choose.")
+    provider: ProviderChoice | None = Field(
+        None, description="The provider that says which resources there are; excludes `resources`."
+    )
+    resource_annotations: dict[str, str] = Field({}, description="Annotations for every resource of its handles.")
+    resource_labels: dict[str, LabelValue] = Field({}, description="Labels for every resource of its handles.")
+    resources: tuple[PoolResource, ...] = Field((), description="The resources of each handle; excludes `provider`.")
+    vars: JsonObject = Field({}, description="Variables of its handles' templates.")
+
+
+class HandleCount(Open):
+    """How many free handles there are."""
+
+    available: int = Field(0, description="Free handles.")
+    ready: int = Field(0, description="Free handles that are ready.")
+
+
+class PooledHandle(Open):
+    """How one free handle stands."""
+
+    name: str = Field("", description="The handle's name.")
+    healthy: bool | None = Field(None, description="Whether all its resources are healthy; absent if unknown.")
+    ready: bool | None = Field(None, description="Whether all its resources are ready; absent if unknown.")
+
+
+class ResourcePoolStatus(Open):
+    """How the pool stands."""
+
+    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
+    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
+    resource_handle_count: HandleCount | None = Field(None, description="How many free handles there are.")
+    resource_handles: tuple[PooledHandle, ...] = Field((), description="The free handles.")
+
+
+class ResourcePool(CustomResource):
+    """A wanted number of handles that no claim has taken."""
+
+    kind_of: ClassVar[Kind] = RESOURCE_POOL
+    definition: ClassVar[Definition] = DEFINITION
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="ResourceProvider", type="string", json_path=".spec.provider.name"),
+        PrinterColumn(name="Min", type="integer", json_path=".spec.minAvailable"),
+        PrinterColumn(name="Available", type="integer", json_path=".status.resourceHandleCount.available"),
+        PrinterColumn(name="Ready", type="integer", json_path=".status.resourceHandleCount.ready"),
+        AGE,
+    )
+
+    spec: ResourcePoolSpec = ResourcePoolSpec()
+    status: Preserved[ResourcePoolStatus] = ResourcePoolStatus()
+
+    @property
+    def ignored(self) -> bool:
+        """True while a person wants it left alone: by the label's presence, whatever its value."""
+        return IGNORE_LABEL in self.metadata.labels
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Its free handles, with their resources."""
+        return tuple(f"ResourceHandle {handle.name}, free and of no pool" for handle in self.status.resource_handles)
+
+
+class PoolReference(Open):
+    """A ResourcePool by name."""
+
+    name: Required[str] = Field("", description="The ResourcePool's name.")
+
+
+class ResourcePoolScalingSpec(Open):
+    """How many handles to make, for which pool, and when."""
+
+    at: DateTime[str] = Field("", description="When to begin; at once if absent.")
+    count: Required[Count] = Field(0, description="How many handles to make on top of the pool's minimum.")
+    resource_pool: Required[PoolReference] = Field(PoolReference(), description="The pool.")
+
+
+class ResourcePoolScalingStatus(Open):
+    """How far it has come."""
+
+    count: int = Field(0, description="Handles made so far.")
+    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
+    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
+    state: Annotated[str, Marker(enum=(ScalingState.WAITING, ScalingState.SCALING, ScalingState.DONE))] = Field(
+        "", description="waiting, scaling or done."
+    )
+
+
+class ResourcePoolScaling(CustomResource):
+    """Some more handles for a pool, once."""
+
+    kind_of: ClassVar[Kind] = RESOURCE_POOL_SCALING
+    definition: ClassVar[Definition] = DEFINITION
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="Pool", type="string", json_path=".spec.resourcePool.name"),
+        PrinterColumn(name="At", type="string", json_path=".spec.at"),
+        PrinterColumn(name="Count", type="integer", json_path=".spec.count"),
+        PrinterColumn(name="Created", type="integer", json_path=".status.count"),
+        PrinterColumn(name="State", type="string", json_path=".status.state"),
+    )
+
+    spec: ResourcePoolScalingSpec = ResourcePoolScalingSpec()
+    status: Preserved[ResourcePoolScalingStatus] = ResourcePoolScalingStatus()

@@ -1,0 +1,157 @@
+"""ResourceProvider: how a resource is made, checked and kept, and what claims may ask of it. Administrators write it.
+
+It has no status, neither as a field nor as a subresource. Expressions and templates stay the strings that they are
+until somebody renders them; regular expressions likewise.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from domain.claims import RESOURCE_PROVIDER
+from domain.claims.constants import API_VERSION, APPROVAL_PENDING_MESSAGE, DEFAULT_ALLOWED_OPS
+from domain.claims.resources.shared import DEFINITION, Duration, Open, ProviderLink
+from domain.identity import Kind
+from domain.resource import AGE, CustomResource, Definition, PrinterColumn
+from domain.schema import Json, JsonObject, Marker, Required
+
+
+class ProviderApproval(Open):
+    """Whether somebody must approve of a claim before it is served."""
+
+    required: bool = Field(False, description="True to serve approved claims only.")
+    pending_message: str = Field(
+        APPROVAL_PENDING_MESSAGE, description="What the claim shows until it is approved or rejected."
+    )
+
+
+class ProviderLifespan(Open):
+    """How long what is made by the provider lives; all but `unclaimed` may be templates."""
+
+    default: str = Field("", description="Lifespan of a claim that asks for no end.")
+    maximum: str = Field("", description="The longest lifespan, from first ready on.")
+    relative_maximum: str = Field("", description="The farthest that the end may lie ahead at any time.")
+    unclaimed: Duration = Field("", description="Lifespan of a handle that no claim takes.")
+
+
+class TemplateVariable(Open):
+    """A variable that is read off a linked resource."""
+
+    name: Required[str] = Field("", description="The variable's name.")
+    from_: Required[str] = Field("", alias="from", description="JSON pointer into the linked resource.")
+
+
+class LinkedProvider(Open):
+    """Another provider whose resource is made along with this one's."""
+
+    name: Required[str] = Field("", description="The other ResourceProvider's name.")
+    parameter_values: JsonObject = Field({}, description="Values of its parameters; strings are templates.")
+    resource_name: str = Field("", description="The resource's name, by default the other provider's.")
+    template_vars: tuple[TemplateVariable, ...] = Field((), description="Variables read off the linked resource.")
+    wait_for: str = Field("", description="Expression that must hold before this provider's resource is made.")
+    when: str = Field("", description="Expression that says whether the link counts; without it it does.")
+
+
+class Check(Open):
+    """A condition that valid values fulfil."""
+
+    name: Required[str] = Field("", description="What the message calls the check.")
+    check: Required[str] = Field("", description="A Jinja2 expression that is true of valid values.")
+
+
+class Validation(Open):
+    """What values are valid."""
+
+    checks: tuple[Check, ...] = Field((), description="Conditions that valid values fulfil.")
+    open_api_v3_schema: JsonObject | None = Field(
+        None, alias="openAPIV3Schema", description="The OpenAPI schema of valid values."
+    )
+
+
+class ParameterDefault(Open):
+    """The value of a parameter that the claim does not give; a template wins over a value."""
+
+    template: str = Field("", description="Jinja2 template of the value.")
+    value: Json = Field(None, description="The value, of any type.")
+
+
+class Parameter(Open):
+    """A parameter that claims may give."""
+
+    name: str = Field("", description="The parameter's name.")
+    allow_update: bool = Field(False, description="True if claims may change the value that was accepted first.")
+    default: ParameterDefault | None = Field(None, description="The value if the claim gives none.")
+    required: bool = Field(False, description="True if there must be a value.")
+    validation: Validation | None = Field(None, description="What values are valid.")
+
+
+class ProviderTemplate(Open):
+    """How the provider's templates are rendered, and its parametrised resource."""
+
+    definition: JsonObject | None = Field(None, description="The resource, as templates over the parameters.")
+    enable: bool = Field(False, description="True if `default` and `override` are templates.")
+    style: Annotated[str, Marker(enum=("jinja2",))] = Field("jinja2", description="The language: jinja2.")
+
+
+class UpdateFilter(Open):
+    """A part of the live resource that may be changed after its creation."""
+
+    path_match: Required[str] = Field("", description="Regular expression for whole JSON pointers.")
+    allowed_ops: tuple[str, ...] = Field(DEFAULT_ALLOWED_OPS, description="Of add, remove and replace; all if absent.")
+
+
+class ResourceProviderSpec(Open):
+    """How a resource is made, checked and kept."""
+
+    approval: ProviderApproval | None = Field(None, description="Whether claims must be approved of.")
+    default: JsonObject | None = Field(None, description="Merged into claims' templates once, where they say nothing.")
+    disable_creation: bool = Field(False, description="True to serve claims from free handles only.")
+    health_check: str = Field("", description="Expression over the resource: true if it is healthy.")
+    lifespan: ProviderLifespan | None = Field(None, description="How long what is made by the provider lives.")
+    linked_resource_providers: tuple[LinkedProvider, ...] = Field(
+        (), description="Providers whose resources are made along with this one's, before it."
+    )
+    match: JsonObject | None = Field(None, description="Finds the provider of templates that contain this.")
+    match_ignore: tuple[str, ...] = Field(
+        (), description="Regular expressions for JSON pointers: differences that a free handle may have."
+    )
+    override: JsonObject | None = Field(None, description="Merged over the template of the resource.")
+    parameters: tuple[Parameter, ...] = Field((), description="The parameters that claims may give.")
+    readiness_check: str = Field("", description="Expression over the resource: true if it is ready.")
+    resource_claim_annotations: dict[str, str] = Field({}, description="Annotations that its claims get.")
+    resource_claim_labels: dict[str, str] = Field({}, description="Labels that its claims get.")
+    resource_name: str = Field("", description="The resource's name among a handle's, by default the provider's.")
+    resource_requires_claim: bool = Field(False, description="True to make the resource only for a claim.")
+    status_summary_template: JsonObject | None = Field(None, description="Template of the claim's summary.")
+    template: ProviderTemplate | None = Field(None, description="How templates are rendered.")
+    update_filters: tuple[UpdateFilter, ...] = Field(
+        (), description="What may be changed in a live resource; nothing if there is no filter."
+    )
+    validation: Validation | None = Field(None, description="What templates of claims are valid.")
+    vars: JsonObject = Field({}, description="Variables of its templates.")
+
+
+class ResourceProvider(CustomResource):
+    """How a resource is made, checked and kept, and what claims may ask of it."""
+
+    kind_of: ClassVar[Kind] = RESOURCE_PROVIDER
+    definition: ClassVar[Definition] = DEFINITION.model_copy(update={"status_subresource": False})
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="Api Version", type="string", json_path=".spec.override.apiVersion"),
+        PrinterColumn(name="Kind", type="string", json_path=".spec.override.kind"),
+        AGE,
+    )
+
+    spec: ResourceProviderSpec = ResourceProviderSpec()
+
+    @property
+    def link(self) -> ProviderLink:
+        """How handles and claims refer to it: under the configured domain, in its own namespace."""
+        return ProviderLink(
+            api_version=API_VERSION,
+            kind=self.kind_of.name,
+            name=self.metadata.name,
+            namespace=self.metadata.namespace,
+        )

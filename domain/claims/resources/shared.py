@@ -1,0 +1,108 @@
+"""What several kinds of the area say: references, choices of a provider, durations, states, rules of names."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from domain.resource import Definition, KubeModel
+from domain.schema import JsonObject, Marker, Required
+
+# Whole numbers with one unit: what Poolboy's schemas take where the value is no template.
+Duration = Annotated[str, Marker(pattern=r"^[0-9]+[smhd]$")]
+LabelValue = Annotated[str, Marker(pattern=r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")]
+Count = Annotated[int, Marker(minimum=0)]
+
+NAME_LENGTH = 63
+NAME_PATTERN = r"^[a-z0-9A-Z]([a-z0-9A-Z\-._]*[a-z0-9A-Z])?$"
+
+# Poolboy's definitions are written by hand and carry no generator's annotation.
+DEFINITION = Definition(
+    annotations={},
+    required=("apiVersion", "kind", "metadata", "spec"),
+    name_pattern=NAME_PATTERN,
+    name_length=NAME_LENGTH,
+)
+
+
+class ApprovalState:
+    """Values of a claim's `status.approval.state`."""
+
+    APPROVED = "approved"
+    PENDING = "pending"
+    REJECTED = "rejected"
+
+
+class WaitingFor:
+    """Values of `status.resources[].waitingFor`."""
+
+    CLAIM = "ResourceClaim"
+    LINKED_PROVIDER = "Linked ResourceProvider"
+    DEFINITION = "Resource Definition"
+
+
+class ScalingState:
+    """Values of a ResourcePoolScaling's `status.state`."""
+
+    WAITING = "waiting"
+    SCALING = "scaling"
+    DONE = "done"
+
+
+WaitingReason = Annotated[str, Marker(enum=(WaitingFor.CLAIM, WaitingFor.LINKED_PROVIDER, WaitingFor.DEFINITION))]
+
+
+class Open(KubeModel):
+    """A part of an object that keeps fields which it does not know: entries of lists are written whole."""
+
+    model_config = {**KubeModel.model_config, "extra": "allow"}
+
+
+class ObjectReference(Open):
+    """An object by kind and name."""
+
+    api_version: str = Field("", description="The object's apiVersion.")
+    kind: str = Field("", description="The object's kind.")
+    name: str = Field("", description="The object's name.")
+    namespace: str = Field("", description="The object's namespace.")
+
+
+class ProviderReference(ObjectReference):
+    """A ResourceProvider; only its name is looked up, in the operator's namespace."""
+
+    name: Required[str] = Field("", description="The ResourceProvider's name.")
+
+
+class ResourceReference(ObjectReference):
+    """A managed resource."""
+
+    api_version: Required[str] = Field("", description="The resource's apiVersion.")
+    kind: Required[str] = Field("", description="The resource's kind.")
+    name: Required[str] = Field("", description="The resource's name.")
+    namespace: str = Field("", description="The resource's namespace, absent if it is cluster-wide.")
+
+
+class OwnerLink(ObjectReference):
+    """The claim or the pool that a handle belongs to."""
+
+    api_version: Required[str] = Field("", description="The object's apiVersion.")
+    kind: Required[str] = Field("", description="The object's kind.")
+    name: Required[str] = Field("", description="The object's name.")
+    namespace: Required[str] = Field("", description="The object's namespace.")
+
+
+class ProviderLink(ObjectReference):
+    """The ResourceProvider of a handle's or pool's resource."""
+
+    api_version: Required[str] = Field("", description="The ResourceProvider's apiVersion.")
+    kind: Required[str] = Field("", description="The ResourceProvider's kind.")
+    name: Required[str] = Field("", description="The ResourceProvider's name.")
+    namespace: Required[str] = Field("", description="The ResourceProvider's namespace.")
+
+
+class ProviderChoice(Open):
+    """A provider with values for its parameters, from which the resources follow."""
+
+    name: Required[str] = Field("", description="The ResourceProvider's name.")
+    parameter_values: JsonObject = Field({}, description="Values of the provider's parameters, by parameter.")

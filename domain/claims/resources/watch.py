@@ -1,0 +1,63 @@
+"""ResourceWatch: a view of which kinds of managed resources are watched, one object per kind and namespace.
+
+Perdure writes it for people to list, and reads it never. Poolboy (1.14 on) started its watch processes by it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from domain.claims import RESOURCE_WATCH
+from domain.claims.resources.shared import DEFINITION, Open
+from domain.identity import Kind
+from domain.resource import CustomResource, Definition, PrinterColumn
+from domain.schema import JsonObject, Marker, Preserved, Required
+
+
+class ResourceWatchSpec(Open):
+    """What is watched."""
+
+    api_version: Required[str] = Field("", description="The apiVersion of the watched kind.")
+    kind: Required[str] = Field("", description="The watched kind.")
+    namespace: str = Field("", description="The watched namespace, absent if the whole cluster is.")
+    refresh_interval: Annotated[str, Marker(pattern=r"^\d+[ms]$")] = Field(
+        "", description="Accepted and without effect, as ever."
+    )
+
+
+class WatchPod(Open):
+    """The replaced operator's process for this watch."""
+
+    name: str = Field("", description="The pod's name.")
+
+
+class ResourceWatchStatus(Open):
+    """Left by the replaced operator."""
+
+    diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
+    kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
+    pod: WatchPod | None = Field(None, description="Left by the replaced operator: its process for this watch.")
+
+
+class ResourceWatch(CustomResource):
+    """A kind of managed resources that is watched: a view, written by the operator."""
+
+    kind_of: ClassVar[Kind] = RESOURCE_WATCH
+    definition: ClassVar[Definition] = DEFINITION.model_copy(
+        update={
+            "name_pattern": "",
+            "name_length": 0,
+            "status_subresource": False,
+            "selectable_fields": (".spec.apiVersion", ".spec.kind", ".spec.namespace"),
+        }
+    )
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="Watch Namespace", type="string", json_path=".spec.namespace"),
+        PrinterColumn(name="Api Version", type="string", json_path=".spec.apiVersion"),
+        PrinterColumn(name="Kind", type="string", json_path=".spec.kind"),
+    )
+
+    spec: ResourceWatchSpec = ResourceWatchSpec()
+    status: Preserved[ResourceWatchStatus] = ResourceWatchStatus()

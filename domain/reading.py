@@ -1,0 +1,62 @@
+"""Reading objects of the API server with their models, one unreadable object never standing in the way of others.
+
+The API server holds the schemas, so what cannot be read is older than its schema or was stored under another one. Such
+an object is named with the field that is wrong, and whoever asked says so where a person will see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from domain.identity import Key
+from domain.model import Model
+from domain.resource import CustomResource
+
+R = TypeVar("R", bound=CustomResource)
+
+
+class Malformed(Model):
+    """An object that its model cannot read, and why: `spec.minAvailable: Input should be a valid integer`."""
+
+    key: Key
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.key.path}: {self.problem}"
+
+
+def read(model: type[R], obj: Mapping[str, object]) -> R | Malformed:
+    """The object as its model has it, or what is wrong with it."""
+    try:
+        return model.model_validate(obj)
+    except ValidationError as error:
+        return Malformed(key=_key(model, obj), problem=problem_of(error))
+
+
+def read_all(model: type[R], objects: Iterable[Mapping[str, object]]) -> tuple[tuple[R, ...], tuple[Malformed, ...]]:
+    """The objects that can be read, and those that cannot."""
+    found = [read(model, obj) for obj in objects]
+    malformed = tuple(item for item in found if isinstance(item, Malformed))
+    return tuple(item for item in found if not isinstance(item, Malformed)), malformed
+
+
+def problem_of(error: ValidationError) -> str:
+    """Every wrong field by its path, with what is wrong with it; the values are left out, they may be secret."""
+    return "; ".join(f"{_path(item['loc'])}: {item['msg']}" for item in error.errors(include_input=False))
+
+
+def _path(location: Iterable[int | str]) -> str:
+    text = ""
+    for step in location:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}"
+    return text.removeprefix(".") or "the object"
+
+
+def _key(model: type[CustomResource], obj: Mapping[str, object]) -> Key:
+    metadata = obj.get("metadata")
+    known = metadata if isinstance(metadata, Mapping) else {}
+    namespace, name, uid = (str(known.get(field) or "") for field in ("namespace", "name", "uid"))
+    return Key(kind=model.kind_of.name, namespace=namespace, name=name, uid=uid)
