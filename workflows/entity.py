@@ -44,6 +44,8 @@ W = TypeVar("W", bound=World)
 LONGEST_HISTORY = 600
 OBSERVE = "observe"
 SUMMARY_LENGTH = 190
+# The least time from one look to the next where deadlines ask for looks: a deadline that stays in the past is no spin.
+LOOK_REST = timedelta(seconds=1)
 
 
 @dataclass
@@ -163,12 +165,25 @@ class Entity(Generic[W]):
     async def _wait(self, decision: Decision) -> None:
         """Until something ends, somebody wakes, or the nearest moment comes."""
         self._set_timer(decision)
+        self.dirty = self.dirty or self._overdue(decision)
         await workflow.wait_condition(self._has_news)
         self._told = False
         if self._timer and self._timer.task.done():
             self._timer = None
             if self.looks_at_deadline or self._refused(decision):
                 self.dirty = True  # what was refused is looked at again before it is tried again
+
+    def _deadline(self, decision: Decision) -> datetime | None:
+        """The decision's deadline; where it asks for a look, not sooner after the last look than looks may follow."""
+        if decision.deadline and self.looks_at_deadline and self._looked_at:
+            return max(decision.deadline, self._looked_at + LOOK_REST)
+        return decision.deadline
+
+    def _overdue(self, decision: Decision) -> bool:
+        """True if the moment for the next look was over when the last look's answer came: a worker died with it."""
+        deadline = self._deadline(decision)
+        looks = self.looks_at_deadline and OBSERVE not in self.world.refusals
+        return looks and deadline is not None and deadline <= workflow.now()
 
     def _refused(self, decision: Decision) -> list[str]:
         """The refused slots that are still wanted and do not run."""
@@ -183,7 +198,7 @@ class Entity(Generic[W]):
         """Keep the running timer if it is for the same moment: a new one for each result would fill the history."""
         now = workflow.now()
         retries = {slot: self.world.refusals[slot].retry_at for slot in self._refused(decision)}
-        moments = [moment for moment in (decision.deadline, *retries.values()) if moment and moment > now]
+        moments = [moment for moment in (self._deadline(decision), *retries.values()) if moment and moment > now]
         until = earliest(moments)
         if self._timer and self._timer.until != until:
             self._timer.task.cancel()

@@ -1,0 +1,80 @@
+"""A lifecycle whose pass is one activity looks again at the deadline that the pass gave, also when it hears of it late."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from lifecycles import PATIENCE
+from temporalio import activity
+from temporalio.client import WorkflowHandle
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from domain.accounts.observations import PassPool, PoolWorld
+from domain.decision import Decision, Outcome, Queue
+from domain.identity import Key
+from engine import clock
+from engine.temporal import wake
+from workers.boundary import Boundary
+from workflows.accounts import WORKFLOWS
+
+KEY = Key(kind="AccountPool", namespace="aws-account-operator", name="default", uid="1")
+
+
+class Passes:
+    """A pool's passes: each gives a deadline, at the distance that the test names, and answers after so long."""
+
+    def __init__(self, *distances: float, seconds: float = 0) -> None:
+        self.distances = distances
+        self.seconds = seconds
+        self.made: list[float] = []
+
+    @activity.defn(name=PassPool.activity)
+    async def one(self, look: PassPool) -> PoolWorld:
+        self.made.append(clock.now().timestamp())
+        distance = self.distances[min(len(self.made), len(self.distances)) - 1]
+        deadline = clock.now() + timedelta(seconds=distance) if distance else None
+        await asyncio.sleep(self.seconds)
+        decision = Decision(phase="Waiting", outcome=Outcome.WORKING, why="a test", deadline=deadline)
+        return PoolWorld(key=look.key, decision=decision)
+
+    async def until(self, number: int) -> None:
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while len(self.made) < number:
+            assert asyncio.get_running_loop().time() < deadline, f"{len(self.made)} passes, not {number}"
+            await asyncio.sleep(0.02)
+
+
+async def begin(env: WorkflowEnvironment, passes: Passes) -> tuple[Worker, Worker]:
+    return (
+        Worker(env.client, task_queue="accounts", workflows=WORKFLOWS),
+        Worker(env.client, task_queue=Queue.KUBE.value, activities=[passes.one], interceptors=[Boundary()]),
+    )
+
+
+async def end(env: WorkflowEnvironment) -> None:
+    handle: WorkflowHandle[object, object] = env.client.get_workflow_handle(KEY.workflow_id)
+    await handle.terminate("the test is over")
+
+
+async def test_a_deadline_that_is_over_when_it_is_heard_of_leads_to_a_look(env: WorkflowEnvironment) -> None:
+    passes = Passes(0.2, 0, seconds=1.2)
+    workflows, activities = await begin(env, passes)
+    async with workflows, activities:
+        await wake(env.client, KEY)
+        await env.sleep(timedelta(seconds=5))
+        await passes.until(2)
+        await end(env)
+
+
+async def test_a_deadline_that_stays_in_the_past_leads_to_one_look_a_second(env: WorkflowEnvironment) -> None:
+    passes = Passes(-60)
+    workflows, activities = await begin(env, passes)
+    async with workflows, activities:
+        await wake(env.client, KEY)
+        await env.sleep(timedelta(seconds=10))
+        await end(env)
+    gaps = [after - before for before, after in zip(passes.made, passes.made[1:], strict=False)]
+    assert len(gaps) > 3
+    assert min(gaps) > 0.9
