@@ -36,6 +36,7 @@ from domain.accounts.organization import (
     judge,
     next_case_look,
     open_cases,
+    room_ages,
     wants_account,
 )
 from domain.accounts.pool import Room
@@ -81,7 +82,7 @@ class OrganizationActivities:
         hold = await self._read.hold(ObjectMeta())
         tells = not hold and not look.dry_run
         known = look.known
-        if look.woken or look.dry_run or known.wanting or self._sweep_is_due(known):
+        if look.woken or look.dry_run or known.wanting or self._sweep_is_due(known) or room_ages(known, now()):
             known = await self._count(known, tells=tells)
             organization_seen(known, self._read.settings.accounts_sweep)
         known = await self._look_at_cases(known, tells=tells)
@@ -218,7 +219,7 @@ class OrganizationActivities:
         young, old = bool(known.young_cases), bool(known.old_cases)
         cases = next_case_look(known, young=young, old=old, case_poll=settings.accounts_case_poll, now=moment)
         recount = moment + RECOUNT if known.wanting else None
-        budget_free_at = room.budget_free_at if room and known.wanting else None
+        budget_free_at = room.budget_free_at if room and room.budget <= 0 else None
         limit = room.limit if room and room.limit is not None else "unreadable"
         why = (
             f"{room.active if room else '?'} active accounts, account-limit {limit}, create budget "

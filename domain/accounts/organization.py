@@ -109,6 +109,13 @@ class Verdicts(Model):
     granted: dict[str, datetime]
 
 
+def room_ages(known: OrganizationKnown, now: datetime) -> bool:
+    """True when a moment has come that gives room back, though nobody asks: a permit's end, the budget's."""
+    room = known.room
+    freed = room is not None and room.budget <= 0 and room.budget_free_at is not None and room.budget_free_at <= now
+    return freed or any(until <= now for until in known.granted.values())
+
+
 def wants_account(account: Account) -> bool:
     """True for an Account that has no AWS account and should get one."""
     spec, meta = account.spec, account.metadata

@@ -22,6 +22,7 @@ from domain.accounts.organization import (
     judge,
     next_case_look,
     open_cases,
+    room_ages,
     wants_account,
 )
 from domain.accounts.resources import Account, AccountPool
@@ -178,6 +179,17 @@ def test_the_budget_has_room_again_when_its_oldest_request_leaves_the_window() -
     assert found.room.budget_free_at == oldest + timedelta(hours=1)
     later = judged(wanting(1), census(10, *spent), now=oldest + timedelta(hours=1))
     assert verdicts(later) == ["Granted"]
+
+
+def test_the_room_is_measured_anew_when_time_gives_it_back_though_nobody_asks() -> None:
+    oldest = NOW - timedelta(minutes=40)
+    spent = [attempt(f"a{i}", at=oldest + timedelta(minutes=i)) for i in range(30)]
+    known = OrganizationKnown(room=judged([], census(10, *spent)).room)
+    assert not room_ages(known, oldest + timedelta(minutes=59))
+    assert room_ages(known, oldest + timedelta(hours=1))
+    granted = OrganizationKnown(granted={"one": NOW})
+    assert not room_ages(granted, NOW - timedelta(seconds=1))
+    assert room_ages(granted, NOW)
 
 
 def test_a_persons_retry_lets_the_budget_count_from_then_on() -> None:
