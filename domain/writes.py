@@ -69,7 +69,11 @@ class DropFinalizer(Patch):
 
 
 class Delete(Action):
-    """Delete the object itself (its finalizer decides when it is gone)."""
+    """Delete the object itself (its finalizer decides when it is gone).
+
+    `mourner` is a lifecycle that has to know that this object gives itself up, which nobody can tell from its absence:
+    it is told first, by the signal `died`.
+    """
 
     observed_after: ClassVar[bool] = True
 
@@ -78,6 +82,7 @@ class Delete(Action):
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
     key: Key
+    mourner: Key | None = None
 
     @property
     def slot(self) -> str:

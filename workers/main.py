@@ -135,7 +135,7 @@ def _activities(settings: Settings, client: Client, kube: KubeApi) -> list[Calla
     reader = Reader(kube, settings)
     hand_over = HandOver(reader, sessions, client)
     return [
-        *KubeActivities(kube).all(),
+        *KubeActivities(kube, client).all(),
         *AwsActivities(sessions, blocking, settings).all(),
         *ObserveActivities(reader).all(),
         *PoolActivities(reader, hand_over, client).all(),

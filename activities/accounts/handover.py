@@ -49,7 +49,7 @@ class HandOver:
     def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
         self._read = reader
         self._kube = reader.kube
-        self._writes = KubeActivities(reader.kube)
+        self._writes = KubeActivities(reader.kube, client)
         self._sessions = sessions
         self._client = client
         self._units: dict[UnitRequest, asyncio.Future[str]] = {}

@@ -97,6 +97,7 @@ class PoolActivities:
             key=key,
             hold=hold,
             known=PoolKnown(unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths),
+            heard=known.died,
             decision=_summary(view, decision, conflicts, () if acting else _planned(view, decision)),
             rest=BRISK if view.claims else WITH_FREE_ACCOUNTS if has_free(view) else LET_CHANGES_GATHER,
         )
@@ -112,7 +113,7 @@ class PoolActivities:
             claims=(),
             config=config,
             room=room,
-            deaths=mourned(known.deaths, accounts, frozenset(known.unborn), now()),
+            deaths=mourned(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
             in_flight_limit=self._read.settings.accounts_create_in_flight,
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )

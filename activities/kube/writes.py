@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from temporalio import activity
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
 
-from domain.identity import all_kinds
+from domain.identity import Key, all_kinds
 from domain.writes import Delete, Patch, Written
 from engine import metrics
 from engine.errors import Absent, Conflict
@@ -22,8 +24,9 @@ from engine.kube.json import text
 class KubeActivities:
     """Activities on the Kubernetes API."""
 
-    def __init__(self, kube: KubeApi) -> None:
+    def __init__(self, kube: KubeApi, client: Client) -> None:
         self._kube = kube
+        self._client = client
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -50,12 +53,22 @@ class KubeActivities:
 
     @activity.defn(name=Delete.activity)
     async def delete(self, deletion: Delete) -> None:
-        """Ask for the deletion of that very uid."""
+        """Ask for the deletion of that very uid, once its mourner knows."""
         key = deletion.key
+        if deletion.mourner is not None:
+            await self._tell(deletion.mourner, key)
         try:
             await self._kube.delete(all_kinds()[key.kind], key.namespace, key.name, uid=key.uid)
         except (Absent, Conflict):
             return
+
+    async def _tell(self, mourner: Key, dead: Key) -> None:
+        """Tell it; a lifecycle that does not run has forgotten all the others as well."""
+        try:
+            await self._client.get_workflow_handle(mourner.workflow_id).signal("died", dead)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
 
 
 def _metadata(patch: dict[str, object]) -> dict[str, object]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from domain.accounts import ACCOUNT_POOL
 from domain.accounts.account_steps import (
     ownership_tags,
     patched,
@@ -47,6 +48,7 @@ from domain.accounts.resources import OPT_IN_STATES, Account, AccountState, Acco
 from domain.accounts.status import released, with_account_state, with_condition, with_failure
 from domain.accounts.worlds import AccountWorld, Verdict
 from domain.decision import Action, Decision, Outcome
+from domain.identity import Key
 from domain.levers import RETRIED, retry_wanted
 from domain.refusal import ErrorType, Refusal
 from domain.resource import condition_of, parse_timestamp
@@ -423,7 +425,17 @@ def _retry(world: AccountWorld) -> Decision:
 def _discard(world: AccountWorld, why: str) -> Decision:
     """An Account that never had an AWS account gives way to another."""
     account = world.account
-    return working(account, f"delete: {why}", Delete(key=account.key))
+    return working(account, f"delete: {why}", Delete(key=world.key, mourner=_pool(world)))
+
+
+def _pool(world: AccountWorld) -> Key | None:
+    """The lifecycle of the pool that owns the Account."""
+    meta = world.account.metadata
+    owner = next((o for o in meta.owner_references if o.controller and o.kind == ACCOUNT_POOL.name), None)
+    if owner is None:
+        return None
+    cluster = world.key.cluster
+    return Key(kind=owner.kind, namespace=meta.namespace, name=owner.name, uid=owner.uid, cluster=cluster)
 
 
 def _owner(account: Account) -> str:

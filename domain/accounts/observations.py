@@ -53,9 +53,13 @@ class ObserveClaim(Action):
 
 
 class PoolKnown(Model):
-    """What an AccountPool's workflow carries: the members without an AWS account seen last, and those that died so."""
+    """What an AccountPool's workflow carries: the members without an AWS account seen last, and those that died so.
+
+    `died` are the names that it has been told of and that no pass has seen yet.
+    """
 
     unborn: tuple[str, ...] = ()
+    died: tuple[str, ...] = ()
     deaths: Deaths = Deaths()
 
 
@@ -70,10 +74,14 @@ class PoolWorld(PassedWorld):
     """What a pass over an AccountPool came to."""
 
     known: PoolKnown = PoolKnown()
+    heard: tuple[str, ...] = ()  # of those that had died when the pass began
 
     def recall(self, before: World) -> PoolWorld:
-        """The pass itself has kept what is known."""
-        return self.model_copy(update={"refusals": before.refusals})
+        """The pass has kept what is known; who died meanwhile is kept as well."""
+        told = before.known.died if isinstance(before.known, PoolKnown) else ()
+        died = tuple(name for name in told if name not in self.heard)
+        known = self.known.model_copy(update={"died": died})
+        return self.model_copy(update={"refusals": before.refusals, "known": known})
 
 
 class PassPool(Action):

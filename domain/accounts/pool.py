@@ -8,6 +8,7 @@ afterwards (the process died between the two writes) is completed by the next pa
 Filling: wanted = poolSize - (available + progressing + pending), opt-in states counting as progressing here. No more
 than the configured number without an AWS account at once, never beyond the room the organization has. An Account that
 died without ever having had an AWS account makes the pool pause, 1 minute doubling to 1 hour, until one gets further.
+Its own workflow says so: one that a person deletes is no failure.
 """
 
 from __future__ import annotations
@@ -355,13 +356,15 @@ def why_none(members: Sequence[Account], claim: AccountClaim) -> str:
     return ", ".join(f"{number} {what}" for what, number in parts.items() if number) or "no account fits"
 
 
-def mourned(deaths: Deaths, accounts: Iterable[Account], previous: frozenset[str], now: datetime) -> Deaths:
-    """The deaths after this look: names that vanished without an AWS account, forgotten when one has got further.
+def mourned(
+    deaths: Deaths, accounts: Iterable[Account], unborn: frozenset[str], died: frozenset[str], now: datetime
+) -> Deaths:
+    """The deaths after this look, forgotten when an Account has got further.
 
-    `previous` are the names without an AWS account that the pass before saw.
+    `unborn` are the names without an AWS account that the pass before saw, `died` those whose workflows have said since
+    that they die. To have vanished is no sign of it: people delete Accounts, too.
     """
-    present = {account.metadata.name: account for account in accounts}
-    if any(name in present and present[name].spec.aws_account_id for name in previous):
-        return Deaths()
-    dead = tuple(sorted(name for name in previous if name not in present and name not in deaths.names))
+    if any(account.spec.aws_account_id for account in accounts if account.metadata.name in unborn):
+        deaths = Deaths()
+    dead = tuple(sorted(died - set(deaths.names)))
     return Deaths(names=(*deaths.names, *dead), last_at=now) if dead else deaths

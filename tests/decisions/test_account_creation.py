@@ -27,12 +27,12 @@ from account_objects import (
 
 from domain.accounts.account import decide
 from domain.accounts.actions import AwaitAccount, CreateAccount, CreateRequest
-from domain.accounts.constants import FINALIZER
+from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.worlds import AccountKnown, Permit, Verdict
 from domain.decision import Outcome
 from domain.refusal import ErrorType
 from domain.resource import timestamp
-from domain.writes import Patch
+from domain.writes import Delete, Patch
 
 OLD = {"creationTimestamp": ago(minutes=25)}
 YOUNG = {"creationTimestamp": ago(minutes=24, seconds=59)}
@@ -260,6 +260,16 @@ def test_an_account_of_nobodys_pool_waits_beyond_25_minutes() -> None:
 @pytest.mark.parametrize("state", ["Failed", "AccountCreationFailed", "InternalError", "AuthorizationError"])
 def test_a_pools_failed_account_without_an_aws_account_gives_way_to_another(state: str) -> None:
     assert activities(decide(world(account(status={"state": state})), NOW)) == ["kube.delete"]
+
+
+def test_the_pool_is_told_of_an_account_that_gives_way_to_another() -> None:
+    owner = {"kind": "AccountPool", "name": "pool", "uid": "uid-pool", "controller": True}
+    failed = world(account(meta={"ownerReferences": [owner]}, status={"state": "Failed"}))
+    here = failed.model_copy(update={"key": failed.key.model_copy(update={"cluster": "east"})})
+    (action,) = decide(here, NOW).actions
+    assert isinstance(action, Delete)
+    assert action.mourner is not None
+    assert action.mourner.workflow_id == f"east/AccountPool/{OPERATOR_NAMESPACE}/pool/uid-pool"
 
 
 @pytest.mark.parametrize(

@@ -374,19 +374,27 @@ def test_the_pause_doubles_from_one_minute_to_an_hour(dead: int, minutes: int) -
     assert decide(view(deaths=deaths), until).create
 
 
-def test_deaths_are_those_that_vanished_without_an_aws_account() -> None:
-    alive = account("osd-creds-mgmt-bbbbbb")
-    gone = mourned(Deaths(), [alive], frozenset({"osd-creds-mgmt-bbbbbb", "osd-creds-mgmt-cccccc"}), NOW)
-    assert gone == Deaths(names=("osd-creds-mgmt-cccccc",), last_at=NOW)
-    later = mourned(gone, [alive], frozenset({"osd-creds-mgmt-bbbbbb"}), NOW + timedelta(minutes=5))
+FIRST, SECOND = "osd-creds-mgmt-bbbbbb", "osd-creds-mgmt-cccccc"
+NOBODY: frozenset[str] = frozenset()
+
+
+def test_deaths_are_those_that_were_told_each_once() -> None:
+    gone = mourned(Deaths(), [account(FIRST)], frozenset({FIRST, SECOND}), frozenset({SECOND}), NOW)
+    assert gone == Deaths(names=(SECOND,), last_at=NOW)
+    later = mourned(gone, [account(FIRST)], frozenset({FIRST}), frozenset({SECOND}), NOW + timedelta(minutes=5))
     assert later == gone
 
 
+def test_an_account_that_a_person_deleted_is_no_death() -> None:
+    assert mourned(Deaths(), [], frozenset({FIRST, SECOND}), NOBODY, NOW) == Deaths()
+
+
 def test_an_account_that_got_further_ends_the_mourning() -> None:
-    before = Deaths(names=("osd-creds-mgmt-cccccc",), last_at=NOW)
-    born = account("osd-creds-mgmt-bbbbbb", spec={"awsAccountID": AWS_ID})
-    assert mourned(before, [born], frozenset({"osd-creds-mgmt-bbbbbb"}), NOW) == Deaths()
-    assert mourned(before, [born], frozenset(), NOW) == before
+    before = Deaths(names=(SECOND,), last_at=NOW)
+    born = account(FIRST, spec={"awsAccountID": AWS_ID})
+    assert mourned(before, [born], frozenset({FIRST}), NOBODY, NOW) == Deaths()
+    assert mourned(before, [born], NOBODY, NOBODY, NOW) == before
+    assert mourned(before, [born], frozenset({FIRST}), frozenset({"third"}), NOW).names == ("third",)
 
 
 # --- matching ---

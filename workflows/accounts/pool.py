@@ -3,6 +3,7 @@
     wake --> pass (count, create missing Accounts, give accounts to waiting claims, write the status) --> wait
 
 It is the only writer of "who has what". A deadline (a pause after failures, the create budget) asks for a new pass.
+An Account that gives way to another says so before it goes; the next pass counts it among the failures.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from domain.accounts.observations import PassPool, PoolWorld, passed
     from domain.carry import Carry
     from domain.decision import Action
+    from domain.identity import Key
     from domain.why import Why
     from workflows.entity import Entity
 
@@ -43,6 +45,14 @@ class AccountPoolWorkflow(Entity[PoolWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassPool(key=self.key, known=self.world.known, dry_run=dry_run)
+
+    @workflow.signal(description="One of its Accounts gives way to another, never having had an AWS account.")
+    def died(self, account: Key) -> None:
+        """Remember it for the next pass."""
+        known = self.world.known
+        if account.name not in known.died:
+            self.tell(self.world.learn(died=(*known.died, account.name)))
+        self.wake()
 
     def retryable(self, why: Why) -> bool:
         """A retry lifts the create budget and the pause after failures."""

@@ -1,0 +1,100 @@
+"""An AccountPool's workflow is told which of its Accounts gave themselves up, and each pass learns of it once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from temporalio import activity
+from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
+from temporalio.worker import Worker
+
+from activities.kube import KubeActivities
+from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
+from domain.decision import Decision, Outcome
+from domain.identity import Key
+from domain.writes import Delete
+from engine.kube import KubeApi
+from engine.temporal import wake
+from workers.boundary import Boundary
+from workflows.accounts import WORKFLOWS
+
+POOL = Key(kind="AccountPool", namespace="aws-account-operator", name="pool", uid="uid-pool")
+DECIDED = Decision(phase="Waiting", outcome=Outcome.WAITING, why="a test")
+PATIENCE = 20.0
+
+
+def dead(name: str) -> Key:
+    return Key(kind="Account", namespace=POOL.namespace, name=name, uid=f"uid-{name}")
+
+
+class Passes:
+    """The pool's activity: each pass waits until it is let go, and is written down with what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, ...]] = []
+        self.free = asyncio.Event()
+        self.free.set()
+
+    @activity.defn(name=PassPool.activity)
+    async def pass_pool(self, look: PassPool) -> PoolWorld:
+        self.told.append(look.known.died)
+        await self.free.wait()
+        return PoolWorld(key=look.key, known=PoolKnown(), heard=look.known.died, decision=DECIDED)
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while not true():
+            assert asyncio.get_running_loop().time() < deadline, self.told
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+async def passes(env: WorkflowEnvironment) -> AsyncIterator[Passes]:
+    found = Passes()
+    async with (
+        Worker(env.client, task_queue="kube", activities=[found.pass_pool], interceptors=[Boundary()]),
+        Worker(env.client, task_queue="accounts", workflows=WORKFLOWS),
+    ):
+        await wake(env.client, POOL)
+        await found.until(lambda: found.told == [()])
+        yield found
+        await env.client.get_workflow_handle(POOL.workflow_id).terminate("the test is over")
+
+
+async def give_up(env: WorkflowEnvironment, name: str, mourner: Key | None, deleted: list[str]) -> None:
+    """What the worker does when an Account gives itself up; only the API server is not there."""
+
+    async def delete(kind: Any, namespace: str, name: str, uid: str) -> None:
+        deleted.append(name)
+
+    kube = cast("KubeApi", SimpleNamespace(delete=delete))
+    activities = KubeActivities(kube, env.client)
+    await ActivityEnvironment().run(activities.delete, Delete(key=dead(name), mourner=mourner))
+
+
+async def test_a_pool_learns_who_gave_itself_up_and_only_once(env: WorkflowEnvironment, passes: Passes) -> None:
+    deleted: list[str] = []
+    await give_up(env, "first", POOL, deleted)
+    await passes.until(lambda: passes.told[1:] == [("first",)])
+    await wake(env.client, POOL)
+    await passes.until(lambda: passes.told[2:] == [()])
+    assert deleted == ["first"]
+
+
+async def test_who_gives_itself_up_during_a_pass_is_told_to_the_next(env: WorkflowEnvironment, passes: Passes) -> None:
+    passes.free.clear()
+    await wake(env.client, POOL)
+    await passes.until(lambda: len(passes.told) == 2)
+    await give_up(env, "second", POOL, [])
+    passes.free.set()
+    await passes.until(lambda: passes.told[1:] == [(), ("second",)])
+
+
+async def test_a_pool_that_does_not_run_holds_no_deletion_up(env: WorkflowEnvironment) -> None:
+    deleted: list[str] = []
+    await give_up(env, "third", POOL.model_copy(update={"uid": "another"}), deleted)
+    assert deleted == ["third"]
