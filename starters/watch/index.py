@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from domain.identity import Key
-from starters.watch.projection import Name, Projection
+from engine.kube.reflector import Name
+from starters.watch.projection import Projection
 
 # What somebody who refers to an object needs to know: before and after the change, None for not existing.
 Dependents = Callable[[Projection | None, Projection | None, "Index"], set[Key]]

@@ -20,6 +20,7 @@ from temporalio.client import Client
 from domain.identity import Key
 from engine.health import Health, serve
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
+from engine.kube.reflector import Timing
 from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
 from engine.temporal import wake
@@ -27,7 +28,6 @@ from starters.watch import metrics
 from starters.watch.adoption import unmatched
 from starters.watch.gauges import published
 from starters.watch.kinds import watched_kinds
-from starters.watch.reflector import Timing
 from starters.watch.watcher import CHECKPOINT, Watcher
 
 PROCESS = "watch"

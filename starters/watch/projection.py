@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from domain.identity import Key
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.json import JsonObject, at, mapping, sequence, text
-
-Name = tuple[str, str]
+from engine.kube.reflector import Name
 
 logger = logging.getLogger(__name__)
 

@@ -18,17 +18,19 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 
 from domain.identity import Key
 from engine.health import Health
 from engine.kube.api import KubeApi
+from engine.kube.json import JsonObject
+from engine.kube.reflector import Reflector, Timing, newer
 from starters.watch import metrics
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
-from starters.watch.projection import Projection
+from starters.watch.projection import Projection, project
 from starters.watch.queue import WakeQueue
-from starters.watch.reflector import Reflector, Timing, newer
 
 # The annotation of the Lease that holds the checkpoint: a JSON object of resource versions by name of the kind.
 CHECKPOINT = "perdure.dev/acknowledged"
@@ -73,7 +75,7 @@ class Watcher:
         self._doubtful: list[Key] = []
         self._watched = {entry.name: entry for entry in watched}
         self._declared: dict[str, Watched] = {}
-        self._reflectors: dict[str, Reflector] = {}
+        self._reflectors: dict[str, Reflector[Projection]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
         self._listed = asyncio.Event()
@@ -168,8 +170,12 @@ class Watcher:
     def _start(self, entry: Watched) -> None:
         if self._group is None:
             raise RuntimeError("the watcher is not running")
+
+        def read(obj: JsonObject) -> Projection:
+            return project(entry.kind.name, self._cluster, obj, entry.read)
+
         reflector = Reflector(
-            self._api, entry, self.index.of(entry.name), self, cluster=self._cluster, timing=self._timing
+            self._api, entry, read, self.index.of(entry.name), _ChangesOf(self, entry), timing=self._timing
         )
         self._reflectors[entry.name] = reflector
         self._tasks[entry.name] = self._group.create_task(reflector.run(), name=f"reflector {entry.name}")
@@ -256,22 +262,39 @@ class Watcher:
         """
         missing = self._unlisted()
         if missing:
-            return [f"{mirror.watched.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
+            return [f"{mirror.selection.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
         if not self._first_wakes_acknowledged:
             return [f"{len(self.queue)} first wakes are not acknowledged"]
         return []
 
-    def _unlisted(self) -> list[Reflector]:
+    def _unlisted(self) -> list[Reflector[Projection]]:
         return [mirror for mirror in self._reflectors.values() if mirror.installed and not mirror.listed]
 
     def _notes(self) -> list[str]:
         notes = []
         for mirror in self._reflectors.values():
             if not mirror.installed:
-                notes.append(f"{mirror.watched.name} is not installed in the cluster")
+                notes.append(f"{mirror.selection.name} is not installed in the cluster")
             elif mirror.listed and mirror.trouble:
-                notes.append(f"{mirror.watched.name}: {mirror.trouble}")
+                notes.append(f"{mirror.selection.name}: {mirror.trouble}")
         return notes
+
+
+@dataclass(frozen=True)
+class _ChangesOf:
+    """What a kind's reflector tells, told to the watcher with the kind."""
+
+    watcher: Watcher
+    watched: Watched
+
+    def started(self, objects: list[Projection]) -> None:
+        self.watcher.started(self.watched, objects)
+
+    def changed(self, before: Projection | None, after: Projection | None, *, seen_live: bool) -> None:
+        self.watcher.changed(self.watched, before, after, seen_live=seen_live)
+
+    def absent(self) -> None:
+        self.watcher.absent(self.watched)
 
 
 def _echo(before: Projection, after: Projection) -> bool:

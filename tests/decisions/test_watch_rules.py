@@ -9,11 +9,11 @@ from typing import Any, cast
 
 from domain.identity import Key, Kind
 from engine.kube.api import KubeApi
+from engine.kube.reflector import newer
 from starters.watch.adoption import key_of
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View
-from starters.watch.reflector import newer
 from starters.watch.watcher import Watcher
 
 KIND = Kind(name="Thing", group="example.com", version="v1", plural="things", area="")

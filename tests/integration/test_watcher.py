@@ -28,6 +28,7 @@ from domain.identity import Key, Kind
 from engine.errors import Absent, ApiError
 from engine.kube import CONFIG_MAP, LEASE, NAMESPACE, KubeApi
 from engine.kube.json import JsonObject, mapping, text
+from engine.kube.reflector import Timing
 from engine.settings import Settings
 from engine.temporal import connect, wake
 from localcloud.deployment import Deployment
@@ -35,7 +36,6 @@ from starters.watch.adoption import unmatched
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View
-from starters.watch.reflector import Timing
 from starters.watch.watcher import CHECKPOINT, Watcher
 
 pytestmark = pytest.mark.integration

@@ -14,8 +14,9 @@ What makes each step necessary:
   is old news; taking it would put the index back.
 - A kind whose CRD is not installed answers 404. It is tried again with growing delay and holds nobody else up.
 
-The reflector tells its `Changes` what is different: `started` with everything after its first list, `changed` with each
-difference after that, whether it came by an event or was found by a later list.
+What is kept of an object is its reader's business (`read`): the watcher keeps projections, a worker's store whole
+objects. The reflector tells its `Changes` what is different: `started` with everything after its first list, `changed`
+with each difference after that, whether it came by an event or was found by a later list.
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ import asyncio
 import logging
 import random
 import time
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
+from prometheus_client import Counter, Gauge
+
+from domain.identity import Kind
 from engine.errors import Absent, ApiError
 from engine.kube.api import KubeApi, WatchEvent
 from engine.kube.errors import Expired
 from engine.kube.json import JsonObject, text
-from starters.watch import metrics
-from starters.watch.kinds import Watched
-from starters.watch.projection import Name, Projection, project
 
 FIRST_BACKOFF = 0.2
 LONGEST_BACKOFF = 30.0
@@ -47,19 +49,64 @@ STREAMS_BEFORE_RELIST = 3
 logger = logging.getLogger(__name__)
 
 
-class Changes(Protocol):
+EVENTS = Counter("perdure_watch_events", "Watch events received.", ["kind"])
+RELISTS = Counter("perdure_watch_relists", "Full lists read.", ["kind"])
+RECONNECTS = Counter("perdure_watch_reconnects", "Watches that broke or fell silent.", ["kind"])
+OBJECTS = Gauge("perdure_watch_objects", "Objects known.", ["kind"])
+
+Name = tuple[str, str]  # namespace and name
+
+
+class Mirrored(Protocol):
+    """What is kept of an object."""
+
+    @property
+    def name(self) -> Name:
+        """Namespace and name."""
+
+    @property
+    def resource_version(self) -> str:
+        """The version that was read."""
+
+
+M = TypeVar("M", bound=Mirrored)
+
+
+class Changes(Protocol[M]):
     """Who is told."""
 
-    def started(self, watched: Watched, objects: list[Projection]) -> None:
+    def started(self, objects: list[M]) -> None:
         """The first list is complete."""
 
-    def changed(
-        self, watched: Watched, before: Projection | None, after: Projection | None, *, seen_live: bool
-    ) -> None:
+    def changed(self, before: M | None, after: M | None, *, seen_live: bool) -> None:
         """An object differs from before; `seen_live` if this is one event and no sum of several."""
 
-    def absent(self, watched: Watched) -> None:
+    def absent(self) -> None:
         """The kind is not installed."""
+
+
+class Selection(Protocol):
+    """What is listed and watched; `name` is what metrics and logs call it."""
+
+    @property
+    def kind(self) -> Kind:
+        """The kind."""
+
+    @property
+    def name(self) -> str:
+        """For metrics and logs."""
+
+    @property
+    def namespace(self) -> str:
+        """The only namespace looked at, empty for all."""
+
+    @property
+    def label_selector(self) -> str:
+        """Which objects, in the API's notation."""
+
+    @property
+    def field_selector(self) -> str:
+        """Which objects, in the API's notation."""
 
 
 @dataclass(frozen=True)
@@ -70,24 +117,24 @@ class Timing:
     silence: timedelta = timedelta(seconds=70)
 
 
-class Reflector:
-    """Keeps one kind's projections in the index equal to the API server's objects."""
+class Reflector(Generic[M]):
+    """Keeps one kind's entries of `objects` equal to the API server's objects."""
 
     def __init__(
         self,
         api: KubeApi,
-        watched: Watched,
-        objects: dict[Name, Projection],
-        changes: Changes,
+        selection: Selection,
+        read: Callable[[JsonObject], M],
+        objects: dict[Name, M],
+        changes: Changes[M],
         *,
-        cluster: str = "",
         timing: Timing | None = None,
     ) -> None:
-        self.watched = watched
+        self.selection = selection
         self._api = api
         self._objects = objects
+        self._read = read
         self._changes = changes
-        self._cluster = cluster
         self._timing = timing or Timing()
         self._broken_streams = 0
         self.position = ""  # the resource version up to which everything is known
@@ -114,36 +161,36 @@ class Reflector:
                 await asyncio.sleep(self._backoff(failures))
 
     async def _list(self) -> None:
-        seen: dict[Name, Projection] = {}
+        seen: dict[Name, M] = {}
         position = ""
-        watched = self.watched
+        selected = self.selection
         pages = self._api.pages(
-            watched.kind,
-            watched.namespace,
-            label_selector=watched.label_selector,
-            field_selector=watched.field_selector,
+            selected.kind,
+            selected.namespace,
+            label_selector=selected.label_selector,
+            field_selector=selected.field_selector,
         )
         async with aclosing(pages) as listings:
             async for listing in listings:
                 for obj in listing.items:
-                    projection = self._project(obj)
-                    seen[projection.name] = projection
+                    known = self._read(obj)
+                    seen[known.name] = known
                 position = listing.resource_version
-        metrics.RELISTS.labels(watched.name).inc()
+        RELISTS.labels(selected.name).inc()
         self.installed = True
         self._sign()
         self._replace(seen)
         self.position = position
 
     async def _watch(self) -> None:
-        watched = self.watched
+        selected = self.selection
         duration = self._timing.duration * random.uniform(1.0, 1.1)  # noqa: S311 - so that streams do not end together
         events = self._api.watch(
-            watched.kind,
-            watched.namespace,
+            selected.kind,
+            selected.namespace,
             resource_version=self.position,
-            label_selector=watched.label_selector,
-            field_selector=watched.field_selector,
+            label_selector=selected.label_selector,
+            field_selector=selected.field_selector,
             duration=duration,
             silence=self._timing.silence,
             opened=self._opened,
@@ -159,24 +206,24 @@ class Reflector:
         if not newer(version, self.position):
             return
         if event.type != "BOOKMARK":
-            metrics.EVENTS.labels(self.watched.name).inc()
-            self._change(self._project(event.object), deleted=event.type == "DELETED")
+            EVENTS.labels(self.selection.name).inc()
+            self._change(self._read(event.object), deleted=event.type == "DELETED")
         self.position = version
 
-    def _change(self, projection: Projection, *, deleted: bool) -> None:
-        name = projection.name
+    def _change(self, seen: M, *, deleted: bool) -> None:
+        name = seen.name
         before = self._objects.get(name)
         if deleted:
             self._objects.pop(name, None)
         else:
-            self._objects[name] = projection
+            self._objects[name] = seen
         self._count()
         if deleted:
-            self._changes.changed(self.watched, before or projection, None, seen_live=True)
+            self._changes.changed(before or seen, None, seen_live=True)
         else:
-            self._changes.changed(self.watched, before, projection, seen_live=True)
+            self._changes.changed(before, seen, seen_live=True)
 
-    def _replace(self, seen: dict[Name, Projection]) -> None:
+    def _replace(self, seen: dict[Name, M]) -> None:
         """Take a list as the truth and tell what differs from what was known."""
         before = dict(self._objects)
         self._objects.clear()
@@ -184,12 +231,12 @@ class Reflector:
         self._count()
         if not self.listed:
             self.listed = True
-            self._changes.started(self.watched, list(seen.values()))
+            self._changes.started(list(seen.values()))
             return
         for name in before.keys() | seen.keys():
             old, new = before.get(name), seen.get(name)
             if old is None or new is None or old.resource_version != new.resource_version:
-                self._changes.changed(self.watched, old, new, seen_live=False)
+                self._changes.changed(old, new, seen_live=False)
 
     def _failed(self, error: ApiError) -> None:
         self.trouble = error.message
@@ -199,7 +246,7 @@ class Reflector:
         elif isinstance(error, Absent):
             self._not_installed(error)
         else:
-            metrics.RECONNECTS.labels(self.watched.name).inc()
+            RECONNECTS.labels(self.selection.name).inc()
             logger.info("%s; going on from version %s", error, self.position or "none")
             self._broken_streams += 1
             if self._broken_streams >= STREAMS_BEFORE_RELIST:
@@ -208,20 +255,17 @@ class Reflector:
 
     def _not_installed(self, error: Absent) -> None:
         if self.installed:
-            logger.warning("%s is not installed in the cluster, trying again: %s", self.watched.name, error)
+            logger.warning("%s is not installed in the cluster, trying again: %s", self.selection.name, error)
         self.installed = False
         self.position = ""
         if self.listed:
             self._replace({})
-        self._changes.absent(self.watched)
+        self._changes.absent()
 
     def _backoff(self, failures: int) -> float:
         longest = LONGEST_BACKOFF if self.installed else LONGEST_WITHOUT_CRD
         seconds = min(longest, FIRST_BACKOFF * 2.0 ** min(failures - 1, 10))
         return seconds * random.uniform(0.5, 1.0)  # noqa: S311
-
-    def _project(self, obj: JsonObject) -> Projection:
-        return project(self.watched.kind.name, self._cluster, obj, self.watched.read)
 
     def _opened(self) -> None:
         self._sign()
@@ -231,7 +275,7 @@ class Reflector:
         self.last_sign = time.monotonic()
 
     def _count(self) -> None:
-        metrics.OBJECTS.labels(self.watched.name).set(len(self._objects))
+        OBJECTS.labels(self.selection.name).set(len(self._objects))
 
 
 def newer(version: str, than: str) -> bool:
