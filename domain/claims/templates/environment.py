@@ -1,0 +1,335 @@
+"""The sandbox in which every template of a claim, provider or pool renders.
+
+Jinja2 3.1 as Poolboy sets it up (default delimiters, no autoescape, chainable undefined that raises when printed, no
+extension, no loader), so that an expression using the documented names gives the same result; and shut in:
+
+- no attribute that begins with an underscore or leads into Python is reachable; touching one is an error, where
+  Jinja2's own sandbox gives an undefined value that a condition would silently take for false;
+- what a template is given cannot be changed by it: otherwise the author of a claim could, from `autoDelete.when`,
+  rewrite the provider that is rendered next. Lists and mappings it makes itself it may fill, as people do;
+- the machine's clock cannot be read: the ways of `datetime` and `date` to it lead to the rendering's clock;
+- each round of a loop, call, sum, product, power, concatenation and format is counted or measured first (`limits`).
+
+Loops and macros are counted by a step that is put at the beginning of their bodies when a template is compiled;
+concatenation (`~`) is measured by compiling it to a call. Compiling costs about thirty times a rendering, so compiled
+templates are kept by their text, the most recently used ones within a bound on their length together.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from datetime import date
+from typing import NoReturn
+
+from jinja2 import ChainableUndefined, Template, Undefined, nodes
+from jinja2.compiler import CodeGenerator, Frame
+from jinja2.exceptions import SecurityError
+from jinja2.runtime import Context
+from jinja2.sandbox import SandboxedEnvironment, SandboxedFormatter, modifies_known_mutable
+from jinja2.utils import generate_lorem_ipsum
+
+from domain.claims.templates import limits
+from domain.claims.templates.errors import LimitExceeded
+from domain.claims.templates.filters import filters
+from domain.claims.templates.moments import Clock
+from domain.claims.templates.views import View
+
+COMPILED_LENGTH = 4 * 1024 * 1024  # of the texts of the templates kept; compiled they take about ten times that
+
+_CLOCK_WAYS = frozenset({"now", "utcnow", "today"})
+_JINJA_NAMES = ("_loop_vars", "_block_vars")  # passed to every call beside the author's own arguments
+
+clock_of_rendering: ContextVar[Clock] = ContextVar("clock_of_rendering")
+
+
+class RenderingContext(Context):
+    """Jinja2's context with what the rendering may still do, and what it must not change."""
+
+    budget: limits.Budget
+    _given: frozenset[int] | None = None
+
+    def derived(self, locals: dict[str, object] | None = None) -> RenderingContext:
+        """A context within this one (of a scoped block); the same budget goes on."""
+        context = super().derived(locals)
+        assert isinstance(context, RenderingContext)  # noqa: S101 - made by the environment's context_class
+        context.budget = self.budget
+        context._given = self._given
+        return context
+
+    def resolve_or_missing(self, key: str) -> object:
+        """The value of a name; of a variable that is a template itself, what it renders to."""
+        value = super().resolve_or_missing(key)
+        return value.value() if isinstance(value, LazyVariable) else value
+
+    def was_given(self, value: object) -> bool:
+        """Whether a list or mapping is part of what the template was given; looked up only when one is to change."""
+        if self._given is None:
+            self._given = frozenset(_containers(self.parent.values()))
+        return id(value) in self._given
+
+    def joined(self, parts: tuple[object, ...]) -> str:
+        """What `~` makes of its operands."""
+        texts = []
+        for part in parts:
+            limits.values(part)
+            texts.append(str(part))
+        limits.string(sum(map(len, texts)))
+        return "".join(texts)
+
+
+class LazyVariable:
+    """A variable that is a template itself: rendered when a template first names it, and then a plain value."""
+
+    __slots__ = ("_render", "_text", "_value")
+
+    def __init__(self, render: Callable[[str], object], text: str) -> None:
+        self._render = render
+        self._text = text
+
+    def value(self) -> object:
+        """What it renders to; where it cannot be rendered, a value that fails when it is used.
+
+        A name is looked up when a template begins, also where the branch that uses it is not taken.
+        """
+        if not hasattr(self, "_value"):
+            try:
+                self._value = self._render(self._text)
+            except MemoryError:
+                raise
+            except Exception as error:
+                self._value = _Failing(error)
+        return self._value
+
+
+class _Failing:
+    """The value of a variable that could not be rendered."""
+
+    def __init__(self, error: Exception) -> None:
+        object.__setattr__(self, "_error", error)
+
+    def __getattribute__(self, name: str) -> object:
+        if name == "__class__":
+            return _Failing
+        raise object.__getattribute__(self, "_error")
+
+    def _fail(self, *_: object) -> NoReturn:
+        raise object.__getattribute__(self, "_error")
+
+    __str__ = __repr__ = __bool__ = __len__ = __iter__ = __contains__ = __getitem__ = __call__ = _fail
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __hash__ = _fail
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __mod__ = __truediv__ = __int__ = __float__ = _fail
+
+
+def _containers(values: Iterable[object]) -> set[int]:
+    found: set[int] = set()
+    waiting: list[object] = list(values)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, View):
+            value = value._raw
+        if isinstance(value, (dict, list, set)) and id(value) not in found:
+            found.add(id(value))
+            waiting.extend(value.values() if isinstance(value, dict) else value)
+    return found
+
+
+class _Generator(CodeGenerator):
+    """Jinja2's compiler with steps counted and concatenation measured."""
+
+    def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
+        """A bare reference to the context, which no template can write, is a step."""
+        if isinstance(node.node, nodes.ContextReference):
+            self.writeline("context.budget.step()", node)
+        else:
+            super().visit_ExprStmt(node, frame)
+
+    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
+        """`a ~ b` measures before it joins."""
+        self.write("context.joined((")
+        for each in node.nodes:
+            self.visit(each, frame)
+            self.write(", ")
+        self.write("))")
+
+
+class _Formatter(SandboxedFormatter):
+    """`str.format` without attribute walks, and within a length."""
+
+    length = 0
+
+    def format_field(self, value: object, format_spec: str) -> str:
+        """One field; its width may have come from an argument, so it is measured here."""
+        limits.field(format_spec)
+        limits.values(value)
+        text = str(super().format_field(value, format_spec))
+        self.length += len(text)
+        limits.string(self.length)
+        return text
+
+
+class Sandbox(SandboxedEnvironment):
+    """The environment; one per set of rules, shared by all renderings of a process."""
+
+    intercepted_binops = frozenset({"+", "*", "**", "%"})
+    context_class = RenderingContext
+    code_generator_class = _Generator
+
+    def __init__(self, *, newer: bool) -> None:
+        super().__init__(undefined=ChainableUndefined, finalize=_printed, cache_size=0)
+        self.filters = filters(newer=newer)
+        self.globals["lipsum"] = _lipsum
+        self._compiled: OrderedDict[str, Template] = OrderedDict()
+        self._compiled_length = 0
+
+    def template(self, text: str) -> Template:
+        """The compiled template of a text.
+
+        Raises:
+            TemplateSyntaxError: It is none.
+            LimitExceeded: It is too long, or too deep.
+        """
+        template = self._compiled.get(text)
+        if template is not None:
+            self._compiled.move_to_end(text)
+            return template
+        limits.template_text(text)
+        template = self.from_string(text)
+        self._compiled[text] = template
+        self._compiled_length += len(text)
+        while self._compiled_length > COMPILED_LENGTH:
+            oldest, _ = self._compiled.popitem(last=False)
+            self._compiled_length -= len(oldest)
+        return template
+
+    def run(self, template: Template, names: Mapping[str, object], budget: limits.Budget) -> str:
+        """The text a template renders to."""
+        context = template.new_context(dict(names))
+        assert isinstance(context, RenderingContext)  # noqa: S101 - made by context_class
+        context.budget = budget
+        pieces = []
+        for piece in template.root_render_func(context):
+            budget.printed(len(piece))
+            pieces.append(piece)
+        return "".join(pieces)
+
+    def _generate(
+        self, source: nodes.Template, name: str | None, filename: str | None, defer_init: bool = False
+    ) -> str:
+        limits.template_tree(source)
+        for body in source.find_all((nodes.For, nodes.Macro, nodes.CallBlock)):
+            step = nodes.ExprStmt(nodes.ContextReference(lineno=body.lineno), lineno=body.lineno)
+            body.body.insert(0, step)  # type: ignore[attr-defined]
+        return super()._generate(source, name, filename, defer_init)
+
+    def getattr(self, obj: object, attribute: str) -> object:
+        """An attribute or item; ways to the machine's clock lead to the rendering's."""
+        if attribute in _CLOCK_WAYS and (kind := _date_kind(obj)) is not None:
+            return clock_of_rendering.get().way(kind, attribute)
+        return super().getattr(obj, attribute)
+
+    def getitem(self, obj: object, argument: object) -> object:
+        """An item or attribute; ways to the machine's clock lead to the rendering's."""
+        if isinstance(argument, str) and argument in _CLOCK_WAYS and _date_kind(obj) is not None:
+            return self.getattr(obj, str(argument))
+        return super().getitem(obj, argument)
+
+    def unsafe_undefined(self, obj: object, attribute: str) -> Undefined:
+        """Refuse at once; an undefined value would be false in a condition."""
+        if isinstance(obj, Undefined):
+            return obj
+        raise SecurityError(f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe.")
+
+    def wrap_str_format(self, value: object) -> Callable[..., str] | None:
+        """`format` and `format_map` of a text, shut in."""
+        if not isinstance(value, types.BuiltinMethodType) or value.__name__ not in ("format", "format_map"):
+            return None
+        text = value.__self__
+        if not isinstance(text, str):
+            return None
+        mapped = value.__name__ == "format_map"
+
+        def formatted(*args: object, **kwargs: object) -> str:
+            if mapped:
+                (mapping,) = args
+                return _Formatter(self).vformat(text, (), mapping)  # type: ignore[call-overload, no-any-return]
+            return _Formatter(self).vformat(text, args, kwargs)
+
+        return formatted
+
+    def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
+        """An operator whose result can be large: measured first."""
+        if operator == "+":
+            limits.added(left, right)
+        elif operator == "*":
+            limits.multiplied(left, right)
+        elif operator == "**":
+            limits.raised(left, right)
+        elif isinstance(left, str):
+            limits.percent_format(left, right)
+        return super().call_binop(context, operator, left, right)
+
+    def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805
+        """A call by a template: counted, measured, and refused where it would change what was given."""
+        assert isinstance(__context, RenderingContext)  # noqa: S101 - made by context_class
+        __context.budget.step()
+        if isinstance(__obj, types.BuiltinMethodType):
+            _check_method(__context, __obj, args)
+            for name in _JINJA_NAMES:
+                kwargs.pop(name, None)
+            return limits.sized(super().call(__context, __obj, *args, **kwargs))
+        return super().call(__context, __obj, *args, **kwargs)
+
+
+def _printed(value: object) -> object:
+    """What is about to be written into the result."""
+    if isinstance(value, Undefined):
+        value._fail_with_undefined_error()
+    if not isinstance(value, (str, int, float)):
+        limits.values(value)
+    return value
+
+
+def _date_kind(value: object) -> type[date] | None:
+    """The date or datetime class that a value is, or is of."""
+    if isinstance(value, date):
+        return type(value)
+    return value if isinstance(value, type) and issubclass(value, date) else None
+
+
+def _check_method(context: RenderingContext, method: types.BuiltinMethodType, args: tuple[object, ...]) -> None:
+    """A method of one of Python's own types."""
+    owner, name = method.__self__, method.__name__
+    for each in args:
+        limits.number(each)
+    if isinstance(owner, (dict, list, set)):
+        if modifies_known_mutable(owner, name) and context.was_given(owner):
+            raise SecurityError(f"{name!r} would change what the template was given")
+        if name == "extend" and args and hasattr(args[0], "__len__"):
+            limits.items(len(owner) + len(args[0]))
+    elif isinstance(owner, (str, bytes)):
+        _check_text_method(owner, name, args)
+
+
+def _check_text_method(text: str | bytes, name: str, args: tuple[object, ...]) -> None:
+    if name == "replace" and len(args) > 1 and isinstance(args[1], type(text)):
+        limits.string(len(text) + (text.count(args[0]) * len(args[1])))  # type: ignore[arg-type]
+    elif name == "join" and args:
+        limits.values(args[0])
+        if hasattr(args[0], "__len__"):
+            limits.string(len(args[0]) * len(text))
+    elif name == "expandtabs":
+        width = args[0] if args and isinstance(args[0], int) else 8
+        limits.string(len(text) + len(text.split("\t" if isinstance(text, str) else b"\t")) * width)  # type: ignore[arg-type]
+    elif name == "translate" and args and isinstance(args[0], dict):
+        longest = max((len(each) for each in args[0].values() if isinstance(each, str)), default=1)
+        limits.string(len(text) * longest)
+
+
+def _lipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
+    """Jinja2's `lipsum`, within a number of words."""
+    if n * max > limits.WORDS:
+        raise LimitExceeded(f"more than {limits.WORDS} words of lipsum")
+    return generate_lorem_ipsum(n, html, min, max)

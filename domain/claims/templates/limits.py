@@ -1,0 +1,209 @@
+"""Soft limits of templates: what grows without bound becomes an error that says which limit it met.
+
+They stand far above what templates of claims need and far below what hurts. They are not the wall: a template can still
+be slow in ways nobody lists, and then the process that evaluates it is ended (activities/claims/evaluator.py). They are
+what makes the usual mistakes cheap and their errors clear.
+
+The sizes follow what can ever be stored: the API server takes no request above 3 MiB and etcd no object above 1.5 MiB.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+
+from jinja2 import nodes
+from jinja2.sandbox import MAX_RANGE
+
+from domain.claims.templates.errors import LimitExceeded
+
+TEMPLATE_LENGTH = 256 * 1024  # characters of one template with tags; texts without tags are not compiled
+TEMPLATE_NODES = 20_000
+TEMPLATE_DEPTH = 150  # Python itself compiles no more than 200 nested brackets
+STEPS = 200_000  # rounds of loops, calls of macros, functions and methods, per rendering
+STRING_LENGTH = 1024 * 1024
+RESULT_LENGTH = 2 * 1024 * 1024  # all texts of one rendering together
+ITEMS = MAX_RANGE  # of a list, and all the values within what is printed
+RESULT_NODES = 200_000
+DEPTH = 100  # of mappings and lists within each other
+INTEGER_BITS = 16_384
+FIELD_WIDTH = 10_000  # of a number or text in a format
+WORDS = 10_000  # of lipsum
+PATTERN_LENGTH = 100_000  # of what strgen makes
+
+_NUMBER = re.compile(r"\d+")
+
+
+class Budget:
+    """What one rendering may still do."""
+
+    __slots__ = ("length", "nodes", "steps")
+
+    def __init__(self) -> None:
+        self.steps = STEPS
+        self.length = RESULT_LENGTH
+        self.nodes = RESULT_NODES
+
+    def step(self) -> None:
+        """One round of a loop, or one call."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise LimitExceeded(f"more than {STEPS} steps (rounds of loops, calls)")
+
+    def printed(self, length: int) -> None:
+        """So many characters of result."""
+        self.length -= length
+        if self.length < 0:
+            raise LimitExceeded(f"a result of more than {RESULT_LENGTH} characters")
+
+    def node(self) -> None:
+        """One value within the result."""
+        self.nodes -= 1
+        if self.nodes < 0:
+            raise LimitExceeded(f"a result of more than {RESULT_NODES} values")
+
+
+def template_text(text: str) -> None:
+    """Refuse a template that is too long to compile."""
+    if len(text) > TEMPLATE_LENGTH:
+        raise LimitExceeded(f"a template of more than {TEMPLATE_LENGTH} characters")
+
+
+def template_tree(tree: nodes.Node) -> None:
+    """Refuse a template of too many parts, or with parts too deep within each other."""
+    seen = 0
+    level: list[nodes.Node] = [tree]
+    for _ in range(TEMPLATE_DEPTH):
+        seen += len(level)
+        if seen > TEMPLATE_NODES:
+            raise LimitExceeded(f"a template of more than {TEMPLATE_NODES} parts")
+        level = [child for node in level for child in node.iter_child_nodes()]
+        if not level:
+            return
+    raise LimitExceeded(f"a template with more than {TEMPLATE_DEPTH} parts within each other")
+
+
+def string(length: int) -> None:
+    """Refuse a text of that length."""
+    if length > STRING_LENGTH:
+        raise LimitExceeded(f"a text of more than {STRING_LENGTH} characters")
+
+
+def items(count: int) -> None:
+    """Refuse a list of that many items."""
+    if count > ITEMS:
+        raise LimitExceeded(f"a list of more than {ITEMS} items")
+
+
+def bits(count: int) -> None:
+    """Refuse an integer of that many bits."""
+    if count > INTEGER_BITS:
+        raise LimitExceeded(f"an integer of more than {INTEGER_BITS} bits")
+
+
+def values(value: object) -> None:
+    """Refuse what is too large, or too deep, to be written out.
+
+    A list that holds one list many times over, and so on for some levels, is small in memory and endless on paper.
+    """
+    if not _is_container(value):
+        return
+    seen, length = 0, 0
+    level: list[object] = [value]
+    for _ in range(DEPTH):
+        below: list[object] = []
+        for each in level:
+            for inner in _within(each):
+                seen += 1
+                if seen > ITEMS:
+                    raise LimitExceeded(f"a value of more than {ITEMS} parts")
+                if isinstance(inner, str):
+                    length += len(inner)
+                    string(length)
+                elif _is_container(inner):
+                    below.append(inner)
+        level = below
+        if not level:
+            return
+    raise LimitExceeded(f"a value of more than {DEPTH} levels")
+
+
+def _is_container(value: object) -> bool:
+    return isinstance(value, (Mapping, Sequence, Set)) and not isinstance(value, (str, bytes, range))
+
+
+def _within(value: object) -> Iterator[object]:
+    if isinstance(value, Mapping):
+        yield from value.keys()
+        yield from value.values()
+    elif isinstance(value, (Sequence, Set)):
+        yield from value
+
+
+def sized(value: object) -> object:
+    """A result of a call or filter, unless it is too large."""
+    if isinstance(value, (str, bytes)):
+        string(len(value))
+    elif isinstance(value, (list, tuple)):
+        items(len(value))
+    elif isinstance(value, int):
+        bits(value.bit_length())
+    return value
+
+
+def added(left: object, right: object) -> None:
+    """Refuse a sum of texts or lists that is too long."""
+    if isinstance(left, (str, bytes)) and isinstance(right, (str, bytes)):
+        string(len(left) + len(right))
+    elif isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        items(len(left) + len(right))
+
+
+def multiplied(left: object, right: object) -> None:
+    """Refuse a product that is too large: a text or list repeated, or integers."""
+    if isinstance(left, int) and isinstance(right, int):
+        bits(left.bit_length() + right.bit_length())
+        return
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, (str, bytes)) and isinstance(other, int):
+            string(len(one) * other)
+        elif isinstance(one, (list, tuple)) and isinstance(other, int):
+            items(len(one) * other)
+
+
+def raised(base: object, power: object) -> None:
+    """Refuse a power that is too large; floats overflow by themselves."""
+    if isinstance(base, int) and isinstance(power, int) and power > 0:
+        bits(base.bit_length() * power)
+
+
+def number(value: object) -> None:
+    """Refuse an integer that is too large for a length, a width or a count."""
+    if isinstance(value, int) and abs(value) > STRING_LENGTH:
+        raise LimitExceeded(f"a length, width or count of more than {STRING_LENGTH}")
+
+
+def field(spec: str) -> None:
+    """Refuse a format, or one field's specification, that pads to a great width."""
+    if any(int(digits[:10]) > FIELD_WIDTH for digits in _NUMBER.findall(spec)):
+        raise LimitExceeded(f"a field of more than {FIELD_WIDTH} characters in a format")
+
+
+def percent_format(text: str, arguments: object) -> None:
+    """Refuse `text % arguments` that would be too long, or whose widths are not written in it."""
+    for spec in re.findall(r"%(?:\([^)]*\))?([-+ #0-9.*]*)", text):
+        if "*" in spec:
+            raise LimitExceeded("a field whose width is an argument in a format")
+        field(spec)
+    values(arguments)
+    longest = max((len(each) for each in _within(arguments) if isinstance(each, str)), default=0)
+    longest = len(arguments) if isinstance(arguments, str) else longest
+    if longest > FIELD_WIDTH:
+        string(text.count("%") * longest)
+
+
+def pattern(text: str) -> None:
+    """Refuse a pattern of `strgen` that makes a text too long."""
+    counts = re.findall(r"\{[0-9]*[:-]?([0-9]+)\}", text)
+    if len(text) > FIELD_WIDTH or sum(int(count[:10]) for count in counts) > PATTERN_LENGTH:
+        raise LimitExceeded(f"a pattern that makes a text of more than {PATTERN_LENGTH} characters")

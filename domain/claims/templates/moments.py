@@ -1,0 +1,147 @@
+"""The names of time that every rendering has: `datetime`, `timedelta`, `timezone`, `now` and `timestamp`.
+
+All of them tell the time of one `Clock`: the instant the pass began, as the engine gave it, plus the monotonic time
+elapsed since. The classes' own ways to the machine's clock (`datetime.now()`, `utcnow()`, `today()`, from the class or
+from any date) are led here by the sandbox, see `environment`.
+
+Kept from Poolboy: the moment is printed in seconds with a `Z`, is called with one format only, and compares with its
+own kind only. Mended, as a superset: a number of seconds can be added, a parsed offset is converted to UTC before it is
+printed with `Z`, and `timedelta("10m")` works as its README says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta, timezone
+
+from pytimeparse.timeparse import timeparse as parse
+
+FORMAT = "%Y-%m-%dT%H:%M:%S%z"
+LONGEST_INTERVAL_TEXT = 200
+
+
+class Clock:
+    """The time of one rendering."""
+
+    __slots__ = ("_began", "_instant")
+
+    def __init__(self, instant: datetime) -> None:
+        self._instant = instant.astimezone(UTC)
+        self._began = time.monotonic()  # noqa: TID251 - elapsed time, not the time of day
+
+    def instant(self) -> datetime:
+        """The present moment, in UTC."""
+        return self._instant + timedelta(seconds=time.monotonic() - self._began)  # noqa: TID251 - elapsed time
+
+    def now(self, utc: bool = False, fmt: str | None = None) -> datetime | str:
+        """The template's `now`: naive in the process's time zone, or aware in UTC; as text where a format is given."""
+        moment = self.instant() if utc else self._local()
+        return moment.strftime(fmt) if fmt else moment
+
+    def _local(self) -> datetime:
+        return self.instant().astimezone().replace(tzinfo=None)
+
+    def way(self, kind: type[date], name: str) -> Callable[..., date]:
+        """What `now`, `utcnow` or `today` of a date or datetime class means by this clock."""
+
+        def now(tz: timezone | None = None) -> datetime:
+            return self.instant().astimezone(tz) if tz else self._local()
+
+        def utcnow() -> datetime:
+            return self.instant().replace(tzinfo=None)
+
+        def today() -> date:
+            return self._local() if issubclass(kind, datetime) else self._local().date()
+
+        return {"now": now, "utcnow": utcnow, "today": today}[name]
+
+
+def interval(value: object) -> timedelta:
+    """An interval as people write it ("30m", "1h30m", "2 days", "1:24:11"), a number of seconds, or a timedelta.
+
+    Raises:
+        TypeError: It cannot be read.
+    """
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, (int, float)):
+        return timedelta(seconds=value)
+    text = str(value)
+    seconds = parse(text) if len(text) <= LONGEST_INTERVAL_TEXT else None
+    if seconds is None:
+        raise TypeError(f"not a time interval: {text[:LONGEST_INTERVAL_TEXT]!r}")
+    return timedelta(seconds=seconds)
+
+
+class Timedelta(timedelta):
+    """The class that templates know as `timedelta`: makes plain ones, also from text."""
+
+    def __new__(cls, *args: float | str, **units: float) -> timedelta:  # type: ignore[misc]
+        """A plain timedelta, so that it prints and compares as one."""
+        if args and isinstance(args[0], str):
+            return interval(args[0])
+        return timedelta(*args, **units)  # type: ignore[arg-type]
+
+
+class Timestamp:
+    """A moment in UTC, to the second when printed; `timestamp` in a template is the present one."""
+
+    __slots__ = ("_clock", "_moment")
+
+    def __init__(self, clock: Clock, moment: datetime | None = None) -> None:
+        self._clock = clock
+        self._moment = moment or clock.instant()
+
+    def __call__(self, text: str | None = None) -> Timestamp:
+        """The moment a text tells, in the one format `2021-05-01T12:30:00Z`; the present one without a text."""
+        moment = None if text is None else datetime.strptime(text, FORMAT).astimezone(UTC)
+        return Timestamp(self._clock, moment)
+
+    @property
+    def utcnow(self) -> Timestamp:
+        """The present moment."""
+        return Timestamp(self._clock)
+
+    @property
+    def datetime(self) -> datetime:
+        """As Python's own, aware."""
+        return self._moment
+
+    def add(self, value: object) -> Timestamp:
+        """The moment that much later; the interval as text, timedelta or seconds."""
+        return Timestamp(self._clock, self._moment + interval(value))
+
+    def __add__(self, value: object) -> Timestamp:
+        return self.add(value)
+
+    def __sub__(self, other: object) -> Timestamp | timedelta:
+        if isinstance(other, Timestamp):
+            return self._moment - other._moment
+        return Timestamp(self._clock, self._moment - interval(other))
+
+    def __eq__(self, other: object) -> bool:
+        return self._moment == other._moment if isinstance(other, Timestamp) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self._moment < other._moment if isinstance(other, Timestamp) else NotImplemented
+
+    def __le__(self, other: object) -> bool:
+        return self._moment <= other._moment if isinstance(other, Timestamp) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._moment)
+
+    def __str__(self) -> str:
+        return self._moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def names(clock: Clock) -> dict[str, object]:
+    """The names every rendering has; they hide variables of the same name."""
+    return {
+        "datetime": datetime,
+        "timedelta": Timedelta,
+        "timezone": timezone,
+        "now": clock.now,
+        "timestamp": Timestamp(clock),
+    }

@@ -1,0 +1,242 @@
+"""Rendering: a value whose every string is a template becomes a value; a condition becomes a truth.
+
+Mapping values and list items are rendered, keys are not, and what comes out is not rendered again. A string is typed
+only if the whole of it is one expression that ends in a typing filter:
+
+    "{{ 1 + 1 }}"              "2"
+    "{{ 1 + 1 | int }}"        2         also bool, float, object (JSON)
+    " {{ 1 + 1 | int }}"       " 2"      a blank outside switches typing off, as does a second {{ or a second line
+    "{{ omit }}"               the entry, or item, is left out; null where it is the whole value
+
+Poolboy's rules of 1.12 hold: what cannot be typed is null, `bool` raises on an unknown word, `| list }}` gives text,
+and vars that contain Jinja text are plain text. With `newer`, those of 1.13 and later: untypable stays text, an unknown
+word is false, `| list }}` gives a list, and the vars named in `lazy` are rendered when used.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache
+from typing import TypeAlias, TypeVar, cast
+
+from jinja2.lexer import newline_re
+
+from domain.claims.templates import limits
+from domain.claims.templates.environment import LazyVariable, Sandbox, clock_of_rendering
+from domain.claims.templates.errors import LimitExceeded, TemplateError, text_of
+from domain.claims.templates.filters import truth
+from domain.claims.templates.moments import Clock, names
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+T = TypeVar("T")
+
+LAZY_DEPTH = 100  # of variables that refer to variables; upstream's own limit
+
+_TYPED = re.compile(r"\{\{(?!.*\{\{).*\| *(bool|float|int|object) *\}\}$")
+_TYPED_NEWER = re.compile(r"\{\{(?!.*\{\{).*\| *(bool|float|int|list|object) *\}\}$")
+_TAG = re.compile(r"\{[{%#]")
+_OMITTED = object()
+
+# Told the place of each template just before it is rendered; the evaluating process notes it where it outlives it.
+announce: Callable[[str], None] = lambda what: None  # noqa: E731
+
+
+def announce_to(listener: Callable[[str], None]) -> None:
+    """Have the place of each template told before it is rendered."""
+    global announce
+    announce = listener
+
+
+def condition_template(expression: str) -> str:
+    """The template a condition is rendered as."""
+    return "{{(" + expression + ")|bool}}"
+
+
+class Renderer:
+    """Renders by one clock and one set of rules; made for a pass, cheap to make."""
+
+    def __init__(self, now: datetime, *, newer: bool = False) -> None:
+        """A renderer.
+
+        Args:
+            now: The instant of the pass, aware; templates see it and the time elapsed since.
+            newer: The rules of Poolboy 1.13 and later instead of those of 1.12.
+        """
+        self._clock = Clock(now)
+        self._names = names(self._clock)
+        self._newer = newer
+        self._sandbox = _sandbox(newer)
+
+    def render(
+        self,
+        template: Json,
+        variables: Mapping[str, object],
+        *,
+        what: str,
+        lazy: Mapping[str, object] | None = None,
+    ) -> Json:
+        """A value with all its strings rendered.
+
+        Args:
+            template: The value as it stands in an object.
+            variables: What the templates see, later ones having won already.
+            what: The place of the template, for errors: "provider x, override".
+            lazy: Variables weaker than `variables` whose texts are templates themselves under the newer rules (the
+                vars of providers and handles); plain values under those of 1.12.
+
+        Raises:
+            TemplateError: It cannot be rendered, or goes beyond a limit.
+        """
+        announce(what)
+        run = _Run(self, variables, lazy or {})
+        value = self._guarded(lambda: _without_omitted(run.value(template, 0), run), what)
+        return None if value is _OMITTED else cast(Json, value)
+
+    def condition(
+        self,
+        expression: str,
+        variables: Mapping[str, object],
+        *,
+        what: str,
+        lazy: Mapping[str, object] | None = None,
+    ) -> bool:
+        """Whether a condition holds; see `render` for the arguments.
+
+        Also over several lines, where Poolboy takes any text, "False" too, for true.
+
+        Raises:
+            TemplateError: It cannot be evaluated.
+        """
+        announce(what)
+        run = _Run(self, variables, lazy or {})
+        return self._guarded(lambda: truth(run.text(condition_template(expression))), what)
+
+    def _guarded(self, work: Callable[[], T], what: str) -> T:
+        token = clock_of_rendering.set(self._clock)
+        try:
+            return work()
+        except MemoryError:
+            raise
+        except TemplateError as error:
+            raise TemplateError(what, error.text) from None
+        except Exception as error:
+            raise TemplateError(what, text_of(error)) from error
+        finally:
+            clock_of_rendering.reset(token)
+
+
+class _Run:
+    """One rendering: its names, its marker of omission and what it may still do."""
+
+    def __init__(self, renderer: Renderer, variables: Mapping[str, object], lazy: Mapping[str, object]) -> None:
+        self._sandbox = renderer._sandbox
+        self._newer = renderer._newer
+        self.budget = limits.Budget()
+        self.omit = f"__omit_place_holder__{secrets.token_hex(16)}"
+        self._lazy_depth = 0
+        self._names = {**lazy, **variables, **renderer._names, "omit": self.omit}
+        if self._newer:
+            self._names.update(
+                (name, LazyVariable(self.lazily, value))
+                for name, value in lazy.items()
+                if name not in variables and isinstance(value, str) and ("{{" in value or "{%" in value)
+            )
+
+    def value(self, template: Json, depth: int) -> object:
+        """A rendered value, omitted parts still in it as their marker."""
+        self.budget.node()
+        if isinstance(template, str):
+            return self.typed(template)
+        if depth > limits.DEPTH:
+            raise LimitExceeded(f"a value of more than {limits.DEPTH} levels")
+        if isinstance(template, dict):
+            return {key: self.value(each, depth + 1) for key, each in template.items()}
+        if isinstance(template, list):
+            return [self.value(each, depth + 1) for each in template]
+        return template
+
+    def typed(self, template: str) -> object:
+        """A rendered string, converted if it ends in a typing filter."""
+        matched = (_TYPED_NEWER if self._newer else _TYPED).match(template)
+        if matched is None:
+            return self.text(template)
+        kind = matched.group(1)
+        if kind == "list":  # its items have to be JSON on the way
+            template = f"{template[: matched.end(1)]} | object }}}}"
+        text = self.text(template)
+        try:
+            return _converted(text, kind, newer=self._newer)
+        except (ValueError, RecursionError):
+            return text if self._newer else None
+
+    def text(self, template: str) -> str:
+        """A rendered string as it is."""
+        if _TAG.search(template) is None:
+            text = _plain(template)
+            self.budget.printed(len(text))
+            return text
+        return self._sandbox.run(self._sandbox.template(template), self._names, self.budget)
+
+    def lazily(self, template: str) -> object:
+        """The value of a variable that is a template."""
+        self._lazy_depth += 1
+        try:
+            if self._lazy_depth > LAZY_DEPTH:
+                raise LimitExceeded(f"more than {LAZY_DEPTH} variables that refer to each other")
+            return self.typed(template)
+        finally:
+            self._lazy_depth -= 1
+
+
+@cache
+def _sandbox(newer: bool) -> Sandbox:
+    return Sandbox(newer=newer)
+
+
+def _plain(text: str) -> str:
+    """A text without tags as Jinja2 renders it: one kind of line ends, a single trailing one dropped."""
+    if "\n" not in text and "\r" not in text:
+        return text
+    lines = newline_re.split(text)[::2]
+    return "\n".join(lines[:-1] if lines[-1] == "" else lines)
+
+
+def _converted(text: str, kind: str, *, newer: bool) -> object:
+    """A rendered text as what its typing filter promises.
+
+    Raises:
+        ValueError: It is none.
+    """
+    if kind == "bool":
+        return truth(text, unknown_is_false=newer)
+    if kind == "int":
+        return int(text)
+    if kind == "float":
+        number = float(text)
+        if not math.isfinite(number):
+            raise ValueError("not a number of JSON")
+        return number
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(text: str) -> object:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _without_omitted(value: object, run: _Run) -> object:
+    """A value without its omitted entries and items; the marker of omission itself where it is the whole value."""
+    if isinstance(value, str):
+        return _OMITTED if value == run.omit else value
+    if isinstance(value, dict):
+        entries = ((key, _without_omitted(each, run)) for key, each in value.items())
+        return {key: each for key, each in entries if each is not _OMITTED}
+    if isinstance(value, list):
+        items = (_without_omitted(each, run) for each in value)
+        return [each for each in items if each is not _OMITTED]
+    return value
