@@ -1,0 +1,97 @@
+"""What a claim shows of its handle: the state of each resource, health, readiness, summary, the lifespan in force.
+
+It is made from the handle's status after that has been written, so that whoever sees something on the claim finds it on
+the handle. It shows whole live objects, which users and their programs read in place of rights on the objects. What is
+the claim's own stays: its provider and values, its validation errors, the names it gave, the moment it was first ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from domain.claims.objects import JsonObject, object_at, objects_at, present, value_at, without
+
+_COPIED = ("healthy", "ready", "summary")
+
+
+def claim_resources(claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None]) -> list[JsonObject]:
+    """The claim's `status.resources`: the handle's entries, each with its provider, the claim's error and the object.
+
+    `handle` carries the status just made. Names that the claim has are kept; entries the claim lacks are added.
+    """
+    before = objects_at(claim, "status", "resources")
+    specs = objects_at(handle, "spec", "resources")
+    shown = objects_at(handle, "status", "resources")
+    entries = [
+        _claim_entry(
+            before[index] if index < len(before) else {},
+            object_at(specs[index] if index < len(specs) else {}, "provider"),
+            shown[index],
+            states[index] if index < len(states) else None,
+        )
+        for index in range(len(shown))
+    ]
+    return entries + before[len(shown) :]
+
+
+def _claim_entry(before: JsonObject, provider: JsonObject, shown: JsonObject, state: JsonObject | None) -> JsonObject:
+    kept = present(validationError=value_at(before, "validationError"))
+    name = present(name=value_at(before, "name") or value_at(shown, "name"))
+    live = present(state=None if state is None else pruned(state))
+    return {**({"provider": provider} if provider else {}), **shown, **name, **kept, **live}
+
+
+def pruned(state: JsonObject) -> JsonObject:
+    """A live object as it is shown: without `metadata.managedFields` and `status.diffBase`, annotations kept."""
+    shown = dict(state)
+    for part, field in (("metadata", "managedFields"), ("status", "diffBase")):
+        inner = state.get(part)
+        if isinstance(inner, dict) and field in inner:
+            shown[part] = without(inner, (field,))
+    return shown
+
+
+def claim_status(
+    claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None], lifespan: JsonObject
+) -> JsonObject:
+    """The claim's whole status from its handle, whose status is the one just made.
+
+    `lifespan` is what `mirrored_lifespan` gave. Health, readiness and summary vanish with the handle's.
+    """
+    before = object_at(claim, "status")
+    status = object_at(handle, "status")
+    copied: JsonObject = {field: status[field] for field in _COPIED if field in status}
+    resources: list[JsonValue] = [*claim_resources(claim, handle, states)]
+    return {
+        **without(before, (*_COPIED, "resources", "lifespan")),
+        **copied,
+        **({"resources": resources} if resources or "resources" in before else {}),
+        **({"lifespan": lifespan} if lifespan else {}),
+    }
+
+
+def mirrored_lifespan(
+    claim: JsonObject,
+    handle: JsonObject,
+    *,
+    maximum: str | None,
+    relative_maximum: str | None,
+    first_ready: str | None,
+) -> JsonObject:
+    """The claim's `status.lifespan`: the handle's end and its maxima as rendered and normalised for the claim's schema.
+
+    `first_ready` is the moment to record if the handle has become ready; one recorded before is never changed, nor is
+    the start.
+    """
+    before = object_at(claim, "status", "lifespan")
+    recorded = value_at(before, "firstReady")
+    has_lifespan = bool(object_at(handle, "spec", "lifespan"))
+    mirrored = present(
+        end=value_at(handle, "spec", "lifespan", "end"),
+        maximum=maximum if has_lifespan else None,
+        relativeMaximum=relative_maximum if has_lifespan else None,
+        firstReady=recorded if recorded is not None else first_ready,
+    )
+    return {**without(before, ("end", "maximum", "relativeMaximum", "firstReady")), **mirrored}

@@ -1,0 +1,186 @@
+"""What resource number i of a handle has to look like now, or what it waits for.
+
+In one pass, per resource: a provider that requires a claim waits for one; each link of its provider to another
+resource of the same handle may wait (`waitFor`) and lends values of that resource's live state (`templateVars`); then
+the handle's template is merged with the provider's `override`, which wins, and gets its name, its labels and the
+operator's annotations. Parameter values are no variables here: they reach a resource through `template.definition`.
+While a resource waits it is neither created nor updated, although it may exist.
+
+A resource is pinned to its recorded reference: name and namespace silently follow it, so that editing a template never
+makes a second object, and a change of apiVersion or kind is an error.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+from domain.claims import constants
+from domain.claims.linked import Lent, Requester, Resources, lent_by_links
+from domain.claims.merging import TooDeep, merge
+from domain.claims.names import guid_of, resource_name
+from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.providers import provider_name
+
+
+class WaitingFor(StrEnum):
+    """The values of `status.resources[].waitingFor`."""
+
+    CLAIM = "ResourceClaim"
+    LINKED = "Linked ResourceProvider"
+    DEFINITION = "Resource Definition"  # in the schema, never produced
+
+
+class DefinitionError(Exception):
+    """A definition that can be no object, or another one than was made from it: a status, until someone edits it."""
+
+
+def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
+    """Every resource's definition, or what it waits for, in order; each sees the references recorded before it.
+
+    Raises:
+        DefinitionError: a definition is no object of a kind, or of another kind than the one recorded.
+        ProviderError: a provider is missing or links wrongly.
+        TemplateError: a template of a provider fails.
+    """
+    found: list[JsonObject | WaitingFor] = []
+    for index in range(len(resources.entries)):
+        outcome = definition_or_wait(resources, index)
+        if not isinstance(outcome, WaitingFor) and not resources.recorded(index):
+            resources = resources.with_reference(index, reference_of(outcome))
+        found.append(outcome)
+    return found
+
+
+def definition_or_wait(resources: Resources, index: int) -> JsonObject | WaitingFor:
+    """The object that resource `index` has to be, or what it waits for; raises as `definitions` does."""
+    provider = resources.scene.provider(provider_name(resources.entries[index]))
+    bound = bool(object_at(resources.handle, "spec", "resourceClaim"))
+    if value_at(provider, "spec", "resourceRequiresClaim") is True and not bound:
+        return WaitingFor.CLAIM
+    lent = lent_by_links(resources, index, provider)
+    return WaitingFor.LINKED if lent is None else definition(resources, index, provider, lent)
+
+
+def reference_of(defined: JsonObject) -> JsonObject:
+    """The reference that is recorded for a definition, before the object is made."""
+    metadata = object_at(defined, "metadata")
+    found: JsonObject = {"apiVersion": defined["apiVersion"], "kind": defined["kind"], "name": metadata["name"]}
+    return {**found, "namespace": metadata["namespace"]} if metadata.get("namespace") else found
+
+
+def definition(resources: Resources, index: int, provider: JsonObject, lent: Lent) -> JsonObject:
+    """The handle's template under the provider's override, named, annotated and pinned to its reference."""
+    template = object_at(resources.entries[index], "template")
+    where = _where(resources, index)
+    try:
+        merged = merge(template, _override(resources, index, provider, lent), overwrite=True)
+    except TooDeep as error:
+        raise DefinitionError(f"{where}: the definition is {error}") from error
+    if not isinstance(merged, dict) or not isinstance(merged.get("metadata", {}), dict):
+        raise DefinitionError(f"{where}: the definition or its metadata is no object")
+    for field in ("apiVersion", "kind"):
+        if not text_at(merged, field):
+            raise DefinitionError(f"{where}: the definition has no {field}")
+    return {**merged, "metadata": _metadata(resources, index, provider, merged)}
+
+
+def _override(resources: Resources, index: int, provider: JsonObject, lent: Lent) -> JsonValue:
+    override = object_at(provider, "spec", "override")
+    if value_at(provider, "spec", "template", "enable") is not True:
+        return override
+    scene = resources.scene
+    variables = {**lent.values, **_fixed_variables(resources, index), **scene.views(provider)}
+    what = f"ResourceProvider {text_at(provider, 'metadata', 'name')}, override"
+    return scene.renderer.render(override, variables, what=what, lazy=lent.beside(scene.vars(provider)))
+
+
+def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
+    """The names that no variable of provider, handle or link can take.
+
+    `resource_reference` comes from the spec alone, as it always has.
+    """
+    entries, requester = resources.entries, resources.requester
+    return {
+        "guid": _guid(resources.handle),
+        "requester_identities": list(requester.identities),
+        "requester_identity": next(iter(requester.identities), None),
+        "requester_user": requester.user,
+        "resource_index": index,
+        "resource_name": value_at(entries[index], "name"),
+        "resource_reference": object_at(entries[index], "reference"),
+        "resource_references": [object_at(entry, "reference") for entry in entries],
+        "resource_state": resources.state(index),
+        "resource_states": [resources.state(number) for number in range(len(entries))],
+        "resource_template": object_at(entries[index], "template"),
+        "resource_templates": [object_at(entry, "template") for entry in entries],
+    }
+
+
+def _metadata(resources: Resources, index: int, provider: JsonObject, merged: JsonObject) -> JsonObject:
+    """The metadata of the definition: pinned name and namespace, the handle's labels, the operator's annotations."""
+    spec = object_at(resources.handle, "spec")
+    metadata = {**object_at(merged, "metadata"), **_pinned(resources, index, merged)}
+    annotations: JsonObject = {
+        **object_at(metadata, "annotations"),
+        **object_at(spec, "resourceAnnotations"),
+        **own_annotations(resources, index, provider),
+    }
+    labels = {**object_at(metadata, "labels"), **object_at(spec, "resourceLabels")}
+    return {**metadata, "annotations": annotations, **({"labels": labels} if labels else {})}
+
+
+def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
+    """The name, and the namespace if it has one: of the recorded reference, else of the definition."""
+    recorded = resources.recorded(index)
+    if not recorded:
+        metadata = object_at(merged, "metadata")
+        name, generate_name = text_at(metadata, "name"), text_at(metadata, "generateName")
+        return {"name": resource_name(name, generate_name, guid=_guid(resources.handle), index=index)}
+    for field in ("apiVersion", "kind"):
+        if merged[field] != recorded.get(field):
+            was = recorded.get(field)
+            raise DefinitionError(f"{_where(resources, index)}: {field} may not change from {was} to {merged[field]}")
+    return {field: recorded[field] for field in ("name", "namespace") if recorded.get(field)}
+
+
+def own_annotations(resources: Resources, index: int, provider: JsonObject) -> JsonObject:
+    """The operator's annotations on a managed resource: whose it is, and for whom."""
+    meta, spec = object_at(resources.handle, "metadata"), object_at(resources.handle, "spec")
+    annotations: JsonObject = {
+        constants.RESOURCE_PROVIDER_NAME_ANNOTATION: text_at(provider, "metadata", "name"),
+        constants.RESOURCE_PROVIDER_NAMESPACE_ANNOTATION: text_at(provider, "metadata", "namespace"),
+        constants.RESOURCE_HANDLE_NAME_ANNOTATION: text_at(meta, "name"),
+        constants.RESOURCE_HANDLE_NAMESPACE_ANNOTATION: text_at(meta, "namespace"),
+        constants.RESOURCE_HANDLE_UID_ANNOTATION: text_at(meta, "uid"),
+        constants.RESOURCE_INDEX_ANNOTATION: str(index),
+    }
+    if claim := object_at(spec, "resourceClaim"):
+        annotations[constants.RESOURCE_CLAIM_NAME_ANNOTATION] = text_at(claim, "name")
+        annotations[constants.RESOURCE_CLAIM_NAMESPACE_ANNOTATION] = text_at(claim, "namespace")
+    if pool := object_at(spec, "resourcePool"):
+        annotations[constants.RESOURCE_POOL_NAME_ANNOTATION] = text_at(pool, "name")
+        annotations[constants.RESOURCE_POOL_NAMESPACE_ANNOTATION] = text_at(pool, "namespace")
+    return {**annotations, **_requester_annotations(resources.requester)}
+
+
+def _requester_annotations(requester: Requester) -> JsonObject:
+    if requester.user is None:
+        return {}
+    annotations: JsonObject = {constants.REQUESTER_USER_ANNOTATION: text_at(requester.user, "metadata", "name")}
+    for identity in requester.identities[:1]:
+        extra = object_at(identity, "extra")
+        annotations[constants.REQUESTER_EMAIL_ANNOTATION] = text_at(extra, "email")
+        annotations[constants.REQUESTER_NAME_ANNOTATION] = text_at(extra, "name")
+        annotations[constants.REQUESTER_PREFERRED_USERNAME_ANNOTATION] = text_at(extra, "preferred_username")
+    return annotations
+
+
+def _guid(handle: JsonObject) -> str:
+    return guid_of(text_at(handle, "metadata", "name"), text_at(handle, "metadata", "generateName"))
+
+
+def _where(resources: Resources, index: int) -> str:
+    name = text_at(resources.entries[index], "name") or str(index)
+    return f"resource {name} of ResourceProvider {provider_name(resources.entries[index])}"

@@ -1,0 +1,133 @@
+"""How a handle's resources are: healthy, ready, waiting, each by itself and summed up, as its status shows it.
+
+Health and readiness have three values, the third being unknown, which is shown by leaving the field out. They follow
+from the live objects alone and are computed on each change of one. A check that cannot be evaluated gives unknown,
+because a check is often written for fields that a young object does not have yet; the texts of such failures are handed
+on for people. The handle's status is written before the claim's, which is made from it (`claim_status`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import JsonValue
+
+from domain.claims.linked import Resources
+from domain.claims.objects import JsonObject, object_at, objects_at, present, text_at, value_at, without
+from domain.claims.providers import Scene, provider_name
+from domain.claims.templates import TemplateError
+from domain.model import Model
+
+_HANDLE_FIELDS = ("healthy", "ready", "summary", "resources")
+_ENTRY_FIELDS = ("healthy", "name", "ready", "reference", "waitingFor")
+
+
+class Health(Model):
+    """Of one resource or of all; None is unknown."""
+
+    healthy: bool | None = None
+    ready: bool | None = None
+
+
+class HandleStatus(Model):
+    """The handle's whole status, and what could not be evaluated, a line each."""
+
+    status: dict[str, JsonValue]
+    faults: tuple[str, ...] = ()
+
+
+def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None) -> tuple[Health, list[str]]:
+    """The health of one resource by its provider's checks, and what is wrong with the checks."""
+    if state is None:
+        return Health(ready=False), []
+    healthy, faults = _checked(scene, provider, state, "healthCheck")
+    if healthy is False:
+        return Health(healthy=False, ready=False), faults
+    ready, more = _checked(scene, provider, state, "readinessCheck")
+    return Health(healthy=healthy, ready=ready), faults + more
+
+
+def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) -> tuple[bool | None, list[str]]:
+    """A check's answer over the live object's own fields; unknown where there is no check or it cannot answer."""
+    expression = text_at(provider, "spec", check)
+    if not expression:
+        return None, []
+    what = f"ResourceProvider {text_at(provider, 'metadata', 'name')}, {check}"
+    try:
+        return scene.renderer.condition(expression, {**state, "resource_handle": scene.handle_view}, what=what), []
+    except TemplateError as error:
+        return None, [str(error)]
+
+
+def overall(each: Iterable[bool | None]) -> bool | None:
+    """False if any is false, else unknown if any is unknown or there is none, else true."""
+    found = list(each)
+    if any(one is False for one in found):
+        return False
+    return True if found and all(found) else None
+
+
+def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleStatus:
+    """The handle's status after a pass or a change of a live object.
+
+    `waits` has for each resource what it waits for, as `definitions` found it. Fields of the status that are not
+    Perdure's stay. A provider that is gone leaves its resources' health unknown.
+    """
+    before = object_at(resources.handle, "status")
+    entries_before = objects_at(before, "resources")
+    faults: list[str] = []
+    entries: list[JsonObject] = []
+    for index, entry in enumerate(resources.entries):
+        provider = resources.scene.providers.get(provider_name(entry), {})
+        health, more = resource_health(resources.scene, provider, resources.state(index))
+        faults += more
+        kept = without(entries_before[index] if index < len(entries_before) else {}, _ENTRY_FIELDS)
+        shown = present(
+            healthy=health.healthy,
+            name=value_at(entry, "name"),
+            ready=health.ready,
+            reference=resources.recorded(index) or None,
+            waitingFor=waits[index] if index < len(waits) else None,
+        )
+        entries.append({**kept, **shown})
+    summary, fault = _summary(resources)
+    status = present(
+        healthy=overall(_flag(entry, "healthy") for entry in entries),
+        ready=overall(_flag(entry, "ready") for entry in entries),
+        summary=summary,
+        resources=[*entries] if entries or entries_before else None,
+    )
+    return HandleStatus(status={**without(before, _HANDLE_FIELDS), **status}, faults=(*faults, *fault))
+
+
+def _summary(resources: Resources) -> tuple[JsonValue, list[str]]:
+    """The provider's `statusSummaryTemplate` over the resources; the old summary stays when it cannot be rendered.
+
+    `resource_claim` is none in it, as it has always been.
+    """
+    handle = resources.handle
+    entries = resources.entries
+    name = text_at(handle, "spec", "provider", "name") or next((provider_name(entry) for entry in entries[-1:]), "")
+    provider = resources.scene.providers.get(name)
+    if name and provider is None:
+        return value_at(handle, "status", "summary"), [f"ResourceProvider {name}: not found"]
+    template = object_at(provider, "spec", "statusSummaryTemplate")
+    if not template:
+        return None, []
+    variables: dict[str, object] = {
+        **object_at(handle, "spec", "provider", "parameterValues"),
+        "resource_handle": resources.scene.handle_view,
+        "resource_claim": None,
+        "resources": [{**entry, "state": resources.state(index)} for index, entry in enumerate(entries)],
+    }
+    try:
+        what = f"ResourceProvider {name}, statusSummaryTemplate"
+        weaker = object_at(provider, "spec", "vars")
+        return resources.scene.renderer.render(template, variables, what=what, lazy=weaker), []
+    except TemplateError as error:
+        return value_at(handle, "status", "summary"), [str(error)]
+
+
+def _flag(entry: JsonObject, field: str) -> bool | None:
+    value = entry.get(field)
+    return value if isinstance(value, bool) else None

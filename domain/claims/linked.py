@@ -1,0 +1,168 @@
+"""The resources of one handle as a pass sees them, and what they lend to each other.
+
+A provider may link to others whose resources live in the same handle. Such a link can make a resource wait until the
+linked one is ready for it (`waitFor`, judged on the live state, so the state's change is what ends the wait), and it
+can lend values of that state to the `override` (`templateVars`). A link whose provider has no resource in the handle
+(its `when` was false) neither waits nor lends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import JsonValue
+
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at
+from domain.claims.providers import ProviderError, Scene, link_resource_name, links, provider_name
+from domain.model import Model
+
+
+class Requester(Model):
+    """Who asked for the claim's namespace: the `user` object, and its identities; both empty where nobody is named."""
+
+    user: dict[str, JsonValue] | None = None
+    identities: tuple[dict[str, JsonValue], ...] = ()
+
+
+NOBODY = Requester()
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The handle's resources as one pass sees them; `states` are the live objects, None for one that is not there."""
+
+    scene: Scene
+    states: Sequence[JsonObject | None]
+    requester: Requester = NOBODY
+
+    @property
+    def handle(self) -> JsonObject:
+        """The handle whose resources these are."""
+        return self.scene.handle or {}
+
+    @property
+    def entries(self) -> list[JsonObject]:
+        """`spec.resources` of the handle."""
+        return objects_at(self.handle, "spec", "resources")
+
+    def with_reference(self, index: int, recorded: JsonObject) -> Resources:
+        """These resources once the reference of one is recorded in the handle's spec."""
+        entries: list[JsonValue] = [*self.entries]
+        entries[index] = {**self.entries[index], "reference": recorded}
+        handle: JsonObject = {**self.handle, "spec": {**object_at(self.handle, "spec"), "resources": entries}}
+        return replace(self, scene=replace(self.scene, handle=handle))
+
+    def state(self, index: int) -> JsonObject | None:
+        """The live object of a resource."""
+        return self.states[index] if index < len(self.states) else None
+
+    def recorded(self, index: int) -> JsonObject:
+        """The reference of a resource, in the spec (as up to 1.13) or in the status (as from 1.14); `{}` if none."""
+        in_status = objects_at(self.handle, "status", "resources")[index : index + 1]
+        return object_at(self.entries[index], "reference") or next((object_at(e, "reference") for e in in_status), {})
+
+
+@dataclass(frozen=True)
+class Lent:
+    """Variables from the live states of linked resources.
+
+    `missing` are those whose pointer leads nowhere: undefined, although another variable may bear the name.
+    """
+
+    values: Mapping[str, JsonValue]
+    missing: frozenset[str] = frozenset()
+
+    def beside(self, variables: JsonObject) -> JsonObject:
+        """Weaker variables without those that would stand in for a missing one."""
+        return {name: value for name, value in variables.items() if name not in self.missing}
+
+    def then(self, later: Lent) -> Lent:
+        """These, and those of a later link over them."""
+        kept = {name: value for name, value in self.values.items() if name not in later.missing}
+        return Lent({**kept, **later.values}, (self.missing | later.missing) - later.values.keys())
+
+
+def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Lent | None:
+    """What the provider's links lend to resource `index`; None while one of them has to be waited for."""
+    lent = Lent({})
+    for link in links(provider):
+        linked = _linked_resource(resources, link)
+        if linked is None:
+            continue
+        state = resources.state(linked)
+        own = _lent(provider, link, state)
+        if _waits(resources, index, provider, link, state, own):
+            return None
+        lent = lent.then(own)
+    return lent
+
+
+def _linked_resource(resources: Resources, link: JsonObject) -> int | None:
+    """The handle's resource that a link means: of that provider and of the link's resource name, else the first.
+
+    By name because a provider may be linked twice; without regard to the name because handles of lists, and older
+    ones, may name their resources otherwise.
+    """
+    name = text_at(link, "name")
+    found = [index for index, entry in enumerate(resources.entries) if provider_name(entry) == name]
+    named = [index for index in found if text_at(resources.entries[index], "name") == link_resource_name(link)]
+    return next(iter(named or found), None)
+
+
+def _waits(
+    resources: Resources, index: int, provider: JsonObject, link: JsonObject, state: JsonObject | None, lent: Lent
+) -> bool:
+    wait_for = text_at(link, "waitFor")
+    if not wait_for:
+        return False
+    if state is None:
+        return True
+    scene, name = resources.scene, text_at(link, "name")
+    variables = {
+        "linked_resource_provider": scene.provider_view(scene.provider(name)),
+        "linked_resource_state": state,
+        **scene.views(provider),
+        "resource_state": resources.state(index),
+        **lent.values,
+    }
+    what = f"ResourceProvider {text_at(provider, 'metadata', 'name')}, link to {name}, waitFor"
+    return not scene.renderer.condition(wait_for, variables, what=what, lazy=lent.beside(scene.vars(provider)))
+
+
+def _lent(provider: JsonObject, link: JsonObject, state: JsonObject | None) -> Lent:
+    """The link's `templateVars`; none of them while there is no state."""
+    if state is None:
+        return Lent({})
+    values: JsonObject = {}
+    missing: set[str] = set()
+    for variable in objects_at(link, "templateVars"):
+        name, pointer = text_at(variable, "name"), text_at(variable, "from")
+        if pointer and not pointer.startswith("/"):
+            where = f"link to {text_at(link, 'name')}, templateVars {name}"
+            raise ProviderError(text_at(provider, "metadata", "name"), f"{where}: {pointer!r} is no JSON pointer")
+        found, value = pointed(state, pointer)
+        values.pop(name, None)
+        missing.discard(name)
+        if found:
+            values[name] = value
+        else:
+            missing.add(name)
+    return Lent(values, frozenset(missing))
+
+
+def pointed(document: JsonValue, pointer: str) -> tuple[bool, JsonValue]:
+    """Whether a JSON pointer (RFC 6901) leads somewhere, and what is there; `""` means the document itself."""
+    for token in pointer.split("/")[1:]:
+        key = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(document, dict) and key in document:
+            document = document[key]
+        elif isinstance(document, list) and _is_index(key) and int(key) < len(document):
+            document = document[int(key)]
+        else:
+            return False, None
+    return True, document
+
+
+def _is_index(key: str) -> bool:
+    return key.isascii() and key.isdigit() and (key == "0" or not key.startswith("0"))

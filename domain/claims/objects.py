@@ -1,0 +1,52 @@
+"""Reading free-form JSON: what is absent, or of another type than expected, reads as empty.
+
+Claims, handles and providers carry templates, variables and live objects that have no schema of their own; the API
+server holds the rest to its types, so that an unexpected type means a field nobody uses. Nothing here, and nothing that
+uses it, changes what it was given: what is computed is built anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+JsonObject = dict[str, JsonValue]
+
+
+def value_at(value: JsonValue, *path: str) -> JsonValue:
+    """What stands at the path of keys, None if a step of it is missing."""
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
+
+def object_at(value: JsonValue, *path: str) -> JsonObject:
+    """The object at the path, `{}` if there is none."""
+    found = value_at(value, *path)
+    return found if isinstance(found, dict) else {}
+
+
+def objects_at(value: JsonValue, *path: str) -> list[JsonObject]:
+    """The list at the path, its entries as objects (`{}` for one that is none, so that indices hold)."""
+    found = value_at(value, *path)
+    return [item if isinstance(item, dict) else {} for item in found] if isinstance(found, list) else []
+
+
+def text_at(value: JsonValue, *path: str) -> str:
+    """The string at the path, `""` if there is none."""
+    found = value_at(value, *path)
+    return found if isinstance(found, str) else ""
+
+
+def present(**fields: JsonValue) -> JsonObject:
+    """An object of the fields that are known: a status field is absent, not null, while it is unknown."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def without(value: JsonObject, fields: Iterable[str]) -> JsonObject:
+    """The object without some of its fields."""
+    left_out = set(fields)
+    return {key: item for key, item in value.items() if key not in left_out}

@@ -1,0 +1,156 @@
+"""Parameter values of a claim in provider mode: completed, held against the provider, accepted or rejected.
+
+Values are sticky: what was accepted stays in the claim's `status.provider.parameterValues` and counts although it was
+removed from the spec, although the provider would not accept it today, and although its parameter is gone. So a value
+that equals the accepted one is never checked again, a default rendered once (a generated password) stays, and a
+rejected edit changes nothing anywhere until it is corrected. Everything is judged on each pass from what the user wrote
+and what was accepted; the claim's spec is never completed in place.
+
+Clients compare the texts of the errors; they stand in `constants`. What the provider itself gets wrong (a default
+template or a schema that cannot be used) is told among them, so that a claim never waits without saying why.
+"""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from domain.claims import constants
+from domain.claims.merging import same
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.providers import Scene, default_value
+from domain.claims.schemas import SchemaError, violation
+from domain.claims.templates import TemplateError
+from domain.model import Model
+
+
+class Accepted(Model):
+    """The complete values in force; they are what handles and templates get."""
+
+    values: dict[str, JsonValue]
+
+
+class Rejected(Model):
+    """Why the values are not accepted, one line for each fault, in the order of the parameters."""
+
+    errors: tuple[str, ...]
+
+
+def settle_parameters(scene: Scene, provider: JsonObject) -> Accepted | Rejected:
+    """The claim's values as this provider takes them."""
+    return _Settling(scene, provider).settle()
+
+
+def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObject:
+    """What `status.provider` has to be, whole: the accepted values stay beside the errors of an edit.
+
+    It is written as it stands, not merged: merging would keep members of values that are gone.
+    """
+    status: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
+    if isinstance(outcome, Accepted):
+        return {**status, "parameterValues": outcome.values}
+    accepted = _accepted(claim)
+    kept: JsonObject = {} if accepted is None else {"parameterValues": accepted}
+    return {**status, **kept, "validationErrors": list(outcome.errors)}
+
+
+def _accepted(claim: JsonObject | None) -> JsonObject | None:
+    """The values accepted so far, None before the first acceptance."""
+    values = value_at(claim, "status", "provider", "parameterValues")
+    return values if isinstance(values, dict) else None
+
+
+class _Settling:
+    """One judgement: `values` grow from what the user wrote to what is complete."""
+
+    def __init__(self, scene: Scene, provider: JsonObject) -> None:
+        self.scene = scene
+        self.provider_name = text_at(provider, "metadata", "name")
+        self.parameters = [item for item in objects_at(provider, "spec", "parameters") if text_at(item, "name")]
+        self.vars = scene.vars(provider)
+        self.views = scene.views(provider)
+        self.accepted = _accepted(scene.claim)
+        self.values: JsonObject = dict(object_at(scene.claim, "spec", "provider", "parameterValues"))
+        self.defaulted: set[str] = set()
+        self.errors: list[str] = []
+
+    def settle(self) -> Accepted | Rejected:
+        for parameter in self.parameters:
+            if parameter["name"] not in self.values:
+                self._complete(parameter)
+        for parameter in self.parameters:
+            self._judge(parameter)
+        self._refuse_unknown()
+        return Rejected(errors=tuple(self.errors)) if self.errors else Accepted(values=self._complete_values())
+
+    def _complete(self, parameter: JsonObject) -> None:
+        """Take the accepted value, else the default; a default template sees the values before it."""
+        name = text_at(parameter, "name")
+        if self.accepted is not None and name in self.accepted:
+            self.values[name] = self.accepted[name]
+            return
+        given, value = default_value(parameter)
+        template = text_at(parameter, "default", "template")
+        if template:
+            given, value = self._render(name, template)
+        if given:
+            self.values[name] = value
+            self.defaulted.add(name)
+
+    def _render(self, name: str, template: str) -> tuple[bool, JsonValue]:
+        what = f"ResourceProvider {self.provider_name}, default of parameter {name}"
+        try:
+            variables = {**self.views, **self.values}
+            return True, self.scene.renderer.render(template, variables, what=what, lazy=self.vars)
+        except TemplateError as error:
+            self.errors.append(f"Parameter {name} exception on default: {error.text}")
+            return False, None
+
+    def _judge(self, parameter: JsonObject) -> None:
+        name = text_at(parameter, "name")
+        if name not in self.values:
+            if value_at(parameter, "required") is True:
+                self.errors.append(constants.PARAMETER_REQUIRED.format(name=name))
+            return
+        if self.accepted is not None:
+            if self._was_accepted(name) or name in self.defaulted:
+                return
+            if value_at(parameter, "allowUpdate") is not True:
+                self.errors.append(constants.PARAMETER_IMMUTABLE.format(name=name))
+                return
+        self._validate(parameter, name)
+
+    def _validate(self, parameter: JsonObject, name: str) -> None:
+        """The schema first; a value that breaks it is not checked further."""
+        value = self.values[name]
+        schema = value_at(parameter, "validation", "openAPIV3Schema")
+        try:
+            text = None if schema is None else violation(schema, value)
+        except SchemaError as error:
+            text = str(error)
+        if text is not None:
+            self.errors.append(constants.PARAMETER_SCHEMA_FAILED.format(name=name, error=text))
+            return
+        for check in objects_at(parameter, "validation", "checks"):
+            self._check(name, value, text_at(check, "name"), text_at(check, "check"))
+
+    def _check(self, name: str, value: JsonValue, check: str, expression: str) -> None:
+        what = f"ResourceProvider {self.provider_name}, parameter {name}, check {check}"
+        try:
+            variables = {**self.views, **self.values, "value": value}
+            if not self.scene.renderer.condition(expression, variables, what=what, lazy=self.vars):
+                self.errors.append(constants.PARAMETER_CHECK_FAILED.format(name=name, check=check))
+        except TemplateError as error:
+            self.errors.append(constants.PARAMETER_CHECK_RAISED.format(name=name, check=check, error=error.text))
+
+    def _refuse_unknown(self) -> None:
+        declared = {text_at(parameter, "name") for parameter in self.parameters}
+        for name in self.values:
+            if name not in declared and not self._was_accepted(name):
+                self.errors.append(constants.PARAMETER_UNKNOWN.format(name=name))
+
+    def _was_accepted(self, name: str) -> bool:
+        return self.accepted is not None and name in self.accepted and same(self.accepted[name], self.values[name])
+
+    def _complete_values(self) -> JsonObject:
+        """With the accepted values of parameters that the provider no longer declares: none is ever dropped."""
+        return {**(self.accepted or {}), **self.values}

@@ -1,0 +1,275 @@
+"""What a provider yields: its resources with their templates, those of the providers it links to before its own.
+
+A provider makes at most one resource of its own (when it has an `override` or a `template.definition`); everything
+else comes through `linkedResourceProviders`, each evaluated with parameter values that the linking provider renders for
+it. The list is a tree walked depth first, so the order is: linked resources in the order of the links, then the own
+one. It is computed for a claim (its accepted values), for a pool's handle (the handle's values) or for values not yet
+accepted. Values handed to a linked provider are not held against that provider's parameters, as in Poolboy.
+
+Poolboy walks without a guard, so two providers that link to each other stop it. Here a provider that meets itself on
+its way down with the same values is an error that names the ring; one that meets itself with other values may still
+end by its `when`, so only depth and number bound it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Self
+
+from pydantic import JsonValue
+
+from domain.claims.constants import API_VERSION, DOMAIN
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.templates import ClaimView, HandleView, ProviderView, Renderer
+
+# Real bundles link one to three deep and hold tens of resources; each level and each provider costs renderings.
+DEEPEST_LINK = 16
+MOST_PROVIDERS = 256
+
+
+class ProviderError(Exception):
+    """A provider that cannot be used as it is: a clear status of whoever uses it, until the provider is edited."""
+
+    def __init__(self, provider: str, text: str) -> None:
+        super().__init__(f"ResourceProvider {provider}: {text}")
+        self.provider = provider
+        self.text = text
+
+
+class ProviderMissing(ProviderError):  # noqa: N818 - names what is the case
+    """A provider that is named and does not exist (yet, or any more)."""
+
+    def __init__(self, provider: str) -> None:
+        super().__init__(provider, "not found")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What every rendering for one claim or one handle sees; `providers` are those that exist, by name."""
+
+    now: datetime
+    renderer: Renderer
+    providers: Mapping[str, JsonObject]
+    claim: JsonObject | None = None
+    handle: JsonObject | None = None
+
+    @classmethod
+    def at(
+        cls,
+        now: datetime,
+        providers: Mapping[str, JsonObject],
+        *,
+        claim: JsonObject | None = None,
+        handle: JsonObject | None = None,
+        newer: bool = False,
+    ) -> Self:
+        """The scene at an instant; `newer` asks for the template rules of Poolboy 1.13 and later."""
+        return cls(now, Renderer(now, newer=newer), providers, claim, handle)
+
+    def provider(self, name: str) -> JsonObject:
+        """The provider of the name.
+
+        Raises:
+            ProviderMissing: there is none.
+        """
+        if name not in self.providers:
+            raise ProviderMissing(name)
+        return self.providers[name]
+
+    def vars(self, provider: JsonObject) -> JsonObject:
+        """The provider's variables, those of the handle over them: weaker than everything else, maybe templates."""
+        return {**object_at(provider, "spec", "vars"), **object_at(self.handle, "spec", "vars")}
+
+    def views(self, provider: JsonObject) -> dict[str, object]:
+        """The three objects that most renderings see; claim and handle may be None."""
+        return {
+            "resource_claim": self.claim_view,
+            "resource_handle": self.handle_view,
+            "resource_provider": self.provider_view(provider),
+        }
+
+    def provider_view(self, provider: JsonObject) -> ProviderView:
+        """A provider as templates see it."""
+        return ProviderView(provider, now=self.now, domain=DOMAIN)
+
+    @cached_property
+    def claim_view(self) -> ClaimView | None:
+        """The claim as templates see it, None while there is none."""
+        return None if self.claim is None else ClaimView(self.claim, now=self.now, domain=DOMAIN)
+
+    @cached_property
+    def handle_view(self) -> HandleView | None:
+        """The handle as templates see it, None while there is none."""
+        return None if self.handle is None else HandleView(self.handle, now=self.now, domain=DOMAIN)
+
+
+def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> list[JsonObject]:
+    """The resources that the provider yields, each `{name, provider, template?}`.
+
+    Without `values`, those of the claim count as far as they are accepted, or those of the handle where there is no
+    claim.
+
+    Raises:
+        ProviderError: a provider is missing, or the links have no end.
+        TemplateError: a template of a provider fails.
+    """
+    return _Expansion(scene).resources(name, accepted_values(scene) if values is None else values)
+
+
+def accepted_values(scene: Scene) -> JsonObject:
+    """The parameter values that are in force: the claim's accepted ones, or the handle's where there is no claim."""
+    if scene.claim is not None:
+        return object_at(scene.claim, "status", "provider", "parameterValues")
+    return object_at(scene.handle, "spec", "provider", "parameterValues")
+
+
+def parameter_defaults(provider: JsonObject) -> JsonObject:
+    """The parameters' default values; default templates do not count, so a pool's handles never see them."""
+    defaults: JsonObject = {}
+    for parameter in objects_at(provider, "spec", "parameters"):
+        given, value = default_value(parameter)
+        if given:
+            defaults[text_at(parameter, "name")] = value
+    return defaults
+
+
+def default_value(parameter: JsonObject) -> tuple[bool, JsonValue]:
+    """Whether a parameter has a default value, and which: its own, else its schema's."""
+    for holder, key in (
+        (object_at(parameter, "default"), "value"),
+        (object_at(parameter, "validation", "openAPIV3Schema"), "default"),
+    ):
+        if key in holder:
+            return True, holder[key]
+    return False, None
+
+
+def reference(provider: JsonObject) -> JsonObject:
+    """The full reference to a provider, in the configured domain whatever domain the object was named by."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "ResourceProvider",
+        "name": text_at(provider, "metadata", "name"),
+        "namespace": text_at(provider, "metadata", "namespace"),
+    }
+
+
+def provider_name(entry: JsonValue) -> str:
+    """The provider that an entry of a resource list refers to; only the name counts."""
+    return text_at(entry, "provider", "name")
+
+
+def named_providers(resource: JsonValue) -> set[str]:
+    """The providers that a claim, handle or pool names itself, in spec and status."""
+    names = {text_at(resource, part, "provider", "name") for part in ("spec", "status")}
+    names |= {provider_name(entry) for part in ("spec", "status") for entry in objects_at(resource, part, "resources")}
+    return names - {""}
+
+
+def providers_to_fetch(names: Iterable[str], known: Mapping[str, JsonObject]) -> set[str]:
+    """The providers still unknown among those named and all that they link to; asked again until it is empty.
+
+    A link is followed whether or not its `when` holds now: it may the next moment.
+    """
+    unknown: set[str] = set()
+    reached: set[str] = set()
+    ahead = list(names)
+    while ahead:
+        name = ahead.pop()
+        if name in reached:
+            continue
+        reached.add(name)
+        if name in known:
+            ahead += [text_at(link, "name") for link in links(known[name])]
+        else:
+            unknown.add(name)
+    return unknown
+
+
+def links(provider: JsonObject) -> list[JsonObject]:
+    """The provider's links to others, in order."""
+    return objects_at(provider, "spec", "linkedResourceProviders")
+
+
+def link_resource_name(link: JsonObject) -> str:
+    """The name that the linked provider's resource bears here."""
+    return text_at(link, "resourceName") or text_at(link, "name")
+
+
+@dataclass
+class _Expansion:
+    """One walk through a provider and what it links to."""
+
+    scene: Scene
+    evaluated: int = 0
+    way: list[tuple[str, JsonObject]] = field(default_factory=list)
+
+    def resources(self, name: str, given: JsonObject, resource_name: str = "") -> list[JsonObject]:
+        provider = self.scene.provider(name)
+        values: JsonObject = {**parameter_defaults(provider), **given}
+        self._enter(name, values)
+        one = _Evaluation(self.scene, provider, values)
+        found: list[JsonObject] = []
+        for link in links(provider):
+            if one.wants(link):
+                found += self.resources(text_at(link, "name"), one.values_for(link), link_resource_name(link))
+        self.way.pop()
+        return found + one.own_resource(resource_name)
+
+    def _enter(self, name: str, values: JsonObject) -> None:
+        ring = (name, values) in self.way
+        self.way.append((name, values))
+        self.evaluated += 1
+        way = " → ".join(step for step, _ in self.way)
+        if ring:
+            raise ProviderError(name, f"links to itself without end: {way}")
+        if len(self.way) > DEEPEST_LINK:
+            raise ProviderError(self.way[0][0], f"links deeper than {DEEPEST_LINK} providers: {way}")
+        if self.evaluated > MOST_PROVIDERS:
+            raise ProviderError(self.way[0][0], f"links to more than {MOST_PROVIDERS} providers")
+
+
+class _Evaluation:
+    """One provider with its parameter values, which its own templates see over its variables."""
+
+    def __init__(self, scene: Scene, provider: JsonObject, values: JsonObject) -> None:
+        self.renderer = scene.renderer
+        self.provider = provider
+        self.name = text_at(provider, "metadata", "name")
+        self.vars = scene.vars(provider)
+        self.variables: dict[str, object] = {**values, **scene.views(provider)}
+
+    def wants(self, link: JsonObject) -> bool:
+        """Whether the link's `when` holds; one without counts always."""
+        when, what = text_at(link, "when"), f"{self._link(link)}, when"
+        return not when or self.renderer.condition(when, self.variables, what=what, lazy=self.vars)
+
+    def values_for(self, link: JsonObject) -> JsonObject:
+        """The values that the linked provider gets."""
+        return {
+            key: self._rendered(template, f"{self._link(link)}, parameterValues.{key}")
+            for key, template in object_at(link, "parameterValues").items()
+        }
+
+    def own_resource(self, resource_name: str) -> list[JsonObject]:
+        """The provider's own resource, if it makes one."""
+        definition = value_at(self.provider, "spec", "template", "definition")
+        if not definition and not value_at(self.provider, "spec", "override"):
+            return []
+        resource: JsonObject = {
+            "name": resource_name or text_at(self.provider, "spec", "resourceName") or self.name,
+            "provider": reference(self.provider),
+        }
+        if definition:
+            what = f"ResourceProvider {self.name}, template.definition"
+            resource["template"] = self._rendered(definition, what)
+        return [resource]
+
+    def _rendered(self, template: JsonValue, what: str) -> JsonValue:
+        return self.renderer.render(template, self.variables, what=what, lazy=self.vars)
+
+    def _link(self, link: JsonObject) -> str:
+        return f"ResourceProvider {self.name}, link to {text_at(link, 'name')}"
