@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from temporalio.client import RPCTimeoutOrCancelledError
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import RPCError
 
 from domain.refusal import RETRIED_BY_SERVER, ErrorType
 
@@ -78,6 +80,9 @@ def to_application_error(error: BaseException) -> ApplicationError:
     """The error as the engine carries it: `details` hold the other side's code."""
     if isinstance(error, ApplicationError):
         return error
+    if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
+        # Activities speak to Temporal, too: they wake, signal and ask. That it is away for a moment is no bug.
+        error = Unavailable(f"Temporal gave no answer: {error}")
     if isinstance(error, ApiError):
         expected = error.type in RETRIED_BY_SERVER
         return ApplicationError(

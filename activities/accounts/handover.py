@@ -12,9 +12,15 @@ import logging
 from collections.abc import Mapping
 from datetime import timedelta
 
-from temporalio.client import Client, WithStartWorkflowOperation, WorkflowUpdateFailedError
+from temporalio.client import (
+    Client,
+    RPCTimeoutOrCancelledError,
+    WithStartWorkflowOperation,
+    WorkflowUpdateFailedError,
+)
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
 
 from activities.accounts.reading import Reader
 from activities.aws.organization import move_account
@@ -31,7 +37,7 @@ from domain.carry import Carry
 from domain.decision import Decision
 from domain.writes import Patch
 from engine.clock import now
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Unavailable
 from engine.kube import SECRET
 from engine.kube.json import mapping
 from engine.temporal import identity_attributes
@@ -129,6 +135,9 @@ class HandOver:
             message = cause.message if isinstance(cause, ApplicationError) else str(cause)
             code = str(cause.details[0]) if isinstance(cause, ApplicationError) and cause.details else ""
             raise Invalid(f"the OU of legal entity {request.legal_entity!r}: {message}", code=code) from error
+        except (RPCError, RPCTimeoutOrCancelledError) as error:
+            whose = f"the OU of legal entity {request.legal_entity!r}"
+            raise Unavailable(f"{whose}: the organization's workflow gave no answer: {error}") from error
         return unit
 
     async def _copy_key(self, action: Fulfil) -> None:

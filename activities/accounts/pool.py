@@ -56,6 +56,8 @@ WITH_FREE_ACCOUNTS = timedelta(seconds=1)
 LET_CHANGES_GATHER = timedelta(seconds=3)
 # Claims come in bursts: those of a moment are served together.
 BURST_SECONDS = 0.05
+# How long a hand-over may hold up the pool: what hangs (its OU, its move) is then left to the claim's own lifecycle.
+HAND_OVER_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -204,9 +206,10 @@ class PoolActivities:
             by_pool=True,
         )
         try:
-            await self._hand_over.carry_on(world)
-        except ApiError as error:
-            log.info("claim %s is left to its own lifecycle: %s", world.key.path, error)
+            async with asyncio.timeout(HAND_OVER_SECONDS):
+                await self._hand_over.carry_on(world)
+        except (ApiError, TimeoutError) as error:
+            log.info("claim %s is left to its own lifecycle: %s", world.key.path, error or "no answer in time")
         await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
 
     async def _hold_claim(self, claim: AccountClaim) -> None:
