@@ -1,0 +1,74 @@
+"""Claims, handles and providers as plain objects, and the scenes they are rendered in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from domain.claims.constants import API_VERSION
+from domain.claims.linked import NOBODY, Requester, Resources
+from domain.claims.providers import Scene
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+OPERATOR_NAMESPACE = "poolboy"
+
+
+def provider(name: str = "base", **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": OPERATOR_NAMESPACE}
+    return {"apiVersion": API_VERSION, "kind": "ResourceProvider", "metadata": metadata, "spec": spec}
+
+
+def claim(status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": "mine", "namespace": "user-ada", "uid": "claim-uid", "annotations": {"mood": "fine"}}
+    made: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+    return made if status is None else {**made, "status": status}
+
+
+def asking(values: dict[str, Any], accepted: dict[str, Any] | None = None, name: str = "base") -> dict[str, Any]:
+    """A claim in provider mode with the values it asks for and those accepted before."""
+    status = None if accepted is None else {"provider": {"name": name, "parameterValues": accepted}}
+    return claim(status, provider={"name": name, "parameterValues": values})
+
+
+def handle(*resources: dict[str, Any], status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": "guid-b7k2q", "generateName": "guid-", "namespace": OPERATOR_NAMESPACE, "uid": "handle-uid"}
+    made: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "ResourceHandle", "metadata": metadata}
+    made["spec"] = {"resources": list(resources), **spec} if resources else spec
+    return made if status is None else {**made, "status": status}
+
+
+def link(kind: str, namespace: str, name: str) -> dict[str, Any]:
+    return {"apiVersion": API_VERSION, "kind": kind, "namespace": namespace, "name": name}
+
+
+BOUND = {"resourceClaim": link("ResourceClaim", "user-ada", "mine")}
+POOLED = {"resourcePool": link("ResourcePool", OPERATOR_NAMESPACE, "spare")}
+
+
+def reference(name: str) -> dict[str, Any]:
+    return link("ResourceProvider", OPERATOR_NAMESPACE, name)
+
+
+def entry(provider_name: str, name: str = "", **more: Any) -> dict[str, Any]:
+    """An entry of a resource list."""
+    return {**({"name": name} if name else {}), "provider": reference(provider_name), **more}
+
+
+def config_map(name: str = "", **data: Any) -> dict[str, Any]:
+    metadata = {"metadata": {"name": name, "namespace": "things"}} if name else {}
+    return {"apiVersion": "v1", "kind": "ConfigMap", **metadata, **({"data": data} if data else {})}
+
+
+def scene(*providers: dict[str, Any], newer: bool = False, **objects: dict[str, Any]) -> Scene:
+    return Scene.at(NOW, {each["metadata"]["name"]: each for each in providers}, newer=newer, **objects)
+
+
+def resources(
+    held: dict[str, Any],
+    *providers: dict[str, Any],
+    states: list[Any] | None = None,
+    requester: Requester = NOBODY,
+    newer: bool = False,
+    **objects: dict[str, Any],
+) -> Resources:
+    return Resources(scene(*providers, handle=held, newer=newer, **objects), states or [], requester)
