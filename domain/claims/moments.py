@@ -1,0 +1,64 @@
+"""When claims and handles begin and end, as their objects say.
+
+What users write into a spec must be a moment, or the claim is told so. What programs write into a status may have been
+spoilt by people: it reads as absent, and the next best moment counts.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.claims.durations import EARLIEST, UnreadableMoment, parse_moment
+from domain.claims.objects import JsonObject, text_at, value_at
+
+
+def start_of(claim: JsonObject) -> datetime:
+    """When the claim begins: its status (the bind), else its spec, else its creation. Before that nothing is done.
+
+    Raises:
+        UnreadableMoment: the spec's start is no moment.
+    """
+    recorded = _recorded(claim, "status", "lifespan", "start")
+    if recorded is not None:
+        return recorded
+    if asked := text_at(claim, "spec", "lifespan", "start"):
+        return parse_moment(asked, "spec.lifespan.start")
+    return _recorded(claim, "metadata", "creationTimestamp") or EARLIEST
+
+
+def base_of(claim: JsonObject) -> datetime:
+    """From when the maximum counts: first ready, else the start."""
+    return _recorded(claim, "status", "lifespan", "firstReady") or start_of(claim)
+
+
+def requested_end_of(claim: JsonObject) -> datetime | None:
+    """The end that the claim asks for.
+
+    Raises:
+        UnreadableMoment: it is no moment.
+    """
+    asked = text_at(claim, "spec", "lifespan", "end")
+    return parse_moment(asked, "spec.lifespan.end") if asked else None
+
+
+def end_of_handle(handle: JsonObject) -> datetime | None:
+    """When the handle is deleted, bound or free; None if never, or if what stands there is no moment."""
+    return _recorded(handle, "spec", "lifespan", "end")
+
+
+def end_of_detached(claim: JsonObject) -> datetime | None:
+    """When a claim that has given up its handle is deleted; None for one that has not, or that has no end."""
+    detached = value_at(claim, "status", "resourceHandle", "detached") is True
+    return _recorded(claim, "status", "lifespan", "end") if detached else None
+
+
+def passed(moment: datetime | None, now: datetime) -> bool:
+    """True from the moment on; never for none."""
+    return moment is not None and moment <= now
+
+
+def _recorded(value: JsonObject, *path: str) -> datetime | None:
+    try:
+        return parse_moment(text_at(value, *path))
+    except UnreadableMoment:
+        return None
