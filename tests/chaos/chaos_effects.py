@@ -100,6 +100,11 @@ def account(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
     return Effect(_A, activity, call)
 
 
+def pool(call: AwsCall | KubeCall) -> Effect:
+    """An effect of a pool's pass, which serves a claim from binding to Ready."""
+    return Effect(_P, "accounts.pass_pool", call)
+
+
 def claim(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
     """An effect on the way from a claim to its Secret."""
     return Effect(_C, activity, call)
@@ -115,68 +120,32 @@ def deletion(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
     return Effect(_D, activity, call)
 
 
-# What a claim brings about: an account goes to it, and the pool makes another. Effects of one row can be under way at
-# the same moment, so one kill meets all of them.
+_LINK = _named(
+    "PATCH-accountclaims-accountLink", lambda r: r.of("PATCH", "accountclaims") and "accountLink" in _spec(r)
+)
+_UNIT = AwsCall("organizations", "CreateOrganizationalUnit")
+_MOVE = AwsCall("organizations", "MoveAccount")
+_SECRET = _named("POST-claim-secret", lambda r: r.of("POST", "secrets") and "/tenant-" in r.path)
+_PLACED = _named("PATCH-accountclaims-accountOU", lambda r: r.of("PATCH", "accountclaims") and "accountOU" in _spec(r))
+
+BINDING = pool(_LINK)
+
+# What a claim brings about: an account goes to it, within one pass of the pool, and the next pass makes another.
+# Effects of one row can be under way at the same moment, so one kill meets all of them.
 TAKING: tuple[tuple[Effect, ...], ...] = (
-    (Effect(_P, "accounts.pass_pool", _named("POST-accounts", lambda r: r.of("POST", "accounts"))),),
     (
-        Effect(
-            _P,
-            "accounts.pass_pool",
-            _named("PATCH-accounts-claimLink", lambda r: r.of("PATCH", "accounts") and bool(_spec(r).get("claimLink"))),
+        pool(
+            _named("PATCH-accounts-claimLink", lambda r: r.of("PATCH", "accounts") and bool(_spec(r).get("claimLink")))
         ),
     ),
+    (pool(_LINK),),
+    (claim(_UNIT, "accounts.ensure_units"), pool(_SECRET)),
+    (pool(_MOVE),),
+    (pool(_PLACED),),
+    (pool(_state("accountclaims", "Ready")),),
     (
-        account(AwsCall("organizations", "CreateAccount"), "aws.create_account"),
-        Effect(
-            _P,
-            "accounts.pass_pool",
-            _named(
-                "PATCH-accountclaims-accountLink",
-                lambda r: r.of("PATCH", "accountclaims") and "accountLink" in _spec(r),
-            ),
-        ),
-    ),
-    (
-        account(AwsCall("organizations", "DescribeCreateAccountStatus"), "aws.await_account"),
-        claim(_state("accountclaims", "Pending")),
-    ),
-    (
-        account(_named("PATCH-accounts-awsAccountID", lambda r: "awsAccountID" in _spec(r) and r.method == "PATCH")),
-        claim(AwsCall("organizations", "CreateOrganizationalUnit"), "accounts.ensure_units"),
-    ),
-    (
-        account(_state("accounts", "Creating")),
-        claim(AwsCall("organizations", "MoveAccount"), "accounts.fulfil"),
-    ),
-    (
-        account(AwsCall("organizations", "TagResource"), "aws.tag_account"),
-        account(AwsCall("iam", "CreateRole"), "aws.ensure_support_role"),
-        account(AwsCall("iam", "CreateUser"), "aws.ensure_admin_user"),
-        account(AwsCall("ec2", "DescribeRegions"), "aws.list_regions"),
-        claim(
-            _named("POST-claim-secret", lambda r: r.of("POST", "secrets") and "/tenant-" in r.path), "accounts.fulfil"
-        ),
-    ),
-    (
-        account(AwsCall("iam", "AttachRolePolicy"), "aws.ensure_support_role"),
-        account(AwsCall("iam", "AttachUserPolicy"), "aws.ensure_admin_user"),
-        claim(
-            _named(
-                "PATCH-accountclaims-accountOU", lambda r: r.of("PATCH", "accountclaims") and "accountOU" in _spec(r)
-            ),
-            "accounts.fulfil",
-        ),
-    ),
-    (
-        account(AwsCall("iam", "CreateAccessKey"), "aws.ensure_admin_user"),
-        claim(_state("accountclaims", "Ready")),
-    ),
-    (
-        account(
-            _named("POST-account-secret", lambda r: r.of("POST", "secrets") and "/tenant-" not in r.path),
-            "aws.ensure_admin_user",
-        ),
+        pool(_named("POST-accounts", lambda r: r.of("POST", "accounts"))),
+        pool(_named("PATCH-accountpools-status", lambda r: r.of("PATCH", "accountpools", "status"))),
         claim(
             _named(
                 "PATCH-accounts-status-claimed",
@@ -184,20 +153,33 @@ TAKING: tuple[tuple[Effect, ...], ...] = (
             )
         ),
     ),
+    (account(AwsCall("organizations", "CreateAccount"), "aws.create_account"),),
+    (account(AwsCall("organizations", "DescribeCreateAccountStatus"), "aws.await_account"),),
+    (account(_named("PATCH-accounts-awsAccountID", lambda r: r.method == "PATCH" and "awsAccountID" in _spec(r))),),
+    (account(_state("accounts", "Creating")),),
+    (
+        account(AwsCall("organizations", "TagResource"), "aws.tag_account"),
+        account(AwsCall("iam", "CreateRole"), "aws.ensure_support_role"),
+        account(AwsCall("iam", "CreateUser"), "aws.ensure_admin_user"),
+        account(AwsCall("ec2", "DescribeRegions"), "aws.list_regions"),
+    ),
+    (
+        account(AwsCall("iam", "AttachRolePolicy"), "aws.ensure_support_role"),
+        account(AwsCall("iam", "AttachUserPolicy"), "aws.ensure_admin_user"),
+    ),
+    (account(AwsCall("iam", "CreateAccessKey"), "aws.ensure_admin_user"),),
+    (
+        account(
+            _named("POST-account-secret", lambda r: r.of("POST", "secrets") and "/tenant-" not in r.path),
+            "aws.ensure_admin_user",
+        ),
+    ),
     (
         account(
             _named("PATCH-accounts-iamUserSecret", lambda r: r.of("PATCH", "accounts") and "iamUserSecret" in _spec(r))
         ),
-        claim(_named("GET-accountclaims", lambda r: r.of("GET", "accountclaims")), "accounts.observe_claim"),
     ),
-    (
-        account(_state("accounts", "InitializingRegions")),
-        Effect(
-            _P,
-            "accounts.pass_pool",
-            _named("PATCH-accountpools-status", lambda r: r.of("PATCH", "accountpools", "status")),
-        ),
-    ),
+    (account(_state("accounts", "InitializingRegions")),),
     (
         account(AwsCall("ec2", "RunInstances", region="us-east-1"), "aws.initialize_region"),
         account(AwsCall("ec2", "DescribeInstances", region="eu-west-1"), "aws.initialize_region"),
@@ -218,11 +200,23 @@ TAKING: tuple[tuple[Effect, ...], ...] = (
     ),
     (Effect(_O, "accounts.pass_organization", AwsCall("support", "DescribeCases")),),
     (account(_state("accounts", "Ready")),),
+    (Effect(_O, "accounts.pass_organization", AwsCall("organizations", "ListCreateAccountStatus")),),
     (
-        Effect(_O, "accounts.pass_organization", AwsCall("organizations", "ListCreateAccountStatus")),
-        account(_named("GET-accounts", lambda r: r.of("GET", "accounts")), "accounts.observe_account"),
+        account(_named("GET-account", lambda r: r.of_one("GET", "accounts")), "accounts.observe_account"),
+        claim(_named("GET-accountclaim", lambda r: r.of_one("GET", "accountclaims")), "accounts.observe_claim"),
     ),
 )
+
+# What is left to a claim's own workflow when the pool's pass was cut short after the binding.
+FINISHING: tuple[tuple[Effect, ...], ...] = (
+    (claim(_UNIT, "accounts.ensure_units"), claim(_SECRET, "accounts.fulfil")),
+    (claim(_MOVE, "accounts.fulfil"),),
+    (claim(_PLACED, "accounts.fulfil"),),
+    (claim(_state("accountclaims", "Ready")),),
+)
+
+# What a claim says that finds no account.
+QUEUEING = claim(_state("accountclaims", "Pending"))
 
 # What giving back brings about: the account is cleaned and free again; and an Account is deleted, beside it.
 RETURNING: tuple[tuple[Effect, ...], ...] = (
@@ -283,10 +277,10 @@ RETURNING: tuple[tuple[Effect, ...], ...] = (
     (release(_without_finalizer("accountclaims")),),
 )
 
-# Where an Account that never got an AWS account gives way: only reached when AWS refuses.
+# Where an Account that never got an AWS account gives way: only reached when AWS refuses to make one.
 DISCARDING = account(_named("DELETE-accounts", lambda r: r.of("DELETE", "accounts")), "kube.delete")
 
 
 def effects() -> tuple[Effect, ...]:
     """All of them."""
-    return (*(effect for row in (*TAKING, *RETURNING) for effect in row), DISCARDING)
+    return (*(effect for row in (*TAKING, *FINISHING, *RETURNING) for effect in row), QUEUEING, DISCARDING)

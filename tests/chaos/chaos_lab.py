@@ -219,6 +219,22 @@ class Lab:
         name = f"tenant-{self.turns}"
         self.tenant = Tenant(name)
         self.expected.claims = {name}
+        self._claim(name)
+
+    def queue(self) -> str:
+        """Make a second claim, which waits for the account that is made while the first has the pool's only one."""
+        self.turns += 1
+        name = f"tenant-{self.turns}"
+        self.expected.claims = {*self.expected.claims, name}
+        self._claim(name)
+        return name
+
+    def dismiss(self, name: str) -> None:
+        """Delete a claim that queued."""
+        self.expected.claims = self.expected.claims - {name}
+        self.cluster.delete("accountclaims", name, name)
+
+    def _claim(self, name: str) -> None:
         self.cluster.create("namespaces", "", {"metadata": {"name": name}})
         self.cluster.create("accountclaims", name, {**_typed("AccountClaim"), **_claim(name)})
 
@@ -358,6 +374,8 @@ class Lab:
         took = time.monotonic() - began
         assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self.story()
         self._close_disowned()
+        audited = self.audit()
+        assert audited.returncode == 0, (audited.stdout + audited.stderr).decode()
         return took
 
     def story(self) -> str:

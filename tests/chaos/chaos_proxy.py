@@ -54,6 +54,10 @@ class Request:
         rest = parts[parts.index(plural) + 1 :]
         return rest[1:] == ([subresource] if subresource else [])
 
+    def of_one(self, method: str, plural: str) -> bool:
+        """True for this verb on a single object of this kind."""
+        return self.of(method, plural) and self.path.split("?")[0].rstrip("/").rpartition("/")[2] != plural
+
 
 @dataclass
 class Interception:

@@ -1,7 +1,9 @@
 """One installation for all cases of a run, thrown away after a case that failed; and the table of what was tried.
 
-`CHAOS_SHARD=i/n` runs every n-th case, beginning with the i-th (from 1). `CHAOS_STATE=DIR` is where the state lives,
-`CHAOS_REPORT=FILE` gets the table as JSON lines: lifecycle, effect, fault, seconds to settle, violation or not.
+Takes and give-backs alternate, so that hardly a case needs an undisturbed turn before it. `CHAOS_SHARD=i/n` runs every
+n-th case, beginning with the i-th (from 1); `CHAOS_SECONDS=n` begins no further case after so long.
+`CHAOS_STATE=DIR` is where the state lives, `CHAOS_REPORT=FILE` gets the table as JSON lines: case, lifecycle, effect,
+fault, seconds to settle, violation or not.
 """
 
 from __future__ import annotations
@@ -9,8 +11,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +25,38 @@ from chaos_lab import Lab, Record
 HERE = Path(__file__).parent
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "turn(name): the turn that a case disturbs, `take` or `give back`")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep this shard's cases."""
+    """Keep this shard's cases; let the turns alternate."""
     shard = os.environ.get("CHAOS_SHARD", "")
-    if not shard:
-        return
-    number, of = (int(part) for part in shard.split("/"))
     cases = [item for item in items if HERE in item.path.parents and item.get_closest_marker("chaos")]
-    others = {id(item) for index, item in enumerate(cases) if index % of != number - 1}
-    config.hook.pytest_deselected(items=[item for item in items if id(item) in others])
-    items[:] = [item for item in items if id(item) not in others]
+    if shard:
+        number, of = (int(part) for part in shard.split("/"))
+        others = {id(item) for index, item in enumerate(cases) if index % of != number - 1}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in others])
+        items[:] = [item for item in items if id(item) not in others]
+        cases = [item for item in cases if id(item) not in others]
+    takes, returns = ([item for item in cases if _turn(item) == turn] for turn in ("take", "give back"))
+    alternating = [item for item in chain.from_iterable(zip_longest(takes, returns)) if item is not None]
+    placed = {id(item) for item in alternating}
+    items[:] = alternating + [item for item in items if id(item) not in placed]
+
+
+def _turn(item: pytest.Item) -> str:
+    marker = item.get_closest_marker("turn")
+    return marker.args[0] if marker else ""
+
+
+_BEGAN = time.monotonic()
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """See whether there is time for another case."""
+    if time.monotonic() - _BEGAN > float(os.environ.get("CHAOS_SECONDS", "inf")):
+        item.session.shouldstop = "CHAOS_SECONDS are over"
 
 
 class Labs:
@@ -111,9 +137,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for _, (lifecycle, name, fault) in (p for p in report.user_properties if p[0] == "chaos"):
             runs[lifecycle, fault][0] += 1
             runs[lifecycle, fault][1] += report.failed
-            lines.append(
-                {"lifecycle": lifecycle, "what": name, "fault": fault, "violated": report.failed, **properties}
-            )
+            told = {"case": report.nodeid, "lifecycle": lifecycle, "what": name, "fault": fault}
+            lines.append({**told, "violated": report.failed, **properties})
     if not runs:
         return
     terminalreporter.section("chaos: runs and violations")

@@ -120,6 +120,7 @@ def _broken(lab: Lab, wave: Wave, arm: Callable[[Lab, Effect], None], turn: Call
 
 
 @pytest.mark.chaos
+@pytest.mark.turn("take")
 @pytest.mark.parametrize(("wave", "fault"), _cases(TAKING))
 def test_an_account_is_made_and_given_although_calls_fail(
     lab: Lab, record: Record, record_property: Callable[[str, object], None], wave: Wave, fault: str
@@ -133,6 +134,7 @@ def test_an_account_is_made_and_given_although_calls_fail(
 
 
 @pytest.mark.chaos
+@pytest.mark.turn("give back")
 @pytest.mark.parametrize(("wave", "fault"), _cases(RETURNING))
 def test_an_account_is_cleaned_and_freed_although_calls_fail(
     lab: Lab, record: Record, record_property: Callable[[str, object], None], wave: Wave, fault: str

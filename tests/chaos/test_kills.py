@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from chaos_effects import RETURNING, TAKING, AwsCall, Effect, effects
+from chaos_effects import BINDING, DISCARDING, FINISHING, QUEUEING, RETURNING, TAKING, AwsCall, Effect, effects
 from chaos_lab import Lab, Record
 from chaos_proxy import Break
 
+from localcloud.aws.contract import FaultKind
 from workers.roster import actions
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
@@ -29,7 +30,7 @@ def _mutates(effect: Effect) -> bool:
 
 def _cases(turn: str, rows: Sequence[Row]) -> list[object]:
     """Each row with each mode; an effect that changes nothing can neither be lost nor come late."""
-    found = []
+    found: list[object] = []
     for number, row in enumerate(rows, 1):
         for mode in _MODES:
             chosen = row if mode is Break.BEFORE else tuple(effect for effect in row if _mutates(effect))
@@ -38,18 +39,23 @@ def _cases(turn: str, rows: Sequence[Row]) -> list[object]:
     return found
 
 
-def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], None]) -> float:
+def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> float:
     """Take a turn and kill the worker when every effect of the row is under way; the seconds to settle."""
+    _killed_at(lab, row, mode, turn)
+    lab.worker.start()
+    return lab.settle()
+
+
+def _killed_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> None:
     armed = [lab.arm(effect, mode) for effect in row]
     turn()
     lab.await_struck(armed)
     lab.worker.kill()
     lab.lift()
-    lab.worker.start()
-    return lab.settle()
 
 
 @pytest.mark.chaos
+@pytest.mark.turn("take")
 @pytest.mark.parametrize(("row", "mode"), _cases("take", TAKING))
 def test_an_account_is_made_and_given_although_the_worker_dies(
     lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
@@ -60,6 +66,7 @@ def test_an_account_is_made_and_given_although_the_worker_dies(
 
 
 @pytest.mark.chaos
+@pytest.mark.turn("give back")
 @pytest.mark.parametrize(("row", "mode"), _cases("return", RETURNING))
 def test_an_account_is_cleaned_and_freed_although_the_worker_dies(
     lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
@@ -67,6 +74,46 @@ def test_an_account_is_cleaned_and_freed_although_the_worker_dies(
     record(row, _MODES[mode])
     lab.ready_to_give_back_twice()
     record_property("seconds", round(kill_at(lab, row, mode, lab.give_back), 1))
+
+
+@pytest.mark.chaos
+@pytest.mark.turn("take")
+@pytest.mark.parametrize(("row", "mode"), _cases("finish", FINISHING))
+def test_a_claim_finishes_by_itself_what_the_pool_began_although_the_worker_dies_twice(
+    lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
+) -> None:
+    record(row, f"after its pool's death: {_MODES[mode]}")
+    lab.ready_to("take")
+    _killed_at(lab, (BINDING,), Break.AFTER, lab.take)
+    record_property("seconds", round(kill_at(lab, row, mode, lab.worker.start), 1))
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("mode", _MODES)
+def test_a_claim_that_finds_no_account_gets_the_next_although_the_worker_dies(
+    lab: Lab, record: Record, mode: Break
+) -> None:
+    record([QUEUEING], _MODES[mode])
+    lab.ready_to("take")
+    lab.take()
+    queued = ""
+
+    def queue() -> None:
+        nonlocal queued
+        queued = lab.queue()
+
+    kill_at(lab, (QUEUEING,), mode, queue)
+    lab.dismiss(queued)
+    lab.settle()
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("mode", _MODES)
+def test_an_account_that_aws_refuses_gives_way_although_the_worker_dies(lab: Lab, record: Record, mode: Break) -> None:
+    record([DISCARDING], _MODES[mode])
+    lab.ready_to("take")
+    lab.emulator.fault("organizations", "CreateAccount", kind=FaultKind.ASYNC_FAILURE, count=1, code="INTERNAL_FAILURE")
+    kill_at(lab, (DISCARDING,), mode, lab.take)
 
 
 def test_every_type_of_action_has_its_moment() -> None:
