@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from functools import cache
+from types import ModuleType
 
 from domain.model import Model
 
@@ -62,11 +63,18 @@ class Key(Model):
 @cache
 def all_kinds() -> dict[str, Kind]:
     """Every kind of every area, by name: a new area joins by defining `KINDS` in `domain/<area>/__init__.py`."""
+    return {kind.name: kind for area in _areas() for kind in getattr(area, "KINDS", ())}
+
+
+@cache
+def standing(kind: str, cluster: str) -> tuple[Key, ...]:
+    """The lifecycles of a kind that no custom resource stands behind: an area names them in `STANDING`."""
+    keys: list[Key] = [key for area in _areas() for key in getattr(area, "STANDING", ())]
+    return tuple(key.model_copy(update={"cluster": cluster}) for key in keys if key.kind == kind)
+
+
+def _areas() -> list[ModuleType]:
     import domain
 
-    found: dict[str, Kind] = {}
-    for module in pkgutil.iter_modules(domain.__path__):
-        if module.ispkg:
-            area = importlib.import_module(f"domain.{module.name}")
-            found.update({kind.name: kind for kind in getattr(area, "KINDS", ())})
-    return found
+    packages = (module.name for module in pkgutil.iter_modules(domain.__path__) if module.ispkg)
+    return [importlib.import_module(f"domain.{name}") for name in packages]

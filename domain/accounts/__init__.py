@@ -13,8 +13,8 @@ Who writes an object at each moment of its life:
 | AccountPool `status` | always | the AccountPool's workflow |
 """
 
-from domain.accounts.constants import FINALIZER, GROUP, VERSION
-from domain.identity import Kind
+from domain.accounts.constants import FINALIZER, GROUP, OPERATOR_NAMESPACE, VERSION
+from domain.identity import Key, Kind
 
 ACCOUNT_POOL = Kind(name="AccountPool", group=GROUP, version=VERSION, plural="accountpools", area="accounts")
 ACCOUNT = Kind(name="Account", group=GROUP, version=VERSION, plural="accounts", area="accounts", finalizer=FINALIZER)
@@ -25,4 +25,7 @@ ACCOUNT_CLAIM = Kind(
 # No custom resource: the one workflow that hands out what is scarce in the organization.
 ORGANIZATION = Kind(name="Organization", group="", version="", plural="", area="accounts")
 
+THE_ORGANIZATION = Key(kind=ORGANIZATION.name, namespace=OPERATOR_NAMESPACE, name="aws", uid="0")
+
+STANDING = (THE_ORGANIZATION,)
 KINDS = (ACCOUNT_POOL, ACCOUNT, ACCOUNT_CLAIM, ORGANIZATION)

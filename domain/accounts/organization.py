@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from domain.accounts import THE_ORGANIZATION
 from domain.accounts.config import OperatorConfig
-from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.naming import email_of
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool, AccountState
@@ -25,7 +25,7 @@ from domain.levers import paused
 from domain.model import Model
 from domain.resource import condition_of, parse_timestamp, timestamp
 
-ORGANIZATION = Key(kind="Organization", namespace=OPERATOR_NAMESPACE, name="aws", uid="0")
+ORGANIZATION = THE_ORGANIZATION
 
 # How long a permit may wait for a worker before it is void; a void one is given again, in the same order.
 PERMIT_LIFETIME = timedelta(minutes=2)

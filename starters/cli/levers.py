@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from domain.identity import all_kinds
 from domain.levers import PAUSED
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, say
@@ -82,7 +83,7 @@ def resume(kind: KindArgument, name: NameArgument, reason: ReasonOption = "", st
 def wake(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="The kind; all of them with --all alone.")] = "",
     name: Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="The object; none with --all.")] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Wake every object of the kind, or of all kinds.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Wake everything of the kind, or of all kinds.")] = False,
     state: StateOption = None,
 ) -> None:
     """Have an object's lifecycle look again; harmless at any time, and starts it where it does not run."""
@@ -92,8 +93,8 @@ def wake(
     from starters.cli.session import Session, perform
 
     if everything:
-        kinds = (kind_named(kind),) if kind else waking.kinds_with_objects()
-        say(f"{perform(lambda session: waking.wake_all(session, kinds))} objects woken")
+        kinds = (kind_named(kind),) if kind else tuple(all_kinds().values())
+        say(f"{perform(lambda session: waking.wake_all(session, kinds))} lifecycles woken")
         return
     asked = target(kind, name)
 

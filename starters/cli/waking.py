@@ -1,4 +1,4 @@
-"""Wakes by hand: of one lifecycle, or of every object of a kind (after a restore, or to let lifecycles take over)."""
+"""Wakes by hand: of one lifecycle, or of every one of a kind (after a restore, or to let lifecycles take over)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from domain.custom_resources import custom_resources
-from domain.identity import Key, Kind
+from domain.identity import Key, Kind, standing
 from engine import temporal
 from engine.errors import Absent
 from engine.kube.json import text
@@ -27,7 +27,7 @@ async def wake_one(session: Session, key: Key) -> None:
 
 
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> int:
-    """Wake every object of the kinds; returns how many. A kind that the cluster does not know has none."""
+    """Wake every lifecycle of the kinds; returns how many. A kind that the cluster does not know has none."""
     free = asyncio.Semaphore(_AT_ONCE)
 
     async def wake(key: Key) -> None:
@@ -40,7 +40,9 @@ async def wake_all(session: Session, kinds: Sequence[Kind]) -> int:
 
 
 async def keys_of(session: Session, kind: Kind) -> list[Key]:
-    """The keys of all objects of a kind."""
+    """The keys of all objects of a kind, or of its lifecycles that stand behind no object."""
+    if not kind.plural:
+        return list(standing(kind.name, session.settings.cluster))
     try:
         listing = await session.kube.list(kind)
     except Absent:

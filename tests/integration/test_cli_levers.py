@@ -187,14 +187,16 @@ async def test_a_pause_holds_until_it_is_resumed_and_is_recorded(person: Person,
 
 async def test_waking_all_gives_every_object_its_lifecycle(person: Person, worker: None) -> None:
     await person.account("sleeping", state="Ready", labels={"iamUserId": "h5n8vs"}, finalizers=[FINALIZER])
-    woken = await person.perdure("wake", "accounts", "--all")
-    assert woken.code == 0
+    woken = await person.perdure("wake", "--all")
+    assert woken.code == 0, woken.err
 
     async def awake() -> bool:
         listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME, "-o", "json")
         return [row["phase"] for row in listed.json if row["name"] == "sleeping"] == ["Ready"]
 
     await eventually(awake, "the woken account is Ready")
+    listed = await person.perdure("list", "organization", "-o", "json")
+    assert [row["name"] for row in listed.json] == ["aws"]
 
 
 async def test_an_object_that_nobody_deleted_cannot_be_abandoned(person: Person) -> None:
