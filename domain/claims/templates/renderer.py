@@ -22,9 +22,10 @@ import secrets
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeVar, cast
 
 from jinja2.lexer import newline_re
+from typing_extensions import TypeAliasType
 
 from domain.claims.templates import limits
 from domain.claims.templates.environment import LazyVariable, Sandbox, clock_of_rendering
@@ -32,7 +33,8 @@ from domain.claims.templates.errors import LimitExceeded, TemplateError, text_of
 from domain.claims.templates.filters import truth
 from domain.claims.templates.moments import Clock, names
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+# A named alias, so that models can have fields of it.
+Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")
 
 T = TypeVar("T")
 

@@ -1,0 +1,1 @@
+"""What the claims area observes, and its passes that are one activity."""

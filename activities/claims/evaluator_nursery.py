@@ -1,0 +1,223 @@
+"""The worker's side of the evaluating processes: starting, talking to and ending them (see evaluator_process.py)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import mmap
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from activities.claims.evaluator_process import NOTE, NOTE_LENGTH, ORDER_LENGTH, REPLY, REQUEST
+
+START_SECONDS = 60.0  # imports on a busy machine
+ORDER_SECONDS = 10.0
+END_SECONDS = 5.0
+GRACE_SECONDS = 2.0  # beyond the evaluator's own timer; also this process may have been busy
+LONGEST_REPLY = 64 * 1024 * 1024
+PROGRAM = Path(__file__).with_name("evaluator_process.py")
+# What the interpreter and the C library need to start; everything else, secrets too, stays here.
+PASSED_ON = ("LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
+
+
+class Gone(Exception):  # noqa: N818 - what happened, not whose fault it is
+    """A process is gone."""
+
+
+class Process:
+    """One evaluating process."""
+
+    def __init__(self, pid: int, generation: int, requests: socket.socket, place: mmap.mmap) -> None:
+        self.pid = pid
+        self.generation = generation  # of the nursery that forked it
+        self._requests = requests
+        self._place = place
+
+    async def exchange(self, number: int, request: bytes, seconds: float) -> tuple[int, bytes]:
+        """A request and its outcome.
+
+        Raises:
+            Gone: It ended meanwhile.
+            TimeoutError: It neither answered nor ended in time.
+        """
+        self._place[: NOTE.size] = NOTE.pack(0)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(seconds + GRACE_SECONDS):
+                await loop.sock_sendall(self._requests, REQUEST.pack(number, len(request)) + request)
+                return await self._reply(loop)
+        except OSError as error:
+            if isinstance(error, TimeoutError):
+                raise
+            raise Gone from error
+
+    async def _reply(self, loop: asyncio.AbstractEventLoop) -> tuple[int, bytes]:
+        text = bytearray()
+        length = REPLY.size
+        outcome = -1
+        while len(text) < length:
+            part = await loop.sock_recv(self._requests, 256 * 1024)
+            if not part:
+                raise Gone
+            text += part
+            if outcome < 0 and len(text) >= REPLY.size:
+                outcome, rest = REPLY.unpack_from(text)
+                length += rest
+                if rest > LONGEST_REPLY:
+                    raise Gone
+        return outcome, bytes(text[REPLY.size :])
+
+    def place(self) -> str:
+        """The place of the template it rendered last."""
+        (length,) = NOTE.unpack(self._place[: NOTE.size])
+        return self._place[NOTE.size : NOTE.size + length].decode(errors="replace")
+
+    def close(self) -> None:
+        """Let go of it; it ends when it reads the end of its requests."""
+        self._requests.close()
+        self._place.close()
+
+
+class Nursery:
+    """The process that forks the evaluating ones."""
+
+    def __init__(self, functions: list[str], seconds: float, memory: int) -> None:
+        self._functions = functions
+        self._seconds = seconds
+        self._memory = memory
+        self._orders = asyncio.Lock()
+        self._control: socket.socket | None = None
+        self._program: subprocess.Popen[bytes] | None = None
+        self._generation = 0
+        self._unwanted: set[asyncio.Future[int | None]] = set()
+
+    async def spawn(self) -> Process:
+        """Another evaluating process.
+
+        Raises:
+            Gone: The nursery went away; the next one starts another.
+            RuntimeError: The functions cannot be imported.
+        """
+        spawning = asyncio.ensure_future(self._spawn())
+        try:
+            return await asyncio.shield(spawning)
+        except asyncio.CancelledError:
+            spawning.add_done_callback(self._abandon)
+            raise
+
+    def _abandon(self, spawning: asyncio.Future[Process]) -> None:
+        """End a process whose call was cancelled before it came."""
+        if not spawning.cancelled() and spawning.exception() is None:
+            ending = asyncio.ensure_future(self.reap(spawning.result()))
+            self._unwanted.add(ending)
+            ending.add_done_callback(self._unwanted.discard)
+
+    async def _spawn(self) -> Process:
+        place_descriptor = os.memfd_create("place", os.MFD_CLOEXEC)
+        ours, theirs = socket.socketpair()
+        try:
+            os.ftruncate(place_descriptor, NOTE_LENGTH)
+            answer = await self._order({}, [theirs.fileno(), place_descriptor])
+            ours.setblocking(False)
+            return Process(answer["pid"], self._generation, ours, mmap.mmap(place_descriptor, NOTE_LENGTH))
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+            os.close(place_descriptor)
+
+    async def reap(self, process: Process) -> int | None:
+        """End a process, unless it has ended: how it ended, a signal as its negative number; None if unknown."""
+        process.close()
+        try:
+            answer = await asyncio.shield(self._order({"reap": process.pid}, [], of=process.generation))
+        except Gone:  # and all its processes with it
+            return None
+        status = answer["status"]
+        return None if status is None else int(status)
+
+    async def close(self) -> None:
+        """End it, and all its processes with it."""
+        async with self._orders:
+            await self._end()
+
+    async def _order(self, order: dict[str, int], descriptors: list[int], *, of: int | None = None) -> dict[str, Any]:
+        """An order and its answer; never cancelled, or the next order would take the answer for its own."""
+        async with self._orders:
+            if of is not None and (self._control is None or of != self._generation):
+                raise Gone
+            if self._control is None:
+                self._control = await self._start()
+                self._generation += 1
+            try:
+                socket.send_fds(self._control, [json.dumps(order).encode()], descriptors)
+                return await _answer(self._control, ORDER_SECONDS)
+            except (OSError, Gone) as error:
+                await self._end()
+                raise Gone("the process that starts them", "is gone") from error
+
+    async def _start(self) -> socket.socket:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours.setblocking(False)
+        self._program = subprocess.Popen(  # noqa: ASYNC220 - returns once it is started, in milliseconds
+            [sys.executable, "-I", str(PROGRAM), str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env={name: os.environ[name] for name in PASSED_ON if name in os.environ},
+            cwd="/",
+        )
+        theirs.close()
+        root = str(PROGRAM.parents[2])
+        setup = {
+            "path": [root, *(each for each in sys.path if each and each != root)],
+            "functions": self._functions,
+            "seconds": self._seconds,
+            "memory": self._memory,
+        }
+        try:
+            ours.send(json.dumps(setup).encode())
+            answer = await _answer(ours, START_SECONDS)
+        except (OSError, Gone) as error:
+            ours.close()
+            await self._end()
+            raise RuntimeError(
+                "the process that starts the evaluating ones did not start; it says why on stderr"
+            ) from error
+        if "failed" in answer:
+            ours.close()
+            await self._end()
+            raise RuntimeError(f"the functions to evaluate cannot be imported: {answer['failed']}")
+        return ours
+
+    async def _end(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+        program, self._program = self._program, None
+        if program is not None:
+            await asyncio.get_running_loop().run_in_executor(None, _wait, program)
+
+
+def _wait(program: subprocess.Popen[bytes]) -> None:
+    """It ends when its control socket does; a kill for one that is stopped."""
+    try:
+        program.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        program.send_signal(signal.SIGKILL)
+        program.wait()
+
+
+async def _answer(control: socket.socket, seconds: float) -> dict[str, Any]:
+    async with asyncio.timeout(seconds):
+        text = await asyncio.get_running_loop().sock_recv(control, ORDER_LENGTH)
+    if not text:
+        raise Gone
+    answer: dict[str, Any] = json.loads(text)
+    return answer

@@ -1,0 +1,261 @@
+"""The processes that evaluate: a nursery that imports once, and evaluators forked from it, shut in.
+
+    worker ── control ──► nursery (imports the functions, then only forks, kills and reaps)
+       └───── requests ─► evaluator (one call at a time; JSON in, JSON out)
+
+The worker cannot fork: it runs threads of Temporal's core. So it starts this file as a program of its own, with an
+empty environment and no descriptor but the control socket; this process stays single-threaded, and a fork of it is
+ready in a few milliseconds and shares its memory.
+
+An evaluator, before it sees any request:
+
+- has limits of memory (what it has after the imports plus a setting), files, processes and core dumps;
+- may make only the system calls that computing needs (seccomp, on x86-64 and arm64): it can open no file and no
+  connection, start no program and signal nobody. A call that is not listed fails with EPERM;
+- is killed by the kernel's own timer when a request takes longer than it may, whatever it is doing; and together with
+  the nursery, which ends when the worker does.
+
+It notes the place of each template in memory shared with the worker before it renders it, which outlives it.
+
+Run by path, not as a module: the package around it imports the worker's world.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import importlib
+import json
+import mmap
+import os
+import platform
+import resource
+import signal
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn, get_type_hints
+
+REQUEST = struct.Struct("<HI")  # number of the function, length of the request
+REPLY = struct.Struct("<BI")  # one of the outcomes, length of the reply
+RESULT, TEMPLATE_ERROR, OUT_OF_MEMORY, FAILED, LAST_RESULT = range(5)
+NOTE = struct.Struct("<H")
+NOTE_LENGTH = 1024
+ORDER_LENGTH = 64 * 1024
+TRACEBACK_LENGTH = 4000
+
+Call = Callable[[bytes], bytes]
+
+
+def main(control: socket.socket) -> None:
+    """The nursery: import, tell that it is ready, and do what the worker orders until it is gone."""
+    setup = json.loads(control.recv(ORDER_LENGTH))
+    sys.path[:] = setup["path"]
+    try:
+        calls = [_call(name) for name in setup["functions"]]
+        note_place = _place_listener()
+    except Exception:
+        control.send(json.dumps({"failed": traceback.format_exc(limit=-8)[-TRACEBACK_LENGTH:]}).encode())
+        return
+    _warm_up()
+    gc.collect()
+    gc.freeze()  # a collection in a fork would copy every page that holds an object
+    control.send(json.dumps({"ready": True}).encode())
+    while True:
+        text, descriptors, _, _ = socket.recv_fds(control, ORDER_LENGTH, 2)
+        if not text:
+            return
+        order = json.loads(text)
+        if "reap" in order:
+            control.send(json.dumps({"status": _reap(order["reap"])}).encode())
+            continue
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            _evaluate(calls, note_place, descriptors, setup)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        control.send(json.dumps({"pid": pid}).encode())
+
+
+def _reap(pid: int) -> int | None:
+    """Kill an evaluator, unless it has ended by itself, and tell how it ended: a signal as its negative number.
+
+    Only here are evaluators reaped, so that the number cannot be another process's meanwhile.
+    """
+    try:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    if not ended:
+        os.kill(pid, signal.SIGKILL)
+        _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def _call(name: str) -> Call:
+    """A function `module:name`, from JSON to JSON by the models in its signature."""
+    module, _, attribute = name.partition(":")
+    function = getattr(importlib.import_module(module), attribute)
+    hints = get_type_hints(function)
+    hints.pop("return")
+    (request,) = hints.values()
+
+    def call(text: bytes) -> bytes:
+        reply: str = function(request.model_validate_json(text)).model_dump_json()
+        return reply.encode()
+
+    return call
+
+
+def _place_listener() -> Callable[[Callable[[str], None]], None]:
+    from domain.claims.templates.renderer import announce_to
+
+    return announce_to
+
+
+def _warm_up() -> None:
+    """Read whatever Python and the C library would read from files later on."""
+    from datetime import UTC, datetime
+
+    from domain.claims.templates.renderer import Renderer
+
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    for newer in (False, True):
+        Renderer(moment, newer=newer).render(
+            "{{ now() }}{{ '1h' | parse_time_interval }}{{ '2026-01-01' | to_datetime('%Y-%m-%d') }}"
+            "{{ [1] | json_query('[0]') }}{{ '[a]{2}' | strgen }}{{ [1] | pprint }}{{ lipsum(1) }}",
+            {},
+            what="warming up",
+        )
+    traceback.format_exception(ValueError())
+
+
+def _evaluate(
+    calls: list[Call],
+    announce_to: Callable[[Callable[[str], None]], None],
+    descriptors: list[int],
+    setup: dict[str, Any],
+) -> NoReturn:
+    """An evaluator's life."""
+    try:
+        requests, shared = descriptors
+        place = mmap.mmap(shared, NOTE_LENGTH)
+        os.close(shared)
+        announce_to(lambda what: _note(place, what))
+        most = setup["memory"]
+        _shut_in(most)
+        _serve(calls, requests, setup["seconds"], _peak() + most // 2)
+    finally:
+        os._exit(0)
+
+
+def _note(place: mmap.mmap, what: str) -> None:
+    text = what.encode(errors="replace")[: NOTE_LENGTH - NOTE.size]
+    place[: NOTE.size + len(text)] = NOTE.pack(len(text)) + text
+
+
+def _serve(calls: list[Call], requests: int, seconds: float, worn_out: int) -> None:
+    while header := _read(requests, REQUEST.size):
+        number, length = REQUEST.unpack(header)
+        text = _read(requests, length)
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal is not handled: it ends this process
+        outcome, reply = _outcome(calls[number], text)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if outcome == RESULT and _peak() > worn_out:
+            outcome = LAST_RESULT  # the next request shall not pay for what earlier ones left behind
+        _write(requests, REPLY.pack(outcome, len(reply)) + reply)
+        if outcome in (OUT_OF_MEMORY, LAST_RESULT):
+            return
+
+
+def _outcome(call: Call, text: bytes) -> tuple[int, bytes]:
+    try:
+        return RESULT, call(text)
+    except MemoryError:
+        return OUT_OF_MEMORY, b""
+    except Exception as error:
+        what, said = getattr(error, "what", None), getattr(error, "text", None)
+        if isinstance(what, str) and isinstance(said, str):
+            return TEMPLATE_ERROR, json.dumps([what, said]).encode()
+        return FAILED, traceback.format_exc(limit=-8)[-TRACEBACK_LENGTH:].encode(errors="replace")
+
+
+def _read(descriptor: int, length: int) -> bytes:
+    """So many bytes; none at all when the worker is gone."""
+    parts = bytearray()
+    while len(parts) < length:
+        part = os.read(descriptor, length - len(parts))
+        if not part:
+            return b""
+        parts += part
+    return bytes(parts)
+
+
+def _write(descriptor: int, text: bytes) -> None:
+    view = memoryview(text)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _peak() -> int:
+    """Most memory this process has held, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def _shut_in(memory: int) -> None:
+    """Give up what computing does not need."""
+    with open("/proc/self/statm") as pages:
+        mapped = int(pages.read().split()[0]) * resource.getpagesize()
+    _limit(resource.RLIMIT_AS, mapped + memory)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_NOFILE, 0)  # those that are open stay open
+    _limit(resource.RLIMIT_NPROC, 0)
+    _allow_computing_only()
+
+
+def _limit(what: int, most: int) -> None:
+    with contextlib.suppress(ValueError, OSError):  # an administrator's own limit is lower
+        resource.setrlimit(what, (most, most))
+
+
+# Linux: the numbers stand in asm/unistd_64.h and asm-generic/unistd.h, the rest in linux/prctl.h, seccomp.h, filter.h,
+# audit.h. In this order:
+# read write close fstat lseek mmap mprotect munmap brk mremap madvise rt_sigaction rt_sigprocmask rt_sigreturn getpid
+# gettid exit exit_group futex clock_gettime clock_nanosleep gettimeofday getrandom setitimer getrusage sched_yield
+# restart_syscall sigaltstack tgkill
+_X86_64 = (0, 1, 3, 5, 8, 9, 10, 11, 12, 25, 28, 13, 14, 15, 39, 186, 60, 231, 202, 228, 230, 96, 318, 38, 98, 24)
+_ARM64 = (63, 64, 57, 80, 62, 222, 226, 215, 214, 216, 233, 134, 135, 139, 172, 178, 93, 94, 98, 113, 115, 169, 278)
+_ALLOWED = {
+    "x86_64": (0xC000003E, (*_X86_64, 219, 131, 234)),
+    "aarch64": (0xC00000B7, (*_ARM64, 103, 165, 124, 128, 132, 131)),
+}
+_LOAD, _EQUAL, _RETURN = 0x20, 0x15, 0x06
+_ALLOW, _EPERM = 0x7FFF0000, 0x00050001
+_SET_DEATH_SIGNAL, _SET_SECCOMP, _NO_NEW_PRIVILEGES, _FILTER = 1, 22, 38, 2
+
+
+def _allow_computing_only() -> None:
+    """Hand the kernel the list of system calls that may be made; where it takes none the limits above remain."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]  # pointers are longer than the int it would assume
+    prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if platform.machine() not in _ALLOWED:
+        return
+    architecture, allowed = _ALLOWED[platform.machine()]
+    program = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, architecture), (_RETURN, 0, 0, _EPERM), (_LOAD, 0, 0, 0)]
+    program += [(_EQUAL, len(allowed) - place, 0, number) for place, number in enumerate(allowed)]
+    program += [(_RETURN, 0, 0, _EPERM), (_RETURN, 0, 0, _ALLOW)]
+    code = b"".join(struct.pack("HBBI", *each) for each in program)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    header = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program), ctypes.addressof(buffer)))
+    if prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0) == 0:
+        prctl(_SET_SECCOMP, _FILTER, ctypes.addressof(header), 0, 0)
+
+
+if __name__ == "__main__":
+    main(socket.socket(fileno=int(sys.argv[1])))
