@@ -23,7 +23,7 @@ def start_of(claim: JsonObject) -> datetime:
         return recorded
     if asked := text_at(claim, "spec", "lifespan", "start"):
         return parse_moment(asked, "spec.lifespan.start")
-    return _recorded(claim, "metadata", "creationTimestamp") or EARLIEST
+    return born(claim)
 
 
 def base_of(claim: JsonObject) -> datetime:
@@ -39,6 +39,11 @@ def requested_end_of(claim: JsonObject) -> datetime | None:
     """
     asked = text_at(claim, "spec", "lifespan", "end")
     return parse_moment(asked, "spec.lifespan.end") if asked else None
+
+
+def born(resource: JsonObject) -> datetime:
+    """When the object was created; one not created yet counts as older than any."""
+    return _recorded(resource, "metadata", "creationTimestamp") or EARLIEST
 
 
 def end_of_handle(handle: JsonObject) -> datetime | None:

@@ -1,0 +1,278 @@
+"""Which provider serves a template, and which free handle serves a claim.
+
+A provider serves a template when its `match` is part of it. A claim takes the free handle that differs least from what
+it asks for; only handles whose differences the providers tolerate (`matchIgnore`) are candidates. Candidates are
+ordered by: fewest resources missing, fewest names that differ, fewest tolerated differences, healthy before unknown,
+ready before anything else, higher preference score, older, name. What a handle has beyond the claim's template does not
+count as a difference, nor do namespaces, labels, parameters or the handle's own top-level provider.
+
+One writer binds for a whole namespace, so the choice must be cheap with thousands of free handles. They stand in
+shelves: handles of one shelf have the same providers, names, templates and pool, so a shelf is compared once with what
+a claim asks for, the answer is remembered for the next claim that asks for the same, and within a shelf the handles are
+kept in order. A claim looks only at shelves whose providers begin its own list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import json
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from domain.claims.constants import IGNORE_LABEL, NEAR_EXPIRY
+from domain.claims.differences import differences, matches
+from domain.claims.merging import TooDeep, contains
+from domain.claims.moments import born, end_of_handle
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+
+REMEMBERED_COMPARISONS = 100_000
+
+
+class WantedResource(NamedTuple):
+    """One resource that a claim asks for, and the differences from it that its provider tolerates."""
+
+    provider: str
+    name: str = ""
+    template: JsonObject = {}
+    match_ignore: tuple[str, ...] = ()
+
+
+class Wanted(NamedTuple):
+    """What a claim asks for. `pool` restricts it to that pool's handles, `provider` is its top-level one, if any."""
+
+    resources: tuple[WantedResource, ...]
+    pool: str = ""
+    provider: str = ""
+
+
+class HeldResource(NamedTuple):
+    """One resource of a free handle."""
+
+    provider: str
+    name: str = ""
+    template: JsonObject = {}
+
+
+class FreeHandle(NamedTuple):
+    """What binding reads of a handle that no claim holds; `healthy` None is unknown."""
+
+    name: str
+    resources: tuple[HeldResource, ...]
+    created: datetime
+    healthy: bool | None = None
+    ready: bool | None = None
+    preference_score: float = 0
+    pool: str = ""
+    provider: str = ""
+    end: datetime | None = None
+
+
+# Healthy, ready, score, age, name: the order of handles that differ equally from the claim.
+_Rank = tuple[bool, bool, float, datetime, str]
+
+
+class _Shelf:
+    """Handles with the same resources and pool, best first."""
+
+    def __init__(self, like: FreeHandle) -> None:
+        self.like = like
+        self.digests = tuple(_digest(resource.template) for resource in like.resources)
+        self.ranked: list[tuple[_Rank, FreeHandle]] = []
+
+
+# What makes two handles alike: the pool, the top-level provider if there is nothing else, the resources.
+_Likeness = tuple[str, str, tuple[tuple[str, str, str], ...]]
+
+
+class FreeHandles:
+    """All free handles of a namespace, and which of them a claim may take."""
+
+    def __init__(self, handles: Iterable[FreeHandle] = ()) -> None:
+        self._where: dict[str, tuple[_Likeness, FreeHandle]] = {}
+        self._shelves: dict[_Likeness, _Shelf] = {}
+        self._by_providers: dict[tuple[str, ...], dict[_Likeness, _Shelf]] = {}
+        self._compared: dict[tuple[str, str, tuple[str, ...]], int | None] = {}
+        for handle in handles:
+            self.add(handle)
+
+    def __len__(self) -> int:
+        return len(self._where)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._where
+
+    def add(self, handle: FreeHandle) -> None:
+        """Take the handle in, or what is new about it."""
+        self.remove(handle.name)
+        likeness = _likeness(handle)
+        shelf = self._shelves.get(likeness)
+        if shelf is None:
+            shelf = self._shelves[likeness] = _Shelf(handle)
+            self._by_providers.setdefault(_providers(handle.resources), {})[likeness] = shelf
+        insort(shelf.ranked, (_rank(handle), handle), key=lambda entry: entry[0])
+        self._where[handle.name] = (likeness, handle)
+
+    def remove(self, name: str) -> None:
+        """Forget the handle, if it is known."""
+        if (known := self._where.pop(name, None)) is None:
+            return
+        likeness, handle = known
+        shelf = self._shelves[likeness]
+        shelf.ranked.remove((_rank(handle), handle))
+        if not shelf.ranked:
+            del self._shelves[likeness]
+            alike = self._by_providers[_providers(handle.resources)]
+            del alike[likeness]
+            if not alike:
+                del self._by_providers[_providers(handle.resources)]
+
+    def candidates(self, wanted: Wanted, now: datetime) -> Iterator[FreeHandle]:
+        """The handles that the claim may take, best first, found while they are asked for.
+
+        What is added or removed meanwhile is not seen, so take what is needed at once.
+
+        Raises:
+            BadPattern: a provider's `matchIgnore` cannot be used.
+            TooDeep: a template is nested beyond reason.
+        """
+        scored = sorted(
+            ((score, shelf) for shelf, score in self._fitting(wanted)),
+            key=lambda entry: entry[0],
+        )
+        for _, alike in groupby(scored, key=lambda entry: entry[0]):
+            best_first = heapq.merge(*(shelf.ranked for _, shelf in alike), key=lambda entry: entry[0])
+            for _, handle in best_first:
+                if handle.healthy is not False and not _ends_soon(handle, now):
+                    yield handle
+
+    def _fitting(self, wanted: Wanted) -> Iterator[tuple[_Shelf, tuple[int, int, int]]]:
+        digests = tuple(_digest(resource.template) for resource in wanted.resources)
+        providers = _providers(wanted.resources)
+        for held in range(len(providers) + 1):
+            for shelf in self._by_providers.get(providers[:held], {}).values():
+                if wanted.pool and wanted.pool != shelf.like.pool:
+                    continue
+                if not held and shelf.like.provider and shelf.like.provider != wanted.provider:
+                    continue  # not rendered yet, and of another provider: nothing says that it fits
+                tolerated = self._tolerated(wanted.resources, digests, shelf)
+                if tolerated is not None:
+                    yield shelf, (len(providers) - held, _names_that_differ(wanted, shelf), tolerated)
+
+    def _tolerated(self, wanted: tuple[WantedResource, ...], digests: tuple[str, ...], shelf: _Shelf) -> int | None:
+        """How many differences there are, all of them tolerated; None if one is not."""
+        total = 0
+        for resource, digest, held, held_digest in zip(
+            wanted, digests, shelf.like.resources, shelf.digests, strict=False
+        ):
+            question = (digest, held_digest, resource.match_ignore)
+            if question not in self._compared:
+                if len(self._compared) >= REMEMBERED_COMPARISONS:
+                    self._compared.clear()
+                self._compared[question] = tolerated_differences(
+                    held.template, resource.template, resource.match_ignore
+                )
+            count = self._compared[question]
+            if count is None:
+                return None
+            total += count
+        return total
+
+
+# --- providers ---
+
+
+def serves(match: JsonValue, template: JsonObject) -> bool:
+    """True if a provider with this `match` serves the template."""
+    return isinstance(match, dict) and bool(match) and contains(template, match)
+
+
+def serving(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[str, ...]:
+    """The names of the providers, given with their `match`, that serve the template; exactly one should."""
+    return tuple(sorted(name for name, match in providers.items() if serves(match, template)))
+
+
+# --- handles ---
+
+
+def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: Iterable[str]) -> int | None:
+    """In how many places the wanted template adds to or replaces what is held; None if one of them is not tolerated."""
+    patterns = tuple(match_ignore)
+    if not patterns:
+        return 0 if contains(held, wanted) else None
+    count = 0
+    for operation in differences(held, wanted):
+        if operation.op == "remove":
+            continue  # more than was asked for
+        if not any(matches(pattern, operation.path) for pattern in patterns):
+            return None
+        count += 1
+    return count
+
+
+def free_handle(handle: JsonObject) -> FreeHandle | None:
+    """What binding reads of a ResourceHandle; None for one that is bound, being deleted, ignored or unhealthy."""
+    held = value_at(handle, "spec", "resourceClaim")
+    deleting = value_at(handle, "metadata", "deletionTimestamp")
+    ignored = IGNORE_LABEL in object_at(handle, "metadata", "labels")
+    healthy = _known(value_at(handle, "status", "healthy"))
+    if held or deleting or ignored or healthy is False:
+        return None
+    score = value_at(handle, "spec", "preferenceScore")
+    return FreeHandle(
+        name=text_at(handle, "metadata", "name"),
+        resources=tuple(_held(resource) for resource in objects_at(handle, "spec", "resources")),
+        created=born(handle),
+        healthy=healthy,
+        ready=_known(value_at(handle, "status", "ready")),
+        preference_score=score if isinstance(score, (int, float)) else 0,
+        pool=text_at(handle, "spec", "resourcePool", "name"),
+        provider=text_at(handle, "spec", "provider", "name"),
+        end=end_of_handle(handle),
+    )
+
+
+def _held(resource: JsonObject) -> HeldResource:
+    return HeldResource(
+        provider=text_at(resource, "provider", "name"),
+        name=text_at(resource, "name"),
+        template=object_at(resource, "template"),
+    )
+
+
+def _known(value: JsonValue) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _providers(resources: tuple[WantedResource, ...] | tuple[HeldResource, ...]) -> tuple[str, ...]:
+    return tuple(resource.provider for resource in resources)
+
+
+def _names_that_differ(wanted: Wanted, shelf: _Shelf) -> int:
+    return sum(asked.name != held.name for asked, held in zip(wanted.resources, shelf.like.resources, strict=False))
+
+
+def _rank(handle: FreeHandle) -> _Rank:
+    return (handle.healthy is not True, handle.ready is not True, -handle.preference_score, handle.created, handle.name)
+
+
+def _ends_soon(handle: FreeHandle, now: datetime) -> bool:
+    return handle.end is not None and handle.end < now + NEAR_EXPIRY
+
+
+def _likeness(handle: FreeHandle) -> _Likeness:
+    resources = tuple((held.provider, held.name, _digest(held.template)) for held in handle.resources)
+    return (handle.pool, "" if resources else handle.provider, resources)
+
+
+def _digest(template: JsonObject) -> str:
+    """The same for the same template, however its keys are ordered."""
+    try:
+        return hashlib.sha256(json.dumps(template, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    except RecursionError as error:
+        raise TooDeep from error
