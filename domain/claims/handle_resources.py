@@ -56,7 +56,21 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject]) -> list
             if found[number] is None:
                 name = "" if nameless else text_at(resource, "name")
                 found[number] = _take(free, entries, provider_name(resource), name)
-    return found
+    return _in_order(yielded, found)
+
+
+def _in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
+    """The same entries, given in their own order to resources that nothing tells apart.
+
+    A provider linked twice under one name yields such resources. Once all their entries bear the name they are met in
+    order; handing them out otherwise this time would swap the templates of two objects the next time.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for resource, index in zip(yielded, found, strict=True):
+        if index is not None:
+            groups.setdefault((provider_name(resource), text_at(resource, "name")), []).append(index)
+    waiting = {key: iter(sorted(indices)) for key, indices in groups.items()}
+    return [next(waiting.get((provider_name(each), text_at(each, "name")), iter(())), None) for each in yielded]
 
 
 def _take(free: list[int], entries: Sequence[JsonObject], provider: str, name: str) -> int | None:

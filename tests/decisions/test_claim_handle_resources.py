@@ -37,6 +37,7 @@ REFERENCE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x"}
         ([at("a", "y"), at("a", "x")], [at("a", "x", "2"), at("a", "y", "3")], [at("a", "y", "3"), at("a", "x", "2")]),
         ([at("a"), at("b")], [at("b", "b", "2"), at("a", "a", "3")], [at("a", "a", "3"), at("b", "b", "2")]),
         ([at("a"), at("a", "x")], [at("a", "x", "2"), at("a", "y", "3")], [at("a", "y", "3"), at("a", "x", "2")]),
+        ([at("a"), at("a", "x")], [at("a", "x", "2"), at("a", "x", "3")], [at("a", "x", "2"), at("a", "x", "3")]),
     ],
     ids=[
         "first list",
@@ -49,6 +50,7 @@ REFERENCE = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x"}
         "order does not matter",
         "entries of older releases are named",
         "names before namelessness",
+        "one name for two, in order",
     ],
 )
 def test_entries_meet_by_provider_and_name(entries: Any, yielded: Any, result: Any) -> None:
