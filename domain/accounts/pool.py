@@ -186,14 +186,12 @@ def _fill(
     """The Accounts to create now; why not more; what that waits for; and until when, where a clock decides."""
     if wanted <= 0:
         return (), "full", (), None
-    missing = view.config.missing("accountpool")
-    if not view.config.present or missing:
-        what = "the operator's ConfigMap does not exist" if not view.config.present else _problem(view.config)
-        return (), what, ("ConfigMap",), None
-    if view.room is None:
+    if not view.config.present:
+        return (), "the operator's ConfigMap does not exist", ("ConfigMap",), None
+    if missing := view.config.missing("accountpool", "account-limit"):
+        return (), "; ".join(_problem(view.config, key) for key in missing), ("ConfigMap",), None
+    if view.room is None or view.room.limit is None:  # the latter: counted before the limit was there
         return (), "the organization is being counted", ("Organization",), None
-    if view.room.limit is None:
-        return (), "the ConfigMap lacks a readable account-limit", ("ConfigMap",), None
     pause = view.deaths.pause_until
     if pause and now < pause:
         dead = len(view.deaths.names)
@@ -217,9 +215,9 @@ def _unborn(account: Account) -> bool:
     return not account.spec.aws_account_id and not account.failed and not account.metadata.deleting
 
 
-def _problem(config: OperatorConfig) -> str:
-    problem = config.problems.get("accountpool")
-    return f"ConfigMap key accountpool {problem}" if problem else "the ConfigMap lacks accountpool"
+def _problem(config: OperatorConfig, key: str) -> str:
+    problem = config.problems.get(key)
+    return f"ConfigMap key {key}: {problem}" if problem else f"the ConfigMap lacks {key}"
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:

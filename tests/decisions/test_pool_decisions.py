@@ -219,7 +219,7 @@ def test_accounts_without_an_aws_account_hold_their_place_in_flight() -> None:
     ("room", "created", "waits_for", "reason"),
     [
         (None, 0, ("Organization",), None),
-        (Room(active=5, limit=None, free=0, budget=30), 0, ("ConfigMap",), "ConfigMap"),
+        (Room(active=5, limit=None, free=0, budget=30), 0, ("Organization",), None),
         (Room(active=100, limit=100, free=0, budget=30), 0, ("AccountLimit",), "AccountLimit"),
         (Room(active=101, limit=100, free=-1, budget=30), 0, ("AccountLimit",), "AccountLimit"),
         (Room(active=98, limit=100, free=2, budget=30), 2, ("AccountLimit",), "AccountLimit"),
@@ -267,9 +267,14 @@ def test_a_spent_budget_says_when_it_has_room_again() -> None:
         (config(accountpool=None), "lacks accountpool"),
         (config(accountpool="pool: [1"), "cannot be read"),
         (config(accountpool="pool: {servicequotas: {default: {L-1: many}}}"), "cannot be read"),
+        (config(account_limit=None), "lacks account-limit"),
+        (config(account_limit="many"), "'many' is no whole number"),
+        (config(account_limit="many", accountpool=None), "lacks accountpool; ConfigMap key account-limit"),
     ],
 )
-def test_an_unreadable_accountpool_key_creates_nothing_and_says_so(of_config: OperatorConfig, says: str) -> None:
+def test_without_a_readable_key_nothing_is_created_whatever_room_was_counted(
+    of_config: OperatorConfig, says: str
+) -> None:
     decision = decide(view(of_config=of_config), NOW)
     assert (decision.create, decision.waits_for) == ((), ("ConfigMap",))
     assert says in decision.why
