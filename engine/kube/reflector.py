@@ -179,7 +179,7 @@ class Reflector(Generic[M]):
         RELISTS.labels(selected.name).inc()
         self.installed = True
         self._sign()
-        self._replace(seen)
+        self._replace(seen, position)
         self.position = position
 
     async def _watch(self) -> None:
@@ -213,6 +213,8 @@ class Reflector(Generic[M]):
     def _change(self, seen: M, *, deleted: bool) -> None:
         name = seen.name
         before = self._objects.get(name)
+        if before is not None and newer(before.resource_version, seen.resource_version):
+            return  # whoever shares the objects has put in the answer to a later write
         if deleted:
             self._objects.pop(name, None)
         else:
@@ -223,9 +225,14 @@ class Reflector(Generic[M]):
         else:
             self._changes.changed(before, seen, seen_live=True)
 
-    def _replace(self, seen: dict[Name, M]) -> None:
-        """Take a list as the truth and tell what differs from what was known."""
+    def _replace(self, seen: dict[Name, M], position: str = "") -> None:
+        """Take a list as the truth and tell what differs from what was known.
+
+        What is known in a later version than the list's `position` was put in by whoever shares the objects, and stays.
+        """
         before = dict(self._objects)
+        if position:
+            seen |= {name: known for name, known in before.items() if newer(known.resource_version, position)}
         self._objects.clear()
         self._objects.update(seen)
         self._count()

@@ -1,0 +1,168 @@
+"""Objects of many kinds as a process knows them, so that a pass reads them without a request.
+
+    follow(kind) ──► reflector (list, watch) ──► objects ──► get, all
+                                                   ▲
+    own writes ──► learn (the answer) ─────────────┘
+
+There is one mirror for each kind and namespace, however many ask for it. Kinds come and go while the process runs: one
+that is not installed yet, or that may not be listed, is tried again by its reflector and holds nobody else up; until
+then `Mirror.trouble` says why it is empty.
+
+A mirror is some milliseconds behind the API server. So every write's answer is put in at once (`learn`), and of two
+versions of an object the larger resourceVersion stays: whoever reads after writing finds what was written. What others
+write is found late by those milliseconds, and whoever must not miss it is told of each change (`listen`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+from domain.identity import Kind
+from engine.kube.api import KubeApi
+from engine.kube.json import JsonObject, mapping, text
+from engine.kube.reflector import Name, Reflector, Timing, newer
+
+# Told of a change: the object before and after, None for not existing.
+Listener = Callable[[JsonObject | None, JsonObject | None], None]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What one mirror holds."""
+
+    kind: Kind
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+
+    @property
+    def name(self) -> str:
+        """For metrics and logs; kinds of different groups may share a name."""
+        where = f" in {self.namespace}" if self.namespace else ""
+        return f"{self.kind.name}.{self.kind.group}{where}" if self.kind.group else f"{self.kind.name}{where}"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An object with what the reflector compares."""
+
+    name: Name
+    resource_version: str
+    object: JsonObject
+
+
+class Mirror:
+    """The objects of one kind."""
+
+    def __init__(self, api: KubeApi, followed: Followed, timing: Timing | None = None) -> None:
+        self.followed = followed
+        self._entries: dict[Name, Entry] = {}
+        self._listeners: list[Listener] = []
+        self._known = asyncio.Event()
+        self._reflector: Reflector[Entry] = Reflector(api, followed, _entry, self._entries, self, timing=timing)
+
+    @property
+    def listed(self) -> bool:
+        """Whether it has been complete once."""
+        return self._reflector.listed
+
+    @property
+    def trouble(self) -> str:
+        """Why it may be empty or stale: not installed, not allowed, not reachable; empty while its stream runs."""
+        return self._reflector.trouble
+
+    async def settled(self) -> None:
+        """Until it is complete, or known to be of a kind that is not installed."""
+        await self._known.wait()
+
+    def get(self, namespace: str, name: str) -> JsonObject | None:
+        """One object."""
+        entry = self._entries.get((namespace, name))
+        return entry.object if entry else None
+
+    def all(self) -> Iterator[JsonObject]:
+        """All objects, as they were when asked."""
+        return iter([entry.object for entry in self._entries.values()])
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def learn(self, obj: JsonObject) -> None:
+        """Put in what a write of ours has answered, unless something newer is known."""
+        seen = _entry(obj)
+        before = self._entries.get(seen.name)
+        if before is None or newer(seen.resource_version, before.resource_version):
+            self._entries[seen.name] = seen
+            self._tell(before, seen)
+
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener` of each change from now on, own writes included."""
+        self._listeners.append(listener)
+
+    async def run(self) -> None:
+        """Mirror for ever."""
+        await self._reflector.run()
+
+    # What the reflector tells.
+
+    def started(self, objects: list[Entry]) -> None:
+        """The first list is complete."""
+        self._known.set()
+        for entry in objects:
+            self._tell(None, entry)
+
+    def changed(self, before: Entry | None, after: Entry | None, *, seen_live: bool) -> None:
+        """An object differs from before."""
+        if before is None or after is None or before.resource_version != after.resource_version:
+            self._tell(before, after)
+
+    def absent(self) -> None:
+        """The kind is not installed."""
+        self._known.set()
+
+    def _tell(self, before: Entry | None, after: Entry | None) -> None:
+        for listener in self._listeners:
+            listener(before.object if before else None, after.object if after else None)
+
+
+class Store:
+    """The mirrors of one process; leaving the block ends them."""
+
+    def __init__(self, api: KubeApi, timing: Timing | None = None) -> None:
+        self._api = api
+        self._timing = timing
+        self._mirrors: dict[Followed, Mirror] = {}
+        self._tasks: dict[Followed, asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Store:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for followed in tuple(self._mirrors):
+            self.leave(followed)
+
+    def follow(self, followed: Followed) -> Mirror:
+        """The mirror of a kind, begun if nobody has asked for it before; `Mirror.settled` waits for its first list."""
+        if followed not in self._mirrors:
+            mirror = Mirror(self._api, followed, self._timing)
+            self._mirrors[followed] = mirror
+            self._tasks[followed] = asyncio.create_task(mirror.run(), name=f"mirror {followed.name}")
+        return self._mirrors[followed]
+
+    def leave(self, followed: Followed) -> None:
+        """End a mirror that nobody needs any more."""
+        if followed in self._mirrors:
+            del self._mirrors[followed]
+            self._tasks.pop(followed).cancel()
+
+
+def _entry(obj: JsonObject) -> Entry:
+    """The object without its managedFields, which are its larger half and which no pass reads."""
+    metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
+    name = (text(metadata, "namespace"), text(metadata, "name"))
+    return Entry(name, text(metadata, "resourceVersion"), {**obj, "metadata": metadata})

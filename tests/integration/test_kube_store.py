@@ -1,0 +1,142 @@
+"""The store of mirrored objects on a real API server: own writes at once, others' soon, kinds that come and go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from uuid import uuid4
+
+import pytest
+
+from domain.identity import Kind
+from engine.kube import CONFIG_MAP, NAMESPACE, KubeApi
+from engine.kube.json import JsonObject, text
+from engine.kube.store import Followed, Store
+from engine.settings import Settings
+from localcloud.deployment import Deployment
+
+pytestmark = pytest.mark.integration
+
+CRD = Kind(
+    name="CustomResourceDefinition",
+    group="apiextensions.k8s.io",
+    version="v1",
+    plural="customresourcedefinitions",
+    area="",
+)
+
+
+@pytest.fixture(scope="module")
+async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
+    async with await KubeApi.open(Settings(), "tests", kubeconfig=deployment.env()["KUBECONFIG"]) as api:
+        yield api
+
+
+@pytest.fixture
+async def namespace(kube: KubeApi) -> AsyncIterator[str]:
+    name = f"store-{uuid4().hex[:8]}"
+    await kube.create(NAMESPACE, {"metadata": {"name": name}})
+    yield name
+    await kube.delete(NAMESPACE, "", name)
+
+
+async def eventually(holds: Callable[[], bool], seconds: float = 20) -> None:
+    deadline = asyncio.get_running_loop().time() + seconds
+    while not holds():
+        assert asyncio.get_running_loop().time() < deadline, "it does not come true"
+        await asyncio.sleep(0.02)
+
+
+def config_map(name: str, **data: str) -> JsonObject:
+    return {"metadata": {"name": name}, "data": data}
+
+
+def gadget() -> Kind:
+    """A kind that nobody else has."""
+    word = f"gadget{uuid4().hex[:8]}"
+    return Kind(name=word.capitalize(), group=f"{word}.example.com", version="v1", plural=f"{word}s", area="")
+
+
+def definition(kind: Kind) -> JsonObject:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = {"kind": kind.name, "plural": kind.plural, "singular": kind.name.lower()}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    return {
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "spec": {"group": kind.group, "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+
+
+async def test_what_others_write_is_there_soon(kube: KubeApi, namespace: str) -> None:
+    async with Store(kube) as store:
+        mirror = store.follow(Followed(CONFIG_MAP, namespace))
+        await mirror.settled()
+        await kube.create(CONFIG_MAP, config_map("one", a="1"), namespace)
+        await eventually(lambda: text(mirror.get(namespace, "one"), "data", "a") == "1")
+        await kube.delete(CONFIG_MAP, namespace, "one")
+        await eventually(lambda: mirror.get(namespace, "one") is None)
+
+
+async def test_an_own_write_is_there_at_once_and_is_never_undone_by_an_older_event(
+    kube: KubeApi, namespace: str
+) -> None:
+    async with Store(kube) as store:
+        mirror = store.follow(Followed(CONFIG_MAP, namespace))
+        await mirror.settled()
+        seen: list[str] = []
+        mirror.listen(lambda before, after: seen.append(text(after, "data", "n")))
+        await kube.create(CONFIG_MAP, config_map("mine", n="0"), namespace)
+        for n in range(1, 30):
+            answer = await kube.patch(CONFIG_MAP, namespace, "mine", {"data": {"n": str(n)}})
+            mirror.learn(answer)
+            assert text(mirror.get(namespace, "mine"), "data", "n") == str(n)
+        await kube.create(CONFIG_MAP, config_map("last"), namespace)
+        await eventually(lambda: mirror.get(namespace, "last") is not None)
+        numbers = [int(n) for n in seen if n]
+        assert numbers == sorted(set(numbers)), "a change was told twice, or an older one after a newer one"
+        assert numbers[-1] == 29
+
+
+async def test_an_older_version_is_not_learnt(kube: KubeApi, namespace: str) -> None:
+    async with Store(kube) as store:
+        mirror = store.follow(Followed(CONFIG_MAP, namespace))
+        await mirror.settled()
+        older = await kube.create(CONFIG_MAP, config_map("one", n="old"), namespace)
+        mirror.learn(await kube.patch(CONFIG_MAP, namespace, "one", {"data": {"n": "new"}}))
+        mirror.learn(older)
+        assert text(mirror.get(namespace, "one"), "data", "n") == "new"
+
+
+async def test_whoever_asks_for_a_kind_twice_shares_one_mirror(kube: KubeApi, namespace: str) -> None:
+    async with Store(kube) as store:
+        assert store.follow(Followed(CONFIG_MAP, namespace)) is store.follow(Followed(CONFIG_MAP, namespace))
+
+
+async def test_a_kind_may_be_installed_later_and_removed_again(kube: KubeApi, namespace: str) -> None:
+    kind = gadget()
+    async with Store(kube) as store:
+        mirror = store.follow(Followed(kind, namespace))
+        await mirror.settled()
+        assert not mirror.listed
+        assert kind.name in mirror.trouble
+
+        await kube.create(CRD, definition(kind))
+        await eventually(lambda: mirror.listed)
+        await kube.create(kind, {"apiVersion": kind.api_version, "kind": kind.name, **config_map("g")}, namespace)
+        await eventually(lambda: mirror.get(namespace, "g") is not None)
+
+        await kube.delete(CRD, "", f"{kind.plural}.{kind.group}")
+        await eventually(lambda: len(mirror) == 0)
+
+
+async def test_a_mirror_that_is_left_ends(kube: KubeApi, namespace: str) -> None:
+    async with Store(kube) as store:
+        followed = Followed(CONFIG_MAP, namespace)
+        mirror = store.follow(followed)
+        await mirror.settled()
+        store.leave(followed)
+        await kube.create(CONFIG_MAP, config_map("late"), namespace)
+        again = store.follow(followed)
+        await again.settled()
+        assert again.get(namespace, "late") is not None
+        assert mirror.get(namespace, "late") is None
