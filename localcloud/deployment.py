@@ -227,6 +227,8 @@ class Deployment:
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, self.state.log("supervisor"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
+                # A script's lock or pipe must not be held for as long as the deployment runs.
+                *((os.POSIX_SPAWN_CLOSE, descriptor) for descriptor in _handed_down()),
             ],
             setsid=True,  # Ctrl-C in the terminal is for `up` to hand on
         )
@@ -291,6 +293,19 @@ class Deployment:
     def _log_tail(self, name: str) -> str:
         path = self.log(name)
         return "\n".join([f"the end of {path}:", *(f"  {line}" for line in supervisor.tail(path, 15))])
+
+
+def _handed_down() -> list[int]:
+    """The descriptors beyond the standard ones that a process started now would get."""
+    opened = (int(name) for name in os.listdir("/proc/self/fd"))
+    return [number for number in opened if number > 2 and _is_handed_down(number)]
+
+
+def _is_handed_down(descriptor: int) -> bool:
+    try:
+        return os.get_inheritable(descriptor)
+    except OSError:  # the listing's own, closed by now
+        return False
 
 
 def _chosen_services(only: Sequence[str] | None, *, own_cluster: bool) -> tuple[str, ...]:

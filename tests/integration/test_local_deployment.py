@@ -293,6 +293,18 @@ def test_a_crashed_api_server_comes_back_with_its_objects(fresh: Deployment) -> 
     assert kube(fresh, "GET", f"{CONFIG_MAPS}/kept")["data"] == {"a": "b"}
 
 
+def test_a_detached_deployment_keeps_nothing_open_of_whoever_started_it(fresh: Deployment) -> None:
+    reading, writing = os.pipe()
+    os.set_inheritable(writing, True)
+    fresh.up(only=(services.ETCD,))
+    os.close(writing)
+    os.set_blocking(reading, False)
+
+    assert os.read(reading, 1) == b"", "somebody still holds the pipe's other end"
+
+    os.close(reading)
+
+
 def test_a_hung_service_is_shown_as_unhealthy(fresh: Deployment) -> None:
     fresh.up(only=(services.TEMPORAL,))
     fresh.kill(services.TEMPORAL, signal.SIGSTOP)
