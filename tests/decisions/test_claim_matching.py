@@ -265,6 +265,13 @@ def test_a_handle_can_be_added_anew_and_removed_twice() -> None:
     assert list(free.candidates(Wanted((wanted(),)), NOW)) == []
 
 
+def test_an_answer_is_remembered_for_the_tolerance_that_it_was_given_for() -> None:
+    free = FreeHandles([handle("h", held(LARGE))])
+    for ignored, found in (((), []), (("/spec/size",), ["h"]), (("/spec/colour",), []), (("/spec/size",), ["h"])):
+        asked = Wanted((wanted(SMALL, "things", "thing", *ignored),))
+        assert [h.name for h in free.candidates(asked, NOW)] == found
+
+
 def test_300_claims_find_200_distinct_handles_among_a_thousand_others() -> None:
     others = [handle(f"other-{i}", held({"kind": "Thing", "spec": {"size": 100 + i}})) for i in range(1_000)]
     free = FreeHandles([*others, *(handle(f"fit-{i}") for i in range(200))])

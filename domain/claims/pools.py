@@ -1,0 +1,236 @@
+"""How many handles a pool makes and which it gives up.
+
+A pool keeps `minAvailable` handles that no claim has taken. Unready handles, those of unknown readiness and those that
+wait for a claim count as available; `maxUnready` bounds how many there are that are not ready, and each new handle is
+unready at once. Unhealthy ones are given up where the pool says so, and replaced from its current spec. Pools never
+scale down: a lower minimum deletes nothing.
+
+A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
+
+    waiting --at--> scaling --count reached--> done        (an unhealthy handle given up reopens it for one more)
+
+It counts what it has made in its status, since its handles may be claimed and long gone. A process may die between any
+two writes, so each of its handles has a serial number, from which its name is derived (made again, it is found), and
+the handles given up are listed by name in `status.givenBack` before they are deleted (given up again, they count once).
+`status.serials` is how many serial numbers are used up.
+
+Order of the writes: statuses of scalings that give slots back, deletions, creations, statuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from domain.claims.constants import IGNORE_LABEL, POOL_SCALING_NAME_LABEL
+from domain.claims.moments import born
+from domain.claims.objects import JsonObject, object_at, present, text_at, value_at
+from domain.claims.resources.shared import ScalingState
+from domain.decision import earliest
+from domain.model import Model
+from domain.resource import parse_timestamp
+
+
+class PoolHandle(Model):
+    """A handle of the pool that no claim has taken; None is unknown. `scaling` names what made it, if a scaling did."""
+
+    name: str
+    created: datetime
+    healthy: bool | None = None
+    ready: bool | None = None
+    scaling: str = ""
+
+
+class Scaling(Model):
+    """A ResourcePoolScaling of the pool: what it asks for, and how far it has come."""
+
+    name: str
+    uid: str = ""
+    count: int = 0
+    at: datetime
+    made: int = 0
+    serials: int = 0
+    given_back: tuple[str, ...] = ()
+    state: str = ""
+
+
+class Wants(Model):
+    """What the pool's spec asks for."""
+
+    min_available: int = 0
+    max_unready: int | None = None
+    delete_unhealthy: bool = False
+
+
+class NewHandle(Model):
+    """A handle to make; for a scaling with its uid and the serial number that names it."""
+
+    scaling: str = ""
+    scaling_uid: str = ""
+    serial: int | None = None
+
+
+class PoolPlan(Model):
+    """What one look at the pool asks for.
+
+    `scalings` are those whose status changes, as they are when all of `create` is made. `giving_back` are those whose
+    status must be written before `delete` is done. `begins_at` is when the next scaling begins.
+    """
+
+    delete: tuple[str, ...] = ()
+    create: tuple[NewHandle, ...] = ()
+    giving_back: tuple[Scaling, ...] = ()
+    scalings: tuple[Scaling, ...] = ()
+    begins_at: datetime | None = None
+
+
+def plan(wants: Wants, handles: Sequence[PoolHandle], scalings: Sequence[Scaling], now: datetime) -> PoolPlan:
+    """What the pool needs now; `handles` are its free ones that are not being deleted."""
+    given_up = _given_up(wants, handles)
+    kept = tuple(handle for handle in handles if handle not in given_up)
+    in_order = sorted((_given_back(scaling, handles, given_up) for scaling in scalings), key=_turn)
+    create = _creations(wants, kept, in_order, now)
+    before = {scaling.name: scaling for scaling in scalings}
+    after = (_shown(scaling, create, now) for scaling in in_order)
+    return PoolPlan(
+        delete=tuple(handle.name for handle in given_up),
+        create=create,
+        giving_back=tuple(s for s in in_order if s.given_back != before[s.name].given_back),
+        scalings=tuple(scaling for scaling in after if scaling != before[scaling.name]),
+        begins_at=earliest([scaling.at for scaling in scalings if scaling.at > now and scaling.made < scaling.count]),
+    )
+
+
+def when_deleted(handles: Iterable[PoolHandle]) -> tuple[str, ...]:
+    """What goes with the pool: its free handles. Those that claims hold live on."""
+    return tuple(handle.name for handle in handles)
+
+
+def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
+    """The pool's `resourceHandles` and `resourceHandleCount`, those just made included; unknown is absent."""
+    shown = sorted(kept, key=lambda handle: (handle.created, handle.name))
+    entries: list[JsonValue] = [
+        present(healthy=handle.healthy, name=handle.name, ready=handle.ready) for handle in shown
+    ]
+    new: list[JsonValue] = [{"name": name} for name in made]
+    ready = sum(handle.ready is True for handle in shown)
+    return {
+        "resourceHandles": entries + new,
+        "resourceHandleCount": {"available": len(entries) + len(new), "ready": ready},
+    }
+
+
+# --- reading objects ---
+
+
+def wants_of(pool: JsonObject) -> Wants:
+    """What a ResourcePool asks for."""
+    spec = object_at(pool, "spec")
+    return Wants(
+        min_available=_number(spec.get("minAvailable")) or 0,
+        max_unready=_number(spec.get("maxUnready")),
+        delete_unhealthy=spec.get("deleteUnhealthyResourceHandles") is True,
+    )
+
+
+def pool_handle(handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
+    """A ResourceHandle as the pool counts it; None if it is another's, bound, being deleted or ignored."""
+    owner = object_at(handle, "spec", "resourcePool")
+    ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
+    labels = object_at(handle, "metadata", "labels")
+    taken = value_at(handle, "spec", "resourceClaim")
+    if not owner or not ours or taken or value_at(handle, "metadata", "deletionTimestamp") or IGNORE_LABEL in labels:
+        return None
+    healthy, ready = (value_at(handle, "status", field) for field in ("healthy", "ready"))
+    return PoolHandle(
+        name=text_at(handle, "metadata", "name"),
+        created=born(handle),
+        healthy=healthy if isinstance(healthy, bool) else None,
+        ready=ready if isinstance(ready, bool) else None,
+        scaling=text_at(labels, POOL_SCALING_NAME_LABEL),
+    )
+
+
+def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
+    """A ResourcePoolScaling as the pool serves it; None if it is for another pool or being deleted."""
+    name = text_at(scaling, "spec", "resourcePool", "name")
+    here = text_at(scaling, "metadata", "namespace") == text_at(pool, "metadata", "namespace")
+    if name != text_at(pool, "metadata", "name") or not here or value_at(scaling, "metadata", "deletionTimestamp"):
+        return None
+    given_back = value_at(scaling, "status", "givenBack")
+    made = _number(value_at(scaling, "status", "count")) or 0
+    return Scaling(
+        name=text_at(scaling, "metadata", "name"),
+        uid=text_at(scaling, "metadata", "uid"),
+        count=_number(value_at(scaling, "spec", "count")) or 0,
+        at=parse_timestamp(text_at(scaling, "spec", "at")) or born(scaling),
+        made=made,
+        serials=max(_number(value_at(scaling, "status", "serials")) or 0, made),
+        given_back=tuple(str(one) for one in given_back) if isinstance(given_back, list) else (),
+        state=text_at(scaling, "status", "state"),
+    )
+
+
+def scaling_status(scaling: Scaling) -> JsonObject:
+    """A ResourcePoolScaling's status."""
+    given_back: list[JsonValue] = [*scaling.given_back]
+    return {
+        "count": scaling.made,
+        "state": scaling.state,
+        "serials": scaling.serials,
+        **({"givenBack": given_back} if given_back else {}),
+    }
+
+
+# --- arithmetic ---
+
+
+def _given_up(wants: Wants, handles: Iterable[PoolHandle]) -> tuple[PoolHandle, ...]:
+    return tuple(handle for handle in handles if wants.delete_unhealthy and handle.healthy is False)
+
+
+def _given_back(scaling: Scaling, handles: Iterable[PoolHandle], given_up: Iterable[PoolHandle]) -> Scaling:
+    """The scaling with the slots of its unhealthy handles free again, those that were not given back before."""
+    new = tuple(h.name for h in given_up if h.scaling == scaling.name and h.name not in scaling.given_back)
+    if not new:
+        return scaling
+    there = {handle.name for handle in handles}
+    before = tuple(name for name in scaling.given_back if name in there)
+    made = max(scaling.made - len(new), 0)
+    return scaling.model_copy(update={"made": made, "given_back": before + new, "state": ScalingState.SCALING})
+
+
+def _creations(
+    wants: Wants, kept: Sequence[PoolHandle], scalings: Iterable[Scaling], now: datetime
+) -> tuple[NewHandle, ...]:
+    wanted = [NewHandle()] * max(wants.min_available - len(kept), 0)
+    for scaling in scalings:
+        if scaling.at <= now:
+            wanted.extend(_still_lacking(scaling))
+    if wants.max_unready is None:
+        return tuple(wanted)
+    unready = sum(handle.ready is not True for handle in kept)
+    return tuple(wanted[: max(wants.max_unready - unready, 0)])
+
+
+def _still_lacking(scaling: Scaling) -> Iterable[NewHandle]:
+    for serial in range(scaling.serials, scaling.serials + scaling.count - scaling.made):
+        yield NewHandle(scaling=scaling.name, scaling_uid=scaling.uid, serial=serial)
+
+
+def _shown(scaling: Scaling, create: Iterable[NewHandle], now: datetime) -> Scaling:
+    new = sum(handle.scaling == scaling.name for handle in create)
+    made = scaling.made + new
+    waits = ScalingState.WAITING if scaling.at > now else ScalingState.SCALING
+    state = ScalingState.DONE if made >= scaling.count else waits
+    return scaling.model_copy(update={"made": made, "serials": scaling.serials + new, "state": state})
+
+
+def _turn(scaling: Scaling) -> tuple[datetime, str]:
+    return (scaling.at, scaling.name)
+
+
+def _number(value: JsonValue) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
