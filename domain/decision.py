@@ -63,6 +63,11 @@ class Action(Model):
         """A line for the timeline of the web UI and for `plan`."""
         return self.activity
 
+    @property
+    def most_attempts(self) -> int:
+        """After how many attempts also what passes by itself is told to the decision; 0: the server tries for ever."""
+        return 0
+
     def fold(self, world: W, result: Model | None) -> W:
         """The world with what the result says; by default nothing is learnt."""
         return world

@@ -237,6 +237,7 @@ class Entity(Generic[W]):
             retry_policy=RetryPolicy(
                 initial_interval=action.first_retry,
                 maximum_interval=max(action.first_retry, action.longest_retry),
+                maximum_attempts=action.most_attempts,
             ),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
             if awaited

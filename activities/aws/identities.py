@@ -161,13 +161,30 @@ def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, us
 def _put_only_key(
     iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
 ) -> None:
-    """Delete every key, make one, write it into the Secret: no key lives that nobody knows."""
+    """Delete every key, make one, write it into the Secret: no key lives that nobody knows.
+
+    A new user has no key, and hardly ever a Secret: what cannot be created is looked at.
+    """
+    key = _new_key(iam, user) if known_to_be_new else None
+    if key is not None and _put_first(kube, action, key):
+        return
     before = keys.read(kube, action.owner, action.secret)
     if before is not None and before.owned_by_another(action.owner):
+        _delete_keys(iam, user, [key[keys.ACCESS_KEY_ID]] if key else [])
         raise keys.foreign(action.owner, action.secret)
-    if not known_to_be_new:
+    if key is None:
         _delete_keys(iam, user, _access_keys(iam, user))
-    keys.write(kube, action.owner, action.secret, _new_key(iam, user), before=before)
+        key = _new_key(iam, user)
+    keys.write(kube, action.owner, action.secret, key, before=before)
+
+
+def _put_first(kube: BlockingKube, action: EnsureAdminUser, key: Mapping[str, str]) -> bool:
+    """Write the key into a Secret that did not exist; False if one did."""
+    try:
+        keys.write(kube, action.owner, action.secret, key, before=None)
+    except Conflict:
+        return False
+    return True
 
 
 def _new_key(iam: IAMClient, user: str) -> dict[str, str]:

@@ -281,7 +281,8 @@ def _initializing(world: AccountWorld, now: datetime) -> Decision:
         return working(account, "condition InitializingRegions is missing", status_written(world, failed))
     deadline = entered + REGION_INITIALIZATION_TIMEOUT
     at = "the account fails with RegionInitializationTimeout"
-    if now >= deadline:
+    done = known.regions is not None and set(known.regions) <= set(known.outcomes)
+    if now >= deadline and not done:
         seconds = int(REGION_INITIALIZATION_TIMEOUT.total_seconds())
         failed = with_failure(
             account.status,
@@ -324,9 +325,28 @@ def _initialized(world: AccountWorld, now: datetime) -> Decision:
         return working(
             account, message, status_written(world, with_account_state(account.status, "Ready", message, now))
         )
+    if _case_first(world):
+        return working(account, f"regions are initialised{note}", _support_case(world, once=True))
     message = "Account pending AWS limits verification"
     status = with_account_state(account.status, AccountState.PENDING_VERIFICATION, message, now)
+    case_id = account.status.support_case_id or world.known.case_id
+    status = status.model_copy(update={"support_case_id": case_id})
     return working(account, f"regions are initialised{note}", status_written(world, status))
+
+
+def _case_first(world: AccountWorld) -> bool:
+    """True while the case may still be asked for, to be written together with the state that waits for it.
+
+    One try: a case that is refused is asked for again from PendingVerification, which has no deadline.
+    """
+    has_case = world.account.status.support_case_id or world.known.case_id
+    return not (has_case or world.dev_mode or world.refused(OpenSupportCase.activity))
+
+
+def _support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
+    account = world.account
+    search = bool(world.known.inherited or world.refused(OpenSupportCase.activity))
+    return OpenSupportCase(account_id=account.spec.aws_account_id, name=account.metadata.name, search=search, once=once)
 
 
 def _region(world: AccountWorld, region: str, entered: datetime) -> InitializeRegion:
@@ -354,9 +374,7 @@ def _pending_verification(world: AccountWorld, now: datetime) -> Decision:
         status = account.status.model_copy(update={"support_case_id": known.case_id})
         return working(account, "record the support case", status_written(world, status, note="record supportCaseID"))
     if not case_id:
-        search = bool(known.inherited)
-        case = OpenSupportCase(account_id=account.spec.aws_account_id, name=account.metadata.name, search=search)
-        return working(account, "ask AWS Support to verify the account", case)
+        return working(account, "ask AWS Support to verify the account", _support_case(world))
     if known.resolved_case == case_id:
         return working(account, f"support case {case_id} is resolved", status_written(world, ready))
     return waiting(account, f"waits until AWS Support resolves case {case_id}", f"SupportCase/{case_id}")

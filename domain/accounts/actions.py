@@ -268,7 +268,11 @@ class SupportCase(Model):
 
 
 class OpenSupportCase(Action):
-    """Ask AWS Support to add the account to Enterprise Support; with `search`, a case of that subject is adopted."""
+    """Ask AWS Support to add the account to Enterprise Support; with `search`, a case of that subject is adopted.
+
+    `once` is for the moment in which the state is still to be written: whatever hinders the case is told at once, so
+    that the state is never held up by it.
+    """
 
     activity: ClassVar[str] = "aws.open_support_case"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
@@ -278,11 +282,17 @@ class OpenSupportCase(Action):
     account_id: str
     name: str
     search: bool
+    once: bool = False
 
     @property
     def summary(self) -> str:
         """For the timeline."""
         return f"open a support case for {self.account_id}"
+
+    @property
+    def most_attempts(self) -> int:
+        """One, where the state waits for it."""
+        return 1 if self.once else 0
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """The case's id."""

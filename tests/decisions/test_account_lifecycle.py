@@ -33,7 +33,7 @@ from domain.accounts.actions import EnsureAdminUser, EnsureSupportRole, Initiali
 from domain.accounts.resources import Account
 from domain.accounts.worlds import AccountWorld, RegionOutcome
 from domain.decision import Outcome
-from domain.refusal import ErrorType
+from domain.refusal import ErrorType, Refusal
 from domain.resource import parse_timestamp
 from domain.writes import Patch
 
@@ -322,7 +322,7 @@ def test_initializing_regions_without_its_condition_fails_as_missing_condition()
 
 def test_some_refused_regions_are_told_and_do_not_stop_the_account() -> None:
     outcomes = {**done("eu-west-1"), **done("us-east-1", ok=False, message="no capacity")}
-    decision = decide(initializing(outcomes=outcomes), NOW)
+    decision = decide(initializing(outcomes=outcomes, case_id="case-1"), NOW)
     assert status_of(decision)["state"] == "PendingVerification"
     assert "us-east-1" in decision.why
 
@@ -336,10 +336,33 @@ def test_an_account_whose_every_region_refused_fails_and_says_so() -> None:
 
 
 def test_initialised_for_the_first_time_it_waits_for_the_support_case() -> None:
-    decision = decide(initializing(outcomes=done(*REGIONS)), NOW)
-    assert status_of(decision)["state"] == "PendingVerification"
+    (opened,) = decide(initializing(outcomes=done(*REGIONS)), NOW).actions
+    assert isinstance(opened, OpenSupportCase)
+    assert (opened.account_id, opened.search, opened.most_attempts) == (AWS_ID, False, 1)
+    decision = decide(initializing(outcomes=done(*REGIONS), case_id="case-1"), NOW)
+    status = status_of(decision)
+    assert (status["state"], status["supportCaseID"]) == ("PendingVerification", "case-1")
     message = written_condition(decision, "PendingVerification")["message"]
     assert message == "Account pending AWS limits verification"
+
+
+@pytest.mark.parametrize("type_", list(ErrorType))
+def test_a_refused_case_does_not_hold_up_the_state_that_waits_for_it(type_: ErrorType) -> None:
+    refused = Refusal(type=type_, message="no", at=NOW)
+    before = initializing(outcomes=done(*REGIONS))
+    before = before.model_copy(update={"refusals": {OpenSupportCase.activity: refused}})
+    status = status_of(decide(before, NOW))
+    assert (status["state"], status.get("supportCaseID", "")) == ("PendingVerification", "")
+    after = pending().model_copy(update={"refusals": {OpenSupportCase.activity: refused}})
+    (again,) = decide(after, NOW).actions
+    assert isinstance(again, OpenSupportCase)
+    assert (again.search, again.most_attempts) == (True, 0), "its answer may have been lost"
+
+
+def test_initialised_regions_do_not_time_out_while_the_case_is_asked_for() -> None:
+    late = NOW + timedelta(days=1)
+    (opened,) = decide(initializing(outcomes=done(*REGIONS)), late).actions
+    assert isinstance(opened, OpenSupportCase)
 
 
 def test_an_account_that_was_ready_before_opens_no_second_case() -> None:

@@ -108,6 +108,15 @@ def test_the_secret_is_owned_by_its_account(lab: Lab) -> None:
     assert found["type"] == "Opaque"
 
 
+def test_a_secret_that_outlived_its_user_gets_the_new_users_key(lab: Lab) -> None:
+    account_id, name = lab.account()
+    owner = lab.owner(name)
+    old = {"aws_user_name": "x", "aws_access_key_id": "AKIAOLD", "aws_secret_access_key": "old"}
+    keys.write(lab.kube, owner, f"{name}-secret", old, before=None)
+    lab.run(lab.activities.ensure_admin_user, admin_user(account_id, name, owner))
+    one_known_key(lab, account_id, name)
+
+
 def test_a_second_run_keeps_user_key_and_secret(lab: Lab) -> None:
     account_id, name = lab.account()
     action = admin_user(account_id, name, lab.owner(name))
