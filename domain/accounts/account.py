@@ -281,8 +281,8 @@ def _initializing(world: AccountWorld, now: datetime) -> Decision:
         return working(account, "condition InitializingRegions is missing", status_written(world, failed))
     deadline = entered + REGION_INITIALIZATION_TIMEOUT
     at = "the account fails with RegionInitializationTimeout"
-    done = known.regions is not None and set(known.regions) <= set(known.outcomes)
-    if now >= deadline and not done:
+    all_known = known.regions is not None and set(known.regions) <= set(known.outcomes)
+    if now >= deadline and not all_known:
         seconds = int(REGION_INITIALIZATION_TIMEOUT.total_seconds())
         failed = with_failure(
             account.status,
