@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from temporalio import activity
 from temporalio.client import Client
@@ -37,10 +37,11 @@ from domain.accounts.organization import (
     next_case_look,
     open_cases,
     room_ages,
+    swept,
     wants_account,
 )
 from domain.accounts.pool import Room
-from domain.accounts.resources import Account, AccountPool
+from domain.accounts.resources import Account
 from domain.carry import Carry
 from domain.decision import Decision, Outcome, earliest
 from domain.identity import Key
@@ -111,12 +112,12 @@ class OrganizationActivities:
         settings, moment = self._read.settings, now()
         wanting = [account for account in accounts if wants_account(account)]
         pools = await self._read.pools() if wanting or self._sweep_is_due(known) or self._moved(known, config) else ()
+        budget = Budget(
+            in_flight=settings.accounts_create_in_flight,
+            number=settings.accounts_create_budget,
+            window=settings.accounts_create_budget_window,
+        )
         if wanting:
-            budget = Budget(
-                in_flight=settings.accounts_create_in_flight,
-                number=settings.accounts_create_budget,
-                window=settings.accounts_create_budget_window,
-            )
             since = budget_since(pools, budget.window, moment)
             counted = await asyncio.to_thread(census, self._sessions, since)
             verdicts = judge(
@@ -127,7 +128,8 @@ class OrganizationActivities:
                 update={"granted": verdicts.granted, "told": told, "room": verdicts.room, "counted_at": moment}
             )
         elif self._sweep_is_due(known) or self._moved(known, config):
-            fresh = await self._sweep(known, pools, config, moment)
+            active = await asyncio.to_thread(count_active, self._sessions)
+            fresh = swept(known, accounts, pools, config.account_limit, active, budget, moment)
         else:
             return known
         if tells and _differs(known.room, fresh.room):
@@ -142,26 +144,6 @@ class OrganizationActivities:
         """True if the room may be another than measured: an account landed, the limit or a spent budget was changed."""
         room = known.room
         return room is None or bool(known.granted) or room.limit != config.account_limit or room.budget <= 0
-
-    async def _sweep(
-        self, known: OrganizationKnown, pools: Sequence[AccountPool], config: OperatorConfig, moment: datetime
-    ) -> OrganizationKnown:
-        """Count the accounts alone; the budget is what the last full count left, or all of it, until one is needed."""
-        settings = self._read.settings
-        active = await asyncio.to_thread(count_active, self._sessions)
-        before = known.room
-        since = budget_since(pools, settings.accounts_create_budget_window, moment)
-        stale = before is None or before.measured_at is None or before.measured_at < since
-        budget = settings.accounts_create_budget if before is None or stale else before.budget
-        room = Room(
-            active=active,
-            limit=config.account_limit,
-            free=(config.account_limit or 0) - active,
-            budget=max(budget, 1) if before and before.budget_free_at and before.budget_free_at <= moment else budget,
-            budget_free_at=before.budget_free_at if before else None,
-            measured_at=moment if stale or before is None else before.measured_at,
-        )
-        return known.model_copy(update={"granted": {}, "told": {}, "room": room, "counted_at": moment})
 
     async def _tell(self, wanting: Iterable[Account], verdicts: Verdicts, told: Mapping[str, str]) -> dict[str, str]:
         """Tell each Account its verdict, if it is another than it was told; a new permit is always told."""

@@ -203,6 +203,45 @@ def judge(
     return Verdicts(permits=permits, room=room, granted=open_permits)
 
 
+def swept(
+    known: OrganizationKnown,
+    accounts: Iterable[Account],
+    pools: Iterable[AccountPool],
+    limit: int | None,
+    active: int,
+    budget: Budget,
+    now: datetime,
+) -> OrganizationKnown:
+    """What is known after a count of the active accounts alone, made while nobody wants one.
+
+    The budget is what the last full count left, or all of it, until one is needed. Permits that may still be used count
+    as accounts.
+    """
+    granted = _outstanding(known.granted, accounts, now)
+    before = known.room
+    since = budget_since(pools, budget.window, now)
+    stale = before is None or before.measured_at is None or before.measured_at < since
+    left = budget.number if before is None or stale else before.budget
+    room = Room(
+        active=active,
+        limit=limit,
+        free=(limit or 0) - active - len(granted),
+        budget=max(left, 1) if before and before.budget_free_at and before.budget_free_at <= now else left,
+        budget_free_at=before.budget_free_at if before else None,
+        measured_at=now if stale or before is None else before.measured_at,
+    )
+    return known.model_copy(update={"granted": granted, "told": {}, "room": room, "counted_at": now})
+
+
+def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], now: datetime) -> dict[str, datetime]:
+    """The permits that may still lead to an AWS account, as far as the Accounts tell; each counts to its end.
+
+    That its Account is gone or paused is no sign that it will not be used: the request may be on its way.
+    """
+    landed = {account.metadata.name for account in accounts if account.spec.aws_account_id}
+    return {name: until for name, until in granted.items() if until > now and name not in landed}
+
+
 def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool:
     """True if the permit has led to a request; one that has not counts to its end, even if its Account is gone by then.
 

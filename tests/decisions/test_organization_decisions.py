@@ -23,6 +23,7 @@ from domain.accounts.organization import (
     next_case_look,
     open_cases,
     room_ages,
+    swept,
     wants_account,
 )
 from domain.accounts.resources import Account, AccountPool
@@ -70,6 +71,18 @@ def judged(
 
 def verdicts(found: Verdicts) -> list[str]:
     return [permit.verdict.value for permit in found.permits.values()]
+
+
+def test_a_count_while_nobody_wants_an_account_keeps_the_permits_that_may_still_be_used() -> None:
+    soon, past = NOW + timedelta(seconds=90), NOW - timedelta(seconds=1)
+    gone, landed, late = (f"osd-creds-mgmt-{name}" for name in ("gone22", "landed", "late22"))
+    known = OrganizationKnown(granted={gone: soon, landed: soon, late: past})
+    after = swept(known, [ready_account(landed)], [], limit=12, active=10, budget=Budget(), now=NOW)
+    assert after.granted == {gone: soon}
+    assert after.room is not None
+    assert after.room.free == 1
+    asking = judged(wanting(2), census(), granted=after.granted, of_config=config(account_limit="12"))
+    assert verdicts(asking) == ["Granted", "LimitReached"]
 
 
 def test_the_oldest_come_first_whatever_the_order_of_the_list() -> None:
