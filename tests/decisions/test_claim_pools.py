@@ -116,6 +116,8 @@ def test_a_scaling_waits_for_its_time() -> None:
     assert [s.state for s in decided.scalings] == ["waiting", "waiting"]
     assert decided.begins_at == NOW + timedelta(hours=1)
     assert len(plan(Wants(), [], [later], NOW + timedelta(hours=1)).create) == 3
+    nothing_left = later.model_copy(update={"made": 3, "serials": 3, "state": "done"})
+    assert plan(Wants(), [], [nothing_left], NOW) == PoolPlan()
 
 
 def test_scalings_respect_the_cap_after_the_minimum_and_in_the_order_of_their_times() -> None:
