@@ -86,6 +86,9 @@ def _selectable(model: type[CustomResource]) -> Document:
 
 def _object_schema(model: type[CustomResource]) -> Document:
     required = model.definition.required
+    parts: Document = {
+        name: field_schema(model.model_fields[name]) for name in ("spec", "status") if name in model.model_fields
+    }
     return {
         "description": summary(model),
         "type": "object",
@@ -93,11 +96,7 @@ def _object_schema(model: type[CustomResource]) -> Document:
             "apiVersion": {"description": _API_VERSION, "type": "string"},
             "kind": {"description": _KIND, "type": "string"},
             "metadata": _metadata_schema(model.definition),
-            **{
-                name: field_schema(model.model_fields[name])
-                for name in ("spec", "status")
-                if name in model.model_fields
-            },
+            **parts,
         },
         **({"required": list(required)} if required else {}),
     }
