@@ -303,6 +303,13 @@ def test_nulls_inside_free_form_parts_are_kept() -> None:
     assert claim.spec.provider.parameter_values == {"a": None}
 
 
+def test_a_field_of_a_newer_release_survives_in_a_list_that_is_written_whole() -> None:
+    entry = {"name": "a", "healthy": True, "ofTomorrow": {"kept": [1]}}
+    claim = ResourceClaim.model_validate({"status": {"resources": [entry]}})
+    changed = claim.status.resources[0].model_copy(update={"ready": True})
+    assert changed.model_dump(mode="json", exclude_unset=True) == {**entry, "ready": True}
+
+
 def test_a_word_of_a_newer_release_is_read_as_it_is() -> None:
     claim = ResourceClaim.model_validate(
         {"status": {"approval": {"state": "escalated"}, "resources": [{"waitingFor": "Godot"}]}}

@@ -2,34 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import copy
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
+from crd_lab import CRD, NAMESPACE_NAME, definitions_served, store, true_conditions
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.custom_resources import all_crds
 from domain.identity import Kind
-from engine.errors import Absent, Conflict, Invalid
-from engine.kube import NAMESPACE, KubeApi
-from engine.kube.json import at, sequence, text
-from engine.settings import Settings
+from engine.errors import Invalid
+from engine.kube import KubeApi
+from engine.kube.json import at, text
 from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
-
-CRD = Kind(
-    name="CustomResourceDefinition",
-    group="apiextensions.k8s.io",
-    version="v1",
-    plural="customresourcedefinitions",
-    area="",
-)
-NAMESPACE_NAME = "crd-round-trip"
 
 Json = dict[str, Any]
 
@@ -131,50 +119,8 @@ MODELS = {ACCOUNT.name: Account, ACCOUNT_CLAIM.name: AccountClaim, ACCOUNT_POOL.
 
 @pytest.fixture(scope="session")
 async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
-    async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
-        await install(api)
-        with suppress(Conflict):
-            await api.create(NAMESPACE, {"metadata": {"name": NAMESPACE_NAME}})
+    async with definitions_served(deployment) as api:
         yield api
-
-
-async def install(api: KubeApi) -> None:
-    """Create the definitions, or bring those that are there up to date, and wait until they are served."""
-    for crd in all_crds():
-        name = text(crd, "metadata", "name")
-        try:
-            await api.create(CRD, crd)
-        except Conflict:
-            await api.patch(CRD, "", name, {"spec": crd["spec"]})
-    async with asyncio.timeout(20):
-        for crd in all_crds():
-            name = text(crd, "metadata", "name")
-            while "Established" not in true_conditions(await api.get(CRD, "", name)):  # noqa: ASYNC110 - a server
-                await asyncio.sleep(0.05)
-
-
-def true_conditions(obj: Json) -> set[str]:
-    return {text(item, "type") for item in sequence(obj, "status", "conditions") if text(item, "status") == "True"}
-
-
-async def store(api: KubeApi, kind: Kind, name: str, written: Json) -> Json:
-    """Create an object and write its status, as an operator does; returns what is stored."""
-    body = copy.deepcopy(written)
-    status = body.pop("status", None)
-    body["metadata"] = {**body.get("metadata", {}), "name": name}
-    await remove(api, kind, name)
-    await api.create(kind, body, NAMESPACE_NAME)
-    if status is not None:
-        await api.patch(kind, NAMESPACE_NAME, name, {"status": status}, subresource="status")
-    return await api.get(kind, NAMESPACE_NAME, name)
-
-
-async def remove(api: KubeApi, kind: Kind, name: str) -> None:
-    try:
-        await api.patch(kind, NAMESPACE_NAME, name, {"metadata": {"finalizers": None}})
-        await api.delete(kind, NAMESPACE_NAME, name)
-    except Absent:
-        return
 
 
 async def test_the_api_server_finds_no_fault_in_the_definitions(kube: KubeApi) -> None:

@@ -1,0 +1,85 @@
+"""Definitions installed on the real API server, and objects stored under them as clients and operators write them."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from domain.custom_resources import all_crds
+from domain.identity import Kind
+from engine.errors import Absent, Conflict
+from engine.kube import NAMESPACE, KubeApi
+from engine.kube.json import sequence, text
+from engine.settings import Settings
+from localcloud.deployment import Deployment
+
+CRD = Kind(
+    name="CustomResourceDefinition",
+    group="apiextensions.k8s.io",
+    version="v1",
+    plural="customresourcedefinitions",
+    area="",
+)
+NAMESPACE_NAME = "crd-round-trip"
+
+Json = dict[str, Any]
+
+
+@asynccontextmanager
+async def definitions_served(deployment: Deployment) -> AsyncIterator[KubeApi]:
+    """The API server with every definition installed and the namespace of these tests."""
+    async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
+        await install(api)
+        with suppress(Conflict):
+            await api.create(NAMESPACE, {"metadata": {"name": NAMESPACE_NAME}})
+        yield api
+
+
+async def install(api: KubeApi) -> None:
+    """Create the definitions, or bring those that are there up to date, and wait until they are served."""
+    for crd in all_crds():
+        name = text(crd, "metadata", "name")
+        try:
+            await api.create(CRD, crd)
+        except Conflict:
+            await api.patch(CRD, "", name, {"spec": crd["spec"]})
+    async with asyncio.timeout(20):
+        for crd in all_crds():
+            name = text(crd, "metadata", "name")
+            while "Established" not in true_conditions(await api.get(CRD, "", name)):  # noqa: ASYNC110 - a server
+                await asyncio.sleep(0.05)
+
+
+def true_conditions(obj: Json) -> set[str]:
+    return {text(item, "type") for item in sequence(obj, "status", "conditions") if text(item, "status") == "True"}
+
+
+async def store(api: KubeApi, kind: Kind, name: str, written: Json) -> Json:
+    """Create an object and write its status, as an operator does; returns what is stored."""
+    body = copy.deepcopy(written)
+    served = status_is_a_subresource(kind)
+    status = body.pop("status", None) if served else None
+    body["metadata"] = {**body.get("metadata", {}), "name": name}
+    await remove(api, kind, name)
+    await api.create(kind, body, NAMESPACE_NAME)
+    if status is not None:
+        await api.patch(kind, NAMESPACE_NAME, name, {"status": status}, subresource="status")
+    return await api.get(kind, NAMESPACE_NAME, name)
+
+
+async def remove(api: KubeApi, kind: Kind, name: str) -> None:
+    try:
+        await api.patch(kind, NAMESPACE_NAME, name, {"metadata": {"finalizers": None}})
+        await api.delete(kind, NAMESPACE_NAME, name)
+    except Absent:
+        return
+
+
+def status_is_a_subresource(kind: Kind) -> bool:
+    """Whether the kind's status is written by itself."""
+    (crd,) = (crd for crd in all_crds() if text(crd, "spec", "names", "kind") == kind.name)
+    (version,) = sequence(crd, "spec", "versions")
+    return text(version, "name") == kind.version and "subresources" in version  # type: ignore[operator]
