@@ -31,6 +31,7 @@ pytestmark = pytest.mark.integration
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RBAC_GROUP = "rbac.authorization.k8s.io"
 AAO = "aws.managed.openshift.io"
+POOLBOY = "poolboy.gpte.redhat.com"
 OPERATOR_NAMESPACE = "aws-account-operator"
 TENANT = "rbac-tenant"
 
@@ -65,12 +66,20 @@ class Right(NamedTuple):
     group: str = ""
 
 
-def ours(verbs: str, resources: str, namespace: str = "") -> list[Right]:
-    """Rights on the area's own kinds."""
-    return [Right(verb, name, namespace, "", AAO) for verb in verbs.split() for name in resources.split()]
+def ours(verbs: str, resources: str, namespace: str = "", group: str = AAO) -> list[Right]:
+    """Rights on an area's own kinds."""
+    return [Right(verb, name, namespace, "", group) for verb in verbs.split() for name in resources.split()]
+
+
+def of_claims(verbs: str, resources: str, namespace: str = "") -> list[Right]:
+    """Rights on the kinds of resource claims."""
+    return ours(verbs, resources, namespace, POOLBOY)
 
 
 ALL_KINDS = "accountpools accounts accountclaims"
+LIVING_CLAIM_KINDS = "resourceclaims resourcehandles resourcepools resourcepoolscalings"
+CLAIM_KINDS = f"{LIVING_CLAIM_KINDS} resourceproviders resourcewatches"
+CLAIM_STATUSES = " ".join(f"{plural}/status" for plural in LIVING_CLAIM_KINDS.split())
 
 NEEDED: dict[str, list[Right]] = {
     WORKER: [
@@ -84,6 +93,15 @@ NEEDED: dict[str, list[Right]] = {
         Right("get", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-lock"),
         Right("get", "leases", OPERATOR_NAMESPACE, "aws-account-operator-lock", "coordination.k8s.io"),
         Right("get", "pods", OPERATOR_NAMESPACE, "aws-account-operator-7d9f"),
+        *of_claims("get list", CLAIM_KINDS),
+        *of_claims("patch", f"{LIVING_CLAIM_KINDS} {CLAIM_STATUSES} resourcewatches"),
+        *of_claims("create delete", "resourcehandles"),
+        *of_claims("delete", "resourceclaims"),
+        *of_claims("create", "resourcewatches"),
+        *(Right(verb, "namespaces", "", TENANT) for verb in ("get", "list")),
+        Right("get", "users", "", "alice", "user.openshift.io"),
+        Right("get", "identities", "", "sso:alice", "user.openshift.io"),
+        *(Right(verb, "events", TENANT) for verb in ("create", "patch", "update")),
     ],
     WATCH: [
         *ours("list watch", ALL_KINDS),
@@ -91,6 +109,7 @@ NEEDED: dict[str, list[Right]] = {
         *(Right(v, "secrets", OPERATOR_NAMESPACE, "aws-account-operator-credentials") for v in ("list", "watch")),
         Right("create", "leases", "perdure", "", "coordination.k8s.io"),
         *(Right(v, "leases", "perdure", "perdure-watch", "coordination.k8s.io") for v in ("get", "update")),
+        *of_claims("list watch", f"{LIVING_CLAIM_KINDS} resourceproviders"),
     ],
 }
 WITHHELD: dict[str, list[Right]] = {
@@ -102,15 +121,33 @@ WITHHELD: dict[str, list[Right]] = {
         Right("get", "pods", TENANT, "any"),
         Right("create", "clusterroles", "", "", RBAC_GROUP),
         Right("create", "serviceaccounts/token", "perdure", "perdure-worker"),
+        *of_claims("create", "resourceclaims resourcepools resourcepoolscalings"),
+        *of_claims("create patch delete", "resourceproviders"),
+        *of_claims("delete", "resourcepools resourcepoolscalings resourcewatches"),
+        Right("patch", "namespaces", "", TENANT),
+        Right("list", "users", "", "", "user.openshift.io"),
+        # Of managed kinds only what an installation grants.
+        *(Right(verb, "deployments", TENANT, "any", "apps") for verb in ("get", "create", "patch", "delete")),
     ],
     WATCH: [
         *ours("patch create delete update", ALL_KINDS),
+        *of_claims("patch create delete update", f"{CLAIM_KINDS} {CLAIM_STATUSES}"),
         Right("list", "secrets", OPERATOR_NAMESPACE),
         Right("watch", "secrets"),
         Right("get", "secrets", TENANT, "aws"),
         Right("update", "leases", "perdure", "another", "coordination.k8s.io"),
         Right("update", "leases", "kube-system", "perdure-watch", "coordination.k8s.io"),
     ],
+}
+
+
+ROLES = {
+    "operators": "perdure-operator",
+    "clients": "aws-account-operator-client",
+    "claim-operators": "perdure-claims-operator",
+    "claim-admins": "perdure-claims-admin",
+    "claim-editors": "perdure-claims-edit",
+    "claim-approvers": "perdure-claims-approve",
 }
 
 
@@ -125,9 +162,9 @@ async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
         await apply(api, {"kind": "Namespace", "metadata": {"name": TENANT}})
         for obj in documents("namespaces.yaml", *(f"rbac/{name}.yaml" for name in ("worker", "watch"))):
             await apply(api, obj)
-        for obj in documents("rbac/people.yaml", "rbac/clients.yaml"):
+        for obj in documents("rbac/people.yaml", "rbac/clients.yaml", "rbac/claims.yaml"):
             await apply(api, obj)
-        for name, role in (("operators", "perdure-operator"), ("clients", "aws-account-operator-client")):
+        for name, role in ROLES.items():
             await apply(api, binding(name, role))
         yield api
 
@@ -197,11 +234,61 @@ async def test_clients_of_the_replaced_operator_keep_their_role(kube: KubeApi) -
     assert [right for right in withheld if await allowed(kube, right, groups=("clients",))] == []
 
 
+async def test_namespace_admins_claim_and_editors_look(kube: KubeApi) -> None:
+    claims = of_claims("get list watch create update patch delete deletecollection", "resourceclaims", TENANT)
+    look = of_claims("get list watch", "resourceclaims", TENANT)
+    granted = {"claim-admins": claims, "claim-editors": look}
+    for group, rights in granted.items():
+        assert [right for right in rights if not await allowed(kube, right, groups=(group,))] == []
+    # Whoever may claim may not approve, and the kinds of the operator's namespace are nobody's.
+    withheld = of_claims("get patch update", "resourceclaims/status", TENANT)
+    withheld += of_claims("get create patch", "resourcehandles resourcepools resourceproviders", TENANT)
+    for group in granted:
+        assert [right for right in withheld if await allowed(kube, right, groups=(group,))] == []
+    changes = of_claims("create update patch delete", "resourceclaims", TENANT)
+    assert [right for right in changes if await allowed(kube, right, groups=("claim-editors",))] == []
+
+
+async def test_approvers_write_the_status_and_nothing_else(kube: KubeApi) -> None:
+    granted = of_claims("get update patch", "resourceclaims/status", TENANT)
+    withheld = of_claims("create update patch delete", "resourceclaims", TENANT)
+    assert [right for right in granted if not await allowed(kube, right, groups=("claim-approvers",))] == []
+    assert [right for right in withheld if await allowed(kube, right, groups=("claim-approvers",))] == []
+
+
+async def test_operators_of_claims_have_every_lever(kube: KubeApi) -> None:
+    levers = [*of_claims("get list patch", CLAIM_KINDS), *of_claims("patch", CLAIM_STATUSES)]
+    assert [right for right in levers if not await allowed(kube, right, groups=("claim-operators",))] == []
+    assert not await allowed(kube, Right("get", "secrets", TENANT, "any"), groups=("claim-operators",))
+
+
+async def test_a_managed_kind_is_granted_by_the_pattern(kube: KubeApi) -> None:
+    pattern = documents("rbac/managed-kinds.yaml")
+    needed = {
+        WORKER: [Right(verb, "configmaps", TENANT, "any") for verb in ("get", "list", "create", "patch", "delete")],
+        WATCH: [Right(verb, "configmaps", TENANT) for verb in ("list", "watch")],
+    }
+    for obj in pattern:
+        await apply(kube, obj)
+    try:
+        for user, rights in needed.items():
+            assert [right for right in rights if not await allowed(kube, right, user=user)] == []
+    finally:
+        for obj in pattern:
+            await kube.delete(KINDS[obj["kind"]], "", obj["metadata"]["name"])
+
+
 async def test_every_kind_is_in_the_roles_for_people(kube: KubeApi) -> None:
-    plurals = {text(crd, "spec", "names", "plural") for crd in all_crds()}
-    roles = {obj["metadata"]["name"]: obj for obj in documents("rbac/people.yaml")}
-    for name in ("perdure-aws-accounts-view", "perdure-operator"):
-        assert plurals <= {resource for rule in roles[name]["rules"] for resource in rule["resources"]}
+    roles = {obj["metadata"]["name"]: obj for obj in documents("rbac/people.yaml", "rbac/claims.yaml")}
+    named = {
+        AAO: ("perdure-aws-accounts-view", "perdure-operator"),
+        POOLBOY: ("perdure-claims-operator",),
+    }
+    for group, names in named.items():
+        plurals = {text(crd, "spec", "names", "plural") for crd in all_crds() if text(crd, "spec", "group") == group}
+        assert plurals
+        for name in names:
+            assert plurals <= {resource for rule in roles[name]["rules"] for resource in rule["resources"]}
 
 
 async def test_the_deployments_are_accepted(kube: KubeApi) -> None:
