@@ -50,6 +50,9 @@ OP_OWNER: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpOwner")
 OP_WAITS_FOR: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("OpWaitsFor")
 OP_DEADLINE: SearchAttributeKey[datetime] = SearchAttributeKey.for_datetime("OpDeadline")
 
+# Temporal's own: set once a workflow's tasks have failed five times in a row (server 1.30 on).
+REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
+
 SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
     OP_KIND.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
     OP_NAMESPACE.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, timedelta
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import (
@@ -37,6 +37,7 @@ from engine.kube.json import text
 from engine.temporal import identity_attributes, wake
 from starters.cli.output import CommandError
 from starters.cli.session import Session
+from starters.cli.stuck import UNREPLAYABLE, stuck, unreplayable
 from starters.cli.target import Target
 
 T = TypeVar("T")
@@ -113,7 +114,7 @@ async def why(session: Session, key: Key) -> Why:
     handle = session.temporal.get_workflow_handle(key.workflow_id)
     patience = asyncio.get_running_loop().time() + ANSWER.total_seconds()
     while True:
-        said = await _query(handle.query("why", result_type=Why, rpc_timeout=_QUERY), key)
+        said = await _query(session.temporal, handle.query("why", result_type=Why, rpc_timeout=_QUERY), key)
         if said.phase != UNDECIDED or asyncio.get_running_loop().time() > patience:
             return await _with_attempts(session.temporal, key, said)
         await asyncio.sleep(_LOOK_AGAIN.total_seconds())
@@ -169,7 +170,7 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
         update, args=arguments, start_workflow_operation=start_of(key), result_type=result
     )
     try:
-        async with _answered_in_time(key, update):
+        async with _answered_in_time(client, key, update):
             answer = await call
     except WorkflowUpdateFailedError as error:
         cause = error.cause
@@ -178,36 +179,49 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
             f"{update} refused: {said}" if key.path in said else f"{update} {key.path}: {said}"
         ) from error
     except WorkflowUpdateRPCTimeoutOrCancelledError as error:
-        raise _unanswered(key, update) from error
+        raise await _unanswered(client, key, update) from error
+    except RPCError as error:
+        await _refused(client, key, update, error)
     assert isinstance(answer, result)  # noqa: S101 - the client converts to the type it was given
     return answer
 
 
-async def _query(query: Awaitable[Why], key: Key) -> Why:
+async def _query(client: Client, query: Awaitable[Why], key: Key) -> Why:
     try:
         return await query
     except WorkflowQueryFailedError as error:
+        if UNREPLAYABLE in str(error):
+            raise unreplayable(key, str(error)) from error
         raise CommandError(f"why {key.path}: {error}", f"the workflow's page shows more: {key.workflow_id}") from error
     except RPCError as error:
         if error.status in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED):
-            raise _unanswered(key, "why") from error
-        if error.status is RPCStatusCode.FAILED_PRECONDITION:  # no worker has polled this queue lately
-            raise CommandError(f"why {key.path}: {error.message}", _NO_WORKER) from error
-        raise
+            raise await _unanswered(client, key, "why") from error
+        await _refused(client, key, "why", error)
+
+
+async def _refused(client: Client, key: Key, asked: str, error: RPCError) -> NoReturn:
+    """Say what the server's own refusal means."""
+    if error.status is not RPCStatusCode.FAILED_PRECONDITION:
+        raise error
+    # No worker has polled lately, or the workflow's tasks fail.
+    unanswered = CommandError(f"{asked} {key.path}: {error.message}", _NO_WORKER)
+    raise await stuck(client, key) or unanswered from error
 
 
 @asynccontextmanager
-async def _answered_in_time(key: Key, asked: str) -> AsyncIterator[None]:
+async def _answered_in_time(client: Client, key: Key, asked: str) -> AsyncIterator[None]:
     """Ends the waiting for a worker's answer after `ANSWER`."""
     try:
         async with asyncio.timeout(ANSWER.total_seconds()):
             yield
     except TimeoutError as late:
-        raise _unanswered(key, asked) from late
+        raise await _unanswered(client, key, asked) from late
 
 
-def _unanswered(key: Key, asked: str) -> CommandError:
-    return CommandError(f"{asked} {key.path}: no worker has answered within {ANSWER.total_seconds():g} s", _NO_WORKER)
+async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
+    return await stuck(client, key) or CommandError(
+        f"{asked} {key.path}: no worker has answered within {ANSWER.total_seconds():g} s", _NO_WORKER
+    )
 
 
 async def _is_open(client: Client, key: Key) -> bool:

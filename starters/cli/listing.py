@@ -34,7 +34,8 @@ NO_LIFECYCLE = "NoLifecycle"
 class Row(Model):
     """One object and its lifecycle, times in UTC.
 
-    `phase` is NoLifecycle where none is open; `gone` where the object does not exist any more, but its lifecycle does.
+    `phase` is NoLifecycle where none is open; `gone` where the object does not exist any more, but its lifecycle does;
+    `stuck` where the workers' code cannot go on with the lifecycle (`starters.cli.stuck`).
     """
 
     kind: str
@@ -45,6 +46,7 @@ class Row(Model):
     deadline: datetime | None = None
     paused: bool = False
     gone: bool = False
+    stuck: bool = False
     owner: str = ""
     created: datetime | None = None
     workflow_id: str = ""
@@ -106,7 +108,16 @@ async def _lifecycles(session: Session, kind: Kind | None, namespace: str) -> li
 
 
 def _row(execution: WorkflowExecution) -> Row:
-    from engine.temporal import OP_DEADLINE, OP_KIND, OP_NAME, OP_NAMESPACE, OP_OWNER, OP_PHASE, OP_WAITS_FOR
+    from engine.temporal import (
+        OP_DEADLINE,
+        OP_KIND,
+        OP_NAME,
+        OP_NAMESPACE,
+        OP_OWNER,
+        OP_PHASE,
+        OP_WAITS_FOR,
+        REPORTED_PROBLEMS,
+    )
 
     known = execution.typed_search_attributes
     return Row(
@@ -116,6 +127,7 @@ def _row(execution: WorkflowExecution) -> Row:
         phase=known.get(OP_PHASE, ""),
         waits_for=tuple(known.get(OP_WAITS_FOR, ())),
         deadline=known.get(OP_DEADLINE),
+        stuck=bool(known.get(REPORTED_PROBLEMS)),
         owner=known.get(OP_OWNER, ""),
         created=execution.start_time,
         workflow_id=execution.id,
@@ -168,6 +180,13 @@ def _print(found: Sequence[Row]) -> None:
     output.table(("kind", "object", "phase", "waits for", "until", "age"), _lines(found, output.utc_now()))
     if any(row.phase == NO_LIFECYCLE for row in found):
         output.warn(f"{NO_LIFECYCLE}: nothing looks after the object; is the watcher up? `perdure wake` starts one")
+    if any(row.stuck for row in found):
+        output.warn("stuck: the worker's code cannot go on with the lifecycle; `perdure why` says how to mend it")
+
+
+def _mark(row: Row) -> str:
+    marks = {" (stuck)": row.stuck, " (paused)": row.paused, " (gone)": row.gone}
+    return next((mark for mark, true in marks.items() if true), "")
 
 
 def _lines(found: Iterable[Row], now: datetime) -> Iterable[tuple[str | Text, ...]]:
@@ -175,9 +194,7 @@ def _lines(found: Iterable[Row], now: datetime) -> Iterable[tuple[str | Text, ..
         yield (
             row.kind,
             f"{row.namespace}/{row.name}",
-            output.phase(row.phase).append(
-                " (paused)" if row.paused else " (gone)" if row.gone else "", style="yellow"
-            ),
+            output.phase(row.phase).append(_mark(row), style="yellow"),
             ", ".join(row.waits_for),
             output.until(row.deadline, now),
             output.age(row.created, now),

@@ -10,21 +10,31 @@ import json
 import secrets
 import sys
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import boto3
 import pytest
 from product import ROOT, answers, eventually, free_port, process, shell_without_servers
+from temporalio import workflow
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Worker
 
 from domain.accounts import ACCOUNT
+from domain.carry import Carry
+from domain.identity import Key
 from domain.levers import ABANDONED, PAUSED, RETRY
 from engine.errors import Absent
 from engine.kube import EVENT, NAMESPACE, KubeApi
 from engine.kube.json import mapping, text
 from engine.settings import Settings
+from engine.temporal import wake
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
+from workflows.accounts import WORKFLOWS
+from workflows.accounts.account import AccountWorkflow
 
 pytestmark = pytest.mark.integration
 
@@ -131,6 +141,59 @@ async def test_without_a_worker_the_command_says_that_none_answers(person: Perso
     assert f"Account/{name}" in asked.err
     assert "does a worker run?" in asked.err
     assert "Traceback" not in asked.err
+
+
+@workflow.defn(name=ACCOUNT.name, sandboxed=False)
+class OtherCode:
+    """An Account's lifecycle as another version might have written it: it begins with a timer."""
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        await workflow.sleep(timedelta(days=1))
+
+    @workflow.signal
+    def wake(self) -> None:
+        """Nothing."""
+
+
+@pytest.mark.timeout(240)
+async def test_a_lifecycle_that_the_worker_cannot_replay_is_named_with_the_way_out(person: Person) -> None:
+    name = await person.account("other-code", state="Ready", labels={"iamUserId": "h5n8vs"}, finalizers=[FINALIZER])
+    uid = text(await person.read("other-code"), "metadata", "uid")
+    key = Key(kind=ACCOUNT.name, namespace=NAMESPACE_NAME, name="other-code", uid=uid)
+    address = person.deployment.env()["TEMPORAL_ADDRESS"]
+    client = await Client.connect(address, data_converter=pydantic_data_converter)
+    lifecycle = client.get_workflow_handle(key.workflow_id)
+
+    others = [each for each in WORKFLOWS if each is not AccountWorkflow]
+
+    async def has_slept() -> bool:
+        return any(
+            [event.HasField("timer_started_event_attributes") async for event in lifecycle.fetch_history_events()]
+        )
+
+    async with Worker(client, task_queue=ACCOUNT.area, workflows=[OtherCode, *others]):
+        await wake(client, key)
+        await eventually(has_slept, "the other code has begun")
+
+    async def listed_as_stuck() -> bool:
+        listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME, "-o", "json")
+        await wake(client, key)
+        return [row["stuck"] for row in listed.json if row["name"] == "other-code"] == [True]
+
+    async with process(person.deployment, "worker"):
+        for question in ("retry", "why"):  # why alone makes no task fail, so the server has nothing to tell
+            asked = await person.perdure(question, "account", name)
+            assert asked.code == 1
+            assert "TMPRL1100" in asked.err, question
+            assert f"temporal workflow terminate --workflow-id '{key.workflow_id}'" in asked.err
+            assert f"perdure wake Account {name}" in asked.err
+            assert "does a worker run?" not in asked.err
+        await eventually(listed_as_stuck, "the list shows it", 90)
+        await lifecycle.terminate("as advised")
+        assert (await person.perdure("wake", "account", name)).code == 0
+        assert "Ready" in (await person.perdure("why", "account", name)).out
+    await person.remove("other-code")
 
 
 async def test_a_person_asks_why_and_what_next(person: Person, worker: None) -> None:

@@ -1,0 +1,80 @@
+"""Lifecycles whose workflow tasks fail: a worker runs, but its code cannot go on with them.
+
+Temporal replays a workflow's history through the worker's code. Where that code asks for something else than the
+history says (`TMPRL1100`, a non-determinism error: it was changed without a patch), or raises, the workflow task fails
+and is tried again for ever. Nobody sees an answer meanwhile: a query fails once with the cause, then ends in a timeout,
+then is refused; an update waits until its caller gives up (each seen on server 1.32). The cause stands in the history's
+last WorkflowTaskFailed event, and after five failures in the search attribute `TemporalReportedProblems` (server 1.30
+on), which lists can show without asking each workflow.
+
+A lifecycle keeps nothing that cannot be read again, so one that cannot be replayed is ended and woken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryReverseRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from domain.identity import Key
+from starters.cli.output import CommandError
+
+UNREPLAYABLE = "TMPRL1100"
+
+_LOOK = timedelta(seconds=5)
+_LATEST_EVENTS = 50
+_ONWARD = {EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED}
+_NON_DETERMINISM = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR
+
+
+async def stuck(client: Client, key: Key) -> CommandError | None:
+    """What hinders the workflow's tasks and what to do about it; None if the last one did not fail."""
+    try:
+        answer = await client.workflow_service.get_workflow_execution_history_reverse(
+            GetWorkflowExecutionHistoryReverseRequest(
+                namespace=client.namespace,
+                execution=WorkflowExecution(workflow_id=key.workflow_id),
+                maximum_page_size=_LATEST_EVENTS,
+            ),
+            timeout=_LOOK,
+        )
+    except RPCError:
+        return None  # the caller tells of the failure that made it ask
+    return told(key, answer.history.events)
+
+
+def told(key: Key, newest_first: Iterable[HistoryEvent]) -> CommandError | None:
+    """What the newest events say of the last workflow task that ended."""
+    for event in newest_first:
+        if event.event_type in _ONWARD:
+            return None
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+            failed = event.workflow_task_failed_event_attributes
+            if failed.cause == _NON_DETERMINISM:
+                return unreplayable(key, failed.failure.message)
+            return _raising(key, failed.failure.message or WorkflowTaskFailedCause.Name(failed.cause))
+    return None
+
+
+def unreplayable(key: Key, message: str) -> CommandError:
+    """The workers' code does not fit the history."""
+    return CommandError(
+        f"{key.path}: the worker cannot go on with its workflow, which ran with other code: {message}",
+        f"end it and wake it, nothing is lost by that:\n"
+        f"  temporal workflow terminate --workflow-id '{key.workflow_id}' --reason '{UNREPLAYABLE}'\n"
+        f"  perdure wake {key.kind} {key.namespace}/{key.name}\n"
+        "or run the worker of the version before",
+    )
+
+
+def _raising(key: Key, message: str) -> CommandError:
+    return CommandError(
+        f"{key.path}: the worker's code fails on its workflow: {message}",
+        f"this is a bug of Perdure: a mended worker goes on where it stopped; more on the page of {key.workflow_id}",
+    )
