@@ -2,13 +2,16 @@
 
 | change of | wakes, besides the object itself |
 |---|---|
-| Account, in what pools count and match by | its AccountPool; all pools if it names none |
-| Account: claimed, state, link | the AccountClaim it is linked to, and was |
+| Account, in what pools count and match by | its AccountPool; all pools if it names none; none if the pool made it |
+| Account: state, link | the AccountClaim it is linked to, and was |
 | Account without an AWS account id, waiting for its support case, gone | the Organization |
 | AccountClaim without an account, or gone | its AccountPool; all pools if it names none |
-| AccountClaim: linked, deleting, gone | the Account it is linked to, and was |
+| AccountClaim: linked to another, deleting, gone | the Account it is linked to, and was |
 | AccountPool: spec, levers, gone | the Organization |
 | ConfigMap, Secret | everything of the area that is not settled, all pools, the Organization |
+
+What the pool does for a claim and its Account is not disturbed: their own wakes wait until it is done with them
+(`claim_patience`, `account_patience`). A pool that hands nothing over wakes the claim itself, or time does.
 
 An Account's status is input too: people and tools blank it, set a state, or reset `claimed`. An AccountPool's is not.
 Links name an Account of the operator's namespace only, as the replaced operator binds no others.
@@ -16,9 +19,11 @@ Links name an Account of the operator's namespace only, as the replaced operator
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from domain import levers
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.claim import NOT_MOVED
+from domain.accounts.claim import NOT_MOVED, POOLS_TURN, spec_fault
 from domain.accounts.constants import (
     CONFIG_KEPT,
     CONFIG_MAP,
@@ -34,6 +39,7 @@ from domain.accounts.resources import (
     FAILED_STATES,
     OPT_IN_STATES,
     PROGRESSING_STATES,
+    AccountClaim,
     AccountState,
     ClaimState,
 )
@@ -127,9 +133,21 @@ def read_claim(obj: JsonObject) -> View:
             "account": link,
             "state": state,
             "paused": _word(annotations.get(levers.PAUSED) == _TRUE),
+            "pool's turn": _word(_is_the_pools(obj, state)),
             "asks as": repr((generation(obj), state, FINALIZER in finalizers, sorted(annotations))),
         },
     )
+
+
+def _is_the_pools(obj: JsonObject, state: str) -> bool:
+    """True for a new claim that the pool could serve: its own workflow would have nothing to say for a while."""
+    if state != ClaimState.NEW:
+        return False
+    try:
+        claim = AccountClaim.model_validate(obj)
+    except ValidationError:
+        return False
+    return claim.from_pool and not claim.spec.fleet_manager_config.trusted_arn and spec_fault(claim) is None
 
 
 def read_pool(obj: JsonObject) -> View:
@@ -173,8 +191,10 @@ def _retry_wanted(annotations: object) -> bool:
 
 
 def _state_class(state: str) -> str:
-    """States as pools tell them apart."""
-    if state in PROGRESSING_STATES | OPT_IN_STATES | {AccountState.NEW, AccountState.READY}:
+    """States as pools tell them apart: how far an account has progressed is nothing to them."""
+    if state in PROGRESSING_STATES:
+        return "progressing"
+    if state in OPT_IN_STATES | {AccountState.NEW, AccountState.READY}:
         return state
     return AccountState.FAILED if state in FAILED_STATES else "other"
 
@@ -189,10 +209,10 @@ def _word(holds: bool) -> str:
 def account_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
     """Pool, claim and Organization of an Account."""
     keys: set[Key] = set()
-    if _differ(before, after, "counts as", "pool"):
+    if _differ(before, after, "counts as", "pool") and not _made_by_pool(before, after):
         for side in _existing(before, after):
             keys |= pools(index, side.fact("pool"))
-    if _differ(before, after, "claimed", "state", "claim", "claim namespace"):
+    if _differ(before, after, "state", "claim", "claim namespace") and not _being_bound(before, after, index):
         for side in _existing(before, after):
             keys.update(index.keys(ACCOUNT_CLAIM.name, side.fact("claim namespace"), [side.fact("claim")]))
     asks = _asks_organization(after)
@@ -200,6 +220,21 @@ def account_dependents(before: Projection | None, after: Projection | None, inde
     if after is None or landed or (asks and asks != _asks_organization(before)):
         keys |= organization(before, after)
     return keys
+
+
+def _made_by_pool(before: Projection | None, after: Projection | None) -> bool:
+    """True for a new Account that only Perdure has written: the pass of its pool that made it has counted it."""
+    if before is not None or after is None or after.deleting or not after.ours:
+        return False
+    return not (after.fact("state") or after.fact("has id") or after.fact("claim")) and bool(after.fact("pool"))
+
+
+def _being_bound(before: Projection | None, after: Projection | None, index: Index) -> bool:
+    """True when the pool has just linked an Account to a claim, whose own link it writes next."""
+    if before is None or after is None or before.fact("claim") or not after.ours:
+        return False
+    claim = index.get(ACCOUNT_CLAIM.name, after.fact("claim namespace"), after.fact("claim"))
+    return claim is not None and not claim.fact("account") and before.fact("state") == after.fact("state")
 
 
 def _asks_organization(account: Projection | None) -> tuple[str, ...]:
@@ -218,7 +253,8 @@ def claim_dependents(before: Projection | None, after: Projection | None, index:
     if after is None or (_searching(after) and _differ(before, after, "asks as", "pool", "account")):
         for side in _existing(before, after):
             keys |= pools(index, side.fact("pool"))
-    if _differ(before, after, "account"):
+    linked = before is not None and after is not None and not before.fact("account") and not after.deleting
+    if _differ(before, after, "account") and not linked:  # an Account is linked first, and knows by that
         for side in _existing(before, after):
             keys.update(index.keys(ACCOUNT.name, OPERATOR_NAMESPACE, [side.fact("account")]))
     return keys
@@ -226,6 +262,20 @@ def claim_dependents(before: Projection | None, after: Projection | None, index:
 
 def _searching(claim: Projection) -> bool:
     return not claim.fact("account") and not claim.deleting
+
+
+def account_patience(before: Projection | None, after: Projection) -> float:
+    """An Account that the pool has just bound has time to note that it is claimed."""
+    bound_now = before is not None and not before.fact("claim") and bool(after.fact("claim"))
+    mine = after.fact("state") == AccountState.READY and not after.fact("claimed")
+    return POOLS_TURN.total_seconds() if bound_now and mine and after.ours and not after.deleting else 0.0
+
+
+def claim_patience(before: Projection | None, after: Projection) -> float:
+    """A new claim is the pool's at first, and so is one that it has just bound."""
+    bound_now = before is not None and not before.fact("account") and bool(after.fact("account")) and after.ours
+    served = bound_now or after.fact("pool's turn") == _TRUE
+    return POOLS_TURN.total_seconds() if served and not after.deleting and not after.fact("paused") else 0.0
 
 
 def pool_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
@@ -269,8 +319,8 @@ def _differ(before: Projection | None, after: Projection | None, *facts: str) ->
 
 WATCHED = (
     Watched(kind=ACCOUNT_POOL, read=read_pool, dependents=pool_dependents),
-    Watched(kind=ACCOUNT, read=read_account, dependents=account_dependents),
-    Watched(kind=ACCOUNT_CLAIM, read=read_claim, dependents=claim_dependents),
+    Watched(kind=ACCOUNT, read=read_account, dependents=account_dependents, patience=account_patience),
+    Watched(kind=ACCOUNT_CLAIM, read=read_claim, dependents=claim_dependents, patience=claim_patience),
     Watched(
         kind=built_in.CONFIG_MAP,
         name="accounts ConfigMap",

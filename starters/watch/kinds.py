@@ -17,6 +17,13 @@ from domain.identity import Kind
 from starters.watch.index import Dependents
 from starters.watch.projection import Projection, Read
 
+# For how many seconds an object's own wake may wait after a change, before and after it.
+Patience = Callable[[Projection | None, Projection], float]
+
+
+def _no_patience(before: Projection | None, after: Projection) -> float:
+    return 0.0
+
 
 def _declares_nothing(_: Projection) -> tuple[Watched, ...]:
     return ()
@@ -36,6 +43,7 @@ class Watched:
         label_selector: which objects, in the API's notation.
         name: what metrics, logs and the index call it, by default the kind's name. Two entries of one kind need two.
         kept: how long (seconds) workers may go on with an older reading; its dependents are woken once more then.
+        patience: how long an object's own wake may wait after a change, as another workflow is doing its work.
         declares: further kinds to watch while this object exists, for areas whose objects name kinds by themselves.
     """
 
@@ -48,6 +56,7 @@ class Watched:
     label_selector: str = ""
     name: str = ""
     kept: float = 0.0
+    patience: Patience = _no_patience
     declares: Callable[[Projection], tuple[Watched, ...]] = _declares_nothing
 
     def __post_init__(self) -> None:

@@ -3,6 +3,9 @@
 A key that is put again while it waits stays where it is; one that is put while its wake is being sent is sent once more
 afterwards, since the workflow may already have looked. A failed wake is tried again for ever, after a delay that
 doubles from 0.1 to 5 s (the SDK itself has then retried for about 10 s), without holding up the other keys.
+
+A key may be *held* for a while, when somebody else is doing its work: whatever puts it meanwhile is one wake at the
+end. It counts as waiting until then, so that a checkpoint never leaves it out.
 """
 
 from __future__ import annotations
@@ -31,15 +34,16 @@ class WakeQueue:
         self._sending: dict[Key, float] = {}
         self._delayed: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
+        self._held: dict[Key, asyncio.TimerHandle] = {}
         self._arrived = asyncio.Event()
         self._barriers: list[tuple[set[Key], asyncio.Event]] = []
 
     def __len__(self) -> int:
-        return len(self._outstanding())
+        return len(self._outstanding()) + len(self._held)
 
     def put(self, key: Key) -> None:
-        """Wake this key."""
-        if key not in self._waiting and key not in self._delayed:
+        """Wake this key; one that is held when its time is over."""
+        if key not in self._waiting and key not in self._delayed and key not in self._held:
             self._waiting[key] = time.monotonic()
             self._arrived.set()
 
@@ -47,6 +51,19 @@ class WakeQueue:
         """Wake these keys."""
         for key in keys:
             self.put(key)
+
+    def put_now(self, key: Key) -> None:
+        """Wake this key, held or not."""
+        if handle := self._held.pop(key, None):
+            handle.cancel()
+        self.put(key)
+
+    def hold(self, key: Key, seconds: float) -> None:
+        """Wake this key, but only after so long."""
+        if handle := self._held.pop(key, None):
+            handle.cancel()
+        self._waiting.pop(key, None)
+        self._held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
     def oldest_age(self, kind: str = "") -> float:
         """Seconds since the longest-waiting key (of a kind) was put, 0 if none waits: the watcher's lag."""

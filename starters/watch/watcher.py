@@ -155,11 +155,19 @@ class Watcher:
     def _wake_with_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         subject = after or before
         if subject is not None and watched.has_workflow:
-            self.queue.put(subject.key)
+            self._wake_itself(watched, before, after, subject.key)
         keys = watched.dependents(before, after, self.index)
         self.queue.put_all(keys)
         if watched.kept and keys and before is not None:
             asyncio.get_running_loop().call_later(watched.kept, self.queue.put_all, keys)
+
+    def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
+        """At once, unless another workflow is doing its work; a restarted watcher cannot know that."""
+        patience = watched.patience(before, after) if after is not None and self._adopted else 0.0
+        if patience:
+            self.queue.hold(key, patience)
+        else:
+            self.queue.put_now(key)
 
     def _changed_since_checkpoint(self, watched: Watched, known: Projection) -> bool:
         seen = self._inherited.get(watched.name, "")

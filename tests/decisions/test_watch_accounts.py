@@ -200,9 +200,87 @@ def test_a_pool_that_is_unknown_wakes_nobody(world: World) -> None:
     assert world.wakes("Account", before, after) == set()
 
 
-def test_a_linked_account_wakes_its_claim_when_claimed(world: World) -> None:
-    before = changed(changed(account(state="Ready"), "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
-    assert "AccountClaim/claim" in world.wakes("Account", before, changed(before, "status.claimed", True))
+BOUND = changed(changed(account(state="Ready"), "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
+BY_PERDURE = [{"manager": "perdure", "time": "2026-01-01T00:00:00Z"}]
+BY_A_PERSON = [{"manager": "kubectl", "time": "2026-01-01T00:00:00Z"}]
+
+
+def by(each: Obj, writer: list[dict[str, str]]) -> Obj:
+    return changed(each, "metadata.managedFields", writer)
+
+
+def test_a_linked_account_wakes_its_claim_by_its_state_and_not_by_being_claimed(world: World) -> None:
+    assert "AccountClaim/claim" in world.wakes("Account", BOUND, changed(BOUND, "status.state", "Failed"))
+    assert world.wakes("Account", BOUND, changed(BOUND, "status.claimed", True)) == {"AccountPool/pool"}
+
+
+def test_a_claim_that_the_pool_is_about_to_link_is_left_in_peace(world: World) -> None:
+    free = account(state="Ready")
+    assert "AccountClaim/claim" not in world.wakes("Account", free, by(BOUND, BY_PERDURE))
+    assert "AccountClaim/claim" in world.wakes("Account", free, by(BOUND, BY_A_PERSON))
+    world.put(BY_NAME["AccountClaim"], claim(accountLink="account"))
+    assert "AccountClaim/claim" in world.wakes("Account", free, by(BOUND, BY_PERDURE)), "it may wait for just that"
+
+
+def test_an_account_that_the_pool_made_needs_no_counting(world: World) -> None:
+    new = changed(account(), "spec.awsAccountID", "")
+    assert world.wakes("Account", None, by(new, BY_PERDURE)) == {"Organization/aws"}
+    assert "AccountPool/pool" in world.wakes("Account", None, by(new, BY_A_PERSON))
+    assert "AccountPool/pool" in world.wakes("Account", None, by(changed(new, "status.state", "Ready"), BY_PERDURE))
+    assert "AccountPool/pool" in world.wakes("Account", by(new, BY_PERDURE), None)
+
+
+@pytest.mark.parametrize("state", ["InitializingRegions", "PendingVerification"])
+def test_how_far_an_account_has_progressed_is_nothing_to_its_pool(world: World, state: str) -> None:
+    assert world.wakes("Account", account(state="Creating"), account(state=state)) == set()
+
+
+# What the pool is doing is not disturbed.
+
+
+def patience(kind: Kind, before: Obj | None, after: Obj) -> float:
+    return BY_NAME[kind.name].patience(read(kind, before) if before else None, read(kind, after))
+
+
+SECRET = {"name": "aws", "namespace": "tenant"}
+NEW_CLAIM = claim(legalEntity={"id": "entity", "name": "Entity"}, awsCredentialSecret=SECRET)
+
+
+def test_a_new_claim_and_one_just_bound_are_the_pools_for_a_while() -> None:
+    assert patience(ACCOUNT_CLAIM, None, NEW_CLAIM) > 0
+    waiting = changed(NEW_CLAIM, "status.state", "Pending")
+    bound = by(changed(waiting, "spec.accountLink", "account"), BY_PERDURE)
+    assert patience(ACCOUNT_CLAIM, waiting, bound) > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("status.state", "Pending"),
+        ("spec.legalEntity.id", ""),
+        ("spec.awsCredentialSecret.namespace", "another"),
+        ("spec.byoc", True),
+        ("metadata.deletionTimestamp", "2026-01-01T00:00:00Z"),
+        ("metadata.annotations", {"perdure.dev/paused": "true"}),
+    ],
+)
+def test_a_claim_that_the_pool_does_not_serve_is_woken_at_once(path: str, value: Any) -> None:
+    assert patience(ACCOUNT_CLAIM, None, changed(NEW_CLAIM, path, value)) == 0
+
+
+def test_a_link_that_a_tenant_wrote_is_looked_at_at_once() -> None:
+    waiting = changed(NEW_CLAIM, "status.state", "Pending")
+    linked = by(changed(waiting, "spec.accountLink", "account"), BY_A_PERSON)
+    assert patience(ACCOUNT_CLAIM, waiting, linked) == 0
+
+
+def test_an_account_just_bound_by_the_pool_notes_it_later() -> None:
+    free = account(state="Ready")
+    assert patience(ACCOUNT, free, by(BOUND, BY_PERDURE)) > 0
+    assert patience(ACCOUNT, free, by(BOUND, BY_A_PERSON)) == 0
+    assert patience(ACCOUNT, BOUND, by(BOUND, BY_PERDURE)) == 0
+    dying = changed(by(BOUND, BY_PERDURE), "metadata.deletionTimestamp", "2026-01-01T00:00:00Z")
+    assert patience(ACCOUNT, free, dying) == 0
 
 
 def test_an_account_that_loses_its_link_wakes_the_claim_it_had(world: World) -> None:
@@ -233,9 +311,10 @@ def test_a_new_claim_wakes_its_pool_and_an_unnamed_one_all(world: World) -> None
     assert world.wakes("AccountClaim", None, claim(accountPool="")) == {"AccountPool/pool", "AccountPool/other"}
 
 
-def test_a_bound_claim_wakes_its_account_and_no_pool(world: World) -> None:
-    assert world.wakes("AccountClaim", claim(), claim(accountLink="account")) == {"Account/account"}
+def test_a_bound_claim_wakes_no_pool_and_only_an_account_that_it_leaves(world: World) -> None:
     bound = claim(accountLink="account")
+    assert world.wakes("AccountClaim", claim(), bound) == set(), "the Account was linked first"
+    assert world.wakes("AccountClaim", bound, claim(accountLink="another")) == {"Account/account"}
     assert world.wakes("AccountClaim", bound, changed(bound, "status.state", "Ready")) == set()
 
 

@@ -118,3 +118,31 @@ async def test_lag_is_the_age_of_the_oldest_key_of_the_kind() -> None:
     queue.put(key("b", "Young"))
     assert queue.oldest_age("Old") >= 0.02 > queue.oldest_age("Young")
     assert (queue.length("Old"), queue.length("Young"), queue.length("None")) == (1, 1, 0)
+
+
+async def test_a_held_key_is_woken_once_when_its_time_is_over() -> None:
+    temporal, over = Temporal(), asyncio.Event()
+    queue = WakeQueue(temporal.wake, on_woken=lambda woken: over.set() if woken == key("a") else None)
+    async with draining(queue):
+        queue.put(key("a"))
+        queue.hold(key("a"), 0.5)
+        queue.put(key("a"))
+        queue.put(key("b"))
+        await asyncio.wait_for(queue.acknowledged(), 5)
+        assert temporal.woken == {"b": 1}
+        assert len(queue) == 1, "a checkpoint must not leave it out"
+        await asyncio.wait_for(over.wait(), 5)
+    assert temporal.woken == {"a": 1, "b": 1}
+    assert len(queue) == 0
+
+
+async def test_what_cannot_wait_ends_the_hold() -> None:
+    temporal = Temporal()
+    queue = WakeQueue(temporal.wake)
+    async with draining(queue):
+        queue.hold(key("a"), 60)
+        queue.hold(key("a"), 60)
+        queue.put_now(key("a"))
+        await asyncio.wait_for(queue.acknowledged(), 5)
+    assert temporal.woken == {"a": 1}
+    assert len(queue) == 0
