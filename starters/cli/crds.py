@@ -24,10 +24,17 @@ def crds(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write one file per kind into this directory.")
     ] = None,
+    selectable_fields: Annotated[
+        bool,
+        typer.Option(
+            "--selectable-fields/--no-selectable-fields",
+            help="Kubernetes before 1.30 knows no selectable fields, and kubectl refuses them there.",
+        ),
+    ] = True,
     state: UnusedStateOption = None,
 ) -> None:
     """Print the CustomResourceDefinitions, or write them: `perdure crds | kubectl apply -f -`."""
-    files = crd_files()
+    files = crd_files(selectable_fields=selectable_fields)
     if output is None:
         typer.echo("---\n".join(files.values()), nl=False)
         return
@@ -37,9 +44,10 @@ def crds(
     typer.echo(f"{len(files)} files written to {output}")
 
 
-def crd_files() -> dict[str, str]:
+def crd_files(*, selectable_fields: bool = True) -> dict[str, str]:
     """The text of each kind's file by its name, `<group>_<plural>.yaml` as controller-gen names them."""
-    return {_file_name(crd): HEADER + yaml.safe_dump(crd, sort_keys=False, width=120) for crd in all_crds()}
+    crds = all_crds(selectable_fields=selectable_fields)
+    return {_file_name(crd): HEADER + yaml.safe_dump(crd, sort_keys=False, width=120) for crd in crds}
 
 
 def _file_name(crd: Document) -> str:

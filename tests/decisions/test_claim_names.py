@@ -137,3 +137,13 @@ print(*sorted(crd["metadata"]["name"] for crd in all_crds()))
     assert "resourceclaims.poolboy.dev.local" in definitions.split()
     assert "accounts.aws.managed.openshift.io" in definitions.split()
     assert DEFAULT_DOMAIN not in ran.stdout
+
+
+def test_the_command_renders_the_definitions_of_another_domain_and_of_older_servers(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "starters.cli.main", "crds", "--no-selectable-fields", "--output", str(tmp_path)]
+    environ = {**os.environ, "OPERATOR_DOMAIN": "poolboy.dev.local"}
+    subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, timeout=60, check=True)
+    files = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert "poolboy.dev.local_resourcewatches.yaml" in files
+    assert "aws.managed.openshift.io_accounts.yaml" in files
+    assert not [name for name, text in files.items() if DEFAULT_DOMAIN in text or "selectableFields" in text]
