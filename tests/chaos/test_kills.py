@@ -112,7 +112,9 @@ def test_a_claim_that_finds_no_account_gets_the_next_although_the_worker_dies(
 def test_an_account_that_aws_refuses_gives_way_although_the_worker_dies(lab: Lab, record: Record, mode: Break) -> None:
     record([DISCARDING], _MODES[mode])
     lab.ready_to("take")
-    lab.emulator.fault("organizations", "CreateAccount", kind=FaultKind.ASYNC_FAILURE, count=1, code="INVALID_PAYMENT_INSTRUMENT")
+    lab.emulator.fault(
+        "organizations", "CreateAccount", kind=FaultKind.ASYNC_FAILURE, count=1, code="INVALID_PAYMENT_INSTRUMENT"
+    )
     kill_at(lab, (DISCARDING,), mode, lab.take)
 
 

@@ -1,4 +1,4 @@
-"""A lifecycle whose pass is one activity looks again at the deadline that the pass gave, even if it hears of it late."""
+"""A lifecycle whose pass is one activity looks again at the deadline that the pass gave, even when it hears late."""
 
 from __future__ import annotations
 
