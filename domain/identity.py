@@ -20,7 +20,8 @@ class Kind(Model):
 
     `plural` is the lower-case plural of the API path. `area` names the packages (`domain.<area>`,
     `workflows.<area>`, ...) and the workflow task queue. `name` is also the workflow type. `finalizer` is the one that
-    the kind's objects carry while something of theirs exists outside, empty if they carry none.
+    the kind's objects carry while something of theirs exists outside, empty if they carry none. `lifecycle` is False
+    for kinds that others read or write and that no workflow runs for.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Kind(Model):
     plural: str
     area: str
     finalizer: str = ""
+    lifecycle: bool = True
 
     @property
     def api_version(self) -> str:

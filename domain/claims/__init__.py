@@ -19,10 +19,14 @@ RESOURCE_POOL = Kind(
 RESOURCE_POOL_SCALING = Kind(
     name="ResourcePoolScaling", group=GROUP, version=VERSION, plural="resourcepoolscalings", area="claims"
 )
+# What it says is read by claims, handles and pools; nothing happens to itself.
 RESOURCE_PROVIDER = Kind(
-    name="ResourceProvider", group=GROUP, version=VERSION, plural="resourceproviders", area="claims"
+    name="ResourceProvider", group=GROUP, version=VERSION, plural="resourceproviders", area="claims", lifecycle=False
 )
-RESOURCE_WATCH = Kind(name="ResourceWatch", group=GROUP, version=VERSION, plural="resourcewatches", area="claims")
+# A view of what is watched: written, and read by nobody here.
+RESOURCE_WATCH = Kind(
+    name="ResourceWatch", group=GROUP, version=VERSION, plural="resourcewatches", area="claims", lifecycle=False
+)
 
 KINDS = (
     RESOURCE_CLAIM,

@@ -136,7 +136,7 @@ def _row(execution: WorkflowExecution) -> Row:
 
 async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
     """The objects, as rows without a lifecycle, and the kinds that could be read: none where the cluster cannot be."""
-    from engine.errors import Absent, ApiError
+    from engine.errors import Absent, ApiError, Denied
     from starters.cli.waking import kinds_with_objects
 
     found: list[Row] = []
@@ -148,6 +148,10 @@ async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple
             listing = await session.kube.list(each, namespace)
         except Absent:
             continue  # not installed here
+        except Denied as error:
+            # One who works with one area need not see the others'.
+            output.warn(f"warning: {each.plural} without a lifecycle are not shown: {error.message}")
+            continue
         except ApiError as error:
             output.warn(f"warning: objects without a lifecycle are not shown: {error.message}")
             return [], frozenset()

@@ -41,12 +41,16 @@ def target(kind: str, name: str) -> Target:
     """The object that the arguments of a command name.
 
     Raises:
-        typer.BadParameter: no such kind, or not of the form NAMESPACE/NAME; ends with exit code 2.
+        typer.BadParameter: no such kind, one without lifecycles, or not of the form NAMESPACE/NAME; ends with exit
+            code 2.
     """
     namespace, slash, short = name.partition("/")
     if not (slash and namespace and short) or "/" in short:
         raise typer.BadParameter(f"{name!r} is not of the form NAMESPACE/NAME", param_hint="NAMESPACE/NAME")
-    return Target(kind_named(kind), checked_name(namespace), checked_name(short))
+    found = kind_named(kind)
+    if not found.lifecycle:
+        raise typer.BadParameter(f"a {found.name} has no lifecycle of its own", param_hint="KIND")
+    return Target(found, checked_name(namespace), checked_name(short))
 
 
 def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:

@@ -17,8 +17,8 @@ _AT_ONCE = 10
 
 
 def kinds_with_objects() -> tuple[Kind, ...]:
-    """Every kind that has custom resources."""
-    return tuple(model.kind_of for model in custom_resources())
+    """Every kind of custom resources that have lifecycles."""
+    return tuple(model.kind_of for model in custom_resources() if model.kind_of.lifecycle)
 
 
 async def wake_one(session: Session, key: Key) -> None:
@@ -34,7 +34,7 @@ async def wake_all(session: Session, kinds: Sequence[Kind]) -> int:
         async with free:
             await temporal.wake(session.temporal, key)
 
-    keys = [key for kind in kinds for key in await keys_of(session, kind)]
+    keys = [key for kind in kinds if kind.lifecycle for key in await keys_of(session, kind)]
     await asyncio.gather(*(wake(key) for key in keys))
     return len(keys)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 
 from domain.claims import KINDS, RESOURCE_POOL
@@ -24,6 +25,8 @@ from domain.claims.resources import (
 from domain.custom_resources import all_crds, custom_resources
 from domain.reading import Malformed, read, read_all
 from domain.resource import CustomResource
+from starters.cli.target import target
+from starters.cli.waking import kinds_with_objects
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "claims.yaml"
 
@@ -265,6 +268,19 @@ def test_every_kind_of_the_claims_area_has_a_definition() -> None:
 def test_only_claims_handles_and_pools_carry_the_finalizer() -> None:
     carrying = {kind.name: kind.finalizer for kind in KINDS if kind.finalizer}
     assert carrying == dict.fromkeys(("ResourceClaim", "ResourceHandle", "ResourcePool"), "poolboy.gpte.redhat.com")
+
+
+def test_providers_and_watches_have_no_lifecycle_to_wake_or_ask() -> None:
+    assert {kind.name for kind in KINDS if not kind.lifecycle} == {"ResourceProvider", "ResourceWatch"}
+    assert {kind.name for kind in kinds_with_objects() if kind in KINDS} == {
+        "ResourceClaim",
+        "ResourceHandle",
+        "ResourcePool",
+        "ResourcePoolScaling",
+    }
+    with pytest.raises(typer.BadParameter, match="a ResourceProvider has no lifecycle"):
+        target("resourceprovider", "poolboy/lab")
+    assert target("resourceclaim", "users/lab").kind.name == "ResourceClaim"
 
 
 # Reading.

@@ -11,11 +11,12 @@ import base64
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 import yaml
 from product import eventually, process
+from temporalio.client import Client
 
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.custom_resources import all_crds
@@ -25,6 +26,8 @@ from engine.kube import NAMESPACE, SECRET, KubeApi
 from engine.kube.json import at, flag, text
 from engine.settings import Settings
 from localcloud.deployment import Deployment
+from starters.cli.listing import _objects as objects_of
+from starters.cli.session import Session
 
 pytestmark = pytest.mark.integration
 
@@ -50,6 +53,7 @@ KINDS = {
         Kind(name="RoleBinding", group=RBAC_GROUP, version="v1", plural="rolebindings", area=""),
         Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area=""),
         Kind(name="Deployment", group="apps", version="v1", plural="deployments", area=""),
+        ACCOUNT_POOL,
         NAMESPACE,
         SECRET,
     )
@@ -276,6 +280,23 @@ async def test_a_managed_kind_is_granted_by_the_pattern(kube: KubeApi) -> None:
     finally:
         for obj in pattern:
             await kube.delete(KINDS[obj["kind"]], "", obj["metadata"]["name"])
+
+
+async def test_who_may_see_one_area_only_is_shown_that_area(
+    kube: KubeApi, deployment: Deployment, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await apply(kube, {"kind": "ServiceAccount", "metadata": {"name": "looker", "namespace": "perdure"}})
+    looker = {"kind": "ServiceAccount", "name": "looker", "namespace": "perdure"}
+    await apply(kube, {**binding("looker", "perdure-aws-accounts-view"), "subjects": [looker]})
+    await apply(
+        kube, {"kind": "AccountPool", "metadata": {"name": "seen", "namespace": TENANT}, "spec": {"poolSize": 0}}
+    )
+    path = await kubeconfig_of(kube, deployment, "looker", tmp_path / "looker")
+    async with await KubeApi.open(Settings(), "tests", str(path)) as api:
+        rows, readable = await objects_of(Session(Settings(), cast(Client, None), api), None, TENANT)
+    assert [row.name for row in rows] == ["seen"]
+    assert readable == {"Account", "AccountClaim", "AccountPool"}
+    assert "resourceclaims without a lifecycle are not shown" in capsys.readouterr().err.replace("\n", " ")
 
 
 async def test_every_kind_is_in_the_roles_for_people(kube: KubeApi) -> None:
