@@ -87,6 +87,9 @@ class Settings(BaseSettings):
     worker_workflow_tasks: int = Field(100, description="Workflow tasks executed at once.")
     worker_kube_activities: int = Field(50, description="Kubernetes activities at once.")
     worker_aws_activities: int = Field(64, description="AWS activities at once, each on a thread of its own.")
+    worker_aws_calls_per_account: int = Field(
+        24, description="AWS calls at once in one account; far fewer than activities, so that none can hang them all."
+    )
     worker_organization_activities: int = Field(8, description="Organizations and Support activities at once.")
     worker_organization_rate: float = Field(
         4.0, description="Organizations and Support activities started per second over all workers."

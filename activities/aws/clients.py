@@ -21,7 +21,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from urllib.parse import urlsplit
 
@@ -149,6 +149,10 @@ class Caller:
         twin.__dict__["_make_api_call"] = self._funnel(_operations(shared), service, region)
         return twin
 
+    def guarded(self) -> AbstractContextManager[None]:
+        """Around every call: what this caller may take of the process (nothing unless a subclass has a limit)."""
+        return nullcontext()
+
     def _funnel(
         self, make: Callable[[str, dict[str, object]], Answer], service: str, region: str
     ) -> Callable[[str, dict[str, object]], Answer]:
@@ -156,20 +160,27 @@ class Caller:
             what = Call.of(service, operation, self._name, region, parameters)
             if self._observing and not reading(operation):
                 raise Denied(f"{what}: not sent, Perdure runs in observe mode", code="ObserveMode")
-            credential = self.credential()
-            started = time.monotonic()
-            try:
-                return _send(make, what, parameters, credential)
-            except Unavailable:
-                if not reading(operation) or time.monotonic() > started + CONNECT_TIMEOUT_SECONDS:
-                    raise
-            except Denied as error:
-                # Nobody acts on a request whose signature was refused, so repeating it repeats no effect.
-                if not self.refused(credential, error):
-                    raise
-            return _send(make, what, parameters, self.credential())
+            with self.guarded():
+                return self._ask(make, what, parameters)
 
         return call
+
+    def _ask(
+        self, make: Callable[[str, dict[str, object]], Answer], what: Call, parameters: dict[str, object]
+    ) -> Answer:
+        """Send it; once more where that repeats no effect and may help."""
+        credential = self.credential()
+        started = time.monotonic()
+        try:
+            return _send(make, what, parameters, credential)
+        except Unavailable:
+            if not reading(what.operation) or time.monotonic() > started + CONNECT_TIMEOUT_SECONDS:
+                raise
+        except Denied as error:
+            # Nobody acts on a request whose signature was refused, so repeating it repeats no effect.
+            if not self.refused(credential, error):
+                raise
+        return _send(make, what, parameters, self.credential())
 
 
 def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer]:

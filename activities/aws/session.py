@@ -20,6 +20,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
@@ -28,6 +29,7 @@ from botocore.credentials import ReadOnlyCredentials
 from activities.aws import attempt
 from activities.aws.clients import Caller, Clients, held
 from activities.aws.errors import UNAUTHENTICATED
+from activities.aws.guard import Guard
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import (
     ACCESS_ROLE,
@@ -152,10 +154,13 @@ class Payer(Services):
 class Member(Services):
     """A member account under its OrganizationAccountAccessRole."""
 
-    def __init__(self, clients: Clients, payer: Payer, account_id: str, *, partition: str, observing: bool) -> None:
+    def __init__(
+        self, clients: Clients, payer: Payer, account_id: str, *, partition: str, observing: bool, most_calls: int
+    ) -> None:
         super().__init__(clients, account_id, observing=observing)
         self.partition = partition
         self.account_id = account_id
+        self._guard = Guard(account_id, most_calls)
         self._payer = payer
         self._lock = threading.Lock()
         self._credential: ReadOnlyCredentials | None = None
@@ -183,6 +188,15 @@ class Member(Services):
             if self._credential is credential:
                 self._credential = None
         return error.code.startswith("Expired") or error.code == "RequestExpired"
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """The account's limit of calls at once, and its circuit breaker."""
+        return self._guard.calling()
+
+    def enter(self) -> None:
+        """Have a session, as a call of its own."""
+        with self.guarded():
+            self.credential()
 
     def confirm(self) -> None:
         """Ask AWS, once per session, that this session is in this account: before anything is deleted in it."""
@@ -240,6 +254,7 @@ class Sessions:
     def __init__(self, kube: BlockingKube, settings: Settings, *, kept: int = 4096) -> None:
         self._kube = kube
         self._observing = settings.observing
+        self._most_calls = settings.worker_aws_calls_per_account
         self._protected = frozenset(settings.accounts_protected)
         self._kept = kept
         self.clients = Clients(connections=settings.worker_aws_activities + settings.worker_organization_activities)
@@ -270,11 +285,12 @@ class Sessions:
         Raises:
             Denied: the account is protected, or refuses the role.
             Unavailable: it refuses the role, and may only be new.
+            Throttled: too many calls are under way in it, or it gives no answers.
         """
         self.refuse_protected(account_id)
         member = self._member(account_id, partition)
         try:
-            member.credential()
+            member.enter()
         except Denied as error:
             raise attempt.settling(error, settle) if settle else error from error.__cause__
         return member
@@ -299,7 +315,14 @@ class Sessions:
         with self._lock:
             member = self._members.get(key)
             if member is None:
-                member = Member(self.clients, payer, account_id, partition=partition, observing=self._observing)
+                member = Member(
+                    self.clients,
+                    payer,
+                    account_id,
+                    partition=partition,
+                    observing=self._observing,
+                    most_calls=self._most_calls,
+                )
                 self._members[key] = member
                 while len(self._members) > self._kept:
                     self._members.popitem(last=False)

@@ -56,6 +56,20 @@ def test_a_client_keeps_its_caller_inside_of_another(lab: Lab) -> None:
     assert member.get_caller_identity()["Account"] == account_id
 
 
+def test_one_account_may_have_only_so_many_calls_under_way_and_others_are_not_held_up(lab: Lab) -> None:
+    (account_id, _), (other, _) = lab.account(), lab.account()
+    sessions = Sessions(lab.kube, Settings(worker_aws_calls_per_account=1))
+    member = sessions.member(account_id)
+    with member.guarded():
+        with pytest.raises(Throttled) as refused:
+            member.ask_identity()
+        with pytest.raises(Throttled):
+            sessions.member(account_id)
+        assert sessions.member(other).ask_identity().account_id == other
+    assert refused.value.code == "AccountBusy"
+    assert member.ask_identity().account_id == account_id
+
+
 def test_a_shared_client_signs_for_nobody() -> None:
     with pytest.raises(NoCallerError):
         Clients().shared("sts", REGION).get_caller_identity()  # type: ignore[attr-defined]
