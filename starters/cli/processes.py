@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from domain.identity import all_kinds
 from starters.cli.environment import StateOption, UnusedStateOption
 from starters.cli.output import say
 
@@ -117,7 +116,9 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
 
 def _areas(only: str) -> Sequence[str]:
     """The areas named, all checked; none named means all."""
-    known = sorted({kind.area for kind in all_kinds().values()})
+    from workers.roster import areas as executable
+
+    known = executable()
     areas = tuple(name.strip() for name in only.split(",") if name.strip())
     for area in areas:
         if area not in known:
