@@ -68,7 +68,7 @@ class Evaluator:
 
     def __init__(
         self,
-        functions: Sequence[Callable[[Q], M]] | Sequence[Callable[..., Model]],
+        functions: Sequence[Callable[..., Model]],
         *,
         processes: int = PROCESSES,
         time: timedelta = TIME,
@@ -151,14 +151,14 @@ class Evaluator:
         except Gone as gone:
             log.warning("An evaluating process is gone, calling once more: %s", gone)
         try:
-            return await self._attempt(number, request, name)
+            return await self._attempt(number, request, name, fresh=True)  # those that wait may be gone as well
         except Gone as gone:
             raise EvaluationLimit(*gone.args) from None
 
-    async def _attempt(self, number: int, request: bytes, name: str) -> bytes:
+    async def _attempt(self, number: int, request: bytes, name: str, *, fresh: bool = False) -> bytes:
         if self._closed:
             raise RuntimeError("the evaluator is closed")
-        process = self._idle.pop() if self._idle else await self._nursery.spawn()
+        process = self._idle.pop() if self._idle and not fresh else await self._nursery.spawn()
         try:
             outcome, reply = await process.exchange(number, request, self._seconds)
         except Gone:
@@ -175,7 +175,7 @@ class Evaluator:
             self._end(process)
             raise
         what = process.place() or name
-        if outcome in (OUT_OF_MEMORY, LAST_RESULT) or self._closed:
+        if outcome in (OUT_OF_MEMORY, LAST_RESULT) or self._closed or len(self._idle) >= self._width:
             self._end(process)
         else:
             self._idle.append(process)

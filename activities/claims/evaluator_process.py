@@ -47,6 +47,19 @@ NOTE_LENGTH = 1024
 ORDER_LENGTH = 64 * 1024
 TRACEBACK_LENGTH = 4000
 
+# By functions of Jinja2, MarkupSafe and datetime when they are called, and by `str.encode`.
+IMPORTED_LATE = (
+    "_strptime",
+    "html",
+    "jinja2.constants",
+    "jinja2.debug",
+    "textwrap",
+    *(
+        f"encodings.{name}"
+        for name in ("ascii", "cp1252", "idna", "latin_1", "punycode", "utf_16", "utf_32", "utf_8_sig")
+    ),
+)
+
 Call = Callable[[bytes], bytes]
 
 
@@ -118,7 +131,9 @@ def _place_listener() -> Callable[[Callable[[str], None]], None]:
 
 
 def _warm_up() -> None:
-    """Read whatever Python and the C library would read from files later on."""
+    """Import whatever Python, Jinja2 and the C library would import, or read from files, later on."""
+    for module in IMPORTED_LATE:
+        importlib.import_module(module)
     from datetime import UTC, datetime
 
     from domain.claims.templates.renderer import Renderer

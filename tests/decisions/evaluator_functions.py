@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,16 +38,16 @@ class Deed(Model):
 
 def misbehave(request: Deed) -> Rendered:
     """What code does that has escaped from a template."""
-    deeds = {
+    deeds: dict[str, Callable[[], object]] = {
         "open a file": lambda: Path("/etc/passwd").read_text(),
-        "connect": lambda: str(socket.create_connection(("127.0.0.1", 1), timeout=1)),
+        "connect": lambda: str(socket.socket()),
         "start a program": lambda: subprocess.run(["/bin/true"], check=True),
         "fork": lambda: os.fork(),
         "start a thread": lambda: threading.Thread(target=print).start(),
         "signal its parent": lambda: os.kill(os.getppid(), signal.SIGKILL),
         "read the environment": lambda: dict(os.environ),
         "import": lambda: __import__("sqlite3").__name__,
-        "raise a bug": lambda: {}["absent"],
+        "raise a bug": lambda: {"a": 1}["absent"],
         "die": lambda: os.abort(),
         "tell its process": lambda: os.getpid(),
     }

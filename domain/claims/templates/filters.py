@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import islice
 
 import jmespath_community_fs as jmespath  # type: ignore[import-untyped]
 from jinja2 import Undefined
@@ -137,6 +138,9 @@ def guarded(name: str, filter_: Filter) -> Filter:
     @functools.wraps(filter_)
     def limited(*args: object, **kwargs: object) -> object:
         value, rest = args[first], args[first + 1 :]
+        if name == "join" and isinstance(value, Iterator):  # its length counts
+            value = list(islice(value, limits.ITEMS + 1))
+            args = (*args[:first], value, *rest)
         for each in (*rest, *kwargs.values()):
             limits.number(each)
         if writes_out:

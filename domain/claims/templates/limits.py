@@ -185,7 +185,7 @@ def number(value: object) -> None:
 
 def field(spec: str) -> None:
     """Refuse a format, or one field's specification, that pads to a great width."""
-    if any(int(digits[:10]) > FIELD_WIDTH for digits in _NUMBER.findall(spec)):
+    if any(int(digits) > FIELD_WIDTH for digits in _NUMBER.findall(spec)):
         raise LimitExceeded(f"a field of more than {FIELD_WIDTH} characters in a format")
 
 
@@ -204,6 +204,6 @@ def percent_format(text: str, arguments: object) -> None:
 
 def pattern(text: str) -> None:
     """Refuse a pattern of `strgen` that makes a text too long."""
-    counts = re.findall(r"\{[0-9]*[:-]?([0-9]+)\}", text)
-    if len(text) > FIELD_WIDTH or sum(int(count[:10]) for count in counts) > PATTERN_LENGTH:
+    counts = _NUMBER.findall(" ".join(re.findall(r"\{[^}]*", text)))
+    if len(text) > FIELD_WIDTH or sum(map(int, counts)) > PATTERN_LENGTH:
         raise LimitExceeded(f"a pattern that makes a text of more than {PATTERN_LENGTH} characters")
