@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-
-from domain.accounts.constants import NAME_PREFIX, SUFFIX_ALPHABET, SUFFIX_LENGTH
+from domain.accounts.constants import NAME_PREFIX, SUFFIX_LENGTH
+from domain.names import SUFFIX_ALPHABET, derived_suffix
 
 
 def suffix_of(*seed: str) -> str:
     """Six characters of the alphabet of generated names, the same for the same seed."""
-    number = int.from_bytes(hashlib.sha256("/".join(seed).encode()).digest()[:8])
-    letters = []
-    for _ in range(SUFFIX_LENGTH):
-        number, index = divmod(number, len(SUFFIX_ALPHABET))
-        letters.append(SUFFIX_ALPHABET[index])
-    return "".join(letters)
+    return derived_suffix(*seed, length=SUFFIX_LENGTH)
 
 
 def account_name(suffix: str) -> str:

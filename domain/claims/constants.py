@@ -95,8 +95,6 @@ LIFESPAN_END_CLEARED = "Lifespan end cleared"
 # Handles and what they manage.
 HANDLE_NAME_PREFIX = "guid-"
 HANDLE_SUFFIX_LENGTH = 5
-# Kubernetes' own alphabet of generated names: no vowels, no look-alikes.
-SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 DEFAULT_ALLOWED_OPS = ("add", "remove", "replace")
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import base64
 import hashlib
 
-from domain.claims.constants import HANDLE_NAME_PREFIX, HANDLE_SUFFIX_LENGTH, SUFFIX_ALPHABET
+from domain.claims.constants import HANDLE_NAME_PREFIX, HANDLE_SUFFIX_LENGTH
+from domain.names import derived_suffix
 
 _WATCH_SUFFIX_LENGTH = 12
 
@@ -48,9 +49,4 @@ def watch_name(api_version: str, kind: str, namespace: str = "") -> str:
 
 
 def _handle_name(*seed: str) -> str:
-    number = int.from_bytes(hashlib.sha256("/".join(seed).encode()).digest()[:8])
-    letters = []
-    for _ in range(HANDLE_SUFFIX_LENGTH):
-        number, index = divmod(number, len(SUFFIX_ALPHABET))
-        letters.append(SUFFIX_ALPHABET[index])
-    return HANDLE_NAME_PREFIX + "".join(letters)
+    return HANDLE_NAME_PREFIX + derived_suffix(*seed, length=HANDLE_SUFFIX_LENGTH)

@@ -11,11 +11,12 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.claims import RESOURCE_CLAIM
-from domain.claims.constants import IGNORE_LABEL, INIT_TIMESTAMP_ANNOTATION, POOL_NAME_ANNOTATION
+from domain.claims.constants import INIT_TIMESTAMP_ANNOTATION, POOL_NAME_ANNOTATION
 from domain.claims.resources.shared import (
     DEFINITION,
     ApprovalState,
     Duration,
+    Ignorable,
     ObjectReference,
     Open,
     ProviderChoice,
@@ -24,7 +25,7 @@ from domain.claims.resources.shared import (
     WaitingReason,
 )
 from domain.identity import Kind
-from domain.resource import AGE, CustomResource, Definition, PrinterColumn
+from domain.resource import AGE, Definition, PrinterColumn
 from domain.schema import DateTime, JsonObject, Marker, Preserved, Required
 
 
@@ -132,7 +133,7 @@ class ResourceClaimStatus(Open):
     summary: JsonObject | None = Field(None, description="What the provider's summary template makes of it all.")
 
 
-class ResourceClaim(CustomResource):
+class ResourceClaim(Ignorable):
     """A wish for resources, and their holder while it lives."""
 
     kind_of: ClassVar[Kind] = RESOURCE_CLAIM
@@ -147,11 +148,6 @@ class ResourceClaim(CustomResource):
 
     spec: ResourceClaimSpec = ResourceClaimSpec()
     status: Preserved[ResourceClaimStatus] = ResourceClaimStatus()
-
-    @property
-    def ignored(self) -> bool:
-        """True while a person wants it left alone: by the label's presence, whatever its value."""
-        return IGNORE_LABEL in self.metadata.labels
 
     @property
     def initialised(self) -> bool:

@@ -12,11 +12,11 @@ from typing import ClassVar
 from pydantic import Field
 
 from domain.claims import RESOURCE_HANDLE
-from domain.claims.constants import IGNORE_LABEL
 from domain.claims.names import guid_of
 from domain.claims.resources.claim import described
 from domain.claims.resources.shared import (
     DEFINITION,
+    Ignorable,
     LabelValue,
     Open,
     OwnerLink,
@@ -26,7 +26,7 @@ from domain.claims.resources.shared import (
     WaitingReason,
 )
 from domain.identity import Kind
-from domain.resource import AGE, CustomResource, Definition, PrinterColumn
+from domain.resource import AGE, Definition, PrinterColumn
 from domain.schema import DateTime, JsonObject, Preserved
 
 
@@ -85,7 +85,7 @@ class ResourceHandleStatus(Open):
     summary: JsonObject | None = Field(None, description="What the provider's summary template makes of it all.")
 
 
-class ResourceHandle(CustomResource):
+class ResourceHandle(Ignorable):
     """The holder of managed resources, bound to a claim or free for one."""
 
     kind_of: ClassVar[Kind] = RESOURCE_HANDLE
@@ -102,11 +102,6 @@ class ResourceHandle(CustomResource):
 
     spec: ResourceHandleSpec = ResourceHandleSpec()
     status: Preserved[ResourceHandleStatus] = ResourceHandleStatus()
-
-    @property
-    def ignored(self) -> bool:
-        """True while a person wants it left alone: by the label's presence, whatever its value."""
-        return IGNORE_LABEL in self.metadata.labels
 
     @property
     def guid(self) -> str:

@@ -10,11 +10,11 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.claims import RESOURCE_POOL, RESOURCE_POOL_SCALING
-from domain.claims.constants import IGNORE_LABEL
 from domain.claims.resources.shared import (
     DEFINITION,
     Count,
     Duration,
+    Ignorable,
     LabelValue,
     Open,
     ProviderChoice,
@@ -86,7 +86,7 @@ class ResourcePoolStatus(Open):
     resource_handles: tuple[PooledHandle, ...] = Field((), description="The free handles.")
 
 
-class ResourcePool(CustomResource):
+class ResourcePool(Ignorable):
     """A wanted number of handles that no claim has taken."""
 
     kind_of: ClassVar[Kind] = RESOURCE_POOL
@@ -101,11 +101,6 @@ class ResourcePool(CustomResource):
 
     spec: ResourcePoolSpec = ResourcePoolSpec()
     status: Preserved[ResourcePoolStatus] = ResourcePoolStatus()
-
-    @property
-    def ignored(self) -> bool:
-        """True while a person wants it left alone: by the label's presence, whatever its value."""
-        return IGNORE_LABEL in self.metadata.labels
 
     @property
     def outside(self) -> tuple[str, ...]:
