@@ -7,16 +7,12 @@ directory that is already up attaches to it, and leaving leaves it running.
 
 from __future__ import annotations
 
-import signal
-import sys
 import time
 from enum import StrEnum
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from localcloud.deployment import Deployment, DeploymentError, DeploymentStatus
@@ -25,6 +21,7 @@ from localcloud.kubernetes.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator
 from localcloud.services import ALL, TEMPORAL
 from localcloud.state import Cloud, Running, ServiceState, StateDirectoryError
+from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
 
 StateOption = Annotated[
     Path | None,
@@ -32,9 +29,6 @@ StateOption = Annotated[
 ]
 
 _SETBACKS = (ServiceState.RESTARTING, ServiceState.UNHEALTHY)
-# Rich takes 80 columns where there is no terminal, and folds addresses; whoever greps wants whole lines.
-_console = Console() if sys.stdout.isatty() else Console(width=160)
-_errors = Console(stderr=True)
 
 
 class Output(StrEnum):
@@ -73,10 +67,9 @@ def up(
 ) -> None:
     """Start the local deployment, and with it worker and watcher; run until Ctrl-C."""
     deployment = Deployment(state)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    end_as_by_ctrl_c()
     try:
-        with ConsoleNarrator(_console) as narrator:
+        with ConsoleNarrator(console) as narrator:
             began = time.monotonic()
             started = deployment.start(
                 clouds=_clouds(with_),
@@ -95,7 +88,7 @@ def up(
     except KeyboardInterrupt:
         _leave(deployment)
     except (DeploymentError, BuildError, ToolchainError, StateDirectoryError) as error:
-        _errors.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        complain(str(error))
         raise typer.Exit(1) from None
 
 
@@ -109,10 +102,10 @@ def down(
     try:
         stopped = deployment.down(wipe=wipe)
     except StateDirectoryError as error:
-        _errors.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        complain(str(error))
         raise typer.Exit(1) from None
     said = f"Stopped {root}." if stopped else f"Nothing runs in {root}."
-    _say(said + (" Its data is removed." if wipe else ""))
+    say(said + (" Its data is removed." if wipe else ""))
 
 
 def status(
@@ -124,9 +117,9 @@ def status(
     if output is Output.JSON:
         typer.echo(report.model_dump_json(indent=2))
     elif not report.running:
-        _say(f"Nothing runs in {report.state_directory}.")
+        say(f"Nothing runs in {report.state_directory}.")
     else:
-        _console.print(_table(report))
+        console.print(_table(report))
     raise typer.Exit(0 if report.healthy else 1)
 
 
@@ -154,12 +147,12 @@ def _attend(deployment: Deployment, narrator: ConsoleNarrator, running: Running)
 
 def _leave(deployment: Deployment) -> None:
     if not deployment.owns_supervisor():
-        _say("Left running.")
+        say("Left running.")
         return
-    _say("Stopping ...")
+    say("Stopping ...")
     began = time.monotonic()
     deployment.down()
-    _say(f"Stopped in {time.monotonic() - began:.1f} s; `perdure up` resumes where it was.")
+    say(f"Stopped in {time.monotonic() - began:.1f} s; `perdure up` resumes where it was.")
 
 
 class _Teller:
@@ -228,11 +221,3 @@ def _services_without(text: str) -> tuple[str, ...] | None:
     if unknown:
         raise typer.BadParameter(f"--without knows {', '.join(ALL)}; not {', '.join(sorted(unknown))}")
     return tuple(name for name in ALL if name not in names) if names else None
-
-
-def _say(line: str) -> None:
-    _console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

@@ -9,8 +9,6 @@ account may name a member in `AccountId`; other accounts only speak for themselv
 
 from __future__ import annotations
 
-import base64
-import json
 from typing import Any
 
 import moto.account.urls as urls
@@ -18,6 +16,7 @@ from moto.account.responses import AccountResponse
 from moto.core.responses import ActionResult, EmptyResult
 
 from localcloud.aws import call, organizations, regions, runtime
+from localcloud.aws.json_api import page_of, parameters_of
 from localcloud.aws.regions import Choice, OptStatus
 from localcloud.aws.wire import ErrorAnswer, Refusal
 
@@ -52,11 +51,9 @@ class PerdureAccountResponse(AccountResponse):
         ]
         found = [entry for entry in found if entry["RegionOptStatus"] in wanted]
         size = int(parameters.get("MaxResults") or _DEFAULT_PAGE)
-        start = _index_of(parameters.get("NextToken"))
-        answer: dict[str, Any] = {"Regions": found[start : start + size]}
-        if start + size < len(found):
-            answer["NextToken"] = base64.urlsafe_b64encode(str(start + size).encode()).decode()
-        return ActionResult(answer)
+        unreadable = _refusal("ValidationException", "The NextToken is invalid.", 400)
+        page, following = page_of(found, size, parameters.get("NextToken"), unreadable)
+        return ActionResult({"Regions": page, **({"NextToken": following} if following else {})})
 
     def enable_region(self) -> ActionResult:
         """EnableRegion."""
@@ -99,18 +96,8 @@ class PerdureAccountResponse(AccountResponse):
         return self._subject(), region
 
     def _parameters(self) -> dict[str, Any]:
-        parsed = json.loads(self.body or "{}")
-        return parsed if isinstance(parsed, dict) else {}
+        return parameters_of(self.body)
 
 
 def _refusal(code: str, message: str, status: int) -> Refusal:
     return Refusal("account", ErrorAnswer(code, message, status))
-
-
-def _index_of(token: str | None) -> int:
-    if not token:
-        return 0
-    try:
-        return int(base64.urlsafe_b64decode(token.encode()).decode())
-    except ValueError:
-        raise _refusal("ValidationException", "The NextToken is invalid.", 400) from None

@@ -15,7 +15,6 @@ https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.htm
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import time
@@ -36,6 +35,7 @@ from moto.organizations.responses import OrganizationsResponse
 
 from localcloud.aws import call, runtime
 from localcloud.aws.contract import AccountLimitAnswer
+from localcloud.aws.json_api import page_of
 from localcloud.aws.wire import ErrorAnswer, Refusal, denied
 
 _SERVICE = "organizations"
@@ -392,24 +392,13 @@ def _headers_and_body(error: ErrorAnswer) -> tuple[dict[str, str], str]:
 
 
 def _page(name: str, entries: list[_T], kwargs: dict[str, Any], describe: Any = lambda entry: entry) -> dict[str, Any]:
-    """One page of a list. The token is opaque to clients; entries are only ever appended, so an index serves."""
+    """One page of a list."""
     size = int(kwargs.get("MaxResults") or _MAX_PAGE)
     if not 1 <= size <= _MAX_PAGE:
         raise _refusal("InvalidInputException", "You provided an invalid page size.", "MAX_VALUE_EXCEEDED")
-    start = _index_of(kwargs.get("NextToken"))
-    answer: dict[str, Any] = {name: [describe(entry) for entry in entries[start : start + size]]}
-    if start + size < len(entries):
-        answer["NextToken"] = base64.urlsafe_b64encode(f"index:{start + size}".encode()).decode()
-    return answer
-
-
-def _index_of(token: str | None) -> int:
-    if not token:
-        return 0
-    try:
-        return int(base64.urlsafe_b64decode(token.encode()).decode().removeprefix("index:"))
-    except ValueError:
-        raise _refusal("InvalidInputException", "The provided token is invalid.", "INVALID_NEXT_TOKEN") from None
+    unreadable = _refusal("InvalidInputException", "The provided token is invalid.", "INVALID_NEXT_TOKEN")
+    page, following = page_of(entries, size, kwargs.get("NextToken"), unreadable)
+    return {name: [describe(entry) for entry in page], **({"NextToken": following} if following else {})}
 
 
 def _constraint(reason: str, message: str) -> Refusal:

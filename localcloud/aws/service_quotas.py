@@ -12,7 +12,6 @@ two of the quotas and none of the requests.
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from collections.abc import Iterable
@@ -27,6 +26,7 @@ from moto.servicequotas.responses import ServiceQuotasResponse
 
 from localcloud.aws import runtime
 from localcloud.aws.contract import QuotaOutcome
+from localcloud.aws.json_api import page_of, parameters_of
 from localcloud.aws.wire import ErrorAnswer, Refusal
 
 _OPEN = ("PENDING", "CASE_OPENED")
@@ -189,7 +189,7 @@ class PerdureServiceQuotasResponse(ServiceQuotasResponse):
         return self.list_requested_service_quota_change_history()
 
     def _parameters(self) -> dict[str, Any]:
-        return cast(dict[str, Any], json.loads(self.body or "{}"))
+        return parameters_of(self.body)
 
     def _quota(self) -> Quota:
         parameters = self._parameters()
@@ -246,11 +246,9 @@ class PerdureServiceQuotasResponse(ServiceQuotasResponse):
         size = int(parameters.get("MaxResults") or _MAX_PAGE)
         if not 1 <= size <= _MAX_PAGE:
             raise _refusal("IllegalArgumentException", f"MaxResults must be between 1 and {_MAX_PAGE}.")
-        start = _index_of(parameters.get("NextToken"))
-        answer: dict[str, Any] = {name: entries[start : start + size]}
-        if start + size < len(entries):
-            answer["NextToken"] = base64.urlsafe_b64encode(str(start + size).encode()).decode()
-        return json.dumps(answer)
+        unreadable = _refusal("InvalidPaginationTokenException", "Invalid input was provided.")
+        page, following = page_of(entries, size, parameters.get("NextToken"), unreadable)
+        return json.dumps({name: page, **({"NextToken": following} if following else {})})
 
 
 def _from_moto(service: str, code: str) -> Quota | None:
@@ -267,12 +265,3 @@ def _no_such() -> Refusal:
 
 def _refusal(code: str, message: str) -> Refusal:
     return Refusal("servicequotas", ErrorAnswer(code, message))
-
-
-def _index_of(token: str | None) -> int:
-    if not token:
-        return 0
-    try:
-        return int(base64.urlsafe_b64decode(token.encode()).decode())
-    except ValueError:
-        raise _refusal("InvalidPaginationTokenException", "Invalid input was provided.") from None

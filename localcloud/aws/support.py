@@ -8,7 +8,6 @@ an error of the whole call (https://docs.aws.amazon.com/awssupport/latest/APIRef
 
 from __future__ import annotations
 
-import base64
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from moto.support.models import SupportBackend, support_backends
 from moto.support.responses import SupportResponse
 
 from localcloud.aws import call, runtime
+from localcloud.aws.json_api import page_of, parameters_of
 from localcloud.aws.wire import ErrorAnswer, Refusal
 
 _REGION = "us-east-1"
@@ -164,14 +164,11 @@ class PerdureSupportResponse(SupportResponse):
         if not 10 <= size <= 100:
             raise _refusal("ValidationException", "maxResults must be between 10 and 100.")
         found = self._ours.find(parameters)
-        start = _index_of(parameters.get("nextToken"))
+        unreadable = _refusal("ValidationException", "The nextToken is invalid.")
+        page, following = page_of(found, size, parameters.get("nextToken"), unreadable)
         with_communications = parameters.get("includeCommunications", True)
-        answer: dict[str, Any] = {
-            "cases": [c.describe(with_communications=with_communications) for c in found[start : start + size]]
-        }
-        if start + size < len(found):
-            answer["nextToken"] = base64.urlsafe_b64encode(str(start + size).encode()).decode()
-        return json.dumps(answer)
+        cases = [case.describe(with_communications=with_communications) for case in page]
+        return json.dumps({"cases": cases, **({"nextToken": following} if following else {})})
 
     def resolve_case(self) -> str:
         """ResolveCase."""
@@ -197,7 +194,7 @@ class PerdureSupportResponse(SupportResponse):
         return json.dumps({"communications": details["recentCommunications"]["communications"]})
 
     def _parameters(self) -> dict[str, Any]:
-        return cast(dict[str, Any], json.loads(self.body or "{}"))
+        return parameters_of(self.body)
 
 
 def all_cases() -> list[tuple[str, Case]]:
@@ -237,12 +234,3 @@ def _instant(text: str | None) -> float | None:
     except ValueError:
         raise _refusal("ValidationException", f"Not a time: {text}") from None
     return parsed.replace(tzinfo=parsed.tzinfo or UTC).timestamp()
-
-
-def _index_of(token: str | None) -> int:
-    if not token:
-        return 0
-    try:
-        return int(base64.urlsafe_b64decode(token.encode()).decode())
-    except ValueError:
-        raise _refusal("ValidationException", "The nextToken is invalid.") from None

@@ -8,12 +8,10 @@ something could not be measured; a missed goal is no error. What was measured be
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,11 +23,10 @@ from localcloud.kubernetes.build import BuildError
 from localcloud.kubernetes.programs import find_programs
 from localcloud.kubernetes.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator
+from localcloud.terminal import complain, end_as_by_ctrl_c, errors
 
 if TYPE_CHECKING:
     from localcloud.bench.accounts import Found
-
-_errors = Console(stderr=True)
 
 
 class Benchmark(StrEnum):
@@ -56,20 +53,19 @@ def bench(
     """Measure the product on a fresh local deployment; goals are shown beside the figures, and never asserted."""
     from localcloud.bench.figures import LoadMeter, Report, show
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    end_as_by_ctrl_c()
     rows = _rows(only)
     try:
-        with ConsoleNarrator(_errors) as narrator:
+        with ConsoleNarrator(errors) as narrator:
             find_programs(narrator)
     except (BuildError, ToolchainError) as error:
-        _complain(str(error))
+        complain(str(error))
         raise typer.Exit(1) from None
     began = time.monotonic()
     meter = LoadMeter(began)
     found, complaints = _measure(name, rows, idle_seconds, idle_accounts, lifecycles)
     for complaint in complaints:
-        _complain(complaint)
+        complain(complaint)
     report = Report(
         benchmark=name.value,
         seconds=round(time.monotonic() - began, 1),
@@ -111,11 +107,3 @@ def _rows(text: str) -> frozenset[str]:
     if wanted - known:
         raise typer.BadParameter(f"--only knows {', '.join(sorted(known))}; not {', '.join(sorted(wanted - known))}")
     return wanted or known
-
-
-def _complain(reason: str) -> None:
-    _errors.print(reason, style="red", markup=False, highlight=False, soft_wrap=True)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

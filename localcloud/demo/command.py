@@ -11,15 +11,11 @@ once. The emulator's settings are put back at the end. The demo writes objects, 
 from __future__ import annotations
 
 import asyncio
-import signal
-import sys
 import time
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from localcloud.cli import StateOption
 from localcloud.deployment import Deployment, DeploymentError
@@ -29,13 +25,10 @@ from localcloud.kubernetes.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator
 from localcloud.services import ALL, AWS, TEMPORAL
 from localcloud.state import Running, StateDirectoryError
+from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TIMEOUT_SECONDS = 300.0
-
-# Rich takes 80 columns where there is no terminal, and folds addresses; whoever greps wants whole lines.
-_console = Console() if sys.stdout.isatty() else Console(width=160)
-_errors = Console(stderr=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -65,8 +58,7 @@ def demo(
     if name not in SCENARIOS:
         said = f"no demo is called {name!r}" if name else "which demo?"
         raise typer.BadParameter(f"{said} There are: {', '.join(SCENARIOS)}.", param_hint="NAME")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    end_as_by_ctrl_c()
     deployment = Deployment(state)
     code = 1
     try:
@@ -77,7 +69,7 @@ def demo(
     except KeyboardInterrupt:
         code = 130 if leave else code
     except (DeploymentError, BuildError, ToolchainError, StateDirectoryError) as error:
-        _complain(str(error))
+        complain(str(error))
     finally:
         _down(deployment)
     raise typer.Exit(code)
@@ -87,7 +79,7 @@ def _up(deployment: Deployment, name: str) -> Running:
     from localcloud.demo.scenarios import SCENARIOS
 
     scenario = SCENARIOS[name]
-    with ConsoleNarrator(_console) as narrator:
+    with ConsoleNarrator(console) as narrator:
         narrator.say(scenario.title)
         began = time.monotonic()
         started = deployment.start(clouds=scenario.clouds, only=ALL, tether=True, narrator=narrator)
@@ -108,7 +100,7 @@ def _play(deployment: Deployment, name: str, *, fast: bool, timeout: float) -> i
     try:
         asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout))
     except _Unsettled as unsettled:
-        _complain(f"Not settled: {unsettled}")
+        complain(f"Not settled: {unsettled}")
         return 1
     return 0
 
@@ -132,7 +124,7 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
     settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
     if settings.observing:
         raise _Unsettled("PERDURE_MODE=observe is set: nothing would be done, so nothing can settle")
-    spectator = LiveTable(_console) if _console.is_terminal else Lines(_console)
+    spectator = LiveTable(console) if console.is_terminal else Lines(console)
     endpoint = deployment.service(AWS).url or ""
     async with await KubeApi.open(settings, "demo", deployment.env()["KUBECONFIG"]) as kube:
         with Emulator(endpoint) as emulator, spectator:
@@ -173,7 +165,7 @@ def _linger(deployment: Deployment, running: Running, hints: tuple[str, ...]) ->
         if deployment.owns_supervisor()
         else "Ctrl-C leaves it running; `perdure down` stops it.",
     ]
-    _say("\n".join(lines))
+    say("\n".join(lines))
     while running.supervisor.is_alive():
         time.sleep(0.5)
 
@@ -183,16 +175,4 @@ def _down(deployment: Deployment) -> None:
         return
     began = time.monotonic()
     deployment.down()
-    _say(f"Stopped in {time.monotonic() - began:.1f} s.")
-
-
-def _say(line: str) -> None:
-    _console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _complain(reason: str) -> None:
-    _errors.print(reason, style="red", markup=False, highlight=False, soft_wrap=True)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+    say(f"Stopped in {time.monotonic() - began:.1f} s.")
