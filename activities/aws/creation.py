@@ -19,6 +19,7 @@ from activities.aws import attempt
 from activities.aws.organization import FAILED, IN_PROGRESS, SUCCEEDED, list_accounts, list_attempts
 from activities.aws.session import Payer, Sessions
 from domain.accounts.actions import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
+from domain.accounts.constants import OWNER_TAG
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
 
 log = logging.getLogger(__name__)
@@ -98,6 +99,12 @@ def tag_account(sessions: Sessions, action: TagAccount) -> None:
         log.warning("account %s stays untagged: %s", action.account_id, error.message)
     except ApiError as error:
         log.warning("account %s stays untagged: %s", action.account_id, error.message)
+
+
+def owner_of(payer: Payer, account_id: str) -> str | None:
+    """Whose the tags say that an account is: the installation's `shard-name`; None where nothing is said."""
+    pages = payer.organizations().get_paginator("list_tags_for_resource").paginate(ResourceId=account_id)
+    return next((tag["Value"] for page in pages for tag in page["Tags"] if tag["Key"] == OWNER_TAG), None)
 
 
 def _refuse_expired(action: CreateAccount) -> None:

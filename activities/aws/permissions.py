@@ -40,6 +40,7 @@ _PAYER = {
     "organizations:ListCreateAccountStatus": "count the create budget, find a request whose answer was lost",
     "organizations:ListOrganizationalUnitsForParent": "find a unit that exists",
     "organizations:ListParents": "find where an account stands",
+    "organizations:ListTagsForResource": "tell other installations' accounts apart (perdure audit)",
     "organizations:MoveAccount": "move a claimed account to its legal entity's unit",
     "organizations:TagResource": "say who owns an account",
     "sts:GetCallerIdentity": "know the payer's own account, which is never touched",

@@ -295,6 +295,10 @@ class Sessions:
             raise attempt.settling(error, settle) if settle else error from error.__cause__
         return member
 
+    def config(self) -> OperatorConfig:
+        """The operator's ConfigMap, at most a minute old."""
+        return self._config.value()
+
     def refuse_protected(self, account_id: str) -> None:
         """Nothing may be done in or to payer and protected accounts, nor to what is no account."""
         if not _ACCOUNT_ID.fullmatch(account_id):

@@ -30,6 +30,8 @@ ROLE_SESSION_NAME = "awsAccountOperator"
 ADMINISTRATOR_POLICY = "AdministratorAccess"
 
 REGION_INIT_TAG_NAME = "red-hat-region-init"
+# Of an AWS account: the installation that made it, by its `shard-name`.
+OWNER_TAG = "owner"
 
 CREATION_TIMEOUT = timedelta(minutes=25)
 REGION_INITIALIZATION_TIMEOUT = timedelta(seconds=3060)

@@ -9,7 +9,7 @@ import pytest
 from domain.accounts.organization import MemberAccount
 from domain.accounts.resources import Account
 from starters.cli.audits import Finding, audits
-from starters.cli.audits.accounts import doubled, without_account, without_owner
+from starters.cli.audits.accounts import doubled, unrecorded, without_account, without_owner
 
 ID, OTHER = "111122223333", "444455556666"
 NAME = "osd-creds-mgmt-h5n8vq"
@@ -45,7 +45,26 @@ def subjects(findings: Iterable[Finding]) -> list[str]:
 def test_an_active_account_of_our_naming_needs_an_owner(
     accounts: list[Account], members: list[MemberAccount], creating: set[str], found: bool
 ) -> None:
-    assert subjects(without_owner(accounts, members, creating)) == ([f"AWS account {ID} ({NAME})"] if found else [])
+    assert unrecorded(accounts, members, creating) == (members if found else [])
+
+
+def test_only_our_own_and_untagged_accounts_are_findings_and_others_are_one_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mine, untagged = member(), member(OTHER, "osd-creds-mgmt-untagd")
+    theirs = {member(f"{index:012}", f"osd-creds-mgmt-{index:06}"): "shard-2" for index in range(3)}
+    found = list(without_owner({mine: "shard-1", untagged: None, **theirs}, "shard-1"))
+    assert subjects(found) == [f"AWS account {ID} ({NAME})", f"AWS account {OTHER} (osd-creds-mgmt-untagd)"]
+    assert "untagged" in found[1].problem
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "3 of shard-2" in said.err
+    assert len(said.err.splitlines()) == 1
+
+
+def test_where_nobody_elses_accounts_are_nothing_is_said_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert subjects(without_owner({member(): ""}, "")) == [f"AWS account {ID} ({NAME})"]
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,22 @@
 """AWS accounts: the organization against the Account objects, and instances that region initialisation left running.
 
-An account is ours by its name (`osd-creds-mgmt-...`, which is its Account's name too); of several installations in one
-organization each sees the others' as without an owner, so a finding is a question, not a fault, until a person has
-looked. The payer's own keys are read from its Secret, and every call that is no reading is refused in this process.
+An account is Perdure's by its name (`osd-creds-mgmt-...`, which is its Account's name too), and this installation's by
+its tag `owner`, the ConfigMap's `shard-name`. Several installations may share an organization: what is tagged as
+another's is only counted. An account without the tag may be anybody's (a worker died before it was tagged), so a
+finding is a question, not a fault, until a person has looked. The payer's own keys are read from its Secret, and every
+call that is no reading is refused in this process.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pydantic import ValidationError
 
+from activities.aws.creation import owner_of
 from activities.aws.organization import list_accounts, list_attempts
 from activities.aws.session import Member, Sessions
 from domain.accounts import ACCOUNT
@@ -24,13 +27,16 @@ from engine.errors import ApiError
 from engine.kube import BlockingKube
 from engine.kube.json import text
 from starters.cli.audits import Finding
+from starters.cli.output import warn
 from starters.cli.session import Session
 
 AREA = "accounts"
 # Calls at once of a thorough audit: far below what EC2 allows per account and region.
 _AT_ONCE = 16
+# Organizations allows few calls a second for all of an organization's clients.
+_TAGS_AT_ONCE = 2
 
-_ASK = "look who owns it (another installation?); close it or make an Account with its id"
+_ASK = "look who owns it; close it or make an Account with its id"
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
@@ -47,7 +53,10 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
     members = list_accounts(payer)
     creating = {attempt.name for attempt in list_attempts(payer, "IN_PROGRESS")}
     after, found = _accounts(kube)
-    found += without_owner(after, members, creating)
+    orphans = unrecorded(after, members, creating)
+    with ThreadPoolExecutor(_TAGS_AT_ONCE) as threads:
+        owners = dict(zip(orphans, threads.map(lambda member: owner_of(payer, member.id), orphans), strict=True))
+    found += without_owner(owners, sessions.config().shard_name or "")
     found += doubled(after, members)
     found += without_account(before, members)
     return found + (_running_instances(sessions, after, members) if thorough else [])
@@ -66,17 +75,34 @@ def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
     return accounts, unreadable
 
 
-def without_owner(
+def unrecorded(
     accounts: Sequence[Account], members: Sequence[MemberAccount], creating: set[str]
-) -> Iterable[Finding]:
+) -> list[MemberAccount]:
     """Active accounts of our naming that no Account records; `creating` are the names of those still being made."""
     recorded = {account.spec.aws_account_id for account in accounts}
     # An Account that has no id yet adopts the AWS account of its name by itself.
     adopting = {account.metadata.name for account in accounts if not account.spec.aws_account_id}
-    for member in members:
-        ours = member.active and member.name.startswith(f"{NAME_PREFIX}-")
-        if ours and member.id not in recorded and member.name not in adopting | creating:
-            yield _finding(f"AWS account {member.id} ({member.name})", "active, and no Account records it", _ASK)
+    return [
+        member
+        for member in members
+        if member.active
+        and member.name.startswith(f"{NAME_PREFIX}-")
+        and member.id not in recorded
+        and member.name not in adopting | creating
+    ]
+
+
+def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iterable[Finding]:
+    """Of accounts that no Account records, by tagged owner: ours and nobody's. The others are told in one line."""
+    others = Counter(owner for owner in owners.values() if owner is not None and owner != ours)
+    if others:
+        named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())
+        who = ", ".join(f"{count} of {owner}" for owner, count in named)
+        warn(f"not looked at, since other installations' tags are on them: {who}")
+    for member, owner in owners.items():
+        if owner in {None, ours}:
+            problem = "active, and no Account records it" + (", untagged" if owner is None else "")
+            yield _finding(f"AWS account {member.id} ({member.name})", problem, _ASK)
 
 
 def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:

@@ -17,7 +17,7 @@ from domain.accounts.constants import OPERATOR_NAMESPACE
 
 SERVICES = ("ec2", "iam", "organizations", "route53", "s3", "sts", "support")
 # Names that several services have: which one our code means.
-MEANT = {"tag_resource": "organizations"}
+MEANT = {"tag_resource": "organizations", "list_tags_for_resource": "organizations"}
 
 
 def operations() -> dict[str, list[str]]:
