@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, timedelta
 from typing import NoReturn, TypeVar
+from uuid import uuid4
 
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import (
@@ -29,6 +30,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from domain.carry import Carry
 from domain.identity import Key, all_kinds
+from domain.levers import RETRY
+from domain.refusal import ErrorType
 from domain.why import Hindrance, Why
 from engine.errors import Absent
 from engine.kube import JsonObject
@@ -36,6 +39,7 @@ from engine.kube.errors import NO_SUCH_KIND
 from engine.kube.json import text
 from engine.temporal import identity_attributes, wake
 from starters.cli.output import CommandError
+from starters.cli.records import annotate
 from starters.cli.session import Session
 from starters.cli.stuck import UNREPLAYABLE, stuck, unreplayable
 from starters.cli.target import Target
@@ -127,9 +131,12 @@ async def plan(session: Session, key: Key) -> Why:
 
 async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
     """What the lifecycle says, and what only the server knows: running actions that it is trying again."""
+    return said.model_copy(update={"hindrances": (*said.hindrances, *await _attempts_of(client, key))})
+
+
+async def _attempts_of(client: Client, key: Key) -> tuple[Hindrance, ...]:
     description = await client.get_workflow_handle(key.workflow_id).describe()
-    tried = attempts(description.raw_description.pending_activities)
-    return said.model_copy(update={"hindrances": (*said.hindrances, *tried)})
+    return attempts(description.raw_description.pending_activities)
 
 
 def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Hindrance, ...]:
@@ -148,7 +155,18 @@ def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Hindrance, ...]:
 
 
 async def retry(session: Session, key: Key, reason: str) -> str:
-    """Have the lifecycle try again what failed; refused, with the reason, where there is nothing to retry."""
+    """Have the lifecycle try again what failed; refused, with the reason, where there is nothing to retry.
+
+    That the server is trying an action again (a denial that may settle, a throttling) its lifecycle does not know, and
+    it would refuse. The retry is then written onto the object as it would have been, and the action begins anew.
+    """
+    kind = all_kinds()[key.kind]
+    if kind.plural and await _is_open(session.temporal, key):
+        tried = await _attempts_of(session.temporal, key)
+        if any(attempt.type != ErrorType.PENDING for attempt in tried):
+            await annotate(session, Target(kind, key.namespace, key.name), {RETRY: f"{uuid4()} {reason}".strip()[:200]})
+            await wake(session.temporal, key)
+            return f"{key.path} is tried again: {', '.join(sorted({attempt.action for attempt in tried}))}"
     return await _update(session.temporal, key, "retry", str, reason)
 
 

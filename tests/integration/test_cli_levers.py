@@ -25,7 +25,7 @@ from temporalio.worker import Worker
 from domain.accounts import ACCOUNT
 from domain.carry import Carry
 from domain.identity import Key
-from domain.levers import ABANDONED, PAUSED, RETRY
+from domain.levers import ABANDONED, PAUSED, RETRIED, RETRY
 from engine.errors import Absent
 from engine.kube import EVENT, NAMESPACE, KubeApi
 from engine.kube.json import mapping, text
@@ -78,10 +78,10 @@ class Person:
         out, err = await process.communicate(answer.encode())
         return Ended(process.returncode or 0, out.decode(), err.decode())
 
-    async def account(self, name: str, *, state: str = "", **metadata: object) -> str:
+    async def account(self, name: str, *, state: str = "", account_id: str = ACCOUNT_ID, **metadata: object) -> str:
         """A fresh Account; returns NAMESPACE/NAME."""
         await self.remove(name)
-        spec = {"awsAccountID": ACCOUNT_ID, "iamUserSecret": f"{name}-secret"}
+        spec = {"awsAccountID": account_id, "iamUserSecret": f"{name}-secret"}
         await self.kube.create(ACCOUNT, {"metadata": {"name": name, **metadata}, "spec": spec}, NAMESPACE_NAME)
         if state:
             status = {"state": state, "conditions": []}
@@ -225,6 +225,35 @@ async def test_retrying_what_failed_is_written_on_the_object(person: Person, wor
     assert (await person.annotation("failed", RETRY)).endswith("ann: the quota was raised")
 
 
+async def test_a_denial_that_is_given_time_to_settle_is_retried_when_asked(person: Person, worker: None) -> None:
+    """The server tries it again by itself for some minutes, of which the lifecycle knows nothing."""
+    environ = person.deployment.env()
+    account_id = await member_account(environ, "osd-creds-mgmt-sett22")
+    with Emulator(environ["AWS_ENDPOINT_URL"]) as emulator:
+        denied = emulator.fault("iam", "CreateUser", kind="denied", account=account_id)
+        labels = {"iamUserId": "sett22"}
+        name = await person.account("settling", account_id=account_id, labels=labels, finalizers=[FINALIZER])
+
+        async def settling() -> bool:
+            asked = await person.perdure("why", "account", name, "-o", "json")
+            assert asked.code == 0, asked.err
+            hindered = {(hindrance["action"], hindrance["type"]) for hindrance in asked.json["hindrances"]}
+            return hindered == {("aws.ensure_admin_user", "Unavailable")}
+
+        await eventually(settling, "nothing but the denial hinders it, and the server tries it again")
+        retried = await person.perdure("retry", "account", name, "--reason", "the policy is mended")
+        assert retried.code == 0, retried.err
+        assert "aws.ensure_admin_user" in retried.out
+        emulator.clear(denied.id)
+
+    async def honoured() -> bool:
+        token = await person.annotation("settling", RETRY)
+        return bool(token) and token == await person.annotation("settling", RETRIED)
+
+    await eventually(honoured, "the retry is honoured once")
+    await person.remove("settling")
+
+
 async def test_a_pause_holds_until_it_is_resumed_and_is_recorded(person: Person, worker: None) -> None:
     name = await person.account("held")
     assert (await person.perdure("pause", "account", name, "--reason", "audit")).code == 0
@@ -350,18 +379,9 @@ async def test_one_process_can_be_worker_and_watcher(person: Person) -> None:
 
 async def test_an_audit_finds_what_has_no_owner_and_touches_nothing(person: Person) -> None:
     environ = person.deployment.env()
-    payer = aws(environ, "organizations")
     orphan = "osd-creds-mgmt-zzzzzz"
-    await asyncio.to_thread(lambda: payer.create_account(AccountName=orphan, Email="osd-creds-mgmt+zzzzzz@example.com"))
+    await member_account(environ, orphan)
     name = await person.account("accountless", state="Ready")
-
-    async def created() -> bool:
-        accounts = await asyncio.to_thread(
-            lambda: payer.get_paginator("list_accounts").paginate().build_full_result()["Accounts"]
-        )
-        return orphan in {account["Name"] for account in accounts}
-
-    await eventually(created, "the emulator makes the account")
     with Emulator(environ["AWS_ENDPOINT_URL"]) as emulator:
         emulator.reset_ledger()
         audit = await person.perdure("audit", "accounts", "-o", "json")
@@ -371,6 +391,22 @@ async def test_an_audit_finds_what_has_no_owner_and_touches_nothing(person: Pers
     assert [subject for subject in found if orphan in subject]
     assert ACCOUNT_ID in found[f"Account {name}"]
     await person.remove("accountless")
+
+
+async def member_account(environ: dict[str, str], name: str) -> str:
+    """The id of the AWS account of that name, made in the organization unless an earlier run has done so."""
+    payer = aws(environ, "organizations")
+    found: dict[str, str] = {}
+
+    def look() -> bool:
+        accounts = payer.get_paginator("list_accounts").paginate().build_full_result()["Accounts"]
+        found.update({account["Name"]: account["Id"] for account in accounts})
+        return name in found
+
+    if not await asyncio.to_thread(look):
+        await asyncio.to_thread(lambda: payer.create_account(AccountName=name, Email=f"{name}@example.com"))
+    await eventually(lambda: asyncio.to_thread(look), f"the emulator makes {name}")
+    return found[name]
 
 
 def aws(environ: dict[str, str], service: str) -> Any:
