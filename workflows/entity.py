@@ -95,6 +95,11 @@ class Entity(Generic[W]):
         """The least time between two observations: for kinds that many others wake."""
         return timedelta(0)
 
+    @property
+    def gather(self) -> timedelta:
+        """How long a wake waits for others that come with it, so that one observation serves them all."""
+        return timedelta(0)
+
     def observation(self, *, dry_run: bool = False) -> Action:
         """The activity that observes (or, where a pass is one activity, does the whole pass)."""
         raise NotImplementedError
@@ -120,10 +125,11 @@ class Entity(Generic[W]):
 
     async def _look(self) -> None:
         """Observe, and recall what observing cannot show."""
-        if self._looked_at and self.rest:
-            rest = self._looked_at + self.rest - workflow.now()
-            if rest > timedelta(0):
-                await workflow.sleep(rest, summary="let changes gather")
+        if self._looked_at:
+            rest = self._looked_at + self.rest - workflow.now() if self.rest else timedelta(0)
+            pause = max(rest, self.gather if self._woken else timedelta(0))
+            if pause > timedelta(0):
+                await workflow.sleep(pause, summary="let changes gather")
         self.dirty = False  # before the read, never after
         self.woken, self._woken = self._woken, False
         if self.woken:

@@ -1,16 +1,18 @@
 """Handing an account over to the claim that it is bound to.
 
 Safe to repeat. A key is copied only when the Account itself names the claim as its holder, read anew in the moment of
-copying. The pool's pass hands over right after binding, carrying out the claim's own decisions, so that a claim is
-served within one activity; the claim's workflow, opened behind it, finds the work done, or finishes what was cut short.
+copying (the pool has the answer to its own binding for that). The pool's pass hands over right after binding, carrying
+out the claim's own decisions, so that a claim is served within one activity; the claim's workflow, opened behind it,
+finds the work done, or finishes what was cut short.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from functools import partial
 
 from temporalio.client import (
     Client,
@@ -30,7 +32,7 @@ from domain.accounts import ACCOUNT_CLAIM
 from domain.accounts.actions import Fulfil, Fulfilled
 from domain.accounts.claim import NOT_MOVED, decide, named_by
 from domain.accounts.constants import OPERATOR_NAMESPACE
-from domain.accounts.observations import UnitRequest
+from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account
 from domain.accounts.worlds import ClaimWorld
 from domain.carry import Carry
@@ -72,14 +74,14 @@ class HandOver:
             if isinstance(action, Patch):
                 world = action.fold(world, await self._writes.patch(action))  # type: ignore[assignment]
             elif isinstance(action, Fulfil):
-                world = action.fold(world, await self.hand_over(action))
+                world = action.fold(world, await self.hand_over(action, world.account if world.by_pool else None))
             else:
                 break
         return decision
 
-    async def hand_over(self, action: Fulfil) -> Fulfilled:
+    async def hand_over(self, action: Fulfil, just_read: Account | None = None) -> Fulfilled:
         """Move the account to its OU while its key is copied; then record both in the claim's spec."""
-        account = await self._read.account(OPERATOR_NAMESPACE, action.account)
+        account = just_read or await self._read.account(OPERATOR_NAMESPACE, action.account)
         _confirm_holder(account, action)
         unit, _ = await asyncio.gather(self._place(action), self._copy_key(action))
         if not action.placed:
@@ -104,19 +106,31 @@ class HandOver:
             raise
         return unit
 
+    def prepare(self, base: str, legal_entities: Iterable[str]) -> None:
+        """Ask for the OUs of several claims in one question while they are still being bound; nobody waits for it."""
+        requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities} - self._units.keys()
+        if not requests:
+            return
+        names = tuple(sorted(request.legal_entity for request in requests))
+        answer = asyncio.ensure_future(self._ask_units(UnitsRequest(base=base, legal_entities=names)))
+        for request in requests:
+            future = self._units[request] = asyncio.ensure_future(_unit_in(answer, request))
+            future.add_done_callback(partial(self._forget_failed, request))
+
+    def _forget_failed(self, request: UnitRequest, answer: asyncio.Future[str]) -> None:
+        """What was not answered is asked for again by the next who needs it."""
+        if (answer.cancelled() or answer.exception()) and self._units.get(request) is answer:
+            del self._units[request]
+
     async def _unit(self, request: UnitRequest) -> str:
         """The OU, asked for once however many claims of one legal entity come together."""
-        if request not in self._units:
-            self._units[request] = asyncio.ensure_future(self._ask_unit(request))
-        try:
-            return await asyncio.shield(self._units[request])
-        except BaseException:
-            self._units.pop(request, None)
-            raise
+        self.prepare(request.base, [request.legal_entity])
+        return await asyncio.shield(self._units[request])
 
-    async def _ask_unit(self, request: UnitRequest) -> str:
-        """The OU, from the organization's workflow: it alone makes new ones."""
+    async def _ask_units(self, request: UnitsRequest) -> Units:
+        """The OUs, from the organization's workflow: it alone makes new ones."""
         organization = self._read.organization
+        whose = f"the OU of legal entity {', '.join(map(repr, request.legal_entities))}"
         start: WithStartWorkflowOperation[object, object] = WithStartWorkflowOperation(
             organization.kind,
             Carry(key=organization),
@@ -127,18 +141,17 @@ class HandOver:
             search_attributes=identity_attributes(organization),
         )
         try:
-            unit: str = await self._client.execute_update_with_start_workflow(
-                "unit", request, start_workflow_operation=start, rpc_timeout=UNIT_ANSWER
+            units: Units = await self._client.execute_update_with_start_workflow(
+                "units", request, start_workflow_operation=start, result_type=Units, rpc_timeout=UNIT_ANSWER
             )
         except WorkflowUpdateFailedError as error:
             cause = error.cause
             message = cause.message if isinstance(cause, ApplicationError) else str(cause)
             code = str(cause.details[0]) if isinstance(cause, ApplicationError) and cause.details else ""
-            raise Invalid(f"the OU of legal entity {request.legal_entity!r}: {message}", code=code) from error
+            raise Invalid(f"{whose}: {message}", code=code) from error
         except (RPCError, RPCTimeoutOrCancelledError) as error:
-            whose = f"the OU of legal entity {request.legal_entity!r}"
             raise Unavailable(f"{whose}: the organization's workflow gave no answer: {error}") from error
-        return unit
+        return units
 
     async def _copy_key(self, action: Fulfil) -> None:
         """The claim's Secret with the account's key; one that holds another key is an earlier account's: replaced."""
@@ -151,6 +164,14 @@ class HandOver:
             present = await self._kube.get(SECRET, action.secret_namespace, action.secret_name)
             if not _same_key(present, key):
                 await self._kube.patch(SECRET, action.secret_namespace, action.secret_name, {"data": key})
+
+
+async def _unit_in(answer: asyncio.Future[Units], request: UnitRequest) -> str:
+    """One legal entity's part of an answer."""
+    units = await answer
+    if refused := units.refused.get(request.legal_entity):
+        raise Invalid(f"the OU of legal entity {request.legal_entity!r}: {refused.message}", code=refused.code)
+    return units.ids[request.legal_entity]
 
 
 def _confirm_holder(account: Account | None, action: Fulfil) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import activity
 from temporalio.client import Client
@@ -31,13 +31,14 @@ from domain.accounts.organization import (
     Budget,
     OrganizationKnown,
     Verdicts,
-    budget_since,
     due_cases,
     judge,
     next_case_look,
     open_cases,
     room_ages,
+    scarce,
     swept,
+    unborn,
     wants_account,
 )
 from domain.accounts.pool import Room
@@ -53,7 +54,10 @@ from engine.temporal import identity_attributes, wake
 RESOLVED = "resolved"
 # While Accounts wait, the organization is counted again this often, or when one of them is heard of.
 RECOUNT = timedelta(minutes=1)
-LET_CHANGES_GATHER = timedelta(seconds=1)
+# Accounts that started together land together, and open their cases together: one look serves them.
+BRISK = timedelta(milliseconds=300)
+LET_CHANGES_GATHER = timedelta(seconds=3)
+MOVING_TOGETHER = timedelta(milliseconds=700)
 
 
 class OrganizationActivities:
@@ -70,9 +74,8 @@ class OrganizationActivities:
 
     @activity.defn(name=EnsureUnits.activity)
     async def ensure_units(self, wish: EnsureUnits) -> Units:
-        """Find or make the OUs, one after the other."""
-        ids = await asyncio.to_thread(ensure_organizational_units, self._sessions, wish.base, wish.names, {})
-        return Units(ids=ids)
+        """Find or make the OUs."""
+        return await asyncio.to_thread(ensure_organizational_units, self._sessions, wish.base, wish.names)
 
     @activity.defn(name=PassOrganization.activity)
     async def pass_organization(self, look: PassOrganization) -> OrganizationWorld:
@@ -88,14 +91,23 @@ class OrganizationActivities:
             organization_seen(known, self._read.settings.accounts_sweep)
         known = await self._look_at_cases(known, tells=tells)
         return OrganizationWorld(
-            key=look.key, hold=hold, known=known, decision=self._summary(known), rest=LET_CHANGES_GATHER
+            key=look.key,
+            hold=hold,
+            known=known,
+            decision=self._summary(known),
+            rest=LET_CHANGES_GATHER if _busy(known) else BRISK,
+            gather=MOVING_TOGETHER if _busy(known) else timedelta(0),
         )
 
     # --- permits and room ---
 
     async def _count(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
         """Read what Accounts want; count the organization where that decides something."""
-        accounts, config = await asyncio.gather(self._read.accounts(), self._read.config())
+        accounts = await self._read.accounts()
+        # The limit is read anew wherever it decides something: at the limit, and before a permit is given.
+        near = known.room is None or known.room.limit is None or known.room.free <= 0
+        asks = any(wants_account(account) and account.metadata.name not in known.granted for account in accounts)
+        config = await self._read.config(fresh=near or asks)
         young, old = open_cases(accounts, now())
         known = known.model_copy(
             update={
@@ -111,30 +123,45 @@ class OrganizationActivities:
     ) -> OrganizationKnown:
         settings, moment = self._read.settings, now()
         wanting = [account for account in accounts if wants_account(account)]
-        pools = await self._read.pools() if wanting or self._sweep_is_due(known) or self._moved(known, config) else ()
         budget = Budget(
             in_flight=settings.accounts_create_in_flight,
             number=settings.accounts_create_budget,
             window=settings.accounts_create_budget_window,
         )
         if wanting:
-            since = budget_since(pools, budget.window, moment)
-            counted = await asyncio.to_thread(census, self._sessions, since)
-            verdicts = judge(
-                accounts, pools, config, counted, known.granted, budget, settings.accounts_email_domain, moment
-            )
+            verdicts = await self._verdicts(known, accounts, config, budget, moment)
             told = await self._tell(wanting, verdicts, known.told) if tells else known.told
             fresh = known.model_copy(
                 update={"granted": verdicts.granted, "told": told, "room": verdicts.room, "counted_at": moment}
             )
         elif self._sweep_is_due(known) or self._moved(known, config):
+            pools = await self._read.pools()
             active = await asyncio.to_thread(count_active, self._sessions)
             fresh = swept(known, accounts, pools, config.account_limit, active, budget, moment)
         else:
-            return known
-        if tells and _differs(known.room, fresh.room):
-            await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in pools))
-        return fresh
+            fresh = known
+        untold = known.untold or _differs(known.room, fresh.room)
+        decides = scarce(known.room, unborn(accounts), budget) or scarce(fresh.room, unborn(accounts), budget)
+        tells_pools = tells and untold and (decides or not wanting)
+        if tells_pools:
+            await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._read.pools()))
+        return fresh.model_copy(update={"untold": untold and not tells_pools})
+
+    async def _verdicts(
+        self,
+        known: OrganizationKnown,
+        accounts: Sequence[Account],
+        config: OperatorConfig,
+        budget: Budget,
+        moment: datetime,
+    ) -> Verdicts:
+        """Who may create. Pools tell whether somebody has lifted the budget: asked where that decides something."""
+        domain = self._read.settings.accounts_email_domain
+        counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
+        verdicts = judge(accounts, (), config, counted, known.granted, budget, domain, moment)
+        if not scarce(verdicts.room, unborn(accounts), budget):
+            return verdicts
+        return judge(accounts, await self._read.pools(), config, counted, known.granted, budget, domain, moment)
 
     def _sweep_is_due(self, known: OrganizationKnown) -> bool:
         return known.counted_at is None or now() >= known.counted_at + self._read.settings.accounts_sweep
@@ -225,6 +252,11 @@ class OrganizationActivities:
             ),
             at_deadline="look again",
         )
+
+
+def _busy(known: OrganizationKnown) -> bool:
+    """True while Accounts wait for an AWS account or for Support."""
+    return bool(known.wanting or known.young_cases)
 
 
 def _differs(before: Room | None, after: Room | None) -> bool:

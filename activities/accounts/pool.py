@@ -2,13 +2,14 @@
 
 Safe to repeat at any point: created Accounts are named after the pass, so a second attempt finds them; an account is
 bound under the resourceVersion that was decided upon; a claim whose link was not written any more is completed by the
-next pass, which finds the account that names it. Who is bound is woken, since these writes are not its own.
+next pass, which finds the account that names it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
@@ -35,6 +36,7 @@ from domain.accounts.pool import (
     has_bound,
     has_free,
     mourned,
+    moving,
     waits,
 )
 from domain.accounts.resources import Account, AccountClaim, AccountPool
@@ -50,10 +52,13 @@ ASKED_FOR_ROOM = timedelta(seconds=5)
 # An Organization that gave no answer wakes its pools when its count has changed, which it may not have.
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
-# How soon the next pass may follow: at once while claims come in, else changes gather.
+# How soon the next pass may follow: at once while claims come in or room is measured, else changes gather.
 BRISK = timedelta(milliseconds=100)
 WITH_FREE_ACCOUNTS = timedelta(seconds=1)
-LET_CHANGES_GATHER = timedelta(seconds=3)
+LET_CHANGES_GATHER = timedelta(seconds=4)
+# Accounts on their way to Ready started together and wait for the same looks: their changes come together. A claim can
+# spare that time then.
+MOVING_TOGETHER = timedelta(milliseconds=700)
 # Claims come in bursts: those of a moment are served together.
 BURST_SECONDS = 0.05
 # How long a hand-over may hold up the pool: what hangs (its OU, its move) is then left to the claim's own lifecycle.
@@ -101,10 +106,12 @@ class PoolActivities:
             known=PoolKnown(unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths),
             heard=known.died,
             decision=_summary(view, decision, conflicts, () if acting else _planned(view, decision)),
-            rest=BRISK if view.claims else WITH_FREE_ACCOUNTS if has_free(view) else LET_CHANGES_GATHER,
+            rest=_rest(view),
+            gather=MOVING_TOGETHER if moving(view, decision) else timedelta(0),
         )
 
     async def _view(self, pool: AccountPool, known: PoolKnown, dry_run: bool) -> PoolView:
+        began = time.monotonic()
         accounts, config, room = await asyncio.gather(
             self._read.accounts(OPERATOR_NAMESPACE), self._read.config(fresh=False), self._room(dry_run)
         )
@@ -121,7 +128,7 @@ class PoolActivities:
         )
         if not (dry_run or has_free(view) or has_bound(view)):
             return view  # nothing to give: claims do not matter to this pass
-        await asyncio.sleep(BURST_SECONDS)
+        await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
         claims = tuple(claim for claim in await self._read.claims() if waits(claim, pool, config))
         return view.model_copy(update={"claims": claims})
 
@@ -151,6 +158,8 @@ class PoolActivities:
 
     async def _act(self, view: PoolView, decision: PoolDecision) -> int:
         """Make the decision true; how many things somebody else had changed meanwhile."""
+        if decision.bind and view.config.base:
+            self._hand_over.prepare(view.config.base, (each.claim.spec.legal_entity.id for each in decision.bind))
         effects: list[Awaitable[bool]] = [self._bind(binding, view) for binding in decision.bind]
         effects += [self._create(view.pool, new) for new in decision.create]
         if decision.status != view.pool.status:
@@ -168,18 +177,9 @@ class PoolActivities:
     async def _bind(self, binding: Binding, view: PoolView) -> bool:
         """Link the account first: its link is the truth. A claim that is gone meanwhile lets the account go again."""
         account, claim = binding.account, binding.claim
-        holder = {"claimLink": claim.metadata.name, "claimLinkNamespace": claim.metadata.namespace}
-        entity = claim.spec.legal_entity.model_dump(mode="json")
         try:
             await self._hold_claim(claim)
-            if not binding.complete:
-                await self._kube.patch(
-                    ACCOUNT,
-                    account.metadata.namespace,
-                    account.metadata.name,
-                    {"spec": {**holder, "legalEntity": entity}},
-                    resource_version=account.metadata.resource_version,
-                )
+            linked = await self._linked(binding)
             bound = await self._kube.patch(
                 ACCOUNT_CLAIM,
                 claim.metadata.namespace,
@@ -190,17 +190,30 @@ class PoolActivities:
             log.info("binding %s to %s: %s", account.metadata.name, claim.metadata.name, error)
             await self._unbind_if_alone(binding)
             return False
-        await self._hand_over_now(AccountClaim.model_validate(bound), account, view)
+        await self._hand_over_now(AccountClaim.model_validate(bound), linked, view)
         return True
 
+    async def _linked(self, binding: Binding) -> Account:
+        """The Account as it names the claim, at this moment."""
+        account, claim = binding.account.metadata, binding.claim
+        if binding.complete:
+            return Account.model_validate(await self._kube.get(ACCOUNT, account.namespace, account.name))
+        holder = {"claimLink": claim.metadata.name, "claimLinkNamespace": claim.metadata.namespace}
+        spec = {**holder, "legalEntity": claim.spec.legal_entity.model_dump(mode="json")}
+        answer = await self._kube.patch(
+            ACCOUNT, account.namespace, account.name, {"spec": spec}, resource_version=account.resource_version
+        )
+        return Account.model_validate(answer)
+
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """Serve the claim in this very pass. What does not succeed is the claim's own workflow's, which is woken."""
-        holder = {"claim_link": claim.metadata.name, "claim_link_namespace": claim.metadata.namespace}
-        spec = account.spec.model_copy(update={**holder, "legal_entity": claim.spec.legal_entity})
+        """Serve the claim in this very pass. What does not succeed is the claim's own workflow's, which is woken.
+
+        Where it does succeed nobody is woken here: the watcher tells both of them a little later, when there is time.
+        """
         world = ClaimWorld(
             key=self._read.key(claim),
             claim=claim,
-            account=account.model_copy(update={"spec": spec}),
+            account=account,
             config=view.config,
             protected=self._read.settings.accounts_protected,
             by_pool=True,
@@ -210,7 +223,7 @@ class PoolActivities:
                 await self._hand_over.carry_on(world)
         except (ApiError, TimeoutError) as error:
             log.info("claim %s is left to its own lifecycle: %s", world.key.path, error or "no answer in time")
-        await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
+            await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
 
     async def _hold_claim(self, claim: AccountClaim) -> None:
         """Our finalizer stands before an account is given: else a claim deleted now would take it along for ever."""
@@ -252,6 +265,12 @@ class PoolActivities:
         except (Absent, Conflict):
             return False
         return True
+
+
+def _rest(view: PoolView) -> timedelta:
+    if view.claims or view.room is None:
+        return BRISK
+    return WITH_FREE_ACCOUNTS if has_free(view) else LET_CHANGES_GATHER
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:

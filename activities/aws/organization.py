@@ -1,8 +1,8 @@
 """The organization as its own workflow's pass sees it: who is in it, its units, and who stands where.
 
-Plain functions, called on threads by the one workflow that owns the organization; nothing here is concurrent with
-itself. All calls are the payer's, and few: the Organizations API allows a handful per second for a whole company and
-pages by at most twenty entries.
+Plain functions, called on threads: by the one workflow that owns the organization, but for the moves, which each
+hand-over makes itself. All calls are the payer's, and few: the Organizations API allows a handful per second for a
+whole company and pages by at most twenty entries.
 
 Facts (AWS Organizations API reference): an account's `State` replaced `Status` in 2025, both are read; create requests
 are listed for 90 days; lists are eventually consistent; two organizational units of one parent may not share a name;
@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from activities.aws.session import Payer, Sessions
+from domain.accounts.observations import UnitRefused, Units
 from domain.accounts.organization import Census, CreateAttempt, MemberAccount
-from engine.errors import Absent, ApiError, Conflict, Denied, Throttled
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled
 
 if TYPE_CHECKING:
     from mypy_boto3_organizations.type_defs import AccountTypeDef, CreateAccountStatusTypeDef
@@ -28,6 +31,7 @@ IN_PROGRESS = "IN_PROGRESS"
 SUCCEEDED = "SUCCEEDED"
 FAILED = "FAILED"
 
+SIDE_BY_SIDE = 4  # units being created at once
 DUPLICATE_UNIT = "DuplicateOrganizationalUnitException"
 _MISPLACED = frozenset({"AccountNotFoundException", "DuplicateAccountException", "SourceParentNotFoundException"})
 
@@ -59,38 +63,55 @@ def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
     return sorted(found, key=lambda item: item.requested_at)
 
 
-def ensure_organizational_units(
-    sessions: Sessions, base: str, names: Iterable[str], known: Mapping[str, str]
-) -> dict[str, str]:
-    """The ids of the units of these names under `base`; those not `known` are made, or found where they exist.
+def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[str]) -> Units:
+    """The units of these names under `base`: made, or found where they exist.
 
     Creating first costs one call for a new name; the listing, needed once for all that exist already, one per twenty.
+    AWS takes one change of an organization at a time and refuses who meets another. A change is quick, so a few are
+    tried side by side; those that met are made one after the other.
 
     Raises:
-        Invalid: a name that AWS does not accept. The units made before it are found again by the next attempt.
+        ApiError: what no single name is to blame for. The units made before it are found again by the next attempt.
     """
-    organizations = sessions.payer().organizations()
-    units = {name: known[name] for name in names if name in known}
-    existing: dict[str, str] | None = None
-    for name in (name for name in names if name not in known):
-        if existing is None or name not in existing:
-            try:
-                answer = organizations.create_organizational_unit(ParentId=base, Name=name)
-            except Conflict as error:
-                if error.code != DUPLICATE_UNIT:
-                    raise
-                existing = _units(sessions.payer(), base)
-                if name not in existing:
-                    raise Throttled(
-                        f"{error.message} It is not listed yet; looked for again.",
-                        code=error.code,
-                        delay=timedelta(seconds=2),
-                    ) from error
-            else:
-                units[name] = answer["OrganizationalUnit"]["Id"]
-                continue
-        units[name] = existing[name]
-    return units
+    payer, wanted = sessions.payer(), tuple(dict.fromkeys(names))
+    with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="units") as threads:
+        begun = [threads.submit(copy_context().run, _create_unit, payer, base, name) for name in wanted]
+        answers = {name: each.result() for name, each in zip(wanted, begun, strict=True)}
+    for name in [name for name, answer in answers.items() if isinstance(answer, Throttled)]:
+        answers[name] = _create_unit(payer, base, name)
+    existing = _units(payer, base) if any(_is_duplicate(answer) for answer in answers.values()) else {}
+    ids: dict[str, str] = {}
+    refused: dict[str, UnitRefused] = {}
+    for name, answer in answers.items():
+        if isinstance(answer, str):
+            ids[name] = answer
+        elif _is_duplicate(answer):
+            ids[name] = _listed(existing, name, answer)
+        elif isinstance(answer, Invalid):
+            refused[name] = UnitRefused(message=answer.message, code=answer.code)
+        else:
+            raise answer
+    return Units(ids=ids, refused=refused)
+
+
+def _create_unit(payer: Payer, base: str, name: str) -> str | ApiError:
+    """The id of the new unit, or what AWS said instead."""
+    try:
+        answer = payer.organizations().create_organizational_unit(ParentId=base, Name=name)
+    except ApiError as error:
+        return error
+    return answer["OrganizationalUnit"]["Id"]
+
+
+def _is_duplicate(answer: str | ApiError) -> TypeGuard[Conflict]:
+    return isinstance(answer, Conflict) and answer.code == DUPLICATE_UNIT
+
+
+def _listed(existing: Mapping[str, str], name: str, error: Conflict) -> str:
+    if name not in existing:
+        said = f"{error.message} It is not listed yet; looked for again."
+        raise Throttled(said, code=error.code, delay=timedelta(seconds=2)) from error
+    return existing[name]
 
 
 def move_account(sessions: Sessions, account_id: str, root: str, base: str, unit: str) -> None:

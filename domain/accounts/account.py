@@ -40,6 +40,7 @@ from domain.accounts.constants import (
     CREATION_TIMEOUT,
     FINALIZER,
     IAM_USER_ID_LABEL,
+    OWNER_TAG,
     REGION_INITIALIZATION_TIMEOUT,
 )
 from domain.accounts.deletion import deleting, region_sweeps
@@ -119,7 +120,9 @@ def _new(world: AccountWorld, now: datetime) -> Decision:
         status = with_account_state(account.status, AccountState.CREATING, _creating_message(world), now)
         return working(account, "the AWS account exists", status_written(world, status))
     if known.created_account_id:
-        spec = account.spec.model_copy(update={"aws_account_id": known.created_account_id})
+        # The Secret's name is known by now: a write less than when the Secret is there.
+        named = {"aws_account_id": known.created_account_id, "iam_user_secret": secret_of(account.metadata.name)}
+        spec = account.spec.model_copy(update=named)
         return working(
             account, f"record {known.created_account_id}", spec_written(world, spec, note="record awsAccountID")
         )
@@ -234,7 +237,7 @@ def _credential_actions(world: AccountWorld) -> tuple[Action, ...]:
     tags = ownership_tags(world)
     actions: list[Action] = []
     if not known.tagged:
-        owner = {"owner": config.shard_name or "", **config.compliance_tags}
+        owner = {OWNER_TAG: config.shard_name or "", **config.compliance_tags}
         actions.append(TagAccount(account_id=account.spec.aws_account_id, tags=owner))
     if not known.support_role:
         actions.append(

@@ -27,6 +27,8 @@ from domain.writes import JsonPatch, Patch
 
 # A new claim's own lifecycle writes nothing for so long: the pool's pass serves it, if it can, without a conflict.
 POOLS_TURN = timedelta(seconds=2)
+# One that the pool has bound is handed over by it, which takes it five seconds at the most.
+HAND_OVER_TURN = timedelta(seconds=7)
 CLEANUP_TRIES = 3  # refusals after which the Account is shown as Failed (cleaning goes on)
 NOT_MOVED = frozenset({"", "ROOT"})
 DEFAULT_REGION = "us-east-1"
@@ -102,7 +104,8 @@ def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
     if world.by_pool or claim.status.state != ClaimState.NEW or spec_fault(claim):
         return None
     born = claim.metadata.creation_timestamp  # whole seconds
-    until = born + POOLS_TURN if born else None
+    bound = bool(claim.spec.account_link) and world.account is not None and holds(claim, world.account)
+    until = born + (HAND_OVER_TURN if bound else POOLS_TURN) if born else None
     return until if until and now < until else None
 
 

@@ -68,6 +68,7 @@ class PassedWorld(World):
 
     decision: Decision = Decision(phase="New", outcome=Outcome.WORKING, why="not looked at yet")
     rest: timedelta = timedelta(0)  # the least time until the next pass, in which changes gather
+    gather: timedelta = timedelta(0)  # how long a wake waits for others before the next pass
 
 
 class PoolWorld(PassedWorld):
@@ -134,14 +135,22 @@ class PassOrganization(Action):
         return "count the organization, give permits, look at cases"
 
 
+class UnitRefused(Model):
+    """Why a legal entity gets no OU: AWS's words and code."""
+
+    message: str
+    code: str = ""
+
+
 class Units(Model):
-    """OU ids by legal entity id."""
+    """OU ids by legal entity id, and those that AWS refuses to make: one of these never holds up the others."""
 
     ids: dict[str, str]
+    refused: dict[str, UnitRefused] = {}
 
 
 class EnsureUnits(Action):
-    """The OUs of these legal entities under `base`, found or created one after the other."""
+    """The OUs of these legal entities under `base`, found or created."""
 
     activity: ClassVar[str] = "accounts.ensure_units"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
@@ -159,10 +168,17 @@ class EnsureUnits(Action):
 
 
 class UnitRequest(Model):
-    """A claim's question for its OU."""
+    """One legal entity's OU."""
 
     base: str
     legal_entity: str
+
+
+class UnitsRequest(Model):
+    """The question of claims for their OUs."""
+
+    base: str
+    legal_entities: tuple[str, ...]
 
 
 class CaseResolved(Model):

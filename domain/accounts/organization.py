@@ -98,6 +98,7 @@ class OrganizationKnown(Model):
     young_cases: dict[str, Key] = {}  # case id -> the Account that waits for it
     old_cases: dict[str, Key] = {}
     wanting: int = 0  # Accounts that want to be created, seen last
+    untold: bool = False  # the pools have not been told of the last change of the room
     units: dict[str, str] = {}  # legal entity id -> OU id
 
 
@@ -114,6 +115,22 @@ def room_ages(known: OrganizationKnown, now: datetime) -> bool:
     room = known.room
     freed = room is not None and room.budget <= 0 and room.budget_free_at is not None and room.budget_free_at <= now
     return freed or any(until <= now for until in known.granted.values())
+
+
+def scarce(room: Room | None, unborn: int, budget: Budget) -> bool:
+    """True if the room decides what pools create: then every change of it is news to them, at once.
+
+    Else only the numbers that they publish are others, and may settle with the last Account that lands. `unborn` are
+    the Accounts without an AWS account, which will use up room.
+    """
+    if room is None or room.limit is None:
+        return True
+    return min(room.free, room.budget) < 2 * budget.in_flight + unborn
+
+
+def unborn(accounts: Iterable[Account]) -> int:
+    """How many Accounts have no AWS account."""
+    return sum(not account.spec.aws_account_id for account in accounts)
 
 
 def wants_account(account: Account) -> bool:

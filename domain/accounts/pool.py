@@ -124,7 +124,7 @@ def decide(view: PoolView, now: datetime) -> PoolDecision:
     wanted = counts.pool_size - supply(counts, members)
     create, why, waits_for, until = _fill(view, members, wanted, now)
     conditions = _conditions(view, why if wanted > len(create) else "", waits_for, now)
-    counts = counts.model_copy(update={"conditions": conditions})
+    counts = _with_created(counts, len(create)).model_copy(update={"conditions": conditions})
     settled = wanted <= 0 and not unserved
     return PoolDecision(
         status=counts,
@@ -164,6 +164,15 @@ def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> A
         aws_limit_delta=delta,
         conditions=previous.conditions,
     )
+
+
+def _with_created(counts: AccountPoolStatus, number: int) -> AccountPoolStatus:
+    """The numbers when the pass has made its Accounts, which nobody has to count again for that."""
+    made = {
+        "unclaimed_accounts": counts.unclaimed_accounts + number,
+        "accounts_pending": counts.accounts_pending + number,
+    }
+    return counts.model_copy(update=made)
 
 
 def supply(counts: AccountPoolStatus, members: Iterable[Account]) -> int:
@@ -326,6 +335,12 @@ def _choose(free: Sequence[Account], claim: AccountClaim) -> Account | None:
     own = [a for a in ordered if a.spec.legal_entity.id == entity]
     fresh = [a for a in ordered if not a.spec.legal_entity.id and not a.status.reused]
     return next(iter([*own, *fresh]), None)
+
+
+def moving(view: PoolView, decision: PoolDecision) -> bool:
+    """True while accounts are on their way to Ready: changes come in bursts then, and one look serves many."""
+    opting_in = any(account.status.state in OPT_IN_STATES for account in view.accounts)
+    return bool(decision.status.accounts_progressing or decision.status.accounts_pending or opting_in)
 
 
 def has_free(view: PoolView) -> bool:

@@ -103,7 +103,10 @@ def test_a_created_account_is_recorded_in_the_spec_before_the_state() -> None:
     new = world(known={"created_account_id": AWS_ID})
     (patch,) = decide(new, NOW).actions
     assert isinstance(patch, Patch)
-    assert (patch.subresource, patch.patch) == ("", {"spec": {"awsAccountID": AWS_ID}})
+    assert (patch.subresource, patch.patch) == (
+        "",
+        {"spec": {"awsAccountID": AWS_ID, "iamUserSecret": f"{NAME}-secret"}},
+    )
     recorded = world(account(spec={"awsAccountID": AWS_ID}), known={"created_account_id": AWS_ID})
     status = status_of(decide(recorded, NOW))
     assert status["state"] == "Creating"

@@ -39,7 +39,7 @@ from domain.accounts.actions import CreateAccount, ReleaseAccount
 from domain.accounts.constants import FINALIZER
 from domain.accounts.naming import email_of
 from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, judge
-from domain.accounts.pool import PoolView, Room, supply, waits
+from domain.accounts.pool import PoolView, Room, count, supply, waits
 from domain.accounts.pool import decide as decide_pool
 from domain.accounts.resources import Account, AccountClaim
 from domain.accounts.worlds import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict
@@ -281,9 +281,8 @@ class Provisioning(RuleBasedStateMachine):
             token=str(self.passes),
         )
         decision = decide_pool(view, self.now)
-        assert supply(decision.status, view.accounts) + len(decision.create) <= max(
-            SIZE, supply(decision.status, view.accounts)
-        )
+        before = supply(count(view.pool, view.accounts, self.room), view.accounts)
+        assert supply(decision.status, view.accounts) == before + len(decision.create) <= max(SIZE, before)
         unborn = [a for a in view.accounts if not a.spec.aws_account_id and not a.failed and not a.metadata.deleting]
         assert len(unborn) + len(decision.create) <= max(IN_FLIGHT, len(unborn))
         for new in decision.create:

@@ -32,6 +32,7 @@ from domain.accounts.pool import (
     count,
     decide,
     mourned,
+    moving,
     waits,
 )
 from domain.accounts.resources import Account, AccountClaim, AccountPoolStatus
@@ -176,6 +177,32 @@ def test_an_empty_pool_is_filled_up_to_what_may_be_in_flight() -> None:
     assert len(decide(view(size=3), NOW).create) == 3
     assert len(decide(view(size=30), NOW).create) == 5
     assert len(decide(view(size=30, in_flight_limit=8), NOW).create) == 8
+
+
+def test_the_written_numbers_count_what_the_pass_makes() -> None:
+    decision = decide(view(ready_account(), size=3), NOW)
+    made = tuple(account(new.name) for new in decision.create)
+    assert len(made) == 2
+    assert decision.status == count(pool(size=3), [ready_account(), *made], ROOM)
+
+
+@pytest.mark.parametrize(
+    ("others", "expected"),
+    [
+        ((), False),
+        ((account(status={"state": "PendingVerification"}, spec={"awsAccountID": AWS_ID}),), True),
+        ((account(status={"state": "OptingInRegions"}, spec={"awsAccountID": AWS_ID}),), True),
+        ((account(status={"state": "Failed"}, spec={"awsAccountID": AWS_ID}),), False),
+    ],
+)
+def test_accounts_move_until_they_are_ready_or_failed(others: tuple[Account, ...], expected: bool) -> None:
+    seen = view(ready_account(), *others, size=0)
+    assert moving(seen, decide(seen, NOW)) is expected
+
+
+def test_accounts_that_are_being_made_move() -> None:
+    seen = view(size=1)
+    assert moving(seen, decide(seen, NOW))
 
 
 @pytest.mark.parametrize("size", [0, -4])

@@ -2,8 +2,8 @@
 
     wake, or the next look is due --> pass (count, permits to Accounts, room to pools, one look at all cases) --> wait
 
-Claims ask it for their OU: the questions of a moment are answered together, one activity at a time, so that the API
-never sees two changes of ours at once, and the answers are carried for good.
+Claims ask it for their OUs: the questions of a moment are answered together, one activity at a time, and the answers
+are carried for good.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ with workflow.unsafe.imports_passed_through():
         EnsureUnits,
         OrganizationWorld,
         PassOrganization,
-        UnitRequest,
+        UnitRefused,
         Units,
+        UnitsRequest,
         passed,
     )
     from domain.accounts.pool import Room
@@ -52,6 +53,11 @@ class OrganizationWorkflow(Entity[OrganizationWorld]):
         """As the last pass said."""
         return self.world.rest
 
+    @property
+    def gather(self) -> timedelta:
+        """As the last pass said."""
+        return self.world.gather
+
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassOrganization(key=self.key, known=self.world.known, woken=self.woken, dry_run=dry_run)
@@ -65,30 +71,37 @@ class OrganizationWorkflow(Entity[OrganizationWorld]):
         """The room as last measured."""
         return self.world.known.room
 
-    @workflow.update(description="The OU id of a legal entity, created if there is none.")
-    async def unit(self, request: UnitRequest) -> str:
-        """The OU's id. Fails with the organization's own answer."""
-        wish = (request.base, request.legal_entity)
-        while _unit(wish) not in self.world.known.units:
-            self._asked[wish] = None
+    @workflow.update(description="The OU ids of legal entities, created where there is none.")
+    async def units(self, request: UnitsRequest) -> Units:
+        """The OUs, and which of them AWS refuses. Fails with the organization's own answer."""
+        base, refused = request.base, dict[str, UnitRefused]()
+        while missing := [name for name in request.legal_entities if not self._has(base, name) and name not in refused]:
+            self._asked.update({(base, name): None for name in missing})
             if self._asking:
                 await workflow.wait_condition(lambda: not self._asking)
                 continue
-            await self._ask()
-        return self.world.known.units[_unit(wish)]
+            refused.update(await self._ask())
+        known = self.world.known.units
+        return Units(
+            ids={name: known[_unit((base, name))] for name in request.legal_entities if self._has(base, name)},
+            refused={name: refused[name] for name in request.legal_entities if name in refused},
+        )
 
-    async def _ask(self) -> None:
-        """Ask for every unit that is wanted now."""
+    def _has(self, base: str, name: str) -> bool:
+        return _unit((base, name)) in self.world.known.units
+
+    async def _ask(self) -> dict[str, UnitRefused]:
+        """Ask for every unit that is wanted now; which of them are refused."""
         self._asking = True
         base = next(iter(self._asked))[0]
-        names = tuple(name for other, name in self._asked if other == base)
+        names = tuple(name for other, name in self._asked if other == base and not self._has(base, name))
         self._asked = {wish: None for wish in self._asked if wish[0] != base}
         try:
             found = await self._start(EnsureUnits(base=base, names=names))
             assert isinstance(found, Units)  # noqa: S101 - the activity's type
             learnt = {_unit((base, name)): id_ for name, id_ in found.ids.items()}
-            units = {**self.world.known.units, **learnt}
-            self.tell(self.world.learn(units=units))
+            self.tell(self.world.learn(units={**self.world.known.units, **learnt}))
+            return found.refused
         except ActivityError as error:
             cause = error.cause
             if isinstance(cause, ApplicationError):

@@ -42,6 +42,11 @@ class AccountPoolWorkflow(Entity[PoolWorld]):
         """As the last pass said."""
         return self.world.rest
 
+    @property
+    def gather(self) -> timedelta:
+        """As the last pass said."""
+        return self.world.gather
+
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassPool(key=self.key, known=self.world.known, dry_run=dry_run)

@@ -170,20 +170,35 @@ def test_an_old_census_leaves_old_requests_out(lab: Lab) -> None:
 
 def test_units_are_made_once_and_found_afterwards(lab: Lab) -> None:
     root = lab.emulator.world().root
+    names = [lab.name() for _ in range(6)]
+    made = organization.ensure_organizational_units(lab.sessions, root, names)
+    assert (set(made.ids), made.refused) == (set(names), {})
+    assert organization.ensure_organizational_units(lab.sessions, root, names) == made
+
+
+def test_units_that_meet_another_change_are_made_one_after_the_other(lab: Lab) -> None:
+    root = lab.emulator.world().root
+    names = [lab.name() for _ in range(6)]
+    lab.emulator.fault("organizations", "CreateOrganizationalUnit", kind="throttle", count=4)
+    made = organization.ensure_organizational_units(lab.sessions, root, names)
+    assert (set(made.ids), len(set(made.ids.values()))) == (set(names), 6)
+
+
+def test_a_unit_whose_answer_was_lost_is_found_by_the_next_attempt(lab: Lab) -> None:
+    root = lab.emulator.world().root
     names = [lab.name(), lab.name()]
-    made = organization.ensure_organizational_units(lab.sessions, root, names, {})
-    found = organization.ensure_organizational_units(lab.sessions, root, names, {})
-    assert found == made
-    lab.emulator.reset_ledger()
-    assert organization.ensure_organizational_units(lab.sessions, root, names, made) == made
-    assert lab.emulator.ledger().total() == 0
+    lab.emulator.fault("organizations", "CreateOrganizationalUnit", kind="after", count=1)
+    with pytest.raises(Unavailable):
+        organization.ensure_organizational_units(lab.sessions, root, names)
+    made = organization.ensure_organizational_units(lab.sessions, root, names)
+    assert set(made.ids) == set(names)
 
 
 def test_an_account_is_moved_once_and_moving_it_again_is_fine(lab: Lab) -> None:
     account_id, _ = lab.account()
     root = lab.emulator.world().root
-    base = organization.ensure_organizational_units(lab.sessions, root, [lab.name()], {}).popitem()[1]
-    first, second = organization.ensure_organizational_units(lab.sessions, base, ["a", "b"], {}).values()
+    base = organization.ensure_organizational_units(lab.sessions, root, [lab.name()]).ids.popitem()[1]
+    first, second = organization.ensure_organizational_units(lab.sessions, base, ["a", "b"]).ids.values()
     organization.move_account(lab.sessions, account_id, root, base, first)
     organization.move_account(lab.sessions, account_id, root, base, first)
     assert lab.emulator.world().account(account_id).parent == first
@@ -195,8 +210,8 @@ def test_an_account_that_somebody_put_elsewhere_is_not_moved(lab: Lab) -> None:
     account_id, _ = lab.account()
     root = lab.emulator.world().root
     names = [lab.name(), lab.name()]
-    base, foreign = organization.ensure_organizational_units(lab.sessions, root, names, {}).values()
-    unit = organization.ensure_organizational_units(lab.sessions, base, ["a"], {})["a"]
+    base, foreign = organization.ensure_organizational_units(lab.sessions, root, names).ids.values()
+    unit = organization.ensure_organizational_units(lab.sessions, base, ["a"]).ids["a"]
     organization.move_account(lab.sessions, account_id, root, root, foreign)
     with pytest.raises(Denied):
         organization.move_account(lab.sessions, account_id, root, base, unit)

@@ -1,0 +1,170 @@
+"""Wakes that come together are served by one pass where the last pass said so; questions for OUs by one activity."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+
+import pytest
+from temporalio import activity
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from domain.accounts.observations import (
+    EnsureUnits,
+    OrganizationWorld,
+    PassOrganization,
+    PassPool,
+    PoolWorld,
+    UnitRefused,
+    Units,
+    UnitsRequest,
+)
+from domain.accounts.organization import ORGANIZATION
+from domain.decision import Decision, Outcome, Queue
+from domain.identity import Key
+from engine.errors import Denied
+from engine.temporal import wake
+from workers.boundary import Boundary
+from workflows.accounts import WORKFLOWS
+
+POOL = Key(kind="AccountPool", namespace="aws-account-operator", name="gathering", uid="1")
+IDLE = Decision(phase="Waiting", outcome=Outcome.WAITING, why="a test")
+PATIENCE = 20.0
+GATHER = timedelta(milliseconds=700)
+
+
+async def until(true: Callable[[], bool]) -> None:
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while not true():
+        assert asyncio.get_running_loop().time() < deadline
+        await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize(("gather", "passes"), [(GATHER, 2), (timedelta(0), 6)])
+async def test_wakes_of_a_moment_are_served_by_one_pass_where_the_last_said_so(
+    env: WorkflowEnvironment, gather: timedelta, passes: int
+) -> None:
+    made = 0
+
+    @activity.defn(name=PassPool.activity)
+    async def one(look: PassPool) -> PoolWorld:
+        nonlocal made
+        made += 1
+        return PoolWorld(key=look.key, decision=IDLE, gather=gather)
+
+    key = POOL.model_copy(update={"uid": f"{gather}"})
+    async with (
+        Worker(env.client, task_queue="accounts", workflows=WORKFLOWS),
+        Worker(env.client, task_queue=Queue.KUBE.value, activities=[one], interceptors=[Boundary()]),
+    ):
+        await wake(env.client, key)
+        await until(lambda: made == 1)
+        for number in range(5):
+            await wake(env.client, key)
+            if not gather:
+                await until(lambda n=number: made == n + 2)  # type: ignore[misc]
+        await until(lambda: made == passes)
+        handle = env.client.get_workflow_handle(key.workflow_id)
+        await env.sleep(60)
+        assert made == passes
+        await handle.terminate("the test is over")
+
+
+class Cloud:
+    """The organization's activities; what `refuse` names gets no OU."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self.refuse: set[str] = set()
+        self.denies = False
+        self.free = asyncio.Event()
+        self.free.set()
+
+    @activity.defn(name=PassOrganization.activity)
+    async def pass_organization(self, look: PassOrganization) -> OrganizationWorld:
+        return OrganizationWorld(key=look.key, known=look.known, decision=IDLE)
+
+    @activity.defn(name=EnsureUnits.activity)
+    async def ensure_units(self, wish: EnsureUnits) -> Units:
+        self.asked.append(wish.names)
+        await self.free.wait()
+        if self.denies:
+            raise Denied("no", code="AccessDenied")
+        return Units(
+            ids={name: f"ou-{name}" for name in wish.names if name not in self.refuse},
+            refused={name: UnitRefused(message="bad name", code="Bad") for name in wish.names if name in self.refuse},
+        )
+
+
+@pytest.fixture
+async def cloud(env: WorkflowEnvironment) -> AsyncIterator[Cloud]:
+    found = Cloud()
+    queue = Queue.AWS_ORGANIZATION.value
+    effects = [found.pass_organization, found.ensure_units]
+    async with (
+        Worker(env.client, task_queue="accounts", workflows=WORKFLOWS),
+        Worker(env.client, task_queue=queue, activities=effects, interceptors=[Boundary()]),
+    ):
+        await wake(env.client, ORGANIZATION)
+        yield found
+        await env.client.get_workflow_handle(ORGANIZATION.workflow_id).terminate("the test is over")
+
+
+async def ask(env: WorkflowEnvironment, *names: str) -> Units:
+    handle = env.client.get_workflow_handle(ORGANIZATION.workflow_id)
+    request = UnitsRequest(base="base", legal_entities=names)
+    return await handle.execute_update("units", request, result_type=Units)
+
+
+async def accepted(env: WorkflowEnvironment, number: int) -> None:
+    """Wait until the workflow has so many questions in hand."""
+    handle = env.client.get_workflow_handle(ORGANIZATION.workflow_id)
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            events = (await handle.fetch_history()).events
+            kind = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED
+            if sum(event.event_type == kind for event in events) == number:
+                return
+            await asyncio.sleep(0.05)
+
+
+async def test_ous_are_asked_for_together_and_once(env: WorkflowEnvironment, cloud: Cloud) -> None:
+    assert (await ask(env, "a", "b")).ids == {"a": "ou-a", "b": "ou-b"}
+    assert (await ask(env, "b", "c")).ids == {"b": "ou-b", "c": "ou-c"}
+    assert (await ask(env, "a", "c")).ids == {"a": "ou-a", "c": "ou-c"}
+    assert cloud.asked == [("a", "b"), ("c",)]
+
+
+async def test_questions_that_come_while_one_is_asked_are_asked_next(env: WorkflowEnvironment, cloud: Cloud) -> None:
+    cloud.free.clear()
+    first = asyncio.create_task(ask(env, "a"))
+    await until(lambda: cloud.asked == [("a",)])
+    others = [asyncio.create_task(ask(env, *names)) for names in (("a", "b"), ("c",))]
+    await accepted(env, 3)
+    cloud.free.set()
+    answers = await asyncio.gather(first, *others)
+    assert [answer.ids for answer in answers] == [{"a": "ou-a"}, {"a": "ou-a", "b": "ou-b"}, {"c": "ou-c"}]
+    assert [sorted(names) for names in cloud.asked] == [["a"], ["b", "c"]]
+
+
+async def test_an_ou_that_aws_refuses_holds_up_no_other(env: WorkflowEnvironment, cloud: Cloud) -> None:
+    cloud.refuse = {"bad"}
+    answer = await ask(env, "bad", "good")
+    assert (answer.ids, {name: each.message for name, each in answer.refused.items()}) == (
+        {"good": "ou-good"},
+        {"bad": "bad name"},
+    )
+
+
+async def test_a_denied_question_fails_and_the_next_is_asked_anew(env: WorkflowEnvironment, cloud: Cloud) -> None:
+    cloud.denies = True
+    with pytest.raises(WorkflowUpdateFailedError) as failed:
+        await ask(env, "a")
+    assert isinstance(failed.value.cause, ApplicationError)
+    cloud.denies = False
+    assert (await ask(env, "a")).ids == {"a": "ou-a"}
