@@ -11,7 +11,9 @@ ISO 8601.
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 from functools import cache
 from typing import Annotated, Literal
@@ -146,10 +148,53 @@ class Settings(BaseSettings):
         timedelta(minutes=5), description="Interval of the sweep that counts the organization's accounts."
     )
 
+    # Resource claims. Their API group is OPERATOR_DOMAIN, which `domain.claims.constants` reads.
+    claims_namespace: str = Field(
+        "poolboy",
+        min_length=1,
+        validation_alias=AliasChoices("PERDURE_CLAIMS_NAMESPACE", "OPERATOR_NAMESPACE"),
+        description="The operator's namespace: all handles, pools, providers and watches are in it.",
+    )
+    claims_interval: Duration = Field(
+        timedelta(seconds=60),
+        validation_alias=AliasChoices("PERDURE_CLAIMS_INTERVAL", "MANAGE_CLAIMS_INTERVAL"),
+        description="Longest time until what depends on the clock alone is looked at again, for claims.",
+    )
+    claims_handles_interval: Duration = Field(
+        timedelta(seconds=60),
+        validation_alias=AliasChoices("PERDURE_CLAIMS_HANDLES_INTERVAL", "MANAGE_HANDLES_INTERVAL"),
+        description="The same for handles: templates that depend on the clock or on chance are rendered so often.",
+    )
+    claims_pools_interval: Duration = Field(
+        timedelta(seconds=10),
+        validation_alias=AliasChoices("PERDURE_CLAIMS_POOLS_INTERVAL", "MANAGE_POOLS_INTERVAL"),
+        description="The same for pools.",
+    )
+    claims_refresh_interval: Duration = Field(
+        timedelta(minutes=10),
+        validation_alias=AliasChoices("PERDURE_CLAIMS_REFRESH_INTERVAL", "RESOURCE_REFRESH_INTERVAL"),
+        description="Interval of the slow look at what no watch tells.",
+    )
+    claims_newer_templates: bool = Field(
+        False, description="Evaluate templates by the rules of Poolboy 1.13 and later, where they differ from 1.12."
+    )
+    claims_evaluator_processes: int = Field(
+        3, ge=2, description="Processes of a worker that evaluate templates; at least two, as one may be held up."
+    )
+    claims_evaluator_time: Duration = Field(
+        timedelta(seconds=1.5), description="How long the templates of one step may take."
+    )
+    claims_evaluator_memory_mib: int = Field(256, description="What they may take of memory.")
+
     @property
     def observing(self) -> bool:
         """True in observe mode."""
         return self.mode == "observe"
+
+
+def present_variables(names: Iterable[str]) -> tuple[str, ...]:
+    """Those of the environment variables that are set: for what is accepted and has no effect."""
+    return tuple(name for name in names if name in os.environ)
 
 
 @cache

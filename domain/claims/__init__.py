@@ -16,8 +16,14 @@ RESOURCE_HANDLE = Kind(
 RESOURCE_POOL = Kind(
     name="ResourcePool", group=GROUP, version=VERSION, plural="resourcepools", area="claims", finalizer=FINALIZER
 )
+# A wish of its pool's: the pool's workflow does all its work.
 RESOURCE_POOL_SCALING = Kind(
-    name="ResourcePoolScaling", group=GROUP, version=VERSION, plural="resourcepoolscalings", area="claims"
+    name="ResourcePoolScaling",
+    group=GROUP,
+    version=VERSION,
+    plural="resourcepoolscalings",
+    area="claims",
+    lifecycle=False,
 )
 # What it says is read by claims, handles and pools; nothing happens to itself.
 RESOURCE_PROVIDER = Kind(

@@ -270,13 +270,13 @@ def test_only_claims_handles_and_pools_carry_the_finalizer() -> None:
     assert carrying == dict.fromkeys(("ResourceClaim", "ResourceHandle", "ResourcePool"), "poolboy.gpte.redhat.com")
 
 
-def test_providers_and_watches_have_no_lifecycle_to_wake_or_ask() -> None:
-    assert {kind.name for kind in KINDS if not kind.lifecycle} == {"ResourceProvider", "ResourceWatch"}
+def test_providers_scalings_and_watches_have_no_lifecycle_to_wake_or_ask() -> None:
+    without = {"ResourceProvider", "ResourcePoolScaling", "ResourceWatch"}
+    assert {kind.name for kind in KINDS if not kind.lifecycle} == without
     assert {kind.name for kind in kinds_with_objects() if kind in KINDS} == {
         "ResourceClaim",
         "ResourceHandle",
         "ResourcePool",
-        "ResourcePoolScaling",
     }
     with pytest.raises(typer.BadParameter, match="a ResourceProvider has no lifecycle"):
         target("resourceprovider", "poolboy/lab")
