@@ -10,12 +10,15 @@ On a machine that has no Kubernetes yet it is built before the first test, where
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from rich.console import Console
 
+from engine.kube import NAMESPACE, KubeApi
+from engine.settings import Settings
 from localcloud import services
 from localcloud.deployment import Deployment
 from localcloud.kubernetes.programs import find_programs
@@ -43,3 +46,20 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
     yield deployment
     if not kept:
         deployment.down(wipe=True)
+
+
+@pytest.fixture(scope="session")
+async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
+    """Its Kubernetes API, for whoever may do anything."""
+    async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
+        yield api
+
+
+@pytest.fixture
+async def namespace(kube: KubeApi, request: pytest.FixtureRequest) -> AsyncIterator[str]:
+    """A namespace of the test's own, named after its module."""
+    module = request.module.__name__.removeprefix("test_").replace("_", "-")
+    name = f"{module}-{uuid4().hex[:8]}"
+    await kube.create(NAMESPACE, {"metadata": {"name": name}})
+    yield name
+    await kube.delete(NAMESPACE, "", name)

@@ -13,16 +13,10 @@ from domain.identity import Kind
 from engine.errors import Absent, Conflict
 from engine.kube import NAMESPACE, KubeApi
 from engine.kube.json import sequence, text
+from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 
-CRD = Kind(
-    name="CustomResourceDefinition",
-    group="apiextensions.k8s.io",
-    version="v1",
-    plural="customresourcedefinitions",
-    area="",
-)
 NAMESPACE_NAME = "crd-round-trip"
 
 Json = dict[str, Any]
@@ -43,13 +37,13 @@ async def install(api: KubeApi) -> None:
     for crd in all_crds():
         name = text(crd, "metadata", "name")
         try:
-            await api.create(CRD, crd)
+            await api.create(CUSTOM_RESOURCE_DEFINITION, crd)
         except Conflict:
-            await api.patch(CRD, "", name, {"spec": crd["spec"]})
+            await api.patch(CUSTOM_RESOURCE_DEFINITION, "", name, {"spec": crd["spec"]})
     async with asyncio.timeout(20):
         for crd in all_crds():
             name = text(crd, "metadata", "name")
-            while "Established" not in true_conditions(await api.get(CRD, "", name)):  # noqa: ASYNC110 - a server
+            while "Established" not in true_conditions(await api.get(CUSTOM_RESOURCE_DEFINITION, "", name)):  # noqa: ASYNC110 - a server
                 await asyncio.sleep(0.05)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from crd_lab import CRD, NAMESPACE_NAME, definitions_served, remove, store, true_conditions
+from crd_lab import NAMESPACE_NAME, definitions_served, remove, store, true_conditions
 
 from domain.claims import (
     KINDS,
@@ -31,6 +31,7 @@ from domain.reading import Malformed, read
 from engine.errors import Absent, Conflict, Invalid
 from engine.kube import KubeApi
 from engine.kube.json import at, text
+from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
@@ -203,7 +204,7 @@ async def accepted(api: KubeApi, kind: Kind, name: str, spec: Mapping[str, objec
 
 @pytest.mark.parametrize("kind", KINDS, ids=label)
 async def test_the_api_server_accepts_the_definition(kube: KubeApi, kind: Kind) -> None:
-    stored = await kube.get(CRD, "", f"{kind.plural}.{kind.group}")
+    stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", f"{kind.plural}.{kind.group}")
     conditions = true_conditions(stored)
     assert {"Established", "NamesAccepted"} <= conditions
     assert "NonStructuralSchema" not in conditions

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from crd_lab import CRD, NAMESPACE_NAME, definitions_served, store, true_conditions
+from crd_lab import NAMESPACE_NAME, definitions_served, store, true_conditions
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.resources import Account, AccountClaim, AccountPool
@@ -15,6 +15,7 @@ from domain.identity import Kind
 from engine.errors import Invalid
 from engine.kube import KubeApi
 from engine.kube.json import at, text
+from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
@@ -125,7 +126,7 @@ async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
 
 async def test_the_api_server_finds_no_fault_in_the_definitions(kube: KubeApi) -> None:
     for crd in all_crds():
-        stored = await kube.get(CRD, "", text(crd, "metadata", "name"))
+        stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", text(crd, "metadata", "name"))
         assert {"Established", "NamesAccepted"} <= true_conditions(stored)
         assert "NonStructuralSchema" not in true_conditions(stored)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,21 +38,6 @@ pytestmark = pytest.mark.integration
 
 SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
 UNKNOWN = Kind(name="Unknown", group="nobody.example.com", version="v1", plural="unknowns", area="")
-
-
-@pytest.fixture(scope="module")
-async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
-    async with await KubeApi.open(Settings(), "tests", kubeconfig=deployment.env()["KUBECONFIG"]) as api:
-        yield api
-
-
-@pytest.fixture
-async def namespace(kube: KubeApi) -> AsyncIterator[str]:
-    """A namespace of the test's own."""
-    name = f"kube-client-{uuid4().hex[:8]}"
-    await kube.create(NAMESPACE, {"metadata": {"name": name}})
-    yield name
-    await kube.delete(NAMESPACE, "", name)
 
 
 def config_map(name: str, **data: str) -> JsonObject:

@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
 
 from domain.identity import Kind
-from engine.kube import CONFIG_MAP, NAMESPACE, KubeApi
+from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.json import JsonObject, text
+from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.kube.store import Followed, Store
-from engine.settings import Settings
-from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
-
-CRD = Kind(
-    name="CustomResourceDefinition",
-    group="apiextensions.k8s.io",
-    version="v1",
-    plural="customresourcedefinitions",
-    area="",
-)
-
-
-@pytest.fixture(scope="module")
-async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
-    async with await KubeApi.open(Settings(), "tests", kubeconfig=deployment.env()["KUBECONFIG"]) as api:
-        yield api
-
-
-@pytest.fixture
-async def namespace(kube: KubeApi) -> AsyncIterator[str]:
-    name = f"store-{uuid4().hex[:8]}"
-    await kube.create(NAMESPACE, {"metadata": {"name": name}})
-    yield name
-    await kube.delete(NAMESPACE, "", name)
 
 
 async def eventually(holds: Callable[[], bool], seconds: float = 20) -> None:
@@ -120,12 +97,12 @@ async def test_a_kind_may_be_installed_later_and_removed_again(kube: KubeApi, na
         assert not mirror.listed
         assert kind.name in mirror.trouble
 
-        await kube.create(CRD, definition(kind))
+        await kube.create(CUSTOM_RESOURCE_DEFINITION, definition(kind))
         await eventually(lambda: mirror.listed)
         await kube.create(kind, {"apiVersion": kind.api_version, "kind": kind.name, **config_map("g")}, namespace)
         await eventually(lambda: mirror.get(namespace, "g") is not None)
 
-        await kube.delete(CRD, "", f"{kind.plural}.{kind.group}")
+        await kube.delete(CUSTOM_RESOURCE_DEFINITION, "", f"{kind.plural}.{kind.group}")
         await eventually(lambda: len(mirror) == 0)
 
 

@@ -26,8 +26,9 @@ from temporalio.client import Client
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.identity import Key, Kind
 from engine.errors import Absent, ApiError
-from engine.kube import CONFIG_MAP, LEASE, NAMESPACE, KubeApi
+from engine.kube import CONFIG_MAP, LEASE, KubeApi
 from engine.kube.json import JsonObject, mapping, text
+from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.kube.reflector import Timing
 from engine.settings import Settings
 from engine.temporal import connect, wake
@@ -40,29 +41,8 @@ from starters.watch.watcher import CHECKPOINT, Watcher
 
 pytestmark = pytest.mark.integration
 
-CRD = Kind(
-    name="CustomResourceDefinition",
-    group="apiextensions.k8s.io",
-    version="v1",
-    plural="customresourcedefinitions",
-    area="",
-)
 # Fast enough for tests: a silent stream is given up after a second instead of 70.
 TIMING = Timing(duration=timedelta(seconds=10), silence=timedelta(seconds=1))
-
-
-@pytest.fixture(scope="module")
-async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
-    async with await KubeApi.open(Settings(), "tests", kubeconfig=deployment.env()["KUBECONFIG"]) as api:
-        yield api
-
-
-@pytest.fixture
-async def namespace(kube: KubeApi) -> AsyncIterator[str]:
-    name = f"watcher-{uuid4().hex[:8]}"
-    await kube.create(NAMESPACE, {"metadata": {"name": name}})
-    yield name
-    await kube.delete(NAMESPACE, "", name)
 
 
 @pytest.fixture
@@ -428,11 +408,11 @@ async def installed(kube: KubeApi, kind: Kind) -> AsyncIterator[None]:
     names = {"plural": kind.plural, "kind": kind.name}
     spec: JsonObject = {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [version]}
     name = f"{kind.plural}.{kind.group}"
-    await kube.create(CRD, {"metadata": {"name": name}, "spec": spec})
+    await kube.create(CUSTOM_RESOURCE_DEFINITION, {"metadata": {"name": name}, "spec": spec})
     try:
         yield
     finally:
-        await kube.delete(CRD, "", name)
+        await kube.delete(CUSTOM_RESOURCE_DEFINITION, "", name)
 
 
 async def create_gadget(kube: KubeApi, kind: Kind, namespace: str, name: str) -> None:
