@@ -13,7 +13,8 @@ import yaml
 from prometheus_client import REGISTRY
 
 import activities.accounts.metrics
-import starters.watch.metrics  # noqa: F401 - both put their metrics into the registry
+import activities.claims.metrics  # noqa: F401 - all put their metrics into the registry
+import starters.watch.metrics  # noqa: F401 - likewise
 from starters.watch.account_metrics import account_gauges
 from starters.watch.index import Index
 

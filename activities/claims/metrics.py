@@ -1,0 +1,128 @@
+"""The numbers of the claims area that are counted where things happen.
+
+| number | counted when |
+|---|---|
+| `perdure_resource_claim_bound_seconds` | a claim gets its handle: since it could have had one |
+| `perdure_resource_claim_ready_seconds` | a claim is ready for the first time: since it could have had a handle |
+| `perdure_resource_expiry_lateness_seconds` | what has reached its end is deleted: since that end |
+| `perdure_resource_bind_misses_total` | a handle that was chosen for a claim turned out to be taken, changed or gone |
+| `perdure_resource_claim_validation_failures_total` | what a claim asks for is refused, and was not before |
+| `poolboy_process_time_seconds` | an attempt of an activity of the area ends |
+
+A claim could have had a handle from its creation on, or from `spec.lifespan.start` if that is later; where it had to be
+approved first, the time for which people thought is part of it. Both moments are whole seconds in Kubernetes, so a
+duration is up to a second longer than it was: buckets below one second say only that it was quick. Ends are whole
+seconds too, but exact ones.
+
+`poolboy_process_time_seconds` has the name and the labels of Poolboy 1.14.9 and later, which counts nearly every method
+so; here a method is an activity. What is computed from the custom resources at each scrape is the watcher's.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+
+from prometheus_client import Counter
+
+from domain.claims import KINDS
+from domain.claims.objects import JsonObject, text_at
+from domain.resource import parse_timestamp
+from engine import metrics
+from engine.metrics import Histogram, Listener, Step
+
+APP = "poolboy"
+
+_OURS = frozenset(kind.name for kind in KINDS) | {"ClaimBinder"}
+
+_BOUND = Histogram(
+    "perdure_resource_claim_bound_seconds",
+    "From the moment at which a claim could have had a handle to its having one.",
+    ["pool", "made"],
+    buckets=(1, 2, 5, 10, 30, 60, 300, 1800, 7200, 86400),
+)
+_READY = Histogram(
+    "perdure_resource_claim_ready_seconds",
+    "From the moment at which a claim could have had a handle to its being ready for the first time.",
+    ["pool"],
+    buckets=(1, 2, 5, 10, 30, 60, 300, 900, 1800, 3600, 7200, 14400, 43200, 86400),
+)
+_LATENESS = Histogram(
+    "perdure_resource_expiry_lateness_seconds",
+    "From the end of a lifespan to the deletion that it asks for.",
+    ["kind"],
+    buckets=(0.1, 0.25, 0.5, 1, 2, 5, 10, 60, 300, 3600),
+)
+_MISSES = Counter("perdure_resource_bind_misses", "Handles that were chosen for a claim and could not be had.")
+_INVALID = Counter("perdure_resource_claim_validation_failures", "Claims refused for what they ask for.", ["provider"])
+# The buckets are those of Poolboy's library.
+_PROCESS_TIME = Histogram(
+    "poolboy_process_time_seconds",
+    "Duration of an attempt of an activity.",
+    ["method", "status", "app", "cluster_domain"],
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+
+
+# What the activities say.
+
+
+def claim_bound(claim: JsonObject, now: datetime, *, pool: str = "", made: bool = False) -> None:
+    """A claim has its handle: of this pool, if of any; `made` for it, if no free one fitted."""
+    since = _could_be_served(claim)
+    if since is not None:
+        _BOUND.labels(pool, "true" if made else "false").observe(_seconds(since, now))
+
+
+def claim_ready(claim: JsonObject, now: datetime, *, pool: str = "") -> None:
+    """A claim is ready for the first time."""
+    since = _could_be_served(claim)
+    if since is not None:
+        _READY.labels(pool).observe(_seconds(since, now))
+
+
+def expired(kind: str, end: datetime, now: datetime) -> None:
+    """An object of this kind is deleted because its lifespan has ended."""
+    _LATENESS.labels(kind).observe(_seconds(end, now))
+
+
+def bind_missed() -> None:
+    """A chosen handle could not be had; the claim takes the next."""
+    _MISSES.inc()
+
+
+def validation_failed(provider: str) -> None:
+    """A claim of this provider has been refused; not to be said again while it stays so."""
+    _INVALID.labels(provider).inc()
+
+
+class ClaimListener(Listener):
+    """Times the area's activities."""
+
+    def __init__(self, cluster_domain: str) -> None:
+        self._cluster_domain = cluster_domain
+
+    def on_step(self, step: Step) -> None:
+        """An attempt of an activity."""
+        if step.kind in _OURS:
+            status = "success" if step.error is None else "error"
+            _PROCESS_TIME.labels(step.activity, status, APP, self._cluster_domain).observe(step.seconds)
+
+
+LISTENER = ClaimListener(os.environ.get("CLUSTER_DOMAIN", ""))  # Poolboy's own variable
+
+
+def listen() -> None:
+    """Count from now on; once per process is enough, more is harmless."""
+    metrics.listen(LISTENER)
+
+
+def _could_be_served(claim: JsonObject) -> datetime | None:
+    """The later of its creation and its start."""
+    moments = (text_at(claim, "metadata", "creationTimestamp"), text_at(claim, "spec", "lifespan", "start"))
+    known = [moment for moment in map(parse_timestamp, moments) if moment is not None]
+    return max(known, default=None)
+
+
+def _seconds(since: datetime, now: datetime) -> float:
+    return max(0.0, (now - since).total_seconds())
