@@ -14,10 +14,15 @@ from urllib.parse import unquote
 import pytest
 from pydantic import AliasChoices
 
+from domain.claims import constants
+from domain.custom_resources import custom_resources
+from domain.resource import CustomResource
+from domain.schema import field_schema
 from engine.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = ROOT / "docs" / "settings.md"
+CUSTOM_RESOURCES = ROOT / "docs" / "custom-resources.md"
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "deploy").rglob("*.md")])
 
 HEADER = """# Settings
@@ -72,6 +77,42 @@ def test_every_dependency_is_documented_with_a_reason() -> None:
     assert {name for name, _ in rows} == names
     assert len(rows) == len(names)
     assert all(reason.strip() for _, reason in rows)
+
+
+CLAIMS_KINDS = [model for model in custom_resources() if model.kind_of.area == "claims"]
+# What every reference has, and what Poolboy left, is said once for all kinds.
+SAID_ONCE = {"apiVersion", "kind", "namespace", "diffBase", "kopf"}
+
+
+def section(heading: str) -> str:
+    """What the page on custom resources says under a heading."""
+    _, _, rest = CUSTOM_RESOURCES.read_text().partition(f"\n{heading}\n")
+    assert rest, heading
+    return re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def names_within(schema: object) -> set[str]:
+    """Every field's name in a schema, however deep."""
+    if not isinstance(schema, dict):
+        return set()
+    properties = schema.get("properties", {})
+    return set(properties).union(*(names_within(part) for part in [*properties.values(), schema.get("items")]))
+
+
+@pytest.mark.parametrize("model", CLAIMS_KINDS, ids=lambda model: model.kind_of.name)
+def test_every_field_and_column_of_resource_claims_is_documented(model: type[CustomResource]) -> None:
+    told = section(f"### {model.kind_of.name}")
+    fields = [model.model_fields[part] for part in ("spec", "status") if part in model.model_fields]
+    wanted = set().union(*(names_within(field_schema(field)) for field in fields)) - SAID_ONCE
+    assert wanted - set(re.findall(r"\w+", told)) == set()
+    assert f"Columns: {', '.join(column.name for column in model.printer_columns)}." in told
+
+
+def test_every_label_and_annotation_of_resource_claims_is_documented() -> None:
+    prefix = f"{constants.DOMAIN}/"
+    keys = {value.removeprefix(prefix) for value in vars(constants).values() if str(value).startswith(prefix)}
+    told = re.findall(r"`([a-z-]+)`", section("### Labels, annotations, finalizers of resource claims"))
+    assert keys - {constants.VERSION} - set(told) == set()
 
 
 def anchor(heading: str) -> str:
