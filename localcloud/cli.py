@@ -68,6 +68,7 @@ def up(
     """Start the local deployment, and with it worker and watcher; run until Ctrl-C."""
     deployment = Deployment(state)
     end_as_by_ctrl_c()
+    ready = False
     try:
         with ConsoleNarrator(console) as narrator:
             began = time.monotonic()
@@ -81,12 +82,15 @@ def up(
             if not started:
                 narrator.say(f"{deployment.state.root} is already up.")
             running = _wait_ready(deployment, narrator, stop_on_failure=started)
+            ready = True
             narrator.say(_summary(deployment, running, time.monotonic() - began if started else None))
             if not detach:
                 narrator.say("Ctrl-C stops it." if started else "Ctrl-C leaves it running; `perdure down` stops it.")
                 _attend(deployment, narrator, running)
     except KeyboardInterrupt:
         _leave(deployment)
+        if not ready:
+            raise typer.Exit(130) from None
     except (DeploymentError, BuildError, ToolchainError, StateDirectoryError) as error:
         complain(str(error))
         raise typer.Exit(1) from None
@@ -147,7 +151,7 @@ def _attend(deployment: Deployment, narrator: ConsoleNarrator, running: Running)
 
 def _leave(deployment: Deployment) -> None:
     if not deployment.owns_supervisor():
-        say("Left running.")
+        say("Left running." if deployment.state.is_locked() else "Nothing was started.")
         return
     say("Stopping ...")
     began = time.monotonic()

@@ -559,6 +559,22 @@ def test_an_interrupted_build_leaves_nothing_that_is_used(
     assert {path.name for path in cache.iterdir()} == {"lock", binaries.etcd.parent.name}
 
 
+def test_up_that_is_interrupted_while_it_builds_says_that_nothing_was_started(
+    tmp_path: Path, fake_go: Callable[[str], Path]
+) -> None:
+    started = fake_go("exec sleep 300")
+    up = command_line("up", "--state", str(tmp_path / "state"), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    try:
+        until(started.exists, 20, "the build began")
+        up.send_signal(signal.SIGINT)
+        said, _ = up.communicate(timeout=10)
+    finally:
+        up.kill()
+
+    assert "Nothing was started." in said
+    assert up.returncode == 130
+
+
 def test_a_failed_build_says_why_and_leaves_nothing(tmp_path: Path, fake_go: Callable[[str], Path]) -> None:
     fake_go("echo no space left on device; exit 1")
 
