@@ -48,12 +48,13 @@ class ClaimQuestion(Question):
     """A claim that is neither being deleted nor detached, whose start has come.
 
     `handle` is the one that holds it, None before it has one. `assigned` are the providers of the entries of
-    `spec.resources` (list mode), see `assignment.assign`.
+    `spec.resources` (list mode), see `assignment.assign`; `unassigned` is why there are none.
     """
 
     claim: JsonObject
     handle: JsonObject | None = None
     assigned: tuple[str, ...] = ()
+    unassigned: Fault | None = None
 
 
 class Halt(StrEnum):

@@ -1,0 +1,73 @@
+"""Which provider makes each resource that a claim lists (list mode).
+
+The provider named in the entry counts; else the one assigned before, which the claim's status records; else the one
+whose `match` serves the entry's template. Only the name of a reference is ever looked at. No template is rendered here:
+comparing a claim's templates with all providers needs these, and no evaluating process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from domain.claims.faults import Faulty
+from domain.claims.matching import serving
+from domain.claims.merging import TooDeep
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.providers import provider_name
+
+NO_PROVIDER = "NoProvider"
+SEVERAL_PROVIDERS = "SeveralProviders"
+PROVIDER_MISSING = "ProviderMissing"
+INVALID_RESOURCES = "InvalidResources"
+
+
+class NotAssigned(Faulty):
+    """An entry has no provider, or several might serve it; the message names the entry and who might."""
+
+
+def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
+    """The provider of each entry of the claim's `spec.resources`, among all there are.
+
+    Raises:
+        NotAssigned: an entry has none, or several might serve it, or the one named does not exist.
+    """
+    before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
+    matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}
+    assigned = []
+    for index, entry in enumerate(objects_at(claim, "spec", "resources")):
+        check_entry(index, entry)
+        named = provider_name(entry) or (before[index] if index < len(before) else "")
+        if named and named not in providers:
+            raise NotAssigned(PROVIDER_MISSING, f"{entry_words(index, entry)}: ResourceProvider {named} not found")
+        assigned.append(named or _only_one(entry_words(index, entry), entry, matches))
+    return tuple(assigned)
+
+
+def entry_words(index: int, entry: JsonObject) -> str:
+    """An entry of a list, for people: by its index, and by its name if it has one."""
+    name = text_at(entry, "name")
+    return f"spec.resources[{index}] ({name})" if name else f"spec.resources[{index}]"
+
+
+def check_entry(index: int, entry: JsonObject) -> None:
+    """Hold that an entry says what it wants.
+
+    Raises:
+        NotAssigned: it names no provider and has no template.
+    """
+    if not provider_name(entry) and not object_at(entry, "template"):
+        raise NotAssigned(INVALID_RESOURCES, f"{entry_words(index, entry)} has neither provider.name nor template")
+
+
+def _only_one(where: str, entry: JsonObject, matches: Mapping[str, JsonValue]) -> str:
+    try:
+        found = serving(object_at(entry, "template"), matches)
+    except TooDeep as error:
+        raise NotAssigned(NO_PROVIDER, f"{where}: the template is {error}") from error
+    if not found:
+        raise NotAssigned(NO_PROVIDER, f"{where}: no ResourceProvider matches the template")
+    if len(found) > 1:
+        raise NotAssigned(SEVERAL_PROVIDERS, f"{where}: the template matches {len(found)} of them: {', '.join(found)}")
+    return found[0]

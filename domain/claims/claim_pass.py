@@ -1,0 +1,255 @@
+"""One look at a claim: what its own object has to be, and which handle it needs while it has none.
+
+    shape of the spec ─► provider(s) ─► approval ─► initialisation ─► validation ─► what it needs of a handle
+         └ fault            └ fault       └ waits                        └ invalid      (only while it has none)
+
+Each step goes on from what the one before made of the claim, so templates see the claim as it will be written. A claim
+that halts keeps what it has: its handle is looked after as before, but nothing that the claim asks for reaches it.
+
+- Provider mode (`spec.provider`): the provider is never changed for another; its labels and annotations are put on the
+  claim, for good; where it requires approval nothing happens before that. Who has a handle has been approved.
+- List mode (`spec.resources`): each entry has its provider; defaults are written into the spec, once.
+
+Values that were accepted are never dropped. A claim whose status lost them (a crash between two writes, a person, a
+restore) finds them in its handle.
+"""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from domain.claims import constants
+from domain.claims.assignment import INVALID_RESOURCES, PROVIDER_MISSING, check_entry
+from domain.claims.conditions import with_own_stalled
+from domain.claims.creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
+from domain.claims.faults import FAULTS, Faulty, fault_of
+from domain.claims.listed_resources import initialised_resources, validation_errors
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
+from domain.claims.parameters import Accepted, provider_status, settle_parameters
+from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
+from domain.claims.providers import Scene, provider_name, reference
+from domain.claims.resources.shared import ApprovalState
+from domain.resource import timestamp
+
+INVALID_SPEC = "InvalidSpec"
+PROVIDER_IMMUTABLE = "ProviderImmutable"
+
+# What a claim shows of its handle; none of it is there before the approval.
+_NOT_YET = ("lifespan", "resourceHandle", "resources", "summary")
+
+
+def plan_claim(question: ClaimQuestion) -> ClaimPlan:
+    """What the claim has to be, and the handle that it needs while it has none."""
+    return _Pass(question).plan()
+
+
+class _Pass:
+    """One look; `claim` is the claim as far as the steps have brought it."""
+
+    def __init__(self, question: ClaimQuestion) -> None:
+        self.question = question
+        self.claim = question.claim
+        self.assigned = question.assigned
+        self.provider = text_at(question.claim, "spec", "provider", "name")
+        self.annotations: dict[str, str] = {}
+        self.labels: dict[str, str] = {}
+        self.wanted: tuple[WantedEntry, ...] = ()
+        self.creation: JsonObject | None = None
+        self.no_creation = ""
+        self.fault: Fault | None = None
+
+    def plan(self) -> ClaimPlan:
+        try:
+            halt = self._steps()
+        except FAULTS as error:
+            halt, self.fault = Halt.FAULT, fault_of(error)
+        before = value_at(self.question.claim, "spec", "resources")
+        after = value_at(self.claim, "spec", "resources")
+        return ClaimPlan(
+            annotations=self.annotations,
+            labels=self.labels,
+            resources=None if after == before else tuple(objects_at(self.claim, "spec", "resources")),
+            status=self._status(),
+            halt=halt,
+            fault=self.fault,
+            wanted=self.wanted,
+            wanted_pool=text_at(self.claim, "metadata", "annotations", constants.POOL_NAME_ANNOTATION),
+            provider=self.provider,
+            creation=self.creation,
+            no_creation=self.no_creation,
+        )
+
+    def _steps(self) -> Halt:
+        self._check_shape()
+        if self.provider:
+            provider = self._top_level_provider()
+            self._take_up_values()
+            self._put_on_claim(provider)
+            if not self._is_approved(provider):
+                return Halt.APPROVAL
+        else:
+            self._show_assigned()
+        self._initialise()
+        if self._is_invalid():
+            return Halt.INVALID
+        if self.question.handle is None:
+            self._needs()
+        return Halt.NONE
+
+    # --- the claim as it becomes ---
+
+    def _status(self) -> JsonObject:
+        bound = self.question.handle is not None
+        return with_own_stalled(object_at(self.claim, "status"), self.fault, self.question.now, bound=bound)
+
+    def _scene(self) -> Scene:
+        question = self.question
+        return Scene.at(
+            question.now, question.providers, claim=self.claim, handle=question.handle, newer=question.newer
+        )
+
+    def _set_status(self, **fields: JsonValue) -> None:
+        self.claim = {**self.claim, "status": {**object_at(self.claim, "status"), **fields}}
+
+    def _add_to_metadata(self, field: str, added: dict[str, str]) -> None:
+        metadata = object_at(self.claim, "metadata")
+        entries: JsonObject = {**object_at(metadata, field), **added}
+        self.claim = {**self.claim, "metadata": {**metadata, field: entries}}
+
+    # --- steps ---
+
+    def _check_shape(self) -> None:
+        """Hold that the spec says in exactly one way what it wants.
+
+        Raises:
+            Faulty: it does not.
+        """
+        entries = value_at(self.claim, "spec", "resources")
+        if value_at(self.claim, "spec", "provider") is not None:
+            if entries is not None:
+                raise Faulty(INVALID_SPEC, "spec.provider and spec.resources exclude each other: remove one of them")
+            if not self.provider:
+                raise Faulty(INVALID_SPEC, "spec.provider has no name")
+            return
+        if entries is None:
+            raise Faulty(INVALID_SPEC, "the spec has neither provider nor resources: add one of them")
+        if not entries:
+            raise Faulty(INVALID_RESOURCES, "spec.resources is empty")
+        listed = objects_at(self.claim, "spec", "resources")
+        for index, entry in enumerate(listed):
+            check_entry(index, entry)
+        if unassigned := self.question.unassigned:
+            raise Faulty(unassigned.reason, unassigned.message)
+
+    def _top_level_provider(self) -> JsonObject:
+        recorded = text_at(self.claim, "status", "provider", "name")
+        if recorded and recorded != self.provider:
+            message = f"spec.provider.name is immutable: it is {recorded}, and may not change to {self.provider}"
+            raise Faulty(PROVIDER_IMMUTABLE, message)
+        if self.provider not in self.question.providers:
+            raise Faulty(PROVIDER_MISSING, f"ResourceProvider {self.provider}: not found")
+        if not recorded:
+            self._set_status(provider={**object_at(self.claim, "status", "provider"), "name": self.provider})
+        return self.question.providers[self.provider]
+
+    def _take_up_values(self) -> None:
+        """Take the values of its handle for accepted where the claim's status has none."""
+        held = object_at(self.question.handle, "spec", "provider")
+        status = object_at(self.claim, "status", "provider")
+        values = held.get("parameterValues")
+        lost = not isinstance(status.get("parameterValues"), dict)
+        if lost and isinstance(values, dict) and text_at(held, "name") == self.provider:
+            self._set_status(provider={**status, "parameterValues": values})
+
+    def _put_on_claim(self, provider: JsonObject) -> None:
+        """The provider's annotations and labels for claims; none is ever taken away."""
+        self.annotations = self._lacking("annotations", object_at(provider, "spec", "resourceClaimAnnotations"))
+        self.labels = self._lacking("labels", object_at(provider, "spec", "resourceClaimLabels"))
+        if self.annotations:
+            self._add_to_metadata("annotations", self.annotations)
+        if self.labels:
+            self._add_to_metadata("labels", self.labels)
+
+    def _lacking(self, field: str, asked: JsonObject) -> dict[str, str]:
+        there = object_at(self.claim, "metadata", field)
+        return {key: value for key, value in asked.items() if isinstance(value, str) and there.get(key) != value}
+
+    def _is_approved(self, provider: JsonObject) -> bool:
+        required = value_at(provider, "spec", "approval", "required") is True
+        holds = self.question.handle is not None or object_at(self.claim, "status", "resourceHandle")
+        if not required or holds or text_at(self.claim, "status", "approval", "state") == ApprovalState.APPROVED:
+            return True
+        status = without(object_at(self.claim, "status"), _NOT_YET)
+        if not object_at(status, "approval"):
+            message = text_at(provider, "spec", "approval", "pendingMessage") or constants.APPROVAL_PENDING_MESSAGE
+            status = {**status, "approval": {"state": ApprovalState.PENDING, "message": message}}
+        self.claim = {**self.claim, "status": status}
+        return False
+
+    def _show_assigned(self) -> None:
+        """The entries of `status.resources` with their providers; once there is a handle, its providers stay shown."""
+        bound = self.question.handle is not None
+        before = objects_at(self.claim, "status", "resources")
+        shown: list[JsonValue] = []
+        listed = objects_at(self.claim, "spec", "resources")
+        for index, (entry, name) in enumerate(zip(listed, self.assigned, strict=True)):
+            known = before[index] if index < len(before) else {}
+            provider = reference(self._provider(name))
+            kept = object_at(known, "provider") if bound and provider_name(known) else provider
+            shown.append({**known, **({"name": entry["name"]} if text_at(entry, "name") else {}), "provider": kept})
+        self._set_status(resources=shown + ([*before[len(shown) :]] if bound else []))
+
+    def _provider(self, name: str) -> JsonObject:
+        if name not in self.question.providers:
+            raise Faulty(PROVIDER_MISSING, f"ResourceProvider {name}: not found")
+        return self.question.providers[name]
+
+    def _initialise(self) -> None:
+        """The mark that defaults are applied, and in list mode the defaults; never a second time."""
+        if constants.INIT_TIMESTAMP_ANNOTATION in object_at(self.claim, "metadata", "annotations"):
+            return
+        if not self.provider:
+            resources: list[JsonValue] = [*initialised_resources(self._scene(), self.assigned)]
+            self.claim = {**self.claim, "spec": {**object_at(self.claim, "spec"), "resources": resources}}
+        mark = {constants.INIT_TIMESTAMP_ANNOTATION: timestamp(self.question.now)}
+        self.annotations |= mark
+        self._add_to_metadata("annotations", mark)
+
+    def _is_invalid(self) -> bool:
+        """Judge what the claim asks for, and show the outcome."""
+        if self.provider:
+            outcome = settle_parameters(self._scene(), self.question.providers[self.provider])
+            self._set_status(provider=provider_status(self.claim, outcome))
+            return not isinstance(outcome, Accepted)
+        errors = validation_errors(self._scene(), self.assigned)
+        shown: list[JsonValue] = []
+        for index, entry in enumerate(objects_at(self.claim, "status", "resources")):
+            text = errors[index] if index < len(errors) else None
+            kept = without(entry, ("validationError",))
+            shown.append(kept if text is None else {**kept, "validationError": text})
+        self._set_status(resources=shown)
+        return any(text is not None for text in errors)
+
+    def _needs(self) -> None:
+        """What the claim needs of a handle, and the one that is made where none fits.
+
+        A free handle is not made, so what is wrong with making one is told and hinders nothing else.
+        """
+        scene = self._scene()
+        resources = resources_wanted(scene, self.assigned)
+        self.wanted = wanted_entries(scene, resources)
+        if self.provider:
+            before = objects_at(self.claim, "status", "resources")
+            shown: list[JsonValue] = [
+                {**(before[index] if index < len(before) else {}), **without(resource, ("template",))}
+                for index, resource in enumerate(resources)
+            ]
+            self._set_status(resources=shown)
+        self.no_creation = creation_forbidden(scene, resources)
+        if self.no_creation:
+            return
+        try:
+            self.creation = handle_for_claim(scene, resources)
+        except FAULTS as error:
+            self.fault = fault_of(error)
+            self.no_creation = self.fault.message

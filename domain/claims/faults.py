@@ -1,0 +1,77 @@
+"""Faults that a person has to mend, and the errors they come from.
+
+The small rules raise errors of their own, each of which names its place; a pass catches them where the rest of it can
+go on without, and tells them in its plan, in a condition and as an Event. Any other exception is a bug and is not
+caught here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from domain.claims.definitions import DefinitionError
+from domain.claims.differences import BadPattern
+from domain.claims.durations import UnreadableDuration, UnreadableMoment
+from domain.claims.merging import TooDeep
+from domain.claims.plans import Fault
+from domain.claims.providers import ProviderError, ProviderMissing
+from domain.claims.templates import TemplateError
+
+# A status is read by people, and hundreds of resources may have the same fault.
+LONGEST_MESSAGE = 4_000
+
+
+class Faulty(Exception):  # noqa: N818 - says what the object is
+    """An object that cannot be worked with as it is."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+# The first that fits an error counts: a ProviderMissing is a ProviderError.
+_REASONS: tuple[tuple[type[Exception], str], ...] = (
+    (TemplateError, "TemplateFailed"),
+    (ProviderMissing, "ProviderMissing"),
+    (ProviderError, "ProviderUnusable"),
+    (DefinitionError, "DefinitionUnusable"),
+    (BadPattern, "PatternUnusable"),
+    (UnreadableDuration, "DurationUnreadable"),
+    (UnreadableMoment, "MomentUnreadable"),
+    (TooDeep, "NestedTooDeep"),
+)
+FAULTS: tuple[type[Exception], ...] = (Faulty, *(kind for kind, _ in _REASONS))
+
+
+def fault_of(error: Exception, where: str = "") -> Fault:
+    """The fault that one of `FAULTS` tells; `where` is put before its text where that names no place."""
+    message = f"{where}: {error}" if where else str(error)
+    if isinstance(error, Faulty):
+        return Fault(reason=error.reason, message=message)
+    return Fault(reason=next(reason for kind, reason in _REASONS if isinstance(error, kind)), message=message)
+
+
+@contextmanager
+def told(faults: list[Fault], where: str = "") -> Iterator[None]:
+    """Add what goes wrong inside to the faults, and go on."""
+    try:
+        yield
+    except FAULTS as error:
+        faults.append(fault_of(error, where))
+
+
+def each_once(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """The faults in order, none of them twice: one unreadable text is met by several steps."""
+    return tuple(dict.fromkeys(faults))
+
+
+def summed(faults: Iterable[Fault]) -> Fault | None:
+    """Several faults as one: the reason of the first, the messages of all; None where there is none."""
+    several = each_once(faults)
+    if not several:
+        return None
+    message = "; ".join(fault.message for fault in several)
+    shown = message if len(message) <= LONGEST_MESSAGE else f"{message[:LONGEST_MESSAGE]}…"
+    return Fault(reason=several[0].reason, message=shown)

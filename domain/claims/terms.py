@@ -1,0 +1,51 @@
+"""The terms of providers and handles as they read now: their lifespans are templates, rendered afresh at each use.
+
+So an annotation of the claim can change the maximum of an environment that runs. Each setting is rendered by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from domain.claims.lifespan import Terms, terms_of
+from domain.claims.objects import JsonObject, object_at, text_at
+from domain.claims.providers import Scene
+
+FIELDS = ("default", "maximum", "relativeMaximum")
+
+
+def provider_terms(scene: Scene, provider: JsonObject) -> Terms:
+    """What a provider says about lifespans for the scene's claim.
+
+    Raises:
+        TemplateError: one of its settings cannot be rendered.
+    """
+    variables = {"resource_claim": scene.claim_view}
+    return _terms(scene, provider, variables, object_at(provider, "spec", "vars"), "ResourceProvider")
+
+
+def handle_terms(scene: Scene) -> Terms:
+    """What the scene's handle says about lifespans, with the claim in context where there is one.
+
+    Raises:
+        TemplateError: one of its settings cannot be rendered.
+    """
+    handle = scene.handle or {}
+    variables = {"resource_claim": scene.claim_view, "resource_handle": scene.handle_view}
+    return _terms(scene, handle, variables, object_at(handle, "spec", "vars"), "ResourceHandle")
+
+
+def lifespan_texts(resource: JsonObject) -> Iterator[str]:
+    """The templates in an object's lifespan."""
+    return (text_at(resource, "spec", "lifespan", field) for field in FIELDS)
+
+
+def _terms(scene: Scene, resource: JsonObject, variables: Mapping[str, object], vars: JsonObject, kind: str) -> Terms:
+    lifespan = object_at(resource, "spec", "lifespan")
+    where = f"{kind} {text_at(resource, 'metadata', 'name')}, lifespan"
+    rendered = {
+        field: scene.renderer.render(text, variables, what=f"{where}.{field}", lazy=vars)
+        for field in FIELDS
+        if (text := text_at(lifespan, field))
+    }
+    return terms_of(lifespan, rendered)
