@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The demo: accounts.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The demo: accounts, claims.")] = "",
     leave: Annotated[
         bool, typer.Option("--exit", help="Stop everything when settled; exit code 0 only if it settled well.")
     ] = False,
@@ -135,7 +135,8 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
                 emulator=emulator,
                 manifests=EXAMPLES / name,
                 spectator=spectator,
-                failure=scenario.failure,
+                scenario=scenario,
+                fast=fast,
             )
             before = emulator.config()
             emulator.config(**{setting: 0 if fast else delay for setting, delay in scenario.delays.items()})

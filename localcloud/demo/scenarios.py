@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.demo import accounts
+from localcloud.demo import accounts, claims
 from localcloud.demo.stage import Scenario
 
-SCENARIOS: dict[str, Scenario] = {"accounts": accounts.SCENARIO}
+SCENARIOS: dict[str, Scenario] = {"accounts": accounts.SCENARIO, "claims": claims.SCENARIO}

@@ -41,6 +41,7 @@ FIELD_MANAGER = "perdure-demo"
 # How often Temporal is asked; its visibility on SQLite costs some milliseconds a query.
 LIFECYCLES_SECONDS = 1.0
 ASKED_WHY_SECONDS = 5
+BREATH_SECONDS = 1.5
 
 
 class UnsettledError(Exception):
@@ -49,7 +50,7 @@ class UnsettledError(Exception):
 
 @dataclass(frozen=True)
 class Waiting:
-    """What Temporal says of one lifecycle."""
+    """What Temporal, or the object itself, says of one lifecycle."""
 
     phase: str = ""
     waits_for: tuple[str, ...] = ()
@@ -87,7 +88,9 @@ class Stage:
         emulator: Emulator,
         manifests: Path,
         spectator: Spectator,
-        failure: Callable[[JsonObject], str],
+        scenario: Scenario,
+        *,
+        fast: bool = False,
     ) -> None:
         self.kube = kube
         self.emulator = emulator
@@ -95,7 +98,8 @@ class Stage:
         self._temporal = temporal
         self._manifests = manifests
         self._spectator = spectator
-        self._failure = failure
+        self._scenario = scenario
+        self._fast = fast
         self._awaited = "the first step"
         self._waiting: dict[str, Waiting] = {}
 
@@ -104,6 +108,10 @@ class Stage:
     def tell(self, line: str) -> None:
         """A line of the story."""
         self._spectator.tell(line)
+
+    async def breathe(self) -> None:
+        """Give a person the time to look; nobody looks when it is fast."""
+        await asyncio.sleep(0 if self._fast else BREATH_SECONDS)
 
     async def apply(self, file: str) -> None:
         """Create the objects of a manifest, or change those that exist, as `kubectl apply -f` would."""
@@ -149,14 +157,17 @@ class Stage:
         self._spectator.show(tuple(self._row(id_, obj) for id_, obj in self.objects.by_workflow.items()))
 
     def _failed(self) -> str:
-        reasons = (self._failure(obj) for obj in self.objects.by_workflow.values())
+        reasons = (self._scenario.failure(obj) for obj in self.objects.by_workflow.values())
         return next(filter(None, reasons), "")
 
     def _row(self, id_: str, obj: JsonObject) -> Row:
         known = self._waiting.get(id_, Waiting())
         deleting = "Deleting" if text(obj, "metadata", "deletionTimestamp") else ""
-        phase = deleting or text(obj, "status", "state") or known.phase or "New"
-        if known.phase != phase:
+        shown = self._scenario.look(obj)
+        phase = deleting or shown.phase or known.phase or "New"
+        if shown.waits_for:
+            known = shown
+        elif known.phase != phase:
             known = Waiting()  # Temporal was asked before the object moved on
         return Row(
             key=key_of(all_kinds()[id_.split("/", maxsplit=1)[0]], obj),
@@ -188,6 +199,11 @@ class Stage:
         return f"{answer.object} is {answer.phase}: {answer.why}{hindrances}"
 
 
+def state_of(obj: JsonObject) -> Waiting:
+    """What an object shows that has a state."""
+    return Waiting(phase=text(obj, "status", "state"))
+
+
 @dataclass(frozen=True)
 class Scenario:
     """One demo: what it needs, what it plays, and how to go on from there."""
@@ -203,6 +219,8 @@ class Scenario:
     """Why an object has failed, empty if it has not."""
     hints: tuple[str, ...]
     """Commands to try next."""
+    look: Callable[[JsonObject], Waiting] = state_of
+    """What an object itself shows; where it says nothing, Temporal is believed."""
 
 
 def _waiting(row: WorkflowExecution) -> Waiting:

@@ -1,0 +1,296 @@
+"""`perdure demo claims`: what becomes of resource claims, with ConfigMaps as the resources.
+
+    pool of three:   handles are made, their labs become ready
+    monday:          a default lab, so it gets one of the pool's within a blink; the pool is filled up again
+    large:           asks for more than any free handle has: made for it; its size is changed while it runs
+    notebooks:       two resources written out; their provider is found by the first one's template
+    exam:            waits for its approval, is brought up by somebody else, and deletes itself when it is over
+    trial:           lives for eight seconds
+    monday, deleted: its handle and its resources go as well
+
+What is promised is looked at on the resources themselves, and timed by this program's own watch. Claims of an earlier
+run are deleted first; its pool is found full.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime, timedelta
+
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
+from domain.resource import parse_timestamp
+from engine.kube.json import JsonObject, at, flag, sequence, text
+from engine.kube.kinds import CONFIG_MAP
+from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, UnsettledError, Waiting
+from localcloud.objects import Objects
+from localcloud.state import Cloud
+
+OPERATOR = "poolboy"
+POOL = "labs"
+TEAM = "team-blue"
+CLAIMS = ("monday", "large", "notebooks", "exam", "trial")
+LARGER = 8
+
+
+async def play(stage: Stage) -> None:
+    """The whole story."""
+    things = Objects(stage.kube)
+    async with things.followed(CONFIG_MAP):
+        await stage.apply("namespaces.yaml")
+        await _forget_the_last_run(stage)
+        await _fill_the_pool(stage)
+        await _take_from_the_pool(stage)
+        await _ask_for_more(stage, things)
+        await _write_resources_out(stage)
+        await _sit_an_exam(stage, things)
+        await _try(stage, things)
+        await _give_back(stage, things)
+
+
+async def _forget_the_last_run(stage: Stage) -> None:
+    left = [name for name in CLAIMS if stage.objects.one(RESOURCE_CLAIM, TEAM, name) is not None]
+    if not left:
+        return
+    stage.tell(f"An earlier run has left {', '.join(left)}: deleted first")
+    for name in left:
+        await stage.delete(RESOURCE_CLAIM, TEAM, name)
+    await stage.until(
+        "the earlier claims and their handles are gone",
+        lambda: not stage.objects.of(RESOURCE_CLAIM, TEAM) and not any(map(_holder, _handles(stage))),
+    )
+
+
+async def _fill_the_pool(stage: Stage) -> None:
+    await stage.apply("providers.yaml")
+    stage.tell("Applied providers.yaml: a lab with its network, an exam, a trial, notebooks")
+    began = time.monotonic()
+    await stage.apply("pool.yaml")
+    stage.tell("Applied pool.yaml: three labs, ready before anybody asks")
+    await _until_full(stage)
+    stage.tell(f"The pool is full after {_seconds(began)}: {', '.join(_free_and_ready(stage))}")
+    await stage.breathe()
+
+
+async def _take_from_the_pool(stage: Stage) -> None:
+    free = _free_and_ready(stage)
+    began = time.monotonic()
+    await stage.apply("claim-lab.yaml")
+    await stage.until("the claim monday is ready", lambda: _ready(stage, "monday"))
+    took, held = _seconds(began), _handle_of(stage, "monday")
+    if held not in free:
+        raise UnsettledError(f"the claim monday holds {held}, which was not free in the pool")
+    stage.tell(f"Applied claim-lab.yaml: monday has {held} of the pool, and is ready, {took} after it was asked for")
+    await _until_full(stage)
+    stage.tell("The pool has made another one")
+    await stage.breathe()
+
+
+async def _ask_for_more(stage: Stage, things: Objects) -> None:
+    free = _free_and_ready(stage)
+    began = time.monotonic()
+    await stage.apply("claim-large-lab.yaml")
+    await stage.until("the claim large is ready", lambda: _ready(stage, "large"))
+    if _handle_of(stage, "large") in free:
+        raise UnsettledError("the claim large got a lab of the pool, which is smaller than it asked for")
+    url = text(_claim(stage, "large"), "status", "summary", "url")
+    stage.tell(f"Applied claim-large-lab.yaml: made for it and ready after {_seconds(began)}, at {url}")
+    await stage.breathe()
+    began = time.monotonic()
+    values: JsonObject = {"spec": {"provider": {"parameterValues": {"size": LARGER}}}}
+    await stage.kube.patch(RESOURCE_CLAIM, TEAM, "large", values, field_manager=FIELD_MANAGER)
+    lab = _resource_of(stage, "large", -1)
+    await things.until(lambda: _field(things, lab, "size") == str(LARGER))
+    stage.tell(f"Changed its size to {LARGER}: the live lab has it after {_seconds(began)}")
+    await stage.breathe()
+
+
+async def _write_resources_out(stage: Stage) -> None:
+    began = time.monotonic()
+    await stage.apply("claim-notebooks.yaml")
+    await stage.until("the claim notebooks is ready", lambda: _ready(stage, "notebooks"))
+    named = ", ".join(text(entry, "reference", "name") for entry in _resources(stage, "notebooks"))
+    stage.tell(f"Applied claim-notebooks.yaml: two resources by their templates, {named}, after {_seconds(began)}")
+    await stage.breathe()
+
+
+async def _sit_an_exam(stage: Stage, things: Objects) -> None:
+    await stage.apply("claim-exam.yaml")
+    await stage.until("the claim exam waits for its approval", lambda: _approval(_claim(stage, "exam")) == "pending")
+    stage.tell("Applied claim-exam.yaml: nothing is made before somebody approves of it")
+    await stage.breathe()
+    began = time.monotonic()
+    approved: JsonObject = {"status": {"approval": {"state": "approved"}}}
+    await stage.kube.patch(RESOURCE_CLAIM, TEAM, "exam", approved, subresource="status", field_manager=FIELD_MANAGER)
+    await stage.until("the exam exists", lambda: bool(_resource_of(stage, "exam")))
+    exam = _resource_of(stage, "exam")
+    await things.until(lambda: _thing(things, exam) is not None)
+    stage.tell(f"Approved: {exam} exists after {_seconds(began)}, and is not ready: who runs it has to say so")
+    await stage.breathe()
+    began = time.monotonic()
+    await _write_into(stage, exam, "running")
+    await stage.until("the claim exam is ready", lambda: _ready(stage, "exam"))
+    stage.tell(f"Its phase is running: the claim is ready {_seconds(began)} later")
+    await stage.breathe()
+    began = time.monotonic()
+    await _write_into(stage, exam, "finished")
+    await stage.until("the claim exam is gone", lambda: stage.objects.one(RESOURCE_CLAIM, TEAM, "exam") is None)
+    await things.until(lambda: _thing(things, exam) is None)
+    stage.tell(f"Its phase is finished: the claim has deleted itself, and {exam} with it, {_seconds(began)} later")
+
+
+async def _try(stage: Stage, things: Objects) -> None:
+    await stage.apply("claim-trial.yaml")
+    await stage.until("the claim trial is ready", lambda: _ready(stage, "trial"))
+    trial, claim = _resource_of(stage, "trial"), _claim(stage, "trial")
+    end = parse_timestamp(text(claim, "status", "lifespan", "end"))
+    if end is None:
+        raise UnsettledError("the claim trial shows no end")
+    stage.tell(f"Applied claim-trial.yaml: it ends at {end.astimezone():%H:%M:%S}")
+    await stage.until("the claim trial is gone", lambda: stage.objects.one(RESOURCE_CLAIM, TEAM, "trial") is None)
+    await things.until(lambda: _thing(things, trial) is None)
+    late = datetime.now(UTC) - end
+    if late < timedelta(0):
+        raise UnsettledError(f"the claim trial was deleted {-late.total_seconds():.1f} s before its end")
+    stage.tell(f"Claim, handle and {trial} were gone {late.total_seconds():.2f} s after that")
+    await stage.breathe()
+
+
+async def _give_back(stage: Stage, things: Objects) -> None:
+    held = _handle_of(stage, "monday")
+    made = [text(entry, "reference", "name") for entry in _resources(stage, "monday")]
+    began = time.monotonic()
+    await stage.delete(RESOURCE_CLAIM, TEAM, "monday")
+    await stage.until("its handle is gone", lambda: stage.objects.one(RESOURCE_HANDLE, OPERATOR, held) is None)
+    await things.until(lambda: not any(_thing(things, name) for name in made))
+    stage.tell(f"Deleted monday: {held}, {' and '.join(made)} are gone after {_seconds(began)}")
+    await _until_full(stage)
+
+
+# What the objects say.
+
+
+def failure(obj: JsonObject) -> str:
+    """What a person would have to mend."""
+    name = f"{text(obj, 'kind')} {text(obj, 'metadata', 'name')}"
+    errors = [str(error) for error in sequence(obj, "status", "provider", "validationErrors")]
+    errors += [text(entry, "validationError") for entry in sequence(obj, "status", "resources")]
+    stalled = (each for each in sequence(obj, "status", "conditions") if text(each, "type") == "Stalled")
+    errors += [f"{text(each, 'reason')}: {text(each, 'message')}" for each in stalled if text(each, "status") == "True"]
+    return next((f"{name}: {error}" for error in errors if error), "")
+
+
+def look(obj: JsonObject) -> Waiting:
+    """How far it is, what it waits for, and when it ends."""
+    if text(obj, "kind") == RESOURCE_POOL.name:
+        return _pool_shown(obj)
+    end = parse_timestamp(text(obj, "status", "lifespan", "end") or text(obj, "spec", "lifespan", "end"))
+    if _approval(obj) == "pending":
+        return Waiting("ApprovalPending", ("approval",))
+    if flag(obj, "status", "ready"):
+        return Waiting("Ready", ("its end",) if end else (), end)
+    waits = tuple(text(entry, "waitingFor") for entry in sequence(obj, "status", "resources"))
+    held = text(obj, "status", "resourceHandle", "name") or text(obj, "kind") == RESOURCE_HANDLE.name
+    return Waiting("Unready" if held else "", tuple(filter(None, waits)))
+
+
+def _pool_shown(pool: JsonObject) -> Waiting:
+    wanted, ready = at(pool, "spec", "minAvailable"), _count(pool, "ready")
+    return Waiting("Full") if _full(pool) else Waiting(f"{ready} of {wanted} ready")
+
+
+def _full(pool: JsonObject | None) -> bool:
+    wanted = at(pool, "spec", "minAvailable")
+    return isinstance(wanted, int) and _count(pool, "ready") >= wanted
+
+
+def _count(pool: JsonObject | None, of: str) -> int:
+    count = at(pool, "status", "resourceHandleCount", of)
+    return count if isinstance(count, int) else 0
+
+
+async def _until_full(stage: Stage) -> None:
+    """Full by its status and by its handles: a status may be older than the last bind."""
+
+    def full() -> bool:
+        pool = stage.objects.one(RESOURCE_POOL, OPERATOR, POOL)
+        return _full(pool) and len(_free_and_ready(stage)) >= _count(pool, "ready")
+
+    await stage.until("the pool is full", full)
+
+
+def _claim(stage: Stage, name: str) -> JsonObject:
+    found = stage.objects.one(RESOURCE_CLAIM, TEAM, name)
+    if found is None:
+        raise UnsettledError(f"ResourceClaim {TEAM}/{name} vanished")
+    return found
+
+
+def _ready(stage: Stage, name: str) -> bool:
+    return flag(stage.objects.one(RESOURCE_CLAIM, TEAM, name), "status", "ready")
+
+
+def _approval(obj: JsonObject) -> str:
+    return text(obj, "status", "approval", "state")
+
+
+def _resources(stage: Stage, name: str) -> list[JsonObject]:
+    return [dict(entry) for entry in sequence(_claim(stage, name), "status", "resources") if isinstance(entry, dict)]
+
+
+def _resource_of(stage: Stage, name: str, index: int = 0) -> str:
+    """The name of a claim's resource, empty before it has one."""
+    entries = _resources(stage, name)
+    return text(entries[index], "reference", "name") if entries else ""
+
+
+def _handle_of(stage: Stage, name: str) -> str:
+    return text(_claim(stage, name), "status", "resourceHandle", "name")
+
+
+def _handles(stage: Stage) -> list[JsonObject]:
+    return stage.objects.of(RESOURCE_HANDLE, OPERATOR)
+
+
+def _holder(handle: JsonObject) -> str:
+    return text(handle, "spec", "resourceClaim", "name")
+
+
+def _free_and_ready(stage: Stage) -> list[str]:
+    free = (each for each in _handles(stage) if not _holder(each) and flag(each, "status", "ready"))
+    return [text(each, "metadata", "name") for each in free]
+
+
+def _thing(things: Objects, name: str) -> JsonObject | None:
+    return things.one(CONFIG_MAP, "labs", name)
+
+
+def _field(things: Objects, name: str, field: str) -> str:
+    return text(_thing(things, name), "data", field)
+
+
+async def _write_into(stage: Stage, name: str, phase: str) -> None:
+    """What whoever runs the exam would do."""
+    data: JsonObject = {"data": {"phase": phase}}
+    await stage.kube.patch(CONFIG_MAP, "labs", name, data, field_manager=FIELD_MANAGER)
+
+
+def _seconds(began: float) -> str:
+    return f"{time.monotonic() - began:.2f} s"
+
+
+SCENARIO = Scenario(
+    title="Resource claims: a pool, a claim served from it, one made to measure, an approval, an end on the second",
+    clouds=(Cloud.AWS,),
+    kinds=(RESOURCE_POOL, RESOURCE_HANDLE, RESOURCE_CLAIM),
+    delays={},
+    play=play,
+    failure=failure,
+    hints=(
+        "kubectl get resourceclaims,resourcehandles,resourcepools,resourceproviders -A",
+        f"kubectl -n {TEAM} get resourceclaim large -o yaml",
+        f"perdure why resourceclaim {TEAM}/large",
+        f'kubectl -n {OPERATOR} patch resourcepool {POOL} --type merge -p \'{{"spec": {{"minAvailable": 10}}}}\'',
+        f"kubectl -n {TEAM} delete resourceclaim --all",
+    ),
+    look=look,
+)

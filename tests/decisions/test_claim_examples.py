@@ -1,0 +1,112 @@
+"""`examples/claims`: the manifests say only what the definitions keep, and mean what their comments promise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from claim_scenes import NOW
+
+from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL, RESOURCE_PROVIDER
+from domain.claims.listed_resources import initialised_resources, validation_errors
+from domain.claims.matching import serving
+from domain.claims.objects import value_at
+from domain.claims.parameters import Accepted, settle_parameters
+from domain.claims.providers import Scene, resource_list
+from domain.custom_resources import all_crds
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "claims"
+
+Json = dict[str, Any]
+OBJECTS: list[Json] = [
+    each for file in sorted(EXAMPLES.glob("*.yaml")) for each in yaml.safe_load_all(file.read_text()) if each
+]
+OURS = [each for each in OBJECTS if each["kind"] in {kind.name for kind in KINDS}]
+CRDS: dict[str, Any] = {crd["spec"]["names"]["kind"]: crd for crd in all_crds()}  # type: ignore[index]
+
+
+def named(kind: str) -> dict[str, Json]:
+    return {each["metadata"]["name"]: each for each in OURS if each["kind"] == kind}
+
+
+PROVIDERS, CLAIMS = named(RESOURCE_PROVIDER.name), named(RESOURCE_CLAIM.name)
+
+
+def scene(claim: Json | None = None) -> Scene:
+    return Scene.at(NOW, PROVIDERS, claim=claim)
+
+
+def pruned(value: Any, schema: Json, path: str) -> list[str]:
+    """The fields that the API server would drop."""
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return []
+    if isinstance(value, list):
+        return [each for item in value for each in pruned(item, schema["items"], f"{path}[]")]
+    if not isinstance(value, dict) or "additionalProperties" in schema:
+        return []
+    known = schema.get("properties", {})
+    below = [each for key in value.keys() & known.keys() for each in pruned(value[key], known[key], f"{path}.{key}")]
+    return [f"{path}.{key}" for key in value.keys() - known.keys()] + below
+
+
+def template_of(claim: Json) -> list[Any]:
+    """The templates that a claim of its provider asks for."""
+    at = scene(claim=claim)
+    name = claim["spec"]["provider"]["name"]
+    settled = settle_parameters(at, PROVIDERS[name])
+    assert isinstance(settled, Accepted), settled
+    return [each["template"] for each in resource_list(at, name, settled.values)]
+
+
+@pytest.mark.parametrize("obj", OURS, ids=lambda obj: f"{obj['kind']}-{obj['metadata']['name']}")
+def test_the_definitions_keep_every_field(obj: Json) -> None:
+    (version,) = CRDS[obj["kind"]]["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert pruned(obj["spec"], schema, "spec") == []
+
+
+def test_a_field_that_would_be_dropped_is_noticed() -> None:
+    (version,) = CRDS[RESOURCE_POOL.name]["spec"]["versions"]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    assert pruned({"minAvailabel": 3, "provider": {"nam": "x"}}, schema, "spec") == [
+        "spec.minAvailabel",
+        "spec.provider.nam",
+    ]
+
+
+def test_the_default_lab_is_what_the_pool_keeps_and_the_large_one_is_not() -> None:
+    pool = named(RESOURCE_POOL.name)["labs"]
+    values = value_at(pool, "spec", "provider", "parameterValues")
+    assert isinstance(values, dict)
+    kept = [each["template"] for each in resource_list(scene(), "lab", values)]
+    assert template_of(CLAIMS["monday"]) == kept
+    assert template_of(CLAIMS["large"]) != kept
+
+
+def test_a_lab_comes_after_its_network_which_has_a_host_more() -> None:
+    network, lab = template_of(CLAIMS["large"])
+    assert network["data"] == {"hosts": "5"}
+    assert lab["data"] == {"size": "4", "course": "kubernetes"}
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [each for each in CLAIMS.values() if "provider" in each["spec"]],
+    ids=lambda claim: claim["metadata"]["name"],
+)
+def test_the_claims_values_are_accepted(claim: Json) -> None:
+    assert template_of(claim)
+
+
+def test_a_notebooks_template_finds_its_provider_and_is_filled_up() -> None:
+    claim = CLAIMS["notebooks"]
+    template = claim["spec"]["resources"][0]["template"]
+    matches = {name: value_at(each, "spec", "match") for name, each in PROVIDERS.items()}
+    assert serving(template, {name: match for name, match in matches.items() if match}) == ("notebook",)
+    first, second = initialised_resources(scene(claim=claim), ["notebook", "notebook"])
+    assert value_at(first, "template", "data", "memory") == "1Gi"
+    assert value_at(second, "template", "data", "memory") == "4Gi"
+    initialised = {**claim, "spec": {"resources": [first, second]}}
+    assert validation_errors(scene(claim=initialised), ["notebook", "notebook"]) == [None, None]
