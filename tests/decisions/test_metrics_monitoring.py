@@ -13,8 +13,8 @@ import yaml
 from prometheus_client import REGISTRY
 
 import activities.accounts.metrics
-import activities.claims.metrics  # noqa: F401 - all put their metrics into the registry
-import starters.watch.metrics  # noqa: F401 - likewise
+import activities.claims.metrics
+import starters.watch.metrics  # noqa: F401 - all put their metrics into the registry
 from starters.watch.account_metrics import account_gauges
 from starters.watch.index import Index
 
