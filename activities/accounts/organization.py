@@ -42,7 +42,7 @@ from domain.accounts.organization import (
     wants_account,
 )
 from domain.accounts.pool import Room
-from domain.accounts.resources import Account
+from domain.accounts.resources import Account, AccountPool
 from domain.carry import Carry
 from domain.decision import Decision, Outcome, earliest
 from domain.identity import Key
@@ -104,10 +104,9 @@ class OrganizationActivities:
     async def _count(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
         """Read what Accounts want; count the organization where that decides something."""
         accounts = await self._read.accounts()
-        # The limit is read anew wherever it decides something: at the limit, and before a permit is given.
+        # The limit is read anew wherever it decides something: at the limit, and before a permit is given (below).
         near = known.room is None or known.room.limit is None or known.room.free <= 0
-        asks = any(wants_account(account) and account.metadata.name not in known.granted for account in accounts)
-        config = await self._read.config(fresh=near or asks)
+        config = await self._read.config(fresh=near)
         young, old = open_cases(accounts, now())
         known = known.model_copy(
             update={
@@ -158,10 +157,17 @@ class OrganizationActivities:
         """Who may create. Pools tell whether somebody has lifted the budget: asked where that decides something."""
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
-        verdicts = judge(accounts, (), config, counted, known.granted, budget, domain, moment)
-        if not scarce(verdicts.room, unborn(accounts), budget):
-            return verdicts
-        return judge(accounts, await self._read.pools(), config, counted, known.granted, budget, domain, moment)
+
+        def verdicts(pools: Sequence[AccountPool], config: OperatorConfig) -> Verdicts:
+            return judge(accounts, pools, config, counted, known.granted, budget, domain, moment)
+
+        pools: Sequence[AccountPool] = ()
+        found = verdicts(pools, config)
+        if scarce(found.room, unborn(accounts), budget):
+            pools = await self._read.pools()
+            found = verdicts(pools, config)
+        gives = found.granted.items() - known.granted.items()
+        return verdicts(pools, await self._read.config()) if gives else found
 
     def _sweep_is_due(self, known: OrganizationKnown) -> bool:
         return known.counted_at is None or now() >= known.counted_at + self._read.settings.accounts_sweep

@@ -1,0 +1,67 @@
+"""A permit is given by the limit as it is then, and the ConfigMap is read anew for nothing else."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+from account_objects import CONFIG, NOW, account
+from temporalio.client import Client
+
+from activities.accounts import organization
+from activities.accounts.organization import OrganizationActivities
+from activities.accounts.reading import Reader
+from activities.aws.session import Sessions
+from domain.accounts.config import OperatorConfig
+from domain.accounts.organization import Budget, Census, OrganizationKnown, Verdicts
+from domain.accounts.resources import AccountPool
+from domain.accounts.worlds import Verdict
+
+ROOMY = CONFIG.model_copy(update={"account_limit": 1000})
+
+
+class Cluster:
+    """The ConfigMap as it is now."""
+
+    settings = SimpleNamespace(accounts_email_domain="example.com")
+
+    def __init__(self, config: OperatorConfig) -> None:
+        self._config = config
+        self.read = 0
+
+    async def config(self) -> OperatorConfig:
+        self.read += 1
+        return self._config
+
+    async def pools(self) -> tuple[AccountPool, ...]:
+        return ()
+
+
+async def judged(cluster: Cluster, known: OrganizationKnown) -> Verdicts:
+    """The verdicts of a pass that begins with a ConfigMap read some seconds ago."""
+    activities = OrganizationActivities(cast("Reader", cluster), cast("Sessions", None), cast("Client", None))
+    return await activities._verdicts(known, [account()], ROOMY, Budget(), NOW)
+
+
+@pytest.fixture(autouse=True)
+def nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(organization, "census", lambda *_: Census(taken_at=NOW, accounts=(), attempts=()))
+
+
+async def test_a_limit_that_was_lowered_a_moment_ago_gives_no_permit() -> None:
+    cluster = Cluster(CONFIG.model_copy(update={"account_limit": 0}))
+    found = await judged(cluster, OrganizationKnown())
+    assert [permit.verdict for permit in found.permits.values()] == [Verdict.LIMIT_REACHED]
+    assert (found.granted, cluster.read) == ({}, 1)
+
+
+async def test_an_open_permit_is_no_reason_to_read_the_limit_again() -> None:
+    cluster = Cluster(ROOMY)
+    given = (await judged(cluster, OrganizationKnown())).granted
+    assert list(given) == [account().metadata.name]
+    assert cluster.read == 1
+    found = await judged(cluster, OrganizationKnown(granted={name: NOW + timedelta(minutes=1) for name in given}))
+    assert [permit.verdict for permit in found.permits.values()] == [Verdict.GRANTED]
+    assert cluster.read == 1
