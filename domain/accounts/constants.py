@@ -17,8 +17,7 @@ IAM_USER_ID_LABEL = "iamUserId"
 PAUSE_ANNOTATION = "aws.managed.openshift.com/pause-reconciliation"  # .com, unlike the group
 FAKE_ANNOTATION = "managed.openshift.com/fake"
 
-# The alphabet of generated names (Kubernetes' own: no vowels, no look-alikes), and their length.
-SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+# How long the suffix of a generated name is, and what stands before it.
 SUFFIX_LENGTH = 6
 NAME_PREFIX = "osd-creds-mgmt"
 DEFAULT_EMAIL_DOMAIN = "redhat.com"

@@ -23,10 +23,11 @@ from activities.aws.activities import AwsActivities
 from activities.aws.session import Services, Sessions
 from domain.accounts import ACCOUNT
 from domain.accounts.actions import AwaitAccount, CreateAccount, EnsureAdminUser, EnsureSupportRole, InitializeRegion
-from domain.accounts.constants import OPERATOR_NAMESPACE, SUFFIX_ALPHABET
+from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.identity import Key
 from domain.levers import PAUSED
 from domain.model import Model
+from domain.names import SUFFIX_ALPHABET
 from engine.errors import Absent
 from engine.kube import SECRET, BlockingKube
 from engine.kube.json import mapping, text
