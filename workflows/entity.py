@@ -143,6 +143,7 @@ class Entity(Generic[W]):
                 raise
             refusal = self._refusal(OBSERVE, error)
             self.world = self.world.model_copy(update={"refusals": {**self.world.refusals, OBSERVE: refusal}})
+            self._woken = self._woken or self.woken  # what was asked for has not been looked at yet
             return
         self.world = self._without_refusal(seen.recall(self.world), OBSERVE)
 

@@ -82,11 +82,16 @@ class Cloud:
         self.asked: list[tuple[str, ...]] = []
         self.refuse: set[str] = set()
         self.denies = False
+        self.blind = False
+        self.looks: list[bool] = []
         self.free = asyncio.Event()
         self.free.set()
 
     @activity.defn(name=PassOrganization.activity)
     async def pass_organization(self, look: PassOrganization) -> OrganizationWorld:
+        self.looks.append(look.woken)
+        if self.blind:
+            raise Denied("no", code="AccessDenied")
         return OrganizationWorld(key=look.key, known=look.known, decision=IDLE)
 
     @activity.defn(name=EnsureUnits.activity)
@@ -168,3 +173,16 @@ async def test_a_denied_question_fails_and_the_next_is_asked_anew(env: WorkflowE
     assert isinstance(failed.value.cause, ApplicationError)
     cloud.denies = False
     assert (await ask(env, "a")).ids == {"a": "ou-a"}
+
+
+async def test_a_look_that_was_asked_for_and_refused_is_still_asked_for_when_it_is_tried_again(
+    env: WorkflowEnvironment, cloud: Cloud
+) -> None:
+    await until(lambda: cloud.looks == [True])
+    cloud.blind = True
+    await wake(env.client, ORGANIZATION)
+    await until(lambda: len(cloud.looks) == 2)
+    cloud.blind = False
+    await env.sleep(600)
+    await until(lambda: len(cloud.looks) == 3)
+    assert cloud.looks == [True, True, True]
