@@ -126,9 +126,10 @@ class HandleBody(Model):
 
 
 class PoolQuestion(Question):
-    """A pool that needs a handle."""
+    """A pool that needs a handle, and the name that it will have, as far as that is known."""
 
     pool: JsonObject
+    handle_name: str = ""
 
 
 # --- handles ---
@@ -183,4 +184,5 @@ class HandlePlan(Model):
     waits: tuple[str, ...] = ()  # a sentence for each resource that waits
     refused: tuple[str, ...] = ()  # claim edits that are not carried out, a sentence each
     faults: tuple[Fault, ...] = ()
+    unevaluated: tuple[str, ...] = ()  # checks and summaries that gave nothing, as with young objects: for the log
     by_clock: bool = False

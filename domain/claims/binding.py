@@ -1,0 +1,139 @@
+"""A free handle from the moment that a claim takes it, and a handle as a pool makes it.
+
+Binding sets the claim's entries beside the handle's by index: names become the claim's (none, where it has none), what
+the handle lacks is added, and its own provider gives way to the claim's. Templates follow with the pass over the
+handle. A handle with a default lifespan begins to live now; one without keeps the end that it had as a free one, and
+the claim inherits it.
+
+A pool's handle is made complete: with the resources that its provider yields, so that it can be matched from birth.
+Templates that speak of the handle itself need its name, which therefore is part of the question; without it such a
+handle is made without resources, and gets them in the first pass over it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from domain.claims import constants
+from domain.claims.creation import effective_provider
+from domain.claims.faults import FAULTS, fault_of
+from domain.claims.handle_lifespan import ended
+from domain.claims.lifespan import end_at_binding, for_pool_handle
+from domain.claims.moments import end_of_handle, requested_end_of
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
+from domain.claims.plans import BindingPlan, BindingQuestion, HandleBody, PoolQuestion, WantedEntry
+from domain.claims.providers import Scene, resource_list
+from domain.claims.references import claim_reference, pool_reference
+from domain.claims.templates import TemplateError
+from domain.claims.terms import handle_terms
+
+# What a pool hands on to its handles as it stands.
+_HANDED_ON = ("preferenceScore", "resourceAnnotations", "resourceLabels", "vars")
+
+
+# --- a claim takes a handle ---
+
+
+def plan_binding(question: BindingQuestion) -> BindingPlan:
+    """The handle as it has to be once the claim has it; on a fault nothing may be bound."""
+    claim, handle = question.claim, question.handle
+    spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": claim_reference(claim)}
+    spec["resources"] = _side_by_side(objects_at(spec, "resources"), question.wanted)
+    spec = without(spec, ("provider",))
+    if object_at(claim, "spec", "provider"):
+        spec["provider"] = effective_provider(claim)
+    bound: JsonObject = {**handle, "spec": spec}
+    scene = Scene.at(question.now, question.providers, claim=claim, handle=bound, newer=question.newer)
+    try:
+        end = end_at_binding(
+            handle_terms(scene),
+            current=end_of_handle(handle),
+            requested_end=requested_end_of(claim),
+            now=question.now,
+        )
+    except FAULTS as error:
+        return BindingPlan(fault=fault_of(error))
+    return BindingPlan(labels=claim_labels(claim), spec=object_at(ended(bound, end), "spec"))
+
+
+def claim_labels(claim: JsonObject) -> dict[str, str]:
+    """The labels of a handle that the claim holds."""
+    return {
+        constants.CLAIM_NAME_LABEL: text_at(claim, "metadata", "name"),
+        constants.CLAIM_NAMESPACE_LABEL: text_at(claim, "metadata", "namespace"),
+    }
+
+
+def _side_by_side(held: Sequence[JsonObject], wanted: Sequence[WantedEntry]) -> list[JsonValue]:
+    entries: list[JsonValue] = []
+    for index, asked in enumerate(wanted):
+        name: JsonObject = {"name": asked.name} if asked.name else {}
+        if index < len(held):
+            entries.append({**without(held[index], ("name",)), **name})
+        else:
+            template: JsonObject = {"template": asked.template} if asked.template else {}
+            entries.append({**name, "provider": asked.reference, **template})
+    return [*entries, *held[len(wanted) :]]
+
+
+# --- a pool makes a handle ---
+
+
+def plan_pool_handle(question: PoolQuestion) -> HandleBody:
+    """The handle that the pool makes; on a fault none is to be made."""
+    pool = question.pool
+    try:
+        return HandleBody(labels=_pool_labels(pool), spec=_pool_spec(question))
+    except FAULTS as error:
+        return HandleBody(fault=fault_of(error))
+
+
+def _pool_labels(pool: JsonObject) -> dict[str, str]:
+    return {
+        constants.POOL_NAME_LABEL: text_at(pool, "metadata", "name"),
+        constants.POOL_NAMESPACE_LABEL: text_at(pool, "metadata", "namespace"),
+    }
+
+
+def _pool_spec(question: PoolQuestion) -> JsonObject:
+    pool = question.pool
+    asked = object_at(pool, "spec")
+    handed_on: JsonObject = {field: asked[field] for field in _HANDED_ON if asked.get(field)}
+    spec: JsonObject = {"resourcePool": pool_reference(pool), **handed_on}
+    provider: JsonObject | None = None
+    if name := text_at(asked, "provider", "name"):
+        spec["provider"] = asked["provider"]
+        scene = _scene_of_new(question, spec)
+        provider = scene.provider(name)
+        spec |= _yielded(scene, name, named=bool(question.handle_name))
+    elif resources := objects_at(asked, "resources"):
+        spec["resources"] = [*resources]
+    lifespan = for_pool_handle(asked.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now).as_json()
+    return {**spec, "lifespan": lifespan} if lifespan else spec
+
+
+def _scene_of_new(question: PoolQuestion, spec: JsonObject) -> Scene:
+    """The scene of the handle that is about to be made."""
+    metadata: JsonObject = {"namespace": text_at(question.pool, "metadata", "namespace")}
+    if question.handle_name:
+        metadata |= {"name": question.handle_name, "generateName": constants.HANDLE_NAME_PREFIX}
+    handle: JsonObject = {
+        "apiVersion": constants.API_VERSION,
+        "kind": "ResourceHandle",
+        "metadata": metadata,
+        "spec": spec,
+    }
+    return Scene.at(question.now, question.providers, handle=handle, newer=question.newer)
+
+
+def _yielded(scene: Scene, provider: str, *, named: bool) -> JsonObject:
+    """The resources that the provider yields for the handle."""
+    try:
+        resources: list[JsonValue] = [*resource_list(scene, provider)]
+    except TemplateError:
+        if named:
+            raise
+        return {}
+    return {"resources": resources}

@@ -1,0 +1,142 @@
+"""The lifespan of a handle in one pass: the end it gets, and what its claim shows and is asked to keep.
+
+The handle's end is settled when its claim, accepted in this pass, asks for one; and when the handle is ready for the
+first time, where the default begins anew. A claim that does not know since when it has its handle (just bound, or its
+status was blanked) starts now. A handle that was ready when the claim took it counts as ready from the start, and its
+end was counted then.
+
+What cannot be rendered or read leaves the end as it is, and what the claim shows too.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.claims.claim_status import mirrored_lifespan
+from domain.claims.durations import UnreadableMoment, in_one_unit, parse_moment, whole_seconds
+from domain.claims.faults import told
+from domain.claims.lifespan import FirstReady, SettledEnd, Terms, Wish, first_ready, settled_end, shown
+from domain.claims.moments import end_of_handle, requested_end_of
+from domain.claims.objects import JsonObject, object_at, text_at, value_at, without
+from domain.claims.plans import Fault
+from domain.claims.providers import Scene
+from domain.claims.terms import handle_terms
+from domain.model import Model
+from domain.resource import timestamp
+
+
+class HandleLifespan(Model):
+    """What a pass makes of the lifespan.
+
+    `end` is to be the handle's, None to leave it. `shown` is the claim's `status.lifespan` but for the handle's end,
+    see `claim_lifespan`. `requested_end` is to be written into the claim's spec.
+    """
+
+    end: datetime | None = None
+    start: datetime
+    first_ready: datetime | None = None
+    requested_end: datetime | None = None
+    settled: SettledEnd | None = None
+    terms: Terms | None = None
+    faults: tuple[Fault, ...] = ()
+
+
+def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish | None) -> HandleLifespan:
+    """The lifespan of the scene's handle, which its claim holds.
+
+    Args:
+        scene: with the claim, and the handle as it will be but for its lifespan.
+        ready: whether the handle is ready, by its resources as they are.
+        accepted: whether what the claim asks for reaches the handle.
+        honoured: the wish that was settled last.
+    """
+    claim, handle, now = scene.claim or {}, scene.handle or {}, whole_seconds(scene.now)
+    faults: list[Fault] = []
+    recorded = _recorded(claim, "start")
+    start = recorded or now
+    terms = _terms(scene, faults)
+    asked, readable = _asked(claim, faults)
+
+    fresh: FirstReady | None = None
+    if ready and _recorded(claim, "firstReady") is None:
+        fresh = FirstReady(first_ready=now)
+        was_ready = recorded is None and value_at(handle, "status", "ready") is True
+        if terms is not None and readable and not was_ready:
+            with told(faults):
+                fresh = first_ready(terms, requested_end=asked, start=start, now=now)
+
+    since = fresh.first_ready if fresh else _recorded(claim, "firstReady")
+    wish = fresh.requested_end if fresh and fresh.requested_end else asked if accepted else None
+    settled: SettledEnd | None = None
+    if terms is not None and wish is not None:
+        with told(faults):
+            settled = settled_end(
+                terms,
+                requested_end=wish,
+                current=end_of_handle(handle),
+                base=since or start,
+                now=now,
+                honoured=honoured,
+            )
+    return HandleLifespan(
+        end=settled.end if settled else None,
+        start=start,
+        first_ready=fresh.first_ready if fresh else None,
+        requested_end=fresh.requested_end if fresh else None,
+        settled=settled,
+        terms=terms,
+        faults=tuple(faults),
+    )
+
+
+def ended(handle: JsonObject, end: datetime | None) -> JsonObject:
+    """The handle with this end, if it is another one than it has."""
+    if end is None or end == end_of_handle(handle):
+        return handle
+    spec = object_at(handle, "spec")
+    return {**handle, "spec": {**spec, "lifespan": {**object_at(spec, "lifespan"), "end": timestamp(end)}}}
+
+
+def claim_lifespan(claim: JsonObject, handle: JsonObject, lifespan: HandleLifespan) -> JsonObject:
+    """The claim's `status.lifespan`; `handle` has the end that was settled."""
+    before, terms = object_at(claim, "status", "lifespan"), lifespan.terms
+    readable = without(before, [field for field in ("start", "firstReady") if _recorded(claim, field) is None])
+    started: JsonObject = {"start": timestamp(lifespan.start), **readable}
+    return mirrored_lifespan(
+        {**claim, "status": {**object_at(claim, "status"), "lifespan": started}},
+        handle,
+        maximum=text_at(before, "maximum") or None if terms is None else shown(terms.maximum),
+        relative_maximum=text_at(before, "relativeMaximum") or None if terms is None else shown(terms.relative_maximum),
+        first_ready=timestamp(lifespan.first_ready) if lifespan.first_ready else None,
+    )
+
+
+def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:
+    """The handle's terms; None where they cannot be rendered. What is no duration is told, needed now or not."""
+    terms: Terms | None = None
+    with told(faults):
+        terms = handle_terms(scene)
+    if terms is not None:
+        with told(faults):
+            _ = terms.default_duration
+        for setting, name in ((terms.maximum, "maximum"), (terms.relative_maximum, "relativeMaximum")):
+            with told(faults):
+                _ = setting and in_one_unit(setting.rendered, f"lifespan.{name}")
+    return terms
+
+
+def _asked(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | None, bool]:
+    """The end that the claim asks for, and whether what stands there can be read."""
+    asked: datetime | None = None
+    before = len(faults)
+    with told(faults):
+        asked = requested_end_of(claim)
+    return asked, len(faults) == before
+
+
+def _recorded(claim: JsonObject, field: str) -> datetime | None:
+    """A moment of the claim's status; what people have spoilt reads as absent."""
+    try:
+        return parse_moment(text_at(claim, "status", "lifespan", field))
+    except UnreadableMoment:
+        return None

@@ -1,0 +1,261 @@
+"""One look at a handle: what its resources, its status and its claim's status have to be.
+
+    claim's edits ─► resource list ─► lifespan ─► definitions ─► creations, updates ─► handle's status ─► claim's status
+                                                                                              └─► autoDelete, autoDetach
+
+What the claim asks for reaches the handle only if the claim was accepted (`push`); everything else happens in any case.
+A fault ends its own step only, and is told: a handle whose templates fail creates and changes nothing, and still shows
+how its resources are and ends in time. A resource list that cannot be made anew stays as it is.
+
+Conditions of the claim's author are judged on the statuses just made, never on those of the pass before. One that
+cannot be evaluated counts as false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from domain.claims.claim_status import claim_status
+from domain.claims.conditions import with_handles_stalled, with_stalled
+from domain.claims.definitions import WaitingFor, definitions, reference_of
+from domain.claims.differences import update, update_filters
+from domain.claims.faults import each_once, summed, told
+from domain.claims.handle_clock import by_clock
+from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan
+from domain.claims.handle_resources import pushed, recomputed
+from domain.claims.health import handle_status, overall, resource_health
+from domain.claims.linked import Resources
+from domain.claims.moments import end_of_handle, requested_end_of
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
+from domain.claims.providers import Scene, provider_name, resource_list
+from domain.claims.references import handle_reference
+from domain.resource import timestamp
+
+# What each resource has to be or waits for; None where that could not be found out.
+Outcomes = Sequence[JsonObject | WaitingFor] | None
+
+
+def plan_handle(question: HandleQuestion) -> HandlePlan:
+    """What the handle, its resources and its claim have to be."""
+    return _Pass(question).plan()
+
+
+class _Pass:
+    """One look; the scene's handle and claim are as far as the steps have brought them."""
+
+    def __init__(self, question: HandleQuestion) -> None:
+        self.question = question
+        self.faults: list[Fault] = []
+        self.refused: tuple[str, ...] = ()
+        self.scene = Scene.at(
+            question.now, question.providers, claim=question.claim, handle=question.handle, newer=question.newer
+        )
+
+    def plan(self) -> HandlePlan:
+        question = self.question
+        if question.push and question.claim is not None:
+            self._push()
+        self._recompute()
+        lifespan = self._settle_lifespan()
+        outcomes = self._define()
+        self._record(outcomes)
+        creations, updates = self._deeds(outcomes)
+        unevaluated = self._show(outcomes, lifespan)
+        auto_delete, auto_detach = self._holds("autoDelete"), self._holds("autoDetach")
+        faults = each_once(self.faults)
+        settled = lifespan.settled if lifespan else None
+        return HandlePlan(
+            spec=object_at(self.handle, "spec"),
+            creations=creations,
+            updates=updates,
+            handle_status=with_stalled(object_at(self.handle, "status"), summed(faults), question.now),
+            claim_status=self._claim_status(faults),
+            requested_end=self._requested_end(lifespan),
+            auto_delete=auto_delete,
+            auto_detach=auto_detach,
+            end=end_of_handle(self.handle),
+            look_at=settled.moves_at if settled else None,
+            wish=settled.wish if settled else None if question.push else question.honoured,
+            end_was_cut=bool(settled and settled.news),
+            waits=tuple(self._waits(outcomes)),
+            refused=self.refused,
+            faults=faults,
+            unevaluated=unevaluated,
+            by_clock=by_clock(self.handle, question.claim, question.providers, newer=question.newer),
+        )
+
+    @property
+    def handle(self) -> JsonObject:
+        return self.scene.handle or {}
+
+    def _set_spec(self, **fields: JsonValue) -> None:
+        spec: JsonObject = {**object_at(self.handle, "spec"), **fields}
+        kept: JsonObject = {name: value for name, value in spec.items() if value is not None}
+        self.scene = replace(self.scene, handle={**self.handle, "spec": kept})
+
+    def _resources(self) -> Resources:
+        return Resources(self.scene, self.question.states, self.question.requester)
+
+    # --- the handle's spec ---
+
+    def _push(self) -> None:
+        with told(self.faults, self._where("the claim's templates")):
+            edits = pushed(self.scene, self.question.assigned)
+            self.refused = edits.refused
+            self._set_entries(edits.resources)
+            self._set_spec(provider=edits.provider)
+
+    def _recompute(self) -> None:
+        """The entries that the handle's provider yields now, for the values in force."""
+        name = text_at(self.handle, "spec", "provider", "name")
+        if not name:
+            return
+        with told(self.faults):
+            yielded = resource_list(self.scene, name, self._values(name))
+            self._set_entries(recomputed(objects_at(self.handle, "spec", "resources"), yielded))
+
+    def _values(self, provider: str) -> JsonObject:
+        """The claim's accepted values, those of the handle where it has none for this provider."""
+        accepted = object_at(self.scene.claim, "status", "provider")
+        values = accepted.get("parameterValues")
+        if text_at(accepted, "name") == provider and isinstance(values, dict):
+            return values
+        return object_at(self.handle, "spec", "provider", "parameterValues")
+
+    def _settle_lifespan(self) -> HandleLifespan | None:
+        if self.scene.claim is None:
+            return None
+        question = self.question
+        lifespan = handle_lifespan(
+            self.scene, ready=self._is_ready(), accepted=question.push, honoured=question.honoured
+        )
+        self.faults += lifespan.faults
+        self.scene = replace(self.scene, handle=ended(self.handle, lifespan.end))
+        return lifespan
+
+    def _is_ready(self) -> bool:
+        """Whether the resources are ready; asked before the status is made, as the end may depend on it."""
+        resources = self._resources()
+        each = (
+            resource_health(self.scene, self.scene.providers.get(provider_name(entry), {}), resources.state(index))
+            for index, entry in enumerate(resources.entries)
+        )
+        return overall(health.ready for health, _ in each) is True
+
+    def _set_entries(self, entries: Sequence[JsonObject]) -> None:
+        listed: list[JsonValue] = [*entries]
+        if listed or "resources" in object_at(self.handle, "spec"):
+            self._set_spec(resources=listed)
+
+    # --- the resources ---
+
+    def _define(self) -> Outcomes:
+        with told(self.faults):
+            return definitions(self._resources())
+        return None
+
+    def _record(self, outcomes: Outcomes) -> None:
+        """Write down what each entry stands for, before it is made; what only the status says is put in the spec."""
+        resources = self._resources()
+        entries = []
+        for index, entry in enumerate(resources.entries):
+            outcome = outcomes[index] if outcomes is not None else WaitingFor.DEFINITION
+            recorded = resources.recorded(index)
+            if not recorded and not isinstance(outcome, WaitingFor):
+                recorded = reference_of(outcome)
+            entries.append({**entry, "reference": recorded} if recorded else entry)
+        self._set_entries(entries)
+
+    def _deeds(self, outcomes: Outcomes) -> tuple[tuple[tuple[int, JsonObject], ...], tuple[Operations, ...]]:
+        """What has to be made, and what has to be changed in what is there."""
+        resources = self._resources()
+        creations: list[tuple[int, JsonObject]] = []
+        updates: list[Operations] = []
+        for index, outcome in enumerate(outcomes or ()):
+            state = resources.state(index)
+            if isinstance(outcome, WaitingFor):
+                continue
+            if state is None:
+                creations.append((index, outcome))
+                continue
+            provider = provider_name(resources.entries[index])
+            filters = update_filters(value_at(self.scene.providers.get(provider), "spec", "updateFilters"))
+            with told(self.faults, f"ResourceProvider {provider}, updateFilters"):
+                if patch := update(state, outcome, filters):
+                    updates.append(Operations(index=index, patch=tuple(each.as_json() for each in patch)))
+        return tuple(creations), tuple(updates)
+
+    def _waits(self, outcomes: Outcomes) -> Iterator[str]:
+        for index, outcome in enumerate(outcomes or ()):
+            if isinstance(outcome, WaitingFor):
+                entry = self._resources().entries[index]
+                what = "a claim" if outcome is WaitingFor.CLAIM else "a linked resource"
+                yield f"resource {text_at(entry, 'name') or index} of {provider_name(entry)} waits for {what}"
+
+    # --- the statuses ---
+
+    def _show(self, outcomes: Outcomes, lifespan: HandleLifespan | None) -> tuple[str, ...]:
+        """Make the statuses, but for their conditions; the texts of checks that could not be evaluated."""
+        made = handle_status(self._resources(), self._waiting_for(outcomes))
+        self.scene = replace(self.scene, handle={**self.handle, "status": made.status})
+        claim = self.scene.claim
+        if claim is not None and lifespan is not None:
+            shown = claim_lifespan(claim, self.handle, lifespan)
+            status = claim_status(self._repaired(claim), self.handle, self.question.states, shown)
+            self.scene = replace(self.scene, claim={**claim, "status": status})
+        return made.faults
+
+    def _waiting_for(self, outcomes: Outcomes) -> list[str | None]:
+        if outcomes is None:  # as it was shown before
+            before = objects_at(self.handle, "status", "resources")
+            return [text_at(entry, "waitingFor") or None for entry in before]
+        return [outcome.value if isinstance(outcome, WaitingFor) else None for outcome in outcomes]
+
+    def _repaired(self, claim: JsonObject) -> JsonObject:
+        """The claim with the reference to this handle in its status, whatever stood there."""
+        status, reference = object_at(claim, "status"), handle_reference(self.handle)
+        before = object_at(status, "resourceHandle")
+        kept = before if text_at(before, "name") == reference["name"] else {}
+        return {**claim, "status": {**status, "resourceHandle": {**kept, **reference}}}
+
+    def _claim_status(self, faults: Sequence[Fault]) -> JsonObject | None:
+        if self.scene.claim is None:
+            return None
+        status = object_at(self.scene.claim, "status")
+        return with_handles_stalled(status, faults, self.question.now, accepted=self.question.push)
+
+    def _requested_end(self, lifespan: HandleLifespan | None) -> str:
+        """What the claim's `spec.lifespan.end` becomes; empty where it stays."""
+        asked = lifespan.requested_end if lifespan else None
+        if asked is None or asked == requested_end_of(self.question.claim or {}):
+            return ""
+        return timestamp(asked)
+
+    # --- the claim's conditions ---
+
+    def _holds(self, field: str) -> bool:
+        """Whether the claim's `autoDelete.when` or `autoDetach.when` is true by the new statuses."""
+        claim = self.scene.claim
+        expression = text_at(claim, "spec", field, "when")
+        if claim is None or not expression or not self.question.push:
+            return False
+        provider = self.scene.providers.get(text_at(claim, "spec", "provider", "name"))
+        variables: dict[str, object] = {
+            "resource_claim": self.scene.claim_view,
+            "resource_handle": self.scene.handle_view,
+            "resource_provider": None if provider is None else self.scene.provider_view(provider),
+            "metadata": object_at(claim, "metadata"),
+            "spec": object_at(claim, "spec"),
+            "status": object_at(claim, "status"),
+        }
+        with told(self.faults):
+            what = f"{self._where('spec')}.{field}.when"
+            return self.scene.renderer.condition(expression, variables, what=what, lazy=self.scene.vars(provider or {}))
+        return False
+
+    def _where(self, part: str) -> str:
+        return f"ResourceClaim {text_at(self.scene.claim, 'metadata', 'name')}, {part}"
