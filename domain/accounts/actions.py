@@ -304,6 +304,8 @@ class DeleteIdentities(MemberAction):
     """Delete every IAM user and role in the account whose tags say that this Account made them."""
 
     activity: ClassVar[str] = "aws.delete_identities"
+    # A dozen changes in one attempt, and IAM throttles each by itself: one that went further soon goes on.
+    longest_retry: ClassVar[timedelta] = timedelta(seconds=15)
 
     name: str
     namespace: str

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from account_objects import DATA, NOW, account, ago, condition
 
+from domain.accounts.actions import DeleteIdentities
 from domain.accounts.config import parse_config, parse_tags
 from domain.accounts.naming import account_name, email_of, iam_user_id, secret_of, suffix_of, support_role_arn
 from domain.accounts.resources import AccountClaimStatus, AccountStatus
@@ -171,6 +172,12 @@ def test_the_user_id_of_any_other_name_comes_from_the_uid(name: str) -> None:
 def test_what_was_refused_is_tried_again_after_a_delay_that_doubles_to_ten_minutes(attempts: int, seconds: int) -> None:
     refused = Refusal(type=ErrorType.DENIED, message="", at=NOW, attempts=attempts)
     assert refused.retry_at == NOW + timedelta(seconds=seconds)
+
+
+def test_a_deletion_of_identities_that_is_throttled_at_many_of_its_changes_ends_soon_after_them() -> None:
+    first, longest = DeleteIdentities.first_retry, DeleteIdentities.longest_retry
+    nine_throttles = [min(first * 2**number, longest) for number in range(9)]
+    assert sum(nine_throttles, timedelta()) < timedelta(minutes=2)
 
 
 # --- patches ---
