@@ -9,9 +9,8 @@ import pytest
 from claims.claims_lab import CLOCK_SECONDS, GADGET, PROMPT, Ground, serve
 from claims.claims_objects import annotation, look
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.constants import FINALIZER
+from domain.claims.constants import FINALIZER, IGNORE_LABEL
 from domain.identity import Kind
-from engine.errors import Absent
 from engine.kube import NAMESPACE
 from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 
@@ -111,7 +110,7 @@ async def test_deleting_an_ignored_claim_leaves_its_ignored_handle(ground: Groun
 
 async def test_a_claim_that_is_born_ignored_is_not_touched(ground: Ground) -> None:
     await ground.provider()
-    await ground.ask("mine", provider="lab", labels={f"{FINALIZER}/ignore": "yes"})
+    await ground.ask("mine", provider="lab", labels={IGNORE_LABEL: "yes"})
     await ground.others_go_on()
     claim = ground.claim()
     assert "status" not in claim
@@ -166,16 +165,6 @@ async def openshift_users(ground: Ground) -> AsyncIterator[None]:
     yield
     for kind in (USER, IDENTITY):
         await ground.kube.delete(CUSTOM_RESOURCE_DEFINITION, "", f"{kind.plural}.{kind.group}")
-        while await is_served(ground, kind):
-            pass
-
-
-async def is_served(ground: Ground, kind: Kind) -> bool:
-    try:
-        await ground.kube.list(kind)
-    except Absent:
-        return False
-    return True
 
 
 @pytest.mark.usefixtures("openshift_users")

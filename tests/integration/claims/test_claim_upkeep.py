@@ -40,8 +40,13 @@ async def test_only_what_a_filter_allows_reaches_the_live_resource(ground: Groun
 
 
 async def test_the_first_filter_that_matches_decides(ground: Ground) -> None:
-    filters = [{"pathMatch": "/spec/colour", "allowedOps": ["add"]}, {"pathMatch": "/spec/.*"}]
-    await listed(ground, *filters, size=1, colour="red")
+    await listed(
+        ground,
+        {"pathMatch": "/spec/colour", "allowedOps": ["add"]},
+        {"pathMatch": "/spec/.*"},
+        size=1,
+        colour="red",
+    )
     await ground.edit_claim(resources=[resource(ground, size=2, colour="blue")])
     await ground.until("the size changes", lambda: look(ground.resource(), "spec.size") == 2, PROMPT)
     assert look(ground.resource(), "spec.colour") == "red"
