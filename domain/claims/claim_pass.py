@@ -20,6 +20,7 @@ from pydantic import JsonValue
 
 from domain.claims import constants
 from domain.claims.assignment import INVALID_RESOURCES, PROVIDER_MISSING, check_entry
+from domain.claims.clock import claim_by_clock
 from domain.claims.conditions import with_own_stalled
 from domain.claims.creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
 from domain.claims.faults import FAULTS, Faulty, fault_of
@@ -77,7 +78,14 @@ class _Pass:
             provider=self.provider,
             creation=self.creation,
             no_creation=self.no_creation,
+            by_clock=self._by_clock(halt),
         )
+
+    def _by_clock(self, halt: Halt) -> bool:
+        question = self.question
+        waits = question.handle is None and halt is not Halt.APPROVAL
+        invalid = halt is Halt.INVALID
+        return waits and claim_by_clock(self.claim, question.providers, invalid=invalid, newer=question.newer)
 
     def _steps(self) -> Halt:
         self._check_shape()

@@ -19,11 +19,11 @@ from dataclasses import replace
 from pydantic import JsonValue
 
 from domain.claims.claim_status import claim_status
+from domain.claims.clock import by_clock
 from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.definitions import WaitingFor, definitions, reference_of
 from domain.claims.differences import update, update_filters
 from domain.claims.faults import each_once, summed, told
-from domain.claims.handle_clock import by_clock
 from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan
 from domain.claims.handle_resources import pushed, recomputed
 from domain.claims.health import handle_status, overall, resource_health

@@ -96,6 +96,7 @@ class ClaimPlan(Model):
     provider: str = ""  # the top-level one, empty in list mode
     creation: JsonObject | None = None
     no_creation: str = ""
+    by_clock: bool = False  # while there is no handle: the answer may differ merely because time passes
 
 
 # --- binding ---

@@ -1,7 +1,7 @@
-"""Whether the templates that were rendered for a handle give something else merely because time passes.
+"""Whether the templates that were rendered for a handle or a claim give something else merely because time passes.
 
-Such a handle is looked at again by the clock, all others on events only. Counted are the templates of every provider
-that can be reached from the handle, whether or not its link holds now: it may the next moment.
+Such an object is looked at again by the clock, all others on events only. Counted are the templates of every provider
+that can be reached from it, whether or not its link holds now: it may the next moment.
 """
 
 from __future__ import annotations
@@ -20,6 +20,16 @@ from domain.claims.terms import lifespan_texts
 def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
     """Whether the handle, or what its claim shows, has to be looked at again as time passes."""
     return depends_on_time(_texts(handle, claim, providers, newer))
+
+
+def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
+    """Whether a claim without a handle has to be looked at again as time passes: what it needs, or is refused for.
+
+    Parameters count only while the values are `invalid`: those accepted are never judged again.
+    """
+    judged = _reached(named_providers(claim), providers) if invalid else ()
+    checks = (text for provider in judged for text in _parameter_texts(provider))
+    return by_clock({}, claim, providers, newer=newer) or depends_on_time(checks)
 
 
 def _texts(
@@ -62,6 +72,14 @@ def _provider_texts(provider: JsonObject, newer: bool) -> Iterator[str]:
     for link in links(provider):
         yield from _strings(link.get("parameterValues"))
         yield from _conditions([text_at(link, "when"), text_at(link, "waitFor")])
+
+
+def _parameter_texts(provider: JsonObject) -> Iterator[str]:
+    """What is rendered of a provider's parameters until their values are accepted."""
+    for parameter in objects_at(provider, "spec", "parameters"):
+        checks = objects_at(parameter, "validation", "checks")
+        yield text_at(parameter, "default", "template")
+        yield from _conditions(text_at(check, "check") for check in checks)
 
 
 def _conditions(expressions: Iterable[str]) -> Iterator[str]:
