@@ -20,6 +20,7 @@ import boto3
 import httpx
 import psutil
 import pytest
+import yaml
 
 from localcloud import services, supervisor
 from localcloud.deployment import Deployment, DeploymentError
@@ -27,6 +28,7 @@ from localcloud.kubernetes import build, programs
 from localcloud.kubernetes.certificates import Certificates
 from localcloud.processes import ProcessIdentity, identify
 from localcloud.progress import Silence
+from localcloud.seed import CLAIMS_RBAC
 from localcloud.state import (
     LOOPBACK,
     Cloud,
@@ -46,6 +48,7 @@ pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parent.parent.parent
 SMALL = (services.ETCD, services.TEMPORAL)
 CLUSTER = (services.ETCD, services.API_SERVER)
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 @pytest.fixture
@@ -136,6 +139,39 @@ def test_the_cluster_serves_our_kinds_and_holds_the_operators_configuration(depl
     assert {"accountpools", "accounts", "accountclaims"} <= {kind["name"] for kind in kinds}
     assert config["root"].startswith("r-")
     assert config["base"].startswith("ou-")
+
+
+def test_the_cluster_is_ready_for_resource_claims(deployment: Deployment) -> None:
+    kinds = kube(deployment, "GET", "/apis/poolboy.gpte.redhat.com/v1")["resources"]
+    written = {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(CLAIMS_RBAC.read_text())}
+
+    assert {f"{kind}s" for kind in ("resourceclaim", "resourcehandle", "resourcepool", "resourceprovider")} <= {
+        kind["name"] for kind in kinds
+    }
+    assert kube(deployment, "GET", "/api/v1/namespaces/poolboy")["status"]["phase"] == "Active"
+    assert "perdure-claims-approve" in written
+    for name, obj in written.items():
+        if obj["kind"] == "ClusterRole":
+            assert kube(deployment, "GET", f"{RBAC}/clusterroles/{name}")["rules"] == obj["rules"]
+        else:
+            assert kube(deployment, "GET", f"{RBAC}/clusterrolebindings/{name}")["subjects"] == obj["subjects"]
+
+
+def test_another_domain_and_namespace_of_resource_claims_are_prepared_as_well(fresh: Deployment) -> None:
+    fresh.up(only=CLUSTER)
+    seed = [sys.executable, "-m", "localcloud.seed"]
+    variables = {**fresh.program_env(), "OPERATOR_DOMAIN": "claims.example.com", "OPERATOR_NAMESPACE": "labs"}
+
+    subprocess.run([*seed, "--foreign-cluster"], cwd=ROOT, env=variables, check=True, capture_output=True)
+    assert kube(fresh, "GET", f"{RBAC}/clusterroles/perdure-claims-worker") == {}, "rights there are not ours to give"
+
+    subprocess.run(seed, cwd=ROOT, env=variables, check=True, capture_output=True)
+    rules = kube(fresh, "GET", f"{RBAC}/clusterroles/perdure-claims-worker")["rules"]
+    groups = {group for rule in rules for group in rule["apiGroups"]}
+    assert groups == {"claims.example.com", "user.openshift.io", ""}
+    until(lambda: "resources" in kube(fresh, "GET", "/apis/claims.example.com/v1"), 20, "the kinds are served")
+    assert kube(fresh, "GET", "/api/v1/namespaces/labs")["metadata"]["name"] == "labs"
+    assert kube(fresh, "GET", "/api/v1/namespaces/poolboy") == {}
 
 
 def test_up_does_not_overwrite_what_people_configured(deployment: Deployment) -> None:
@@ -247,7 +283,7 @@ def test_the_users_own_cluster_is_used_when_given(deployment: Deployment, fresh:
 
     assert [row.name for row in fresh.status().services] == [services.PREPARATION]
     assert fresh.env()["KUBECONFIG"] == str(deployment.state.kubeconfig)
-    assert "created the definition" not in fresh.log(services.PREPARATION).read_text()
+    assert "created CustomResourceDefinition" not in fresh.log(services.PREPARATION).read_text()
 
 
 def test_clouds_that_do_not_exist_yet_are_refused(fresh: Deployment) -> None:
