@@ -93,22 +93,28 @@ async def test_without_a_permit_nothing_happens_for_days(lifecycle: Lifecycle) -
 # --- deadlines ---
 
 
+async def stays_until_it_fails(lifecycle: Lifecycle, state: str, limit: timedelta) -> tuple[str, str]:
+    """Reason and message of the account that is in the state ten seconds before the limit, and failed right at it."""
+    world = lifecycle.world
+    await lifecycle.wake()
+    await lifecycle.permit()
+    await lifecycle.until_state(state)
+    began = moment(world.condition(state)["lastProbeTime"])
+    await lifecycle.pass_time(began + limit - timedelta(seconds=10) - await lifecycle.now())
+    assert world.state == state
+    await lifecycle.pass_time(timedelta(seconds=11))
+    await lifecycle.until_state("Failed")
+    failed = world.condition("AccountCreationFailed")
+    assert moment(failed["lastTransitionTime"]) == began + limit
+    return failed["reason"], failed["message"]
+
+
 @pytest.mark.recorded
 async def test_creation_fails_25_minutes_after_it_began_to_the_second(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
     world.answers["aws.ensure_support_role"] = never(timedelta(seconds=40))
-    await lifecycle.wake()
-    await lifecycle.permit()
-    await lifecycle.until_state("Creating")
-    began = moment(world.condition("Creating")["lastProbeTime"])
-    await lifecycle.pass_time(began + timedelta(minutes=24, seconds=50) - await lifecycle.now())
-    assert world.state == "Creating"
-    await lifecycle.pass_time(timedelta(seconds=11))
-    await lifecycle.until_state("Failed")
-    failed = world.condition("AccountCreationFailed")
-    assert failed["reason"] == "CreationTimeout"
-    assert failed["message"] == "Creation pending for longer than 25 minutes"
-    assert moment(failed["lastTransitionTime"]) == began + timedelta(minutes=25)
+    failed = await stays_until_it_fails(lifecycle, "Creating", timedelta(minutes=25))
+    assert failed == ("CreationTimeout", "Creation pending for longer than 25 minutes")
     tried = world.made("aws.ensure_support_role")
     await lifecycle.pass_time(timedelta(hours=2))
     assert world.made("aws.ensure_support_role") <= tried + 1, "it is cancelled, not tried on"
@@ -118,18 +124,8 @@ async def test_creation_fails_25_minutes_after_it_began_to_the_second(lifecycle:
 async def test_region_initialisation_fails_after_3060_seconds_to_the_second(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
     world.answers["aws.initialize_region"] = never(timedelta(minutes=3))
-    await lifecycle.wake()
-    await lifecycle.permit()
-    await lifecycle.until_state("InitializingRegions")
-    began = moment(world.condition("InitializingRegions")["lastProbeTime"])
-    await lifecycle.pass_time(began + timedelta(seconds=3050) - await lifecycle.now())
-    assert world.state == "InitializingRegions"
-    await lifecycle.pass_time(timedelta(seconds=11))
-    await lifecycle.until_state("Failed")
-    failed = world.condition("AccountCreationFailed")
-    assert failed["reason"] == "RegionInitializationTimeout"
-    assert failed["message"] == "Initializing regions for longer than 3060 seconds"
-    assert moment(failed["lastTransitionTime"]) == began + timedelta(seconds=3060)
+    failed = await stays_until_it_fails(lifecycle, "InitializingRegions", timedelta(seconds=3060))
+    assert failed == ("RegionInitializationTimeout", "Initializing regions for longer than 3060 seconds")
 
 
 @pytest.mark.recorded
