@@ -26,7 +26,7 @@ from domain.model import Model
 from engine.errors import Absent
 from engine.kube.json import JsonObject, text
 from engine.kube.kinds import NAMESPACE, SECRET
-from localcloud.bench.figures import Figure, percentile
+from localcloud.bench.figures import Figure, Found, percentile
 from localcloud.bench.laboratory import PATIENCE_SECONDS, History, Laboratory, laboratory, writes
 from localcloud.state import Cloud
 
@@ -47,13 +47,6 @@ class Sizes(Model):
     pending_seconds: float = 60.0
     idle_accounts: int = 1000
     single_claims: int = 20
-
-
-class Found(Model):
-    """What measuring one row, or two that belong together, has found."""
-
-    figures: tuple[Figure, ...]
-    breakdown: dict[str, dict[str, int]] = {}
 
 
 async def ready_and_claimed(sizes: Sizes, rows: frozenset[str]) -> Found:
@@ -411,6 +404,8 @@ def _claims_ready(lab: Laboratory) -> int:
 
 Measurement = Callable[[Sizes, frozenset[str]], Coroutine[None, None, Found]]
 
+# Rows that are measured only when they are asked for.
+ON_REQUEST: frozenset[str] = frozenset()
 # In the order of the issue's table; each with the rows that it measures.
 MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"d", "d2"}), ready_and_claimed),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from domain.model import Model
 from localcloud.cli import Output
 from localcloud.deployment import DeploymentError
 from localcloud.kubernetes.build import BuildError
@@ -26,7 +28,7 @@ from localcloud.progress import ConsoleNarrator
 from localcloud.terminal import complain, end_as_by_ctrl_c, errors
 
 if TYPE_CHECKING:
-    from localcloud.bench.accounts import Found
+    from localcloud.bench.figures import Found, Measure
 
 
 class Benchmark(StrEnum):
@@ -34,6 +36,7 @@ class Benchmark(StrEnum):
 
     ENGINE = "engine"
     ACCOUNTS = "accounts"
+    CLAIMS = "claims"
 
 
 def register(app: typer.Typer) -> None:
@@ -42,10 +45,17 @@ def register(app: typer.Typer) -> None:
 
 
 def bench(
-    name: Annotated[Benchmark, typer.Argument(metavar="NAME", help="engine, accounts.")],
-    only: Annotated[str, typer.Option(metavar="ROW,...", help="Rows of `accounts`: d, d2, e, f, i.")] = "",
-    idle_seconds: Annotated[float, typer.Option(min=10, help="Row e: how long the idle pool is watched.")] = 300.0,
-    idle_accounts: Annotated[int, typer.Option(min=20, help="Row i: how many idle Accounts there are.")] = 1000,
+    name: Annotated[Benchmark, typer.Argument(metavar="NAME", help="engine, accounts, claims.")],
+    only: Annotated[
+        str, typer.Option(metavar="ROW,...", help="Rows of `accounts` or `claims`; by default all but `claims` j.")
+    ] = "",
+    idle_seconds: Annotated[
+        float | None,
+        typer.Option(min=10, help="Row e: how long what is idle is watched.", show_default="300, claims 60"),
+    ] = None,
+    idle_accounts: Annotated[int, typer.Option(min=20, help="`accounts` i: how many idle Accounts.")] = 1000,
+    idle_claims: Annotated[int, typer.Option(min=20, help="`claims` h and i: how many settled claims.")] = 1000,
+    held_claims: Annotated[int, typer.Option(min=20, help="`claims` j: how many settled claims.")] = 5000,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` for programs.")] = Output.TABLE,
@@ -54,7 +64,10 @@ def bench(
     from localcloud.bench.figures import LoadMeter, Report, show
 
     end_as_by_ctrl_c()
-    rows = _rows(only)
+    sizes: dict[str, float] = {"idle_accounts": idle_accounts, "idle_claims": idle_claims, "held_claims": held_claims}
+    if idle_seconds is not None:
+        sizes["idle_seconds"] = idle_seconds
+    work = _work(name, only, {"lifecycles": lifecycles, **sizes})
     try:
         with ConsoleNarrator(errors) as narrator:
             find_programs(narrator)
@@ -63,7 +76,7 @@ def bench(
         raise typer.Exit(1) from None
     began = time.monotonic()
     meter = LoadMeter(began)
-    found, complaints = _measure(name, rows, idle_seconds, idle_accounts, lifecycles)
+    found, complaints = _measured(work)
     for complaint in complaints:
         complain(complaint)
     report = Report(
@@ -80,18 +93,13 @@ def bench(
     raise typer.Exit(1 if complaints else 0)
 
 
-def _measure(
-    name: Benchmark, rows: frozenset[str], idle_seconds: float, idle_accounts: int, lifecycles: int
-) -> tuple[list[Found], list[str]]:
+def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
     """What could be measured, and why the rest could not."""
     from engine.errors import ApiError
-    from localcloud.bench import accounts, engine
 
-    sizes = accounts.Sizes(idle_seconds=idle_seconds, idle_accounts=idle_accounts)
-    work = [partial(measure, sizes, rows) for covered, measure in accounts.MEASUREMENTS if covered & rows]
     found: list[Found] = []
     complaints: list[str] = []
-    for measure in [partial(engine.passes, lifecycles)] if name is Benchmark.ENGINE else work:
+    for measure in work:
         try:
             found.append(asyncio.run(measure()))
         except (DeploymentError, ApiError, TimeoutError) as error:
@@ -99,11 +107,29 @@ def _measure(
     return found, complaints
 
 
-def _rows(text: str) -> frozenset[str]:
-    from localcloud.bench.accounts import MEASUREMENTS
+def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measure]:
+    """What has to be measured, in order."""
+    from localcloud.bench import accounts, claims, engine
 
-    known = frozenset().union(*(covered for covered, _ in MEASUREMENTS))
+    if name is Benchmark.ENGINE:
+        return [partial(engine.passes, int(sizes["lifecycles"]))]
+    area = accounts if name is Benchmark.ACCOUNTS else claims
+    rows = _rows(only, [covered for covered, _ in area.MEASUREMENTS], area.ON_REQUEST)
+    if name is Benchmark.ACCOUNTS:
+        chosen = accounts.Sizes.model_validate(_fields(accounts.Sizes, sizes))
+        return [partial(measure, chosen, rows) for covered, measure in accounts.MEASUREMENTS if covered & rows]
+    numbers = claims.Sizes.model_validate(_fields(claims.Sizes, sizes))
+    return [partial(measure, numbers, rows) for covered, measure in claims.MEASUREMENTS if covered & rows]
+
+
+def _fields(of: type[Model], sizes: Mapping[str, float]) -> dict[str, float]:
+    return {field: size for field, size in sizes.items() if field in of.model_fields}
+
+
+def _rows(text: str, rows: Iterable[frozenset[str]], on_request: frozenset[str]) -> frozenset[str]:
+    """The rows that `--only` names; without it those that are not measured on request alone."""
+    known = frozenset().union(*rows)
     wanted = frozenset(filter(None, map(str.strip, text.split(","))))
     if wanted - known:
         raise typer.BadParameter(f"--only knows {', '.join(sorted(known))}; not {', '.join(sorted(wanted - known))}")
-    return wanted or known
+    return wanted or known - on_request

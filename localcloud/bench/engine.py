@@ -15,8 +15,8 @@ from datetime import timedelta
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.identity import Key
 from engine.temporal import wake
-from localcloud.bench.accounts import Found, make_idle_accounts, settle
-from localcloud.bench.figures import Figure, percentile
+from localcloud.bench.accounts import make_idle_accounts, settle
+from localcloud.bench.figures import Figure, Found, percentile
 from localcloud.bench.laboratory import Event, History, Laboratory, laboratory
 from localcloud.objects import key_of
 from localcloud.state import Cloud

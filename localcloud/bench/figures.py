@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -32,6 +32,17 @@ class Figure(Model):
     unit: str = ""
     goal: str = ""
     note: str = ""
+
+
+class Found(Model):
+    """What measuring one row, or some that belong together, has found."""
+
+    figures: tuple[Figure, ...]
+    breakdown: dict[str, dict[str, int]] = {}
+
+
+# One deployment's work.
+Measure = Callable[[], Coroutine[None, None, Found]]
 
 
 class Report(Model):

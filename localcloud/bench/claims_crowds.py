@@ -1,0 +1,174 @@
+"""Rows e, h, i and j of `perdure bench claims`: many settled claims.
+
+They are made by the product itself, some hundreds at once, each ready before the next batch. What a restart asks of the
+API server is counted from the signal to the end of everything that follows, the new claim's own requests among them.
+Memory is the proportional set size of worker and watcher with all their processes: pages that several share count once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections import Counter
+
+import psutil
+
+from localcloud.bench.claims_sightings import BOUND
+from localcloud.bench.claims_things import CLOCK, Scene, Sizes, all_ready, make, make_settled, moment, scene
+from localcloud.bench.figures import Figure, Found, percentile
+from localcloud.bench.laboratory import writes
+from localcloud.services import WATCH, WORKER
+
+_CLOCKED = 10
+_SETTLING_SECONDS = 10.0
+# Streams are renewed about every five minutes, leases every few seconds, whatever claims there are.
+_STANDING = ("watch ", "get leases", "patch leases", "update leases", "create leases")
+
+
+async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Row e."""
+    async with scene() as on:
+        await make_settled(on, sizes.idle, "idle")
+        quiet, tasks, requests = await _watched(on, sizes.idle_seconds)
+        await make(on, [f"clock-{number}" for number in range(_CLOCKED)], CLOCK)
+        await all_ready(on, [f"clock-{number}" for number in range(_CLOCKED)])
+        await asyncio.sleep(_SETTLING_SECONDS)
+        clocked, _, _ = await _watched(on, sizes.idle_seconds)
+    minutes = sizes.idle_seconds / 60
+    figures = (
+        Figure(
+            row="e",
+            what=f"{sizes.idle} settled claims: requests per claim and minute",
+            measured=round(quiet / sizes.idle / minutes, 4),
+            goal="0",
+            note=f"upstream 4; {quiet} in {minutes:g} min, leases and streams' renewals apart",
+        ),
+        Figure(row="e", what=f"workflow tasks in {minutes:g} min", measured=tasks, goal="0"),
+        Figure(
+            row="e",
+            what=f"requests in {minutes:g} min with {_CLOCKED} more whose templates read the clock",
+            measured=clocked,
+            note="those are rendered again each minute",
+        ),
+    )
+    return Found(figures=figures, breakdown={"e: Kubernetes requests": dict(requests.most_common())})
+
+
+async def _watched(on: Scene, seconds: float) -> tuple[int, int, Counter[str]]:
+    """What happens while nobody does anything: requests without the standing ones, workflow tasks, all requests."""
+    await on.lab.quiet()
+    mark, before = on.lab.audit_mark(), await _workflow_tasks(on)
+    await asyncio.sleep(seconds)
+    requests, after = on.lab.requests_since(mark), await _workflow_tasks(on)
+    told = sum(count for name, count in requests.items() if not name.startswith(_STANDING))
+    return told, after - before, requests
+
+
+async def _workflow_tasks(on: Scene) -> int:
+    histories = await on.lab.histories()
+    return sum(history.types["workflow_task_completed"] for history in histories.values())
+
+
+async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Rows h and i."""
+    async with scene() as on:
+        began = time.time()
+        await make_settled(on, sizes.idle_claims, "idle")
+        prepared = time.time() - began
+        figures: list[Figure] = []
+        breakdown: dict[str, dict[str, int]] = {}
+        if "h" in rows:
+            figures += await _newcomers(on, sizes, prepared)
+        if "i" in rows:
+            found = await _restarted(on, sizes)
+            figures += found.figures
+            breakdown = found.breakdown
+    return Found(figures=tuple(figures), breakdown=breakdown)
+
+
+async def _newcomers(on: Scene, sizes: Sizes, prepared: float) -> list[Figure]:
+    seconds = []
+    for number in range(sizes.newcomers):
+        name, due = f"new-{number}", time.time() + sizes.newcomer_seconds
+        sent = (await make(on, [name]))[name]
+        seconds.append(await moment(on, name, BOUND) - sent)
+        await asyncio.sleep(max(0.0, due - time.time()))
+    return [
+        Figure(
+            row="h",
+            what=f"a new claim each {sizes.newcomer_seconds:g} s among {sizes.idle_claims} settled ones: bound, p99",
+            measured=round(percentile(seconds, 0.99), 3),
+            unit="s",
+            goal="≤ 0.3 s",
+            note=f"upstream 0.93 s with 300; of {len(seconds)}, median {percentile(seconds, 0.5):.3f} s",
+        ),
+        Figure(row="h", what="all made and settled", measured=round(prepared, 1), unit="s"),
+    ]
+
+
+async def _restarted(on: Scene, sizes: Sizes) -> Found:
+    await on.lab.quiet()
+    mark, deployment = on.lab.audit_mark(), on.lab.deployment
+    before = {service: deployment.service(service).pid for service in (WORKER, WATCH)}
+    began = time.time()
+    for service in before:
+        deployment.kill(service, signal.SIGTERM)
+    await make(on, ["after-restart"])
+    bound = await moment(on, "after-restart", BOUND)
+    started = [_started(deployment.service(service).pid) for service in before]
+    await on.lab.quiet()
+    requests = on.lab.requests_since(mark)
+    lists = sum(count for name, count in requests.items() if name.startswith(("list ", "watch ")))
+    figures = (
+        Figure(
+            row="i",
+            what=f"worker and watcher restarted among {sizes.idle_claims} settled claims: a new claim bound",
+            measured=round(bound - max(started), 2),
+            unit="s",
+            goal="≤ 5 s",
+            note=f"from the start of the later process; {bound - began:.2f} s from the signal to the old ones",
+        ),
+        Figure(
+            row="i",
+            what="requests caused by it",
+            measured=sum(requests.values()),
+            goal="lists only",
+            note=f"{lists} lists and watches, {writes(requests)} writes; the new claim's are among them",
+        ),
+    )
+    return Found(figures=figures, breakdown={"i: Kubernetes requests": dict(requests.most_common())})
+
+
+def _started(pid: int | None) -> float:
+    return float(psutil.Process(pid).create_time()) if pid is not None else 0.0
+
+
+async def held(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Row j."""
+    async with scene() as on:
+        began = time.time()
+        await make_settled(on, sizes.held_claims, "held")
+        prepared = time.time() - began
+        sizes_mib = {service: _memory_mib(on, service) for service in (WORKER, WATCH)}
+    figures = (
+        Figure(
+            row="j",
+            what=f"memory of worker and watcher with {sizes.held_claims} settled claims",
+            measured=round(sum(sizes_mib.values())),
+            unit="MiB",
+            goal="≤ 600 MB",
+            note=", ".join(f"{service} {size:.0f}" for service, size in sizes_mib.items()),
+        ),
+        Figure(row="j", what="all made and settled", measured=round(prepared, 1), unit="s"),
+    )
+    return Found(figures=figures)
+
+
+def _memory_mib(on: Scene, service: str) -> float:
+    """A service with its children."""
+    pid = on.lab.deployment.service(service).pid
+    if pid is None:
+        return 0.0
+    process = psutil.Process(pid)
+    return sum(float(each.memory_full_info().pss) for each in (process, *process.children(recursive=True))) / 2**20

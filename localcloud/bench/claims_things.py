@@ -1,0 +1,196 @@
+"""What `perdure bench claims` claims: a provider with parameters, checks, lifespan and an override; one ConfigMap each.
+
+The ConfigMap is ready as soon as it exists, by the provider's own checks, as in the measurements of the replaced
+operator; a second provider's is ready when somebody says so in it, and a third's claims need an approval. A fourth
+renders the clock, so it is never settled for long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_PROVIDER
+from domain.model import Model
+from domain.resource import timestamp
+from engine.kube.json import JsonObject
+from engine.kube.kinds import CONFIG_MAP, NAMESPACE
+from localcloud.bench.claims_sightings import GONE, READY, Sightings
+from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
+from localcloud.state import Cloud
+
+OPERATOR = "poolboy"
+USERS, THINGS = "users", "things"
+AT_ONCE, SAID, APPROVED, CLOCK = "at-once", "said", "approved", "clock"
+POSTS_AT_ONCE = 20
+# More claims than this at once would only wait for each other, and for the sightings.
+BATCH = 250
+
+
+class Sizes(Model):
+    """How large a benchmark is: the issue's sizes, or smaller ones for a quick look."""
+
+    singles: int = 50
+    burst: int = 100
+    pool: int = 50
+    counted: int = 20
+    idle: int = 500
+    idle_seconds: float = 60.0
+    ends: int = 200
+    ends_seconds: int = 20
+    ends_while_down: int = 50
+    reactions: int = 10
+    idle_claims: int = 1000
+    newcomers: int = 30
+    newcomer_seconds: float = 2.0
+    held_claims: int = 5000
+
+
+class Scene(NamedTuple):
+    """A deployment with the providers on it, and what is seen of it."""
+
+    lab: Laboratory
+    seen: Sightings
+
+
+@asynccontextmanager
+async def scene() -> AsyncIterator[Scene]:
+    """A fresh one, warmed up by one claim of each provider that settles by itself."""
+    async with laboratory((Cloud.AWS,)) as lab:
+        seen = Sightings(lab.kube)
+        async with seen.followed():
+            found = Scene(lab, seen)
+            await lab.create_namespaces((USERS, THINGS), NAMESPACE)
+            for each in _PROVIDERS:
+                await lab.kube.create(RESOURCE_PROVIDER, each, OPERATOR)
+            await make(found, ["warm-up"])
+            await all_ready(found, ["warm-up"])
+            await delete(found, ["warm-up"])
+            yield found
+
+
+async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **spec: object) -> dict[str, float]:
+    """Make claims, some at once; when the request for each was sent."""
+    permits = asyncio.Semaphore(POSTS_AT_ONCE)
+    sent: dict[str, float] = {}
+
+    async def one(name: str) -> None:
+        async with permits:
+            sent[name] = time.time()
+            await scene.lab.kube.create(RESOURCE_CLAIM, claim(name, provider, **spec), USERS)
+
+    await asyncio.gather(*map(one, names))
+    return sent
+
+
+async def make_settled(scene: Scene, count: int, prefix: str) -> None:
+    """Many claims, a batch after the other, each batch ready before the next."""
+    names = [f"{prefix}-{number}" for number in range(count)]
+    for start in range(0, count, BATCH):
+        batch = names[start : start + BATCH]
+        await make(scene, batch)
+        await all_ready(scene, batch)
+    await scene.lab.quiet()
+
+
+async def all_ready(scene: Scene, names: Sequence[str]) -> float:
+    """Wait until all of them are; when the last one was."""
+    return max([await moment(scene, name, READY) for name in names])
+
+
+async def moment(scene: Scene, name: str, word: str) -> float:
+    """When a word was first true of a claim, waiting for it."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        return await scene.seen.moment(RESOURCE_CLAIM, path(name), word)
+
+
+async def delete(scene: Scene, names: Iterable[str]) -> None:
+    """Delete claims and wait until they and what was theirs are gone."""
+    wanted = list(names)
+    handles = [
+        f"{OPERATOR}/{scene.seen.handle_of[path(name)]}" for name in wanted if path(name) in scene.seen.handle_of
+    ]
+    things = [thing for name in wanted for thing in scene.seen.things_of.get(path(name), ())]
+    await asyncio.gather(*(scene.lab.kube.delete(RESOURCE_CLAIM, USERS, name) for name in wanted))
+    seen = scene.seen
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        for kind, paths in (
+            (RESOURCE_CLAIM, [path(name) for name in wanted]),
+            (RESOURCE_HANDLE, handles),
+            (CONFIG_MAP, things),
+        ):
+            for each in paths:
+                await seen.until(lambda kind=kind, each=each: seen.first(kind, each, GONE) is not None)  # type: ignore[misc]
+
+
+def path(name: str) -> str:
+    """A claim's namespace and name."""
+    return f"{USERS}/{name}"
+
+
+def claim(name: str, provider: str = AT_ONCE, **spec: object) -> JsonObject:
+    """A claim as users write it."""
+    values = {"text": f"of {name}", "number": 3}
+    chosen: JsonObject = {"name": provider} if provider != AT_ONCE else {"name": provider, "parameterValues": values}
+    return {"metadata": {"name": name}, "spec": {"provider": chosen, **spec}}
+
+
+def pool(name: str, size: int) -> JsonObject:
+    """A pool of handles that any claim of `SAID` and the like takes."""
+    return {"metadata": {"name": name}, "spec": {"minAvailable": size, "provider": {"name": POOLED}}}
+
+
+async def create_pool(scene: Scene, name: str, size: int) -> None:
+    """Make a pool."""
+    await scene.lab.kube.create(RESOURCE_POOL, pool(name, size), OPERATOR)
+
+
+def end(seconds: float) -> dict[str, str]:
+    """A lifespan that ends at a moment, in whole seconds."""
+    return {"end": timestamp(datetime.fromtimestamp(int(seconds), UTC))}
+
+
+def thing(scene: Scene, name: str) -> tuple[str, str]:
+    """Namespace and name of a claim's resource."""
+    namespace, _, thing = scene.seen.things_of[path(name)][0].partition("/")
+    return namespace, thing
+
+
+POOLED = "pooled"
+_CHECKS: JsonObject = {"healthCheck": "data.guid is defined", "readinessCheck": "data.guid is defined"}
+
+
+def _provider(name: str, data: JsonObject, **spec: object) -> JsonObject:
+    definition: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"namespace": THINGS, "generateName": f"{name}-"},
+        "data": data,
+    }
+    made: JsonObject = {
+        "template": {"enable": True, "definition": definition},
+        "override": {"data": {"guid": "{{ guid }}"}},
+        "updateFilters": [{"pathMatch": "/data/text"}],
+        "lifespan": {"default": "7d", "maximum": "30d"},
+        **_CHECKS,
+        **spec,
+    }
+    return {"metadata": {"name": name}, "spec": made}
+
+
+_PARAMETERS = [
+    {"name": "text", "allowUpdate": True, "validation": {"openAPIV3Schema": {"type": "string"}}},
+    {"name": "number", "default": {"value": 1}, "validation": {"checks": [{"name": "small", "check": "value < 10"}]}},
+]
+_SAID = "data.said | default('') == 'ready'"
+_PROVIDERS = (
+    _provider(AT_ONCE, {"text": "{{ text }}", "number": "{{ number }}"}, parameters=_PARAMETERS),
+    _provider(POOLED, {"text": "the same"}),
+    _provider(SAID, {"text": "the same"}, readinessCheck=_SAID),
+    _provider(APPROVED, {"text": "the same"}, approval={"required": True}),
+    _provider(CLOCK, {"text": "the same"}, override={"data": {"guid": "{{ guid }}", "text": "{{ now() }}"}}),
+)
