@@ -1,6 +1,7 @@
 """What a workflow is started with, and what it hands to its next run.
 
-Only what cannot be read again: the world is observed anew by every run. `known` is the area's own memory (its model as
+Only what cannot be read again: the world is observed anew by every run, unless whoever starts the workflow has just
+done the first pass and hands over what it came to (`world`). `known` is the area's own memory (its model as
 JSON, e.g. the request id of an account being created), `refusals` the last failures by slot.
 """
 
@@ -18,3 +19,4 @@ class Carry(Model):
     known: dict[str, object] = {}
     refusals: dict[str, Refusal] = {}
     runs: int = 0
+    world: dict[str, object] | None = None

@@ -16,11 +16,18 @@ import socket
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
+from typing import Any
 
+from pydantic import BaseModel
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.client import Client, Interceptor
-from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+from temporalio.common import (
+    SearchAttributeKey,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    WorkflowIDConflictPolicy,
+)
 from temporalio.contrib.opentelemetry import TracingInterceptor
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig
@@ -100,6 +107,38 @@ async def wake(client: Client, key: Key) -> None:
         id=key.workflow_id,
         task_queue=all_kinds()[key.kind].area,
         start_signal=WAKE,
+        static_summary=key.path,
+        search_attributes=identity_attributes(key),
+    )
+
+
+async def open_with(client: Client, key: Key, world: BaseModel, *, told: str = "") -> None:
+    """Open the object's lifecycle with what its first pass, done elsewhere, came to; one that is open is left alone.
+
+    With `told` it is in any case told the world by the signal of that name.
+    """
+    extra: dict[str, Any] = {"start_signal": told, "start_signal_args": [world]} if told else {}
+    await client.start_workflow(
+        key.kind,
+        Carry(key=key, world=world.model_dump(mode="json")),
+        id=key.workflow_id,
+        task_queue=all_kinds()[key.kind].area,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        static_summary=key.path,
+        search_attributes=identity_attributes(key),
+        **extra,
+    )
+
+
+async def tell(client: Client, key: Key, signal: str, about: BaseModel) -> None:
+    """Signal the object's lifecycle, starting it if it is not open."""
+    await client.start_workflow(
+        key.kind,
+        Carry(key=key),
+        id=key.workflow_id,
+        task_queue=all_kinds()[key.kind].area,
+        start_signal=signal,
+        start_signal_args=[about],
         static_summary=key.path,
         search_attributes=identity_attributes(key),
     )

@@ -27,6 +27,7 @@ from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws.activities import AwsActivities
 from activities.aws.session import Sessions
+from activities.claims import ClaimsArea
 from activities.kube import KubeActivities
 from domain.decision import Queue
 from engine.health import Health, serve
@@ -37,6 +38,7 @@ from workers.boundary import Boundary
 from workers.roster import areas, by_queue, workflows_of
 
 PROCESS = "worker"
+CLAIMS = "claims"
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
@@ -93,7 +95,10 @@ async def _workers(
         Queue.AWS: settings.worker_aws_activities,
         Queue.AWS_ORGANIZATION: settings.worker_organization_activities,
     }
-    found = by_queue(_activities(settings, client, kube))
+    activities = _activities(settings, client, kube)
+    if CLAIMS in chosen:
+        activities += await ClaimsArea(settings, client, kube).open(stack)
+    found = by_queue(activities)
     workers = [
         Worker(
             client,

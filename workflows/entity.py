@@ -79,10 +79,12 @@ class Entity(Generic[W]):
         memory = type(before.known).model_validate(carry.known)
         self.world: W = before.model_copy(update={"known": memory, "refusals": carry.refusals})
         self.decision: Decision | None = None
-        self.dirty = True  # a new run always looks
+        self.dirty = carry.world is None  # a new run looks, unless it is told what somebody has just seen
+        if carry.world is not None:
+            self.world = type(before).model_validate(carry.world).recall(self.world)
         self._decide = decide
         self.woken = True  # whether the look under way was asked for; False: only a moment has come
-        self._woken = True
+        self._woken = self.dirty
         self._told = False  # a message has changed the world
         self._eager: set[str] = set()  # refused slots that may be tried again at once
         self._running: dict[str, Running] = {}
@@ -146,6 +148,10 @@ class Entity(Generic[W]):
             self._woken = self._woken or self.woken  # what was asked for has not been looked at yet
             return
         self.world = self._without_refusal(seen.recall(self.world), OBSERVE)
+        self.observed()
+
+    def observed(self) -> None:
+        """Told after each observation, for lifecycles that go on from what it brought."""
 
     def _make_true(self, decision: Decision) -> None:
         """Start what the decision wants, cancel what it does not; hold still where nothing may be changed."""

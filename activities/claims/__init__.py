@@ -1,1 +1,5 @@
 """What the claims area observes, and its passes that are one activity."""
+
+from activities.claims.area import ClaimsArea
+
+__all__ = ["ClaimsArea"]

@@ -2,10 +2,23 @@
 
 A claim asks for resources, by provider or by template; a handle holds them; a pool keeps handles ready; a provider says
 how resources are made, checked and kept. Claims live with their users, everything else in the operator's namespace.
+
+Whose workflow does the work for an object, and so writes it:
+
+| object | while | workflow |
+|---|---|---|
+| ResourceClaim | it has no handle | the ClaimBinder, which opens the claim's own behind it |
+| ResourceClaim | it has a handle, is detached, ignored or being deleted | its own |
+| ResourceHandle | a claim holds it | the claim's: both are written in one pass, the handle first |
+| ResourceHandle | it is free, or its claim is gone or left alone | its own |
+| ResourcePool, its ResourcePoolScalings, the creation of its handles | always | the pool's |
+
+A managed resource is written by whoever writes its handle. Every write carries the resourceVersion that it was decided
+upon, so that two writers that overlap while an object changes hands refuse each other.
 """
 
-from domain.claims.constants import FINALIZER, GROUP, VERSION
-from domain.identity import Kind
+from domain.claims.constants import DOMAIN, FINALIZER, GROUP, VERSION
+from domain.identity import Key, Kind
 
 RESOURCE_CLAIM = Kind(
     name="ResourceClaim", group=GROUP, version=VERSION, plural="resourceclaims", area="claims", finalizer=FINALIZER
@@ -33,7 +46,12 @@ RESOURCE_PROVIDER = Kind(
 RESOURCE_WATCH = Kind(
     name="ResourceWatch", group=GROUP, version=VERSION, plural="resourcewatches", area="claims", lifecycle=False
 )
+# No custom resource: the one workflow that gives handles to claims, so that no handle is given twice.
+CLAIM_BINDER = Kind(name="ClaimBinder", group="", version="", plural="", area="claims")
 
+THE_BINDER = Key(kind=CLAIM_BINDER.name, namespace="", name=DOMAIN, uid="0")
+
+STANDING = (THE_BINDER,)
 KINDS = (
     RESOURCE_CLAIM,
     RESOURCE_HANDLE,
@@ -41,4 +59,5 @@ KINDS = (
     RESOURCE_POOL_SCALING,
     RESOURCE_PROVIDER,
     RESOURCE_WATCH,
+    CLAIM_BINDER,
 )

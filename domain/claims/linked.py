@@ -58,9 +58,17 @@ class Resources:
         return self.states[index] if index < len(self.states) else None
 
     def recorded(self, index: int) -> JsonObject:
-        """The reference of a resource, in the spec (as up to 1.13) or in the status (as from 1.14); `{}` if none."""
-        in_status = objects_at(self.handle, "status", "resources")[index : index + 1]
-        return object_at(self.entries[index], "reference") or next((object_at(e, "reference") for e in in_status), {})
+        """The reference of a resource, `{}` if none is recorded yet."""
+        return recorded_reference(self.handle, index)
+
+
+def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
+    """The reference of a handle's resource, in the spec (up to 1.13) or in the status (1.14 on); `{}` if none."""
+    for part in ("spec", "status"):
+        for entry in objects_at(handle, part, "resources")[index : index + 1]:
+            if found := object_at(entry, "reference"):
+                return found
+    return {}
 
 
 @dataclass(frozen=True)

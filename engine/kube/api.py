@@ -12,7 +12,7 @@ Concurrency is by resource version: `patch` with `resource_version` puts it into
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -34,6 +34,7 @@ FIELD_MANAGER = "perdure"
 OBSERVE_MODE = "ObserveMode"
 
 _MERGE_PATCH = "application/merge-patch+json"
+_JSON_PATCH = "application/json-patch+json"
 _JSON = "application/json"
 # ValueError: an answer that is no JSON, from something between us and the API server.
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
@@ -238,6 +239,22 @@ class KubeApi:
         path = _path(kind, namespace, name, subresource)
         return await self._send("PATCH", attempt, path, _manager(field_manager), body, content_type=_MERGE_PATCH)
 
+    async def json_patch(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        operations: Sequence[Mapping[str, object]],
+        *,
+        resource_version: str = "",
+    ) -> JsonObject:
+        """Carry out a JSON Patch (RFC 6902), with `resource_version` only if the object is still at that version."""
+        expected = {"op": "add", "path": "/metadata/resourceVersion", "value": resource_version}
+        body = [*operations, expected] if resource_version else [*operations]
+        attempt = self._mutation(_attempt("patch", kind, namespace, name))
+        path = _path(kind, namespace, name)
+        return await self._send("PATCH", attempt, path, _manager(FIELD_MANAGER), body, content_type=_JSON_PATCH)
+
     async def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
     ) -> JsonObject:
@@ -279,7 +296,7 @@ class KubeApi:
         attempt: str,
         path: str,
         parameters: Mapping[str, str] | None = None,
-        body: Mapping[str, object] | None = None,
+        body: Mapping[str, object] | Sequence[object] | None = None,
         *,
         content_type: str = _JSON,
     ) -> JsonObject:
@@ -297,7 +314,7 @@ class KubeApi:
         attempt: str,
         path: str,
         parameters: Mapping[str, str] | None = None,
-        body: Mapping[str, object] | None = None,
+        body: Mapping[str, object] | Sequence[object] | None = None,
         *,
         content_type: str = _JSON,
         timeout: aiohttp.ClientTimeout | None = None,

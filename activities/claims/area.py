@@ -1,0 +1,88 @@
+"""The area's activities over one set of clients, and what they need while a worker runs: mirrors and evaluators."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+
+from temporalio.client import Client
+
+from activities.claims import metrics
+from activities.claims.binder import BinderActivities
+from activities.claims.bundle import Bundles
+from activities.claims.claims import ClaimActivities
+from activities.claims.evaluation import FUNCTIONS, Evaluation
+from activities.claims.evaluator import Evaluator
+from activities.claims.handles import HandleActivities
+from activities.claims.judging import Judging
+from activities.claims.known import Known
+from activities.claims.managed import Managed
+from activities.claims.pools import PoolActivities
+from activities.claims.releasing import Releasing
+from activities.claims.requester import Requesters
+from activities.claims.serving import Serving
+from activities.claims.tools import Tools
+from activities.claims.writing import Writer
+from domain.claims import THE_BINDER
+from domain.claims.constants import IGNORED_VARIABLES
+from domain.claims.passes import ObjectWorld
+from domain.identity import Key
+from engine.kube import KubeApi
+from engine.kube.discovery import Discovery
+from engine.kube.store import Store
+from engine.settings import Settings, present_variables
+from engine.temporal import open_with, tell, wake
+
+log = logging.getLogger(__name__)
+
+
+class ClaimsArea:
+    """The claims area of one worker."""
+
+    def __init__(self, settings: Settings, client: Client, kube: KubeApi) -> None:
+        self._settings = settings
+        self._client = client
+        self._kube = kube
+
+    async def open(self, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker; what they need ends with the stack."""
+        if ignored := present_variables(IGNORED_VARIABLES):
+            log.info("accepted and without effect here: %s", ", ".join(ignored))
+        metrics.listen()
+        settings, client = self._settings, self._client
+        evaluator = Evaluator(
+            FUNCTIONS,
+            processes=settings.claims_evaluator_processes,
+            time=settings.claims_evaluator_time,
+            memory_mib=settings.claims_evaluator_memory_mib,
+        )
+        evaluation = Evaluation(await stack.enter_async_context(evaluator), settings)
+        store = await stack.enter_async_context(Store(self._kube))
+        known = Known(self._kube, store, settings, self._wake)
+        writer = Writer(self._kube, known)
+        managed = Managed(self._kube, Discovery(self._kube), known)
+        requesters = Requesters(self._kube, known, settings.claims_refresh_interval)
+        bundles = Bundles(known, writer, managed, evaluation, requesters)
+        judging = Judging(known, writer, evaluation)
+        tools = Tools(known, writer, judging, bundles, Releasing(known, writer, managed), settings)
+        serving = Serving(known, writer, evaluation, judging, bundles)
+
+        async def open_claim(key: Key, world: ObjectWorld) -> None:
+            await open_with(client, key, world, told="served")
+
+        async def open_handle(key: Key, world: ObjectWorld) -> None:
+            await open_with(client, key, world)
+
+        return [
+            *ClaimActivities(tools, self._ask_binder).all(),
+            *HandleActivities(tools, self._ask_binder).all(),
+            *PoolActivities(tools, evaluation, open_handle).all(),
+            *BinderActivities(tools, serving, open_claim, self._wake).all(),
+        ]
+
+    async def _wake(self, key: Key) -> None:
+        await wake(self._client, key)
+
+    async def _ask_binder(self, claim: Key) -> None:
+        await tell(self._client, THE_BINDER.model_copy(update={"cluster": claim.cluster}), "serve", claim)

@@ -1,0 +1,270 @@
+"""The batch of the ClaimBinder: it serves claims as they come, for some seconds, then gives way to the next batch.
+
+    waiting claims --16 at once--> serve (serving.py) --> their own workflows are opened, when nobody waits
+
+It pulls: a claim that comes while others are served is begun at once. One claim that cannot be served never holds up
+the others; it is told its own workflow, which asks again when it is time. A batch that is made again after its worker
+died wakes the claims that were bound in its time, since their workflows may not have been opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+
+from temporalio import activity
+
+from activities.claims.known import Name
+from activities.claims.serving import Serving
+from activities.claims.tools import MOST_CONFLICTS, SOON, Tools
+from domain.claims import RESOURCE_CLAIM, standing
+from domain.claims.durations import UnreadableMoment
+from domain.claims.moments import passed, start_of
+from domain.claims.objects import JsonObject, text_at
+from domain.claims.passes import BinderWorld, ObjectKnown, ObjectWorld, Serve, idle
+from domain.claims.plans import Halt
+from domain.decision import Decision, Outcome
+from domain.identity import Key
+from domain.refusal import FIRST_RETRY, LONGEST_RETRY
+from domain.resource import parse_timestamp
+from engine.clock import now
+from engine.errors import ApiError, Conflict
+
+AT_ONCE = 16
+LONGEST_BATCH = 5.0
+MOST_SERVED = 400
+# A claim may be known here some milliseconds after the watcher has woken the binder for it.
+LINGER = 0.25
+OPENED_AT_ONCE = 8
+MOST_REMEMBERED = 20_000
+
+Open = Callable[[Key, ObjectWorld], Awaitable[None]]
+Wake = Callable[[Key], Awaitable[None]]
+
+log = logging.getLogger(__name__)
+
+
+class BinderActivities:
+    """The ClaimBinder's activity."""
+
+    def __init__(self, tools: Tools, serving: Serving, open_claim: Open, wake: Wake) -> None:
+        self._tools = tools
+        self._known = tools.known
+        self._serving = serving
+        self._open_claim = open_claim
+        self._wake = wake
+        self._told: dict[str, Decision] = {}
+        self._failures: dict[str, int] = {}
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.serve,)
+
+    @activity.defn(name=Serve.activity)
+    async def serve(self, look: Serve) -> BinderWorld:
+        """One batch."""
+        await self._known.settled()
+        if look.dry_run:
+            return BinderWorld(key=look.key, decision=self._idle())
+        for asked in look.asked:
+            self._told.pop(asked.uid, None)  # it is waiting for an answer
+            self._known.await_binder((asked.namespace, asked.name))
+        if activity.info().attempt > 1:
+            await self._wake_bound_since(look)
+        self._known.serving = True
+        try:
+            more = await _Batch(self, look.key.cluster).run()
+        finally:
+            self._known.serving = False
+        return BinderWorld(key=look.key, decision=self._idle(), more=more)
+
+    def _idle(self) -> Decision:
+        return idle(f"{len(self._known.free)} handles are free, {len(self._known.waiting)} claims wait to be looked at")
+
+    async def _wake_bound_since(self, look: Serve) -> None:
+        since = activity.info().scheduled_time - timedelta(seconds=1)
+        for claim in self._known.claims.all():
+            start = parse_timestamp(text_at(claim, "status", "lifespan", "start"))  # type: ignore[arg-type]
+            if start is not None and start >= since:
+                await self._wake(_key(claim, look.key.cluster))  # type: ignore[arg-type]
+
+    async def one(self, name: Name, cluster: str) -> tuple[Key, ObjectWorld] | None:
+        """Serve one claim; what its own workflow has to know, None where there is nothing new."""
+        key: Key | None = None
+        for _ in range(MOST_CONFLICTS):
+            claim = self._known.get(RESOURCE_CLAIM, *name)
+            if claim is None:
+                self._known.waiting.discard(name)
+                return None
+            key = _key(claim, cluster)
+            try:
+                world = await self._serve(key, claim)
+                self._failures.pop(key.uid, None)
+                break
+            except Conflict as conflict:
+                log.info("%s: %s", key, conflict.message)
+                if await self._known.fresh(RESOURCE_CLAIM, *name) is None:
+                    self._known.waiting.discard(name)
+                    return None
+            except ApiError as error:
+                world = self._failed(key, error.type.value, error.message)
+                break
+            except Exception as error:  # a bug must not hold up the others
+                log.exception("%s could not be served", key)
+                world = self._failed(key, "Bug", f"{type(error).__name__}: {error}")
+                break
+        else:
+            return None  # it stays among those that wait
+        newest = self._known.get(RESOURCE_CLAIM, *name)
+        if newest is not None:
+            self._known.looked_at(newest)
+        return self._news(key, world) if key else None
+
+    def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
+        """Only what the claim's workflow has not been told already."""
+        if self._told.get(key.uid) == world.decision:
+            return None
+        if len(self._told) >= MOST_REMEMBERED:
+            self._told.clear()
+        self._told[key.uid] = world.decision
+        return key, world
+
+    async def _serve(self, key: Key, claim: JsonObject) -> ObjectWorld:
+        moment = now()
+        if hold := self._tools.hold(claim):
+            decision = standing.held(standing.asked_binder(moment), ["bind a free handle, or make one"])
+            return ObjectWorld(key=key, hold=hold, decision=decision.model_copy(update={"deadline": None}))
+        try:
+            start = start_of(claim)
+            if not passed(start, moment):
+                return ObjectWorld(key=key, decision=standing.not_begun(start))
+        except UnreadableMoment:
+            pass  # told as a fault when the claim is judged
+        judged, settled = await self._serving.serve(key, claim, moment)
+        if settled is None:
+            halted = judged.plan.halt is not Halt.NONE
+            look_at = moment + self._tools.settings.claims_interval
+            decision = standing.halted(judged.plan, look_at) if halted else standing.waits_for_free(judged.plan)
+            return ObjectWorld(key=key, decision=decision)
+        if settled.ends or settled.plan.auto_delete or settled.plan.auto_detach:
+            # Nothing is ended here: its own workflow reads everything afresh before it does.
+            decision = standing.asked_binder(moment).model_copy(update={"phase": "Bound", "why": "its end has come"})
+            return ObjectWorld(key=key, decision=decision)
+        decision = standing.settled(
+            settled.handle,
+            settled.plan,
+            settled.faults,
+            claimed=True,
+            look_at=self._tools.next_look(settled, moment),
+        )
+        return ObjectWorld(key=key, decision=decision, known=settled.known)
+
+    def _failed(self, key: Key, type_: str, message: str) -> ObjectWorld:
+        failures = self._failures[key.uid] = self._failures.get(key.uid, 0) + 1
+        delay = min(LONGEST_RETRY, FIRST_RETRY * (1 << min(failures - 1, 10)))
+        decision = Decision(
+            phase="Bug" if type_ == "Bug" else "Stalled",
+            outcome=Outcome.WAITING,
+            why=f"{type_}: {message}"[:1000],
+            waits_for=("another try",),
+            deadline=now() + max(delay, SOON / 2),
+            at_deadline="try again",
+        )
+        return ObjectWorld(key=key, decision=decision, known=ObjectKnown(failures=failures))
+
+
+class _Batch:
+    """One batch over the claims that wait."""
+
+    def __init__(self, activities: BinderActivities, cluster: str) -> None:
+        self._activities = activities
+        self._known = activities._known
+        self._cluster = cluster
+        self._under_way: dict[asyncio.Task[tuple[Key, ObjectWorld] | None], Name] = {}
+        self._to_open: list[tuple[Key, ObjectWorld]] = []
+        self._served = 0
+        self._retried: dict[Name, int] = {}
+
+    async def run(self) -> bool:
+        """Serve until nobody waits, or for long enough; whether somebody still waits."""
+        until = time.monotonic() + LONGEST_BATCH
+        quiet_since = time.monotonic()
+        try:
+            while time.monotonic() < until and self._served < MOST_SERVED:
+                self._known.news.clear()
+                self._begin()
+                if self._under_way:
+                    await self._next()
+                    quiet_since = time.monotonic()
+                    continue
+                await self._open_while_quiet()
+                left = quiet_since + LINGER - time.monotonic()
+                if left <= 0 and not self._startable():
+                    break
+                await self._news_within(left)
+            while self._under_way:
+                await self._next()
+        finally:
+            for task in self._under_way:
+                task.cancel()
+        await self._open(self._to_open)
+        return bool(self._known.waiting)
+
+    def _startable(self) -> list[Name]:
+        taken = set(self._under_way.values())
+        return [n for n in self._known.waiting if n not in taken and self._retried.get(n, 0) < MOST_CONFLICTS]
+
+    def _begin(self) -> None:
+        for name in self._startable()[: AT_ONCE - len(self._under_way)]:
+            self._served += 1
+            self._retried[name] = self._retried.get(name, 0) + 1
+            self._under_way[asyncio.create_task(self._activities.one(name, self._cluster))] = name
+
+    async def _next(self) -> None:
+        """Until one has ended, or another claim has come while there is room."""
+        waits: set[asyncio.Task[object]] = set(self._under_way)
+        news = asyncio.create_task(self._known.news.wait()) if len(self._under_way) < AT_ONCE else None
+        if news is not None:
+            waits.add(news)
+        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if news is not None:
+            news.cancel()
+        for task in done:
+            if task in self._under_way:
+                del self._under_way[task]  # type: ignore[arg-type]
+                if told := task.result():
+                    self._to_open.append(told)  # type: ignore[arg-type]
+
+    async def _news_within(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self._known.news.wait(), max(seconds, 0.001))
+        except TimeoutError:
+            return
+
+    async def _open_while_quiet(self) -> None:
+        """Open the workflows of those served; behind them, so that it costs nobody latency."""
+        while self._to_open and not self._known.news.is_set():
+            some, self._to_open = self._to_open[:OPENED_AT_ONCE], self._to_open[OPENED_AT_ONCE:]
+            await self._open(some)
+
+    async def _open(self, some: Sequence[tuple[Key, ObjectWorld]]) -> None:
+        places = asyncio.Semaphore(OPENED_AT_ONCE)
+
+        async def one(key: Key, world: ObjectWorld) -> None:
+            async with places:
+                await self._activities._open_claim(key, world)
+
+        await asyncio.gather(*(one(key, world) for key, world in some))
+
+
+def _key(claim: JsonObject, cluster: str) -> Key:
+    return Key(
+        kind=RESOURCE_CLAIM.name,
+        namespace=text_at(claim, "metadata", "namespace"),
+        name=text_at(claim, "metadata", "name"),
+        uid=text_at(claim, "metadata", "uid"),
+        cluster=cluster,
+    )

@@ -1,0 +1,207 @@
+"""A handle, its resources and its claim, brought together to what they have to be: the second half of every pass.
+
+    evaluate --> end passed, auto-delete, auto-detach --> (the caller ends it)
+       |    .-> spec of the handle, with references (the intent) --> create, adopt, update resources --> evaluate again
+       '-----> nothing left to do --> status of the handle --> status of the claim
+
+Safe to repeat at any point: names follow from the handle's, a reference is recorded before its object is made, what
+exists is adopted, and every write is made over the version that was read. A resource that cannot be made is a fault in
+the status; the others are made all the same, except those that wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.known import Known
+from activities.claims.managed import Managed
+from activities.claims.requester import Requesters
+from activities.claims.writing import Writer, managed_finalizers, with_metadata, with_spec
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.conditions import with_handles_stalled, with_stalled
+from domain.claims.faults import each_once, summed
+from domain.claims.moments import passed
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at
+from domain.claims.passes import ObjectKnown
+from domain.claims.plans import Fault, HandlePlan, HandleQuestion
+from domain.identity import Key
+from domain.resource import parse_timestamp, timestamp
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """What a pass has in its hands. `shown`: the claim's own object may be written."""
+
+    key: Key
+    handle: JsonObject
+    claim: JsonObject | None = None
+    assigned: tuple[str, ...] = ()
+    push: bool = False
+    shown: bool = True
+    known: ObjectKnown = field(default_factory=ObjectKnown)
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What came of it. `ends`: the end has passed; `states` are the live objects."""
+
+    handle: JsonObject
+    claim: JsonObject | None
+    plan: HandlePlan
+    faults: tuple[Fault, ...] = ()
+    ends: bool = False
+
+    @property
+    def known(self) -> ObjectKnown:
+        """What the lifecycle carries on."""
+        return ObjectKnown(honoured=self.plan.wish)
+
+
+class Bundles:
+    """Settling bundles."""
+
+    def __init__(
+        self, known: Known, writer: Writer, managed: Managed, evaluation: Evaluation, requesters: Requesters
+    ) -> None:
+        self._known = known
+        self._writer = writer
+        self._managed = managed
+        self._evaluation = evaluation
+        self._requesters = requesters
+
+    async def plan(
+        self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None = None
+    ) -> HandlePlan:
+        """What would have to be, nothing is written; raises `Beyond`."""
+        return await self._evaluation.handle(await self._question(bundle, now, states))
+
+    async def settle(self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None = None) -> Settled:
+        """Make it true. `states` of the resources, if they are known already.
+
+        Raises:
+            Conflict: somebody has written what was read; look again.
+            ApiError: the API server gave no answer.
+        """
+        question = await self._question(bundle, now, states)
+        try:
+            return await self._make_true(bundle, question)
+        except Beyond as beyond:
+            return await self._show_fault(bundle, beyond.fault, now)
+
+    async def _question(
+        self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None
+    ) -> HandleQuestion:
+        requester = await self._requesters.of(bundle.key, bundle.claim)
+        if states is None:
+            states = await self._managed.states(bundle.handle)
+        return HandleQuestion(
+            now=now,
+            handle=bundle.handle,
+            claim=bundle.claim,
+            providers=await self._known.providers_for(bundle.key, bundle.handle, bundle.claim),
+            assigned=bundle.assigned,
+            states=tuple(states),
+            requester=requester,
+            push=bundle.push,
+            honoured=bundle.known.honoured,
+        )
+
+    async def _make_true(self, bundle: Bundle, question: HandleQuestion) -> Settled:
+        handle = bundle.handle
+        faults: dict[int, Fault] = {}
+        done: set[int] = set()
+        while True:
+            plan = await self._evaluation.handle(question)
+            if passed(plan.end, question.now) or plan.auto_delete or plan.auto_detach:
+                return Settled(handle, bundle.claim, plan, ends=passed(plan.end, question.now))
+            handle = await self._writer.put(RESOURCE_HANDLE, handle, _kept(handle, plan.spec))
+            states = [*question.states, *[None] * (len(objects_at(handle, "spec", "resources")) - len(question.states))]
+            acted = False
+            for index, definition in plan.creations:
+                if index not in faults:
+                    acted = True
+                    self._take(index, await self._managed.create(handle, definition), states, faults)
+            for operations in plan.updates:
+                state = states[operations.index]
+                if state is not None and operations.index not in done:
+                    acted = True
+                    done.add(operations.index)
+                    self._take(operations.index, await self._managed.update(state, operations), states, faults)
+            question = question.model_copy(update={"handle": handle, "states": tuple(states)})
+            if not acted:
+                break
+        return await self._show(replace(bundle, handle=handle), plan, tuple(faults.values()), question.now)
+
+    @staticmethod
+    def _take(
+        index: int, outcome: JsonObject | Fault, states: list[JsonObject | None], faults: dict[int, Fault]
+    ) -> None:
+        if isinstance(outcome, Fault):
+            faults[index] = outcome
+        else:
+            states[index] = outcome
+
+    async def _show(self, bundle: Bundle, plan: HandlePlan, faults: tuple[Fault, ...], now: datetime) -> Settled:
+        """Write the statuses, the handle's first; the claim's spec where its end moves."""
+        told = each_once((*plan.faults, *faults))
+        status = with_stalled(plan.handle_status, summed(told), now)
+        handle = await self._writer.put_status(RESOURCE_HANDLE, bundle.handle, status)
+        claim = bundle.claim
+        if claim is not None and plan.claim_status is not None and bundle.shown:
+            if plan.requested_end:
+                lifespan: JsonObject = {**object_at(claim, "spec", "lifespan"), "end": plan.requested_end}
+                claim = await self._writer.put(RESOURCE_CLAIM, claim, with_spec(claim, lifespan=lifespan))
+            status = with_handles_stalled(plan.claim_status, told, now, accepted=bundle.push)
+            claim = await self._writer.put_status(RESOURCE_CLAIM, claim, status)
+        await self._tell(bundle, handle, claim, plan, told, now)
+        return Settled(handle, claim, plan, faults=told)
+
+    async def _tell(
+        self,
+        bundle: Bundle,
+        handle: JsonObject,
+        claim: JsonObject | None,
+        plan: HandlePlan,
+        faults: Sequence[Fault],
+        now: datetime,
+    ) -> None:
+        """Events of what a person may want to know; a fault is told when it is another than before."""
+        kind, before, after = (
+            (RESOURCE_CLAIM, bundle.claim, claim)
+            if bundle.claim is not None and claim is not None
+            else (RESOURCE_HANDLE, bundle.handle, handle)
+        )
+        shown_before = " ".join(text_at(each, "message") for each in objects_at(before, "status", "conditions"))
+        for fault in faults:
+            if fault.message not in shown_before:
+                await self._writer.tell(kind, after, fault.reason, fault.message, now)
+        for refusal in plan.refused:
+            await self._writer.tell(kind, after, "ChangeRefused", refusal, now)
+        if plan.end_was_cut and plan.wish is not None and plan.end is not None:
+            text = f"lifespan.end {timestamp(plan.wish.end)} is beyond what is allowed: {timestamp(plan.end)}"
+            await self._writer.tell(kind, after, "LifespanEndCut", text, now)
+
+    async def _show_fault(self, bundle: Bundle, fault: Fault, now: datetime) -> Settled:
+        """What could not be evaluated at all: everything stays as it is, but the end still counts."""
+        plan = HandlePlan(spec=object_at(bundle.handle, "spec"), end=_end(bundle.handle), faults=(fault,))
+        if passed(plan.end, now):
+            return Settled(bundle.handle, bundle.claim, plan, faults=(fault,), ends=True)
+        shown = plan.model_copy(
+            update={
+                "handle_status": object_at(bundle.handle, "status"),
+                "claim_status": object_at(bundle.claim, "status") if bundle.claim is not None else None,
+            }
+        )
+        return await self._show(bundle, shown, (), now)
+
+
+def _kept(handle: JsonObject, spec: JsonObject) -> JsonObject:
+    """The handle with its new spec, and with our finalizer."""
+    return with_metadata({**handle, "spec": spec}, finalizers=managed_finalizers(RESOURCE_HANDLE, handle))
+
+
+def _end(handle: JsonObject) -> datetime | None:
+    return parse_timestamp(text_at(handle, "spec", "lifespan", "end"))

@@ -1,0 +1,265 @@
+"""The pass over a ResourceClaim that has its own workflow to look after it: bound, detached, ignored or on its way out.
+
+gone | held | ignored | being deleted | not begun | detached --> each its own short way
+no handle --> the binder is asked
+bound --> judged (judging.py) --> handle and resources (bundle.py) --> ended, detached or settled
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+
+from temporalio import activity
+
+from activities.claims import metrics
+from activities.claims.bundle import Bundle, Settled
+from activities.claims.evaluation import Beyond
+from activities.claims.tools import MOST_CONFLICTS, SOON, Tools, conflict_without_end
+from activities.claims.writing import OURS
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
+from domain.claims.constants import IGNORE_LABEL
+from domain.claims.durations import UnreadableMoment
+from domain.claims.moments import end_of_detached, passed, start_of
+from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.passes import ObjectKnown, ObjectWorld, PassClaim
+from domain.claims.plans import Halt
+from domain.decision import Decision
+from domain.identity import Key
+from engine.clock import now
+from engine.errors import ApiError, Conflict
+
+# A binder that was asked and has not answered by then is asked again.
+BINDER_PATIENCE = timedelta(seconds=15)
+
+log = logging.getLogger(__name__)
+
+
+class ClaimActivities:
+    """The ResourceClaim's activity."""
+
+    def __init__(self, tools: Tools, ask_binder: Callable[[Key], Awaitable[None]]) -> None:
+        self._tools = tools
+        self._known = tools.known
+        self._writer = tools.writer
+        self._ask_binder = ask_binder
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.pass_claim,)
+
+    @activity.defn(name=PassClaim.activity)
+    async def pass_claim(self, look: PassClaim) -> ObjectWorld:
+        """One pass; another one at once where somebody has written what was read."""
+        await self._known.settled()
+        for _ in range(MOST_CONFLICTS):
+            try:
+                return await self._pass(look)
+            except Conflict as conflict:
+                log.info("%s: %s", look.key, conflict.message)
+                look = look.model_copy(update={"woken": True})
+        raise conflict_without_end(look.key)
+
+    async def _pass(self, look: PassClaim) -> ObjectWorld:
+        key, moment = look.key, now()
+        claim = await self._read(key, fresh=look.woken)
+        if claim is None or text_at(claim, "metadata", "uid") != key.uid:
+            return ObjectWorld(key=key, exists=False, decision=standing.GONE)
+        hold = self._tools.hold(claim)
+        if hold or look.dry_run:
+            return await self._would(look, claim, hold, moment)
+        if IGNORE_LABEL in object_at(claim, "metadata", "labels"):
+            await self._writer.let_go(RESOURCE_CLAIM, claim)
+            return self._world(key, standing.LEFT_ALONE)
+        if value_at(claim, "metadata", "deletionTimestamp"):
+            return await self._end(key, claim)
+        if value_at(claim, "status", "resourceHandle", "detached") is True:
+            return await self._detached(key, claim, moment)
+        if (waiting := self._not_begun(claim, moment)) is not None:
+            return self._world(key, waiting)
+        return await self._held(look, claim, moment)
+
+    async def _read(self, key: Key, *, fresh: bool) -> JsonObject | None:
+        if fresh:
+            return await self._known.fresh(RESOURCE_CLAIM, key.namespace, key.name)
+        return self._known.get(RESOURCE_CLAIM, key.namespace, key.name)
+
+    @staticmethod
+    def _not_begun(claim: JsonObject, moment: datetime) -> Decision | None:
+        try:
+            start = start_of(claim)
+        except UnreadableMoment:
+            return None  # told as a fault when the claim is judged
+        return standing.not_begun(start) if start > moment else None
+
+    async def _held(self, look: PassClaim, claim: JsonObject, moment: datetime) -> ObjectWorld:
+        """A claim that says it has a handle."""
+        key, name = look.key, text_at(claim, "status", "resourceHandle", "name")
+        if not name:
+            return await self._unbound(key, moment)
+        handle = await self._handle(name, fresh=look.woken)
+        if handle is None:
+            await self._writer.delete(RESOURCE_CLAIM, claim)
+            return await self._again(look)
+        holder = object_at(handle, "spec", "resourceClaim")
+        if (text_at(holder, "namespace"), text_at(holder, "name")) != (key.namespace, key.name):
+            # The handle is the truth. What it says not, the claim only believes: the binder finds the right one.
+            believed = {n: v for n, v in object_at(claim, "status").items() if n not in ("resourceHandle", "lifespan")}
+            await self._writer.put_status(RESOURCE_CLAIM, claim, believed)
+            return await self._unbound(key, moment)
+        if value_at(handle, "metadata", "deletionTimestamp"):
+            return await self._end_handle(look, handle, "its handle is being deleted")
+        return await self._settle(look, claim, handle, moment)
+
+    async def _handle(self, name: str, *, fresh: bool) -> JsonObject | None:
+        known = None if fresh else self._known.get(RESOURCE_HANDLE, self._known.namespace, name)
+        return known or await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
+
+    async def _unbound(self, key: Key, moment: datetime) -> ObjectWorld:
+        await self._ask_binder(key)
+        return self._world(key, standing.asked_binder(moment + BINDER_PATIENCE))
+
+    async def _settle(self, look: PassClaim, claim: JsonObject, handle: JsonObject, moment: datetime) -> ObjectWorld:
+        key = look.key
+        judged = await self._tools.judging.judge(key, claim, moment, handle=handle)
+        ignored = IGNORE_LABEL in object_at(handle, "metadata", "labels")
+        if ignored:
+            return self._world(
+                key, standing.LEFT_ALONE.model_copy(update={"why": "its handle is left alone by a label"})
+            )
+        bundle = Bundle(key, handle, judged.claim, assigned=judged.assigned, push=not judged.halted, known=look.known)
+        settled = await self._tools.bundles.settle(bundle, moment)
+        if settled.ends or settled.plan.auto_delete or settled.plan.auto_detach:
+            if not look.woken:
+                return await self._again(look)  # what cannot be undone is done on what the API server says now
+            return await self._over(look, settled, moment)
+        if judged.halted and judged.plan.halt is not Halt.FAULT:
+            decision = standing.halted(judged.plan, moment + SOON)
+            end = settled.plan.end
+            return self._world(key, decision.model_copy(update={"deadline": end}), known=settled.known)
+        faults = (*((judged.plan.fault,) if judged.plan.fault else ()), *settled.faults)
+        decision = standing.settled(
+            settled.handle, settled.plan, faults, claimed=True, look_at=self._tools.next_look(settled, moment)
+        )
+        return self._world(key, decision, known=settled.known)
+
+    async def _over(self, look: PassClaim, settled: Settled, moment: datetime) -> ObjectWorld:
+        """The end has come, or a condition of the claim says so."""
+        claim, handle = settled.claim, settled.handle
+        if claim is None:
+            raise RuntimeError(f"{look.key} was settled without its claim")
+        if settled.ends and settled.plan.end is not None:
+            metrics.expired(RESOURCE_CLAIM.name, settled.plan.end, moment)
+            return await self._end_handle(look, handle, "its lifespan has ended", as_seen=True)
+        if settled.plan.auto_delete:
+            await self._writer.delete(RESOURCE_CLAIM, claim)
+            return await self._again(look)
+        link = {**object_at(claim, "status", "resourceHandle"), "detached": True}
+        claim = await self._writer.put_status(
+            RESOURCE_CLAIM, claim, {**object_at(claim, "status"), "resourceHandle": link}
+        )
+        await self._tools.releasing.end(handle)
+        return await self._detached(look.key, claim, moment)
+
+    # --- ends ---
+
+    async def _end_handle(self, look: PassClaim, handle: JsonObject, why: str, *, as_seen: bool = False) -> ObjectWorld:
+        """End the handle, with it the claim, which then lets go of itself."""
+        refused = await self._tools.releasing.end(handle, as_seen=as_seen)
+        claim = await self._known.fresh(RESOURCE_CLAIM, look.key.namespace, look.key.name)
+        if claim is None or text_at(claim, "metadata", "uid") != look.key.uid:
+            return ObjectWorld(key=look.key, exists=False, decision=standing.GONE)
+        if value_at(claim, "metadata", "deletionTimestamp") and not refused:
+            return await self._let_go(look.key, claim)
+        return self._world(look.key, _refused(why, refused))
+
+    async def _end(self, key: Key, claim: JsonObject) -> ObjectWorld:
+        """A claim that is being deleted: its handle ends with it, and it waits for nobody."""
+        names = {text_at(claim, "status", "resourceHandle", "name")} - {""}
+        known = self._known.handles_of_claim(key.namespace, key.name)
+        names |= {text_at(handle, "metadata", "name") for handle in known}
+        for name in sorted(names):
+            handle = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
+            holder = object_at(handle, "spec", "resourceClaim")
+            if handle is None or (text_at(holder, "namespace"), text_at(holder, "name")) != (key.namespace, key.name):
+                continue
+            # What cannot be asked to go is the handle's to go on with: the claim disappears all the same.
+            if IGNORE_LABEL in object_at(handle, "metadata", "labels"):
+                await self._writer.delete(RESOURCE_HANDLE, handle)
+            else:
+                await self._tools.releasing.end(handle)
+        return await self._let_go(key, await self._known.fresh(RESOURCE_CLAIM, key.namespace, key.name))
+
+    async def _let_go(self, key: Key, claim: JsonObject | None) -> ObjectWorld:
+        if claim is not None and text_at(claim, "metadata", "uid") == key.uid:
+            await self._writer.let_go(RESOURCE_CLAIM, claim)
+            others = [f for f in _finalizers(claim) if f not in OURS]
+            if others:
+                why = "everything of it is gone; others still hold it"
+                return self._world(key, standing.ending(why, [f"finalizer {each}" for each in others]))
+        return ObjectWorld(key=key, exists=False, decision=standing.GONE)
+
+    async def _detached(self, key: Key, claim: JsonObject, moment: datetime) -> ObjectWorld:
+        """A claim without resources, until its end."""
+        end = end_of_detached(claim)
+        if not passed(end, moment):
+            return self._world(key, standing.detached(claim, end))
+        metrics.expired(RESOURCE_CLAIM.name, end or moment, moment)
+        await self._writer.delete(RESOURCE_CLAIM, claim, as_seen=True)
+        return await self._let_go(key, await self._known.fresh(RESOURCE_CLAIM, key.namespace, key.name))
+
+    async def _again(self, look: PassClaim) -> ObjectWorld:
+        """The pass once more, on what the API server says now."""
+        return await self._pass(look.model_copy(update={"woken": True}))
+
+    # --- plans ---
+
+    async def _would(self, look: PassClaim, claim: JsonObject, hold: str, moment: datetime) -> ObjectWorld:
+        """What a pass would do."""
+        decision, planned = await would(self._tools, look, claim, moment)
+        return ObjectWorld(key=look.key, hold=hold, known=look.known, decision=standing.held(decision, planned))
+
+    @staticmethod
+    def _world(key: Key, decision: Decision, *, known: ObjectKnown | None = None) -> ObjectWorld:
+        return ObjectWorld(key=key, decision=decision, known=known or ObjectKnown())
+
+
+async def would(tools: Tools, look: PassClaim, claim: JsonObject, moment: datetime) -> tuple[Decision, Sequence[str]]:
+    """How a claim stands, and what a pass would write, a line each."""
+    if value_at(claim, "metadata", "deletionTimestamp"):
+        return standing.ending("it is being deleted"), ["delete its handle and its resources, drop its finalizer"]
+    name = text_at(claim, "status", "resourceHandle", "name")
+    handle = await tools.known.fresh(RESOURCE_HANDLE, tools.known.namespace, name) if name else None
+    plan, assigned = await tools.judging.plan(look.key, claim, moment, handle=handle)
+    planned = []
+    if plan.status != object_at(claim, "status"):
+        planned.append("write the claim's status")
+    if plan.halt is not Halt.NONE:
+        return standing.halted(plan, moment + SOON), planned
+    if handle is None:
+        return standing.asked_binder(moment + BINDER_PATIENCE), [*planned, "bind a free handle, or make one"]
+    bundle = Bundle(look.key, handle, {**claim, "status": plan.status}, assigned=assigned, push=True, known=look.known)
+    try:
+        handle_plan = await tools.bundles.plan(bundle, moment)
+    except Beyond as beyond:
+        return standing.faulty(beyond.fault, moment + SOON), planned
+    if handle_plan.spec != object_at(handle, "spec"):
+        planned.append(f"write the spec of ResourceHandle {name}")
+    planned += [f"create {text_at(d, 'kind')} {text_at(d, 'metadata', 'name')}" for _, d in handle_plan.creations]
+    planned += [f"patch resource {each.index}: {len(each.patch)} operations" for each in handle_plan.updates]
+    if passed(handle_plan.end, moment):
+        planned = ["delete claim, handle and resources: the lifespan has ended"]
+    decision = standing.settled(handle, handle_plan, handle_plan.faults, claimed=True, look_at=None)
+    return decision, planned
+
+
+def _refused(why: str, refused: Sequence[ApiError]) -> Decision:
+    if not refused:
+        return standing.ending(why, look_at=now() + SOON)
+    return standing.ending(f"{why}; {refused[0].message}", [error.message for error in refused], look_at=now() + SOON)
+
+
+def _finalizers(obj: JsonObject) -> list[str]:
+    found = value_at(obj, "metadata", "finalizers")
+    return [str(each) for each in found] if isinstance(found, list) else []

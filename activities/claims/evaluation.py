@@ -1,0 +1,81 @@
+"""The evaluator's questions as the passes ask them: what takes too long, or too much, is a fault like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from activities.claims.evaluator import EvaluationLimit, Evaluator
+from domain.claims.binding import plan_binding, plan_pool_handle
+from domain.claims.claim_pass import plan_claim
+from domain.claims.handle_pass import plan_handle
+from domain.claims.objects import JsonObject, text_at
+from domain.claims.plans import (
+    BindingPlan,
+    BindingQuestion,
+    ClaimPlan,
+    ClaimQuestion,
+    Fault,
+    HandleBody,
+    HandlePlan,
+    HandleQuestion,
+    PoolQuestion,
+    Question,
+)
+from domain.model import Model
+from engine.settings import Settings
+
+TOO_MUCH = "TemplateLimit"
+P = TypeVar("P", bound=Model)
+Q = TypeVar("Q", bound=Question)
+
+
+class Beyond(Exception):  # noqa: N818 - an evaluation went beyond its limits
+    """An evaluation took too long or too much."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+class Evaluation:
+    """The four questions."""
+
+    def __init__(self, evaluator: Evaluator, settings: Settings) -> None:
+        self._evaluator = evaluator
+        self._newer = settings.claims_newer_templates
+
+    async def claim(self, question: ClaimQuestion) -> ClaimPlan:
+        """What the claim has to be; raises `Beyond`."""
+        return await self._ask(plan_claim, self._by_rules(question), ClaimPlan, question.claim)
+
+    async def binding(self, question: BindingQuestion) -> BindingPlan:
+        """What the handle has to be once the claim has it; raises `Beyond`."""
+        return await self._ask(plan_binding, self._by_rules(question), BindingPlan, question.claim)
+
+    async def pool_handle(self, question: PoolQuestion) -> HandleBody:
+        """The handle that the pool makes; raises `Beyond`."""
+        return await self._ask(plan_pool_handle, self._by_rules(question), HandleBody, question.pool)
+
+    async def handle(self, question: HandleQuestion) -> HandlePlan:
+        """What the handle, its resources and its claim have to be; raises `Beyond`."""
+        return await self._ask(plan_handle, self._by_rules(question), HandlePlan, question.claim or question.handle)
+
+    def _by_rules(self, question: Q) -> Q:
+        return question.model_copy(update={"newer": self._newer})
+
+    async def _ask(self, function: Callable[[Q], P], question: Q, answer: type[P], subject: JsonObject) -> P:
+        namespace, name = (text_at(subject, "metadata", field) for field in ("namespace", "name"))
+        try:
+            return await self._evaluator.call(
+                function,
+                question,
+                answer,
+                key=f"{namespace}/{name}",
+                author=namespace,
+            )
+        except EvaluationLimit as error:
+            raise Beyond(Fault(reason=TOO_MUCH, message=str(error))) from error
+
+
+FUNCTIONS = (plan_claim, plan_binding, plan_pool_handle, plan_handle)

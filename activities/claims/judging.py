@@ -1,0 +1,137 @@
+"""The first half of every pass over a claim: what its own object has to be, written down, and whether it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from activities.claims import metrics
+from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.known import Known
+from activities.claims.writing import Writer, managed_finalizers, with_metadata, with_spec
+from domain.claims import RESOURCE_CLAIM
+from domain.claims.assignment import assign
+from domain.claims.conditions import with_own_stalled
+from domain.claims.faults import FAULTS, fault_of
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt
+from domain.identity import Key
+from domain.levers import RETRIED, RETRY
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How a claim was judged, and the claim as it is now. `waits`: nothing may be made, and no free handle fits."""
+
+    claim: JsonObject
+    plan: ClaimPlan
+    assigned: tuple[str, ...] = ()
+    waits: bool = False
+
+    @property
+    def halted(self) -> bool:
+        """Whether the pass goes no further."""
+        return self.plan.halt is not Halt.NONE
+
+    def waiting_for_handle(self, claim: JsonObject) -> Judged:
+        """The same for a claim that no free handle fits and that may have none made."""
+        return replace(self, claim=claim, waits=True)
+
+
+class Judging:
+    """Judging claims."""
+
+    def __init__(self, known: Known, writer: Writer, evaluation: Evaluation) -> None:
+        self._known = known
+        self._writer = writer
+        self._evaluation = evaluation
+
+    async def judge(
+        self, key: Key, claim: JsonObject, now: datetime, *, handle: JsonObject | None = None, show: bool = True
+    ) -> Judged:
+        """What the claim has to be, written.
+
+        Unless `show`, the status is left to the next step where the pass goes on: the claim given back has it already.
+        """
+        plan, assigned = await self.plan(key, claim, now, handle=handle)
+        claim = await self._writer.put(RESOURCE_CLAIM, claim, _prepared(claim, plan))
+        judged = Judged({**claim, "status": plan.status}, plan, assigned)
+        if not (judged.halted or show):
+            return judged
+        written = await self._writer.put_status(RESOURCE_CLAIM, claim, plan.status)
+        await self._tell(claim, plan, now)
+        return replace(judged, claim=written)
+
+    async def plan(
+        self, key: Key, claim: JsonObject, now: datetime, *, handle: JsonObject | None = None
+    ) -> tuple[ClaimPlan, tuple[str, ...]]:
+        """What the claim has to be, nothing is written, and the providers of its entries (list mode)."""
+        unassigned: Fault | None = None
+        assigned: tuple[str, ...] = ()
+        try:
+            assigned = self._assigned(claim)
+        except FAULTS as error:
+            unassigned = fault_of(error)
+        try:
+            providers = await self._known.providers_for(key, claim, handle, names=assigned)
+            question = ClaimQuestion(
+                now=now, claim=claim, handle=handle, providers=providers, assigned=assigned, unassigned=unassigned
+            )
+            return await self._evaluation.claim(question), assigned
+        except Beyond as beyond:
+            return _faulty(claim, beyond.fault, now), assigned
+
+    async def fault(self, judged: Judged, fault: Fault, now: datetime) -> Judged:
+        """The claim with a fault that was found after it was judged."""
+        plan = _faulty(judged.claim, fault, now)
+        before = await self._known.fresh(
+            RESOURCE_CLAIM, text_at(judged.claim, "metadata", "namespace"), text_at(judged.claim, "metadata", "name")
+        )
+        claim = judged.claim if before is None else await self._writer.put_status(RESOURCE_CLAIM, before, plan.status)
+        await self._tell(before or claim, plan, now)
+        return replace(judged, claim=claim, plan=plan)
+
+    def _assigned(self, claim: JsonObject) -> tuple[str, ...]:
+        if value_at(claim, "spec", "provider") or not objects_at(claim, "spec", "resources"):
+            return ()
+        return assign(claim, self._known.all_providers())
+
+    async def _tell(self, before: JsonObject, plan: ClaimPlan, now: datetime) -> None:
+        """An Event and a count where the status says something new."""
+        if plan.halt is Halt.INVALID:
+            errors = _errors(plan.status)
+            if errors and errors != _errors(object_at(before, "status")):
+                metrics.validation_failed(plan.provider)
+                await self._writer.tell(RESOURCE_CLAIM, before, "ValidationFailed", "; ".join(errors), now)
+        if plan.fault is not None and plan.fault.message not in _messages(before):
+            await self._writer.tell(RESOURCE_CLAIM, before, plan.fault.reason, plan.fault.message, now)
+
+
+def _prepared(claim: JsonObject, plan: ClaimPlan) -> JsonObject:
+    """The claim with our finalizer, what its plan adds, and a person's retry honoured."""
+    annotations = {**object_at(claim, "metadata", "annotations"), **plan.annotations}
+    if token := text_at(annotations, RETRY):
+        annotations[RETRIED] = token
+    labels = {**object_at(claim, "metadata", "labels"), **plan.labels}
+    fields: dict[str, object] = {"finalizers": managed_finalizers(RESOURCE_CLAIM, claim)}
+    if annotations:
+        fields["annotations"] = annotations
+    if labels:
+        fields["labels"] = labels
+    prepared = with_metadata(claim, **fields)
+    return prepared if plan.resources is None else with_spec(prepared, resources=[*plan.resources])
+
+
+def _faulty(claim: JsonObject, fault: Fault, now: datetime) -> ClaimPlan:
+    status = with_own_stalled(object_at(claim, "status"), fault, now, bound=False)
+    return ClaimPlan(status=status, halt=Halt.FAULT, fault=fault)
+
+
+def _errors(status: JsonObject) -> list[str]:
+    of_values = value_at(status, "provider", "validationErrors")
+    of_entries = [text_at(entry, "validationError") for entry in objects_at(status, "resources")]
+    return [str(each) for each in (of_values if isinstance(of_values, list) else [])] + [e for e in of_entries if e]
+
+
+def _messages(claim: JsonObject) -> str:
+    return " ".join(text_at(each, "message") for each in objects_at(claim, "status", "conditions"))

@@ -1,0 +1,274 @@
+"""What a worker knows of claims, handles, pools and providers, so that a pass reads others' objects without a request.
+
+    watch streams, own writes --> mirrors --> indices: free handles, handles by claim and by pool, waiting claims
+
+Mirrors are some milliseconds behind the API server. Where that could lose something it is made good:
+
+- what a pass writes is put in at once, and every write carries the resourceVersion that it was decided upon;
+- a pass that was woken reads its own objects from the API server;
+- what a pass has read of others is noted (`read`): a change of it that comes in right afterwards wakes that lifecycle
+  once more, as the pass may have missed what the watcher woke it for;
+- claims that came in and that no batch has taken wake the binder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import cast
+
+from domain.claims import (
+    RESOURCE_CLAIM,
+    RESOURCE_HANDLE,
+    RESOURCE_POOL,
+    RESOURCE_POOL_SCALING,
+    RESOURCE_PROVIDER,
+    THE_BINDER,
+)
+from domain.claims.constants import IGNORE_LABEL
+from domain.claims.matching import FreeHandles, free_handle
+from domain.claims.merging import TooDeep
+from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.providers import named_providers, providers_to_fetch
+from domain.identity import Key, Kind
+from engine import kube
+from engine.errors import Absent
+from engine.kube import KubeApi
+from engine.kube.store import Followed, Mirror, Store
+from engine.settings import Settings
+
+# For how long after a read a change of what was read may have been missed: far more than a mirror ever lags.
+MAY_HAVE_MISSED = 2.0
+UNTAKEN = 1.0
+
+Name = tuple[str, str]
+Wake = Callable[[Key], Awaitable[None]]
+
+log = logging.getLogger(__name__)
+
+
+class Known:
+    """The area's objects as one worker process knows them."""
+
+    def __init__(self, api: KubeApi, store: Store, settings: Settings, wake: Wake) -> None:
+        self.namespace = settings.claims_namespace
+        self._api = api
+        self._cluster = settings.cluster
+        self._wake = wake
+        self.claims = store.follow(Followed(RESOURCE_CLAIM))
+        self.handles = store.follow(Followed(RESOURCE_HANDLE, self.namespace))
+        self.pools = store.follow(Followed(RESOURCE_POOL, self.namespace))
+        self.scalings = store.follow(Followed(RESOURCE_POOL_SCALING, self.namespace))
+        self.providers = store.follow(Followed(RESOURCE_PROVIDER, self.namespace))
+        self.namespaces = store.follow(Followed(kube.NAMESPACE))
+        self._mirrors: dict[str, Mirror] = {
+            mirror.followed.kind.name: mirror
+            for mirror in (self.claims, self.handles, self.pools, self.scalings, self.providers, self.namespaces)
+        }
+        self.free = FreeHandles()
+        self.waiting: set[Name] = set()  # unbound claims that have to be looked at
+        self.news = asyncio.Event()  # something has come to wait
+        self.serving = False  # a batch of this process looks at those that wait
+        self._unbound: set[Name] = set()
+        self._by_claim: defaultdict[Name, set[str]] = defaultdict(set)
+        self._by_pool: defaultdict[str, set[str]] = defaultdict(set)
+        self._readers: defaultdict[str, dict[Key, float]] = defaultdict(dict)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.claims.listen(cast("kube.store.Listener", self._claim_changed))
+        self.handles.listen(cast("kube.store.Listener", self._handle_changed))
+        self.providers.listen(cast("kube.store.Listener", self._provider_changed))
+        self.namespaces.listen(cast("kube.store.Listener", self._namespace_changed))
+
+    async def settled(self) -> None:
+        """Until every kind is known completely, or known not to be installed."""
+        for mirror in self._mirrors.values():
+            await mirror.settled()
+
+    # --- reading ---
+
+    async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """The object as the API server has it, None if there is none."""
+        try:
+            answer = await self._api.get(kind, namespace, name)
+        except Absent:
+            return None
+        self.learn(kind, cast("JsonObject", answer))
+        return cast("JsonObject", answer)
+
+    def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """The object as it is known."""
+        return cast("JsonObject | None", self._mirrors[kind.name].get(namespace, name))
+
+    def learn(self, kind: Kind, obj: JsonObject) -> None:
+        """What a write has answered."""
+        if kind.name in self._mirrors:
+            self._mirrors[kind.name].learn(cast("kube.JsonObject", obj))
+
+    def handles_of_claim(self, namespace: str, name: str) -> list[JsonObject]:
+        """The handles that name the claim as theirs, oldest first; one is as it should be."""
+        found = self._handles(self._by_claim.get((namespace, name), ()))
+        return sorted(found, key=lambda handle: text_at(handle, "metadata", "creationTimestamp"))
+
+    def handles_of_pool(self, name: str) -> list[JsonObject]:
+        """The handles that name the pool as theirs."""
+        return self._handles(self._by_pool.get(name, ()))
+
+    def scalings_of_pool(self, name: str) -> list[JsonObject]:
+        """The pool's scalings."""
+        everything = cast("Iterator[JsonObject]", self.scalings.all())
+        return [scaling for scaling in everything if text_at(scaling, "spec", "resourcePool", "name") == name]
+
+    def all_providers(self) -> dict[str, JsonObject]:
+        """Every provider by name."""
+        everything = cast("Iterator[JsonObject]", self.providers.all())
+        return {text_at(provider, "metadata", "name"): provider for provider in everything}
+
+    async def providers_for(
+        self, key: Key, *objects: JsonObject | None, names: Iterable[str] = ()
+    ) -> dict[str, JsonObject]:
+        """Every provider that the objects name, and all that these link to; those that do not exist are left out."""
+        wanted = set(names).union(*(named_providers(each) for each in objects if each))
+        found: dict[str, JsonObject] = {}
+        absent: set[str] = set()
+        while missing := providers_to_fetch(wanted - absent, found) - absent:
+            for name in missing:
+                self.read(key, f"provider/{name}")
+                # One that was made a moment ago may not be known yet; one that is missing is seldom asked for.
+                provider = self.get(RESOURCE_PROVIDER, self.namespace, name) or await self.fresh(
+                    RESOURCE_PROVIDER, self.namespace, name
+                )
+                if provider is None:
+                    absent.add(name)
+                else:
+                    found[name] = provider
+        return found
+
+    def read(self, key: Key, topic: str) -> None:
+        """Note that a pass of this lifecycle has read this: `provider/<name>`, `pool/<name>`, `namespace/<name>`."""
+        self._readers[topic][key] = time.monotonic()
+
+    def _handles(self, names: Iterable[str]) -> list[JsonObject]:
+        found = (self.get(RESOURCE_HANDLE, self.namespace, name) for name in tuple(names))
+        return [handle for handle in found if handle is not None]
+
+    # --- claims that wait for the binder ---
+
+    def await_binder(self, name: Name) -> None:
+        """The claim has to be looked at by the binder."""
+        self.waiting.add(name)
+        self.news.set()
+        if not self.serving:
+            asyncio.get_running_loop().call_later(UNTAKEN, self._wake_binder_for, name)
+
+    def await_binder_all(self) -> None:
+        """Every unbound claim has to be looked at: something that any may wait for has changed."""
+        for name in tuple(self._unbound):
+            self.await_binder(name)
+
+    def looked_at(self, claim: JsonObject) -> None:
+        """The binder has done what it can for the claim as it is now."""
+        name = _name(claim)
+        newest = self.get(RESOURCE_CLAIM, *name)
+        if newest is None or _version(newest) == _version(claim):
+            self.waiting.discard(name)
+
+    def _wake_binder_for(self, name: Name) -> None:
+        if name in self.waiting and not self.serving:
+            self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
+
+    # --- changes ---
+
+    def _claim_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
+        claim = after or before or {}
+        name = _name(claim)
+        if after is None or not unbound(after):
+            self._unbound.discard(name)
+            self.waiting.discard(name)
+        else:
+            self._unbound.add(name)
+            self.await_binder(name)
+
+    def _handle_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
+        name = text_at(after or before, "metadata", "name")
+        was_free = name in self.free
+        self._index(self._by_claim, name, _holder(before), _holder(after))
+        self._index(self._by_pool, name, _pool(before), _pool(after))
+        for pool in {_pool(before), _pool(after)} - {None}:
+            self._tell_readers(f"pool/{pool}")
+        try:
+            free = free_handle(after) if after is not None else None
+            if free is None:
+                self.free.remove(name)
+            else:
+                self.free.add(free)
+        except TooDeep:
+            log.warning("ResourceHandle %s has a template nested beyond reason: no claim is bound to it", name)
+            self.free.remove(name)
+        if not was_free and name in self.free and self._unbound:
+            self.await_binder_all()
+
+    def _provider_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
+        self._tell_readers(f"provider/{text_at(after or before, 'metadata', 'name')}")
+        self.await_binder_all()
+
+    def _namespace_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
+        self._tell_readers(f"namespace/{text_at(after or before, 'metadata', 'name')}")
+
+    @staticmethod
+    def _index(index: defaultdict[object, set[str]] | object, name: str, before: object, after: object) -> None:
+        entries = cast("defaultdict[object, set[str]]", index)
+        if before == after and after is not None:
+            entries[after].add(name)
+            return
+        if before is not None and before in entries:
+            entries[before].discard(name)
+            if not entries[before]:
+                del entries[before]
+        if after is not None:
+            entries[after].add(name)
+
+    def _tell_readers(self, topic: str) -> None:
+        readers = self._readers.pop(topic, None)
+        for key, moment in (readers or {}).items():
+            if time.monotonic() - moment < MAY_HAVE_MISSED:
+                self._spawn(key)
+
+    def _spawn(self, key: Key) -> None:
+        task = asyncio.get_running_loop().create_task(self._told(key))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _told(self, key: Key) -> None:
+        try:
+            await self._wake(key)
+        except Exception as error:  # the watcher wakes as well; this is the second chance
+            log.warning("%s could not be woken: %s", key, error)
+
+
+def unbound(claim: JsonObject) -> bool:
+    """Whether the claim is the binder's: it has no handle, and is neither being deleted nor left alone."""
+    return not (
+        value_at(claim, "metadata", "deletionTimestamp")
+        or IGNORE_LABEL in object_at(claim, "metadata", "labels")
+        or text_at(claim, "status", "resourceHandle", "name")
+    )
+
+
+def _name(obj: JsonObject) -> Name:
+    return text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
+
+
+def _version(obj: JsonObject) -> str:
+    return text_at(obj, "metadata", "resourceVersion")
+
+
+def _holder(handle: JsonObject | None) -> Name | None:
+    holder = object_at(handle, "spec", "resourceClaim")
+    return (text_at(holder, "namespace"), text_at(holder, "name")) if holder else None
+
+
+def _pool(handle: JsonObject | None) -> str | None:
+    return text_at(handle, "spec", "resourcePool", "name") or None

@@ -1,0 +1,143 @@
+"""The resources that handles manage: objects of any kind, found by discovery, read when they are needed.
+
+An object that exists under the name of a resource is adopted, whoever made it: it is brought to its definition like any
+other, as far as the provider's filters let it. Only one that another living handle manages is left alone; the
+annotation says whose it is. The same annotation is asked before anything is deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from activities.claims.known import Known
+from domain.claims import RESOURCE_HANDLE
+from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
+from domain.claims.linked import recorded_reference
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at
+from domain.claims.plans import Fault, Operations
+from domain.identity import Kind
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
+from engine.kube import KubeApi
+from engine.kube.discovery import Discovery
+from engine.kube.errors import NO_SUCH_KIND
+
+
+class NotOurs(Exception):  # noqa: N818 - says what the object is
+    """The object belongs to another handle that exists."""
+
+
+class Managed:
+    """Managed resources on the API server."""
+
+    def __init__(self, api: KubeApi, discovery: Discovery, known: Known) -> None:
+        self._api = api
+        self._discovery = discovery
+        self._known = known
+
+    async def states(self, handle: JsonObject) -> tuple[JsonObject | None, ...]:
+        """The live objects of the handle's resources, in order; None for what is not there, or may not be read.
+
+        Raises:
+            ApiError: no answer, which is no reason to take them for absent.
+        """
+        entries = objects_at(handle, "spec", "resources")
+        return tuple(await asyncio.gather(*(self._state(recorded_reference(handle, i)) for i in range(len(entries)))))
+
+    async def _state(self, reference: JsonObject) -> JsonObject | None:
+        if not reference:
+            return None
+        try:
+            kind = await self._kind(reference)
+            return cast(
+                "JsonObject", await self._api.get(kind, text_at(reference, "namespace"), text_at(reference, "name"))
+            )
+        except (Absent, Denied, Invalid):
+            return None
+
+    async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
+        """The object made from its definition, or the one that is there already; or why it cannot be."""
+        namespace, name = text_at(definition, "metadata", "namespace"), text_at(definition, "metadata", "name")
+        where = (
+            f"{text_at(definition, 'kind')} {namespace}/{name}"
+            if namespace
+            else f"{text_at(definition, 'kind')} {name}"
+        )
+        try:
+            kind = await self._kind(definition)
+            try:
+                return cast("JsonObject", await self._api.create(kind, definition, namespace))
+            except Conflict as taken:
+                if taken.code != "AlreadyExists":
+                    raise
+            there = cast("JsonObject", await self._api.get(kind, namespace, name))
+            if owner := await self._other_owner(handle, there):
+                return Fault(reason="ResourceOwned", message=f"{where} belongs to ResourceHandle {owner}, which exists")
+            return there
+        except Absent as error:
+            if error.code == NO_SUCH_KIND:
+                return Fault(reason="UnknownKind", message=f"{where}: {error.message}")
+            return Fault(reason="ResourceNotCreated", message=error.message)
+        except (Denied, Invalid) as error:
+            reason = "ResourceForbidden" if isinstance(error, Denied) else "ResourceInvalid"
+            return Fault(reason=reason, message=error.message)
+
+    async def update(self, state: JsonObject, operations: Operations) -> JsonObject | Fault:
+        """The object after the patch, which is carried out only on the version that it was computed from.
+
+        Raises:
+            Conflict: it has changed meanwhile.
+        """
+        try:
+            kind = await self._kind(state)
+            meta = object_at(state, "metadata")
+            answer = await self._api.json_patch(
+                kind,
+                text_at(meta, "namespace"),
+                text_at(meta, "name"),
+                operations.patch,
+                resource_version=text_at(meta, "resourceVersion"),
+            )
+        except (Denied, Invalid) as error:
+            reason = "ResourceForbidden" if isinstance(error, Denied) else "ResourceInvalid"
+            return Fault(reason=reason, message=error.message)
+        return cast("JsonObject", answer)
+
+    async def delete_all(self, handle: JsonObject) -> list[ApiError]:
+        """Ask for the deletion of the handle's resources, newest first; what could not be asked for."""
+        refused: list[ApiError] = []
+        for index in reversed(range(resource_count(handle))):
+            reference = recorded_reference(handle, index)
+            try:
+                if reference:
+                    await self._delete(handle, reference)
+            except ApiError as error:
+                refused.append(error)
+        return refused
+
+    async def _delete(self, handle: JsonObject, reference: JsonObject) -> None:
+        namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
+        try:
+            kind = await self._kind(reference)
+            there = cast("JsonObject", await self._api.get(kind, namespace, name))
+            if text_at(there, "metadata", "deletionTimestamp") or await self._other_owner(handle, there):
+                return
+            await self._api.delete(kind, namespace, name, uid=text_at(there, "metadata", "uid"))
+        except (Absent, Conflict):
+            return  # gone, or another object of the name
+
+    async def _other_owner(self, handle: JsonObject, state: JsonObject) -> str:
+        """The handle that manages the object, if that is another one and exists."""
+        owner = text_at(state, "metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION)
+        if not owner or owner == text_at(handle, "metadata", "name"):
+            return ""
+        return owner if await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, owner) else ""
+
+    async def _kind(self, obj: JsonObject) -> Kind:
+        served = await self._discovery.served(text_at(obj, "apiVersion"), text_at(obj, "kind"))
+        return served.kind
+
+
+def resource_count(handle: JsonObject) -> int:
+    """How many resources the handle has, in spec or status, whichever says more."""
+    return max(len(objects_at(handle, part, "resources")) for part in ("spec", "status"))

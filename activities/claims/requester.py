@@ -1,0 +1,68 @@
+"""Who asked for a claim: its Namespace names the user, and OpenShift, where it is there, knows the user's identities.
+
+Without OpenShift both look-ups answer 404, and a stand-in of the name takes the user's place, as in Poolboy. The
+Namespace is mirrored; users are read again after some minutes, at the slow look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+from typing import cast
+
+from activities.claims.known import Known
+from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
+from domain.claims.linked import NOBODY, Requester
+from domain.claims.objects import JsonObject, text_at, value_at
+from domain.identity import Key, Kind
+from engine import kube
+from engine.errors import Absent, Denied
+from engine.kube import KubeApi
+
+USER = Kind(name="User", group="user.openshift.io", version="v1", plural="users", area="")
+IDENTITY = Kind(name="Identity", group="user.openshift.io", version="v1", plural="identities", area="")
+MOST_REMEMBERED = 10_000
+
+
+class Requesters:
+    """Requesters by namespace."""
+
+    def __init__(self, api: KubeApi, known: Known, kept: timedelta) -> None:
+        self._api = api
+        self._known = known
+        self._kept = kept.total_seconds()
+        self._users: dict[str, tuple[float, Requester]] = {}
+
+    async def of(self, key: Key, claim: JsonObject | None) -> Requester:
+        """Who asked for the claim's namespace; nobody without a claim."""
+        if claim is None:
+            return NOBODY
+        name = text_at(claim, "metadata", "namespace")
+        self._known.read(key, f"namespace/{name}")
+        namespace = self._known.get(kube.NAMESPACE, "", name) or await self._known.fresh(kube.NAMESPACE, "", name)
+        user = text_at(namespace, "metadata", "annotations", NAMESPACE_REQUESTER_ANNOTATION)
+        return await self._user(user) if user else NOBODY
+
+    async def _user(self, name: str) -> Requester:
+        read, requester = self._users.get(name, (0.0, NOBODY))
+        if read and time.monotonic() - read < self._kept:
+            return requester
+        user = await self._get(USER, name) or {"metadata": {"name": name}, "identities": []}
+        named = value_at(user, "identities")
+        identities = await asyncio.gather(
+            *(self._identity(str(each)) for each in (named if isinstance(named, list) else []))
+        )
+        if len(self._users) >= MOST_REMEMBERED:
+            self._users.clear()
+        self._users[name] = (time.monotonic(), Requester(user=user, identities=tuple(identities)))
+        return self._users[name][1]
+
+    async def _identity(self, name: str) -> JsonObject:
+        return await self._get(IDENTITY, name) or {"metadata": {"name": name}, "extra": {}}
+
+    async def _get(self, kind: Kind, name: str) -> JsonObject | None:
+        try:
+            return cast("JsonObject", await self._api.get(kind, "", name))
+        except (Absent, Denied):
+            return None

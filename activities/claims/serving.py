@@ -1,0 +1,184 @@
+"""Serving one claim that has no handle: judged, bound to a free handle or given a new one, and brought to ready.
+
+    not begun | ignored | held --> left alone
+    judged --> metadata, defaults --> approval pending, values refused, faults: said in the status
+          '-> a handle that names it already | the best free one | a new one --> status --> resources (bundle.py)
+
+Only the binder does this, for one claim after the other as far as the choice goes: a handle is taken out of the free
+ones when it is chosen, and bound over the version that was read, so that even two binders could not bind it twice. A
+handle made for a claim is named after the claim's uid: made again, it is found.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from activities.claims import metrics
+from activities.claims.bundle import Bundle, Bundles, Settled
+from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.judging import Judged, Judging
+from activities.claims.known import Known
+from activities.claims.writing import Writer, with_metadata
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.conditions import with_own_stalled
+from domain.claims.constants import CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, FINALIZER, HANDLE_NAME_PREFIX
+from domain.claims.faults import FAULTS, fault_of
+from domain.claims.matching import FreeHandle, Wanted, WantedResource
+from domain.claims.merging import same
+from domain.claims.names import claim_handle_name
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.passes import ObjectKnown
+from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan
+from domain.claims.references import claim_reference, handle_reference
+from domain.identity import Key
+from engine.errors import Absent, Conflict
+
+# Five characters of 27: two of a thousand claims meet with a chance of one in thirty, three times in a row never.
+MOST_SALTS = 8
+
+
+class Serving:
+    """Giving handles to claims."""
+
+    def __init__(
+        self, known: Known, writer: Writer, evaluation: Evaluation, judging: Judging, bundles: Bundles
+    ) -> None:
+        self._known = known
+        self._writer = writer
+        self._evaluation = evaluation
+        self._judging = judging
+        self._bundles = bundles
+
+    async def serve(self, key: Key, claim: JsonObject, now: datetime) -> tuple[Judged, Settled | None]:
+        """Serve the claim: how it was judged, and what came of it if it has a handle now.
+
+        Raises:
+            Conflict: somebody has written what was read; look again.
+            ApiError: the API server gave no answer.
+        """
+        held = self._handle_that_names(claim)
+        judged = await self._judging.judge(key, claim, now, handle=held, show=False)
+        if judged.halted:
+            return judged, None
+        claim, plan = judged.claim, judged.plan
+        made = False
+        try:
+            handle = held or await self._take_free(key, claim, plan, now)
+            if handle is None:
+                if plan.creation is None:
+                    return await self._wait_for_a_free_one(judged, now), None
+                handle, made = await self._create(key, claim, plan, now), True
+        except Beyond as beyond:
+            return await self._judging.fault(judged, beyond.fault, now), None
+        except FAULTS as error:
+            return await self._judging.fault(judged, fault_of(error), now), None
+        metrics.claim_bound(claim, now, pool=text_at(handle, "spec", "resourcePool", "name"), made=made)
+        claim = await self._show_bound(claim, handle)
+        bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True, known=ObjectKnown())
+        states = tuple(None for _ in objects_at(handle, "spec", "resources")) if made else None
+        return judged, await self._bundles.settle(bundle, now, states)
+
+    def _handle_that_names(self, claim: JsonObject) -> JsonObject | None:
+        """The handle that is the claim's already: a binding that was not finished, or whose trace was wiped out."""
+        name = text_at(claim, "metadata", "name")
+        for handle in self._known.handles_of_claim(text_at(claim, "metadata", "namespace"), name):
+            if not value_at(handle, "metadata", "deletionTimestamp"):
+                return handle
+        return None
+
+    # --- free handles ---
+
+    async def _take_free(self, key: Key, claim: JsonObject, plan: ClaimPlan, now: datetime) -> JsonObject | None:
+        """The best free handle, bound to the claim; None if none fits."""
+        wanted = Wanted(
+            resources=tuple(
+                WantedResource(entry.provider, entry.name, entry.template, entry.match_ignore) for entry in plan.wanted
+            ),
+            pool=plan.wanted_pool,
+            provider=plan.provider,
+        )
+        while (candidate := self._best(wanted, now)) is not None:
+            # Out of the free ones before anything is awaited: no other claim of this batch can choose it.
+            self._known.free.remove(candidate.name)
+            handle = self._known.get(RESOURCE_HANDLE, self._known.namespace, candidate.name)
+            if handle is None:
+                continue
+            try:
+                return await self._bind(key, claim, handle, plan, now)
+            except (Absent, Conflict):
+                metrics.bind_missed()
+                await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, candidate.name)
+            except BaseException:
+                self._known.free.add(candidate)
+                raise
+        return None
+
+    def _best(self, wanted: Wanted, now: datetime) -> FreeHandle | None:
+        return next(iter(self._known.free.candidates(wanted, now)), None)
+
+    async def _bind(
+        self, key: Key, claim: JsonObject, handle: JsonObject, plan: ClaimPlan, now: datetime
+    ) -> JsonObject:
+        providers = await self._known.providers_for(key, claim, handle)
+        question = BindingQuestion(now=now, claim=claim, handle=handle, providers=providers, wanted=plan.wanted)
+        binding = await self._evaluation.binding(question)
+        if binding.fault is not None:
+            raise Beyond(binding.fault)
+        labels = {**object_at(handle, "metadata", "labels"), **binding.labels}
+        bound = with_metadata({**handle, "spec": binding.spec}, labels=labels)
+        return await self._writer.put(RESOURCE_HANDLE, handle, bound)
+
+    # --- new handles ---
+
+    async def _create(self, key: Key, claim: JsonObject, plan: ClaimPlan, now: datetime) -> JsonObject:
+        """A handle for the claim, its references recorded from birth."""
+        for salt in range(MOST_SALTS):
+            name = claim_handle_name(text_at(claim, "metadata", "uid"), salt)
+            body = self._body(claim, plan, name)
+            body = {**body, "spec": await self._with_references(key, claim, body, now)}
+            try:
+                return await self._writer.create(RESOURCE_HANDLE, body, self._known.namespace)
+            except Conflict:
+                there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
+            if there is None or value_at(there, "metadata", "deletionTimestamp"):
+                continue  # an earlier one of this claim on its way out, which is never its handle again
+            if same(object_at(there, "spec", "resourceClaim"), claim_reference(claim)):
+                return there
+        raise Beyond(Fault(reason="NameTaken", message=f"{MOST_SALTS} names for a ResourceHandle are taken by others'"))
+
+    def _body(self, claim: JsonObject, plan: ClaimPlan, name: str) -> JsonObject:
+        creation = plan.creation or {}
+        labels: JsonObject = {
+            **object_at(creation, "metadata", "labels"),
+            CLAIM_NAME_LABEL: text_at(claim, "metadata", "name"),
+            CLAIM_NAMESPACE_LABEL: text_at(claim, "metadata", "namespace"),
+        }
+        return {
+            "metadata": {
+                "name": name,
+                "generateName": HANDLE_NAME_PREFIX,
+                "namespace": self._known.namespace,
+                "labels": labels,
+                "finalizers": [FINALIZER],
+            },
+            "spec": object_at(creation, "spec"),
+        }
+
+    async def _with_references(self, key: Key, claim: JsonObject, body: JsonObject, now: datetime) -> JsonObject:
+        """The spec with the names of its resources, as far as they can be told: saves a write, and is the intent."""
+        states = tuple(None for _ in objects_at(body, "spec", "resources"))
+        planned: HandlePlan = await self._bundles.plan(Bundle(key, body, claim), now, states)
+        return planned.spec or object_at(body, "spec")
+
+    # --- the claim ---
+
+    async def _show_bound(self, claim: JsonObject, handle: JsonObject) -> JsonObject:
+        """The claim's status with its handle at once, so that whoever waits for it sees it before its resources."""
+        status = {**object_at(claim, "status"), "resourceHandle": handle_reference(handle)}
+        return await self._writer.put_status(RESOURCE_CLAIM, claim, status)
+
+    async def _wait_for_a_free_one(self, judged: Judged, now: datetime) -> Judged:
+        """No free handle fits, and none may be made: no fault, the claim waits for one."""
+        status = with_own_stalled(object_at(judged.claim, "status"), None, now, bound=False)
+        claim = await self._writer.put_status(RESOURCE_CLAIM, judged.claim, status)
+        return judged.waiting_for_handle(claim)

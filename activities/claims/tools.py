@@ -1,0 +1,55 @@
+"""What the passes over claims, handles and pools work with, and what they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from activities.claims.bundle import Bundles, Settled
+from activities.claims.judging import Judging
+from activities.claims.known import Known
+from activities.claims.releasing import Releasing
+from activities.claims.writing import Writer
+from domain.claims.objects import JsonObject, text_at
+from domain.identity import Key
+from domain.levers import PAUSED
+from engine.errors import ApiError, Conflict
+from engine.settings import Settings
+
+# What could not be deleted is tried again then.
+SOON = timedelta(seconds=10)
+# Somebody writes to the same objects all the time: leave the pass to the next wake.
+MOST_CONFLICTS = 5
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What the passes of the area work with."""
+
+    known: Known
+    writer: Writer
+    judging: Judging
+    bundles: Bundles
+    releasing: Releasing
+    settings: Settings
+
+    def hold(self, obj: JsonObject) -> str:
+        """Why nothing may be changed on behalf of this object now, empty if it may."""
+        if self.settings.observing:
+            return "observe mode: nothing is written anywhere"
+        if text_at(obj, "metadata", "annotations", PAUSED) == "true":
+            return f"paused by its annotation {PAUSED}"
+        return ""
+
+    def next_look(self, settled: Settled, moment: datetime) -> datetime:
+        """When to look again without being woken: by the clock if templates depend on it, else for what none tells."""
+        by_clock = settled.plan.by_clock
+        interval = self.settings.claims_handles_interval if by_clock else self.settings.claims_refresh_interval
+        if settled.faults:
+            interval = min(interval, self.settings.claims_interval)
+        return moment + interval
+
+
+def conflict_without_end(key: Key) -> ApiError:
+    """Somebody writes to the object again and again."""
+    return Conflict(f"{key.path}: changed by others {MOST_CONFLICTS} times while it was looked at", code="Busy")

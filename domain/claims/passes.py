@@ -1,0 +1,133 @@
+"""The passes of the area: each is one activity that reads, evaluates, writes, and hands back what it came to."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from domain.claims.lifespan import Wish
+from domain.decision import Action, Decision, Outcome, Queue, World
+from domain.identity import Key
+from domain.model import Model
+from domain.passes import PassedWorld
+
+# A pass makes some tens of requests at most; a killed worker is noticed by its heartbeats, long before.
+LONGEST_PASS = timedelta(minutes=2)
+HEARTBEAT = timedelta(seconds=6)
+# While the binder's worker is dead nobody is served, so it is noticed soonest.
+BINDER_HEARTBEAT = timedelta(seconds=3)
+
+
+class ObjectKnown(Model):
+    """What a claim's or handle's workflow carries: losing it costs a look.
+
+    `honoured` is the end that was asked for and settled last, `failures` how many passes in a row could not be done,
+    `requester` stands for who asked for the claim, so that a slow look at it alone can tell that nothing has changed.
+    """
+
+    honoured: Wish | None = None
+    failures: int = 0
+
+
+class ObjectWorld(PassedWorld):
+    """What a pass over a claim or handle came to."""
+
+    known: ObjectKnown = ObjectKnown()
+
+    def recall(self, before: World) -> ObjectWorld:
+        """The pass knew what was known before."""
+        return self.model_copy(update={"refusals": before.refusals})
+
+
+class PoolWorld(PassedWorld):
+    """What a pass over a pool came to."""
+
+    def recall(self, before: World) -> PoolWorld:
+        """As above."""
+        return self.model_copy(update={"refusals": before.refusals})
+
+
+class BinderWorld(PassedWorld):
+    """What a batch came to; `more` when it has stopped before everything was served."""
+
+    more: bool = False
+
+    def recall(self, before: World) -> BinderWorld:
+        """As above."""
+        return self.model_copy(update={"refusals": before.refusals})
+
+
+class _Pass(Action):
+    """A pass over one object. `woken`: something may have changed, so everything is read afresh."""
+
+    queue: ClassVar[Queue] = Queue.KUBE
+    start_to_close: ClassVar[timedelta] = LONGEST_PASS
+    heartbeat: ClassVar[timedelta | None] = HEARTBEAT
+
+    key: Key
+    woken: bool = True
+    dry_run: bool = False
+
+
+class PassClaim(_Pass):
+    """Bring a claim, its handle and their resources to what they have to be; ask the binder while there is none."""
+
+    activity: ClassVar[str] = "claims.pass_claim"
+    result: ClassVar[type[Model] | None] = ObjectWorld
+
+    known: ObjectKnown = ObjectKnown()
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "look at the claim, its handle and their resources, and write what differs"
+
+
+class PassHandle(_Pass):
+    """Bring a handle that no claim looks after and its resources to what they have to be."""
+
+    activity: ClassVar[str] = "claims.pass_handle"
+    result: ClassVar[type[Model] | None] = ObjectWorld
+
+    known: ObjectKnown = ObjectKnown()
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "look at the handle and its resources, and write what differs"
+
+
+class PassPool(_Pass):
+    """Count the pool's handles, make those that lack, give up those that are unhealthy, write the status."""
+
+    activity: ClassVar[str] = "claims.pass_pool"
+    result: ClassVar[type[Model] | None] = PoolWorld
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "count the pool's handles, make and give up handles, write the status"
+
+
+class Serve(Action):
+    """Serve the claims that have no handle, as they come, for some seconds; `asked` are to be looked at in any case."""
+
+    activity: ClassVar[str] = "claims.serve"
+    queue: ClassVar[Queue] = Queue.KUBE
+    result: ClassVar[type[Model] | None] = BinderWorld
+    start_to_close: ClassVar[timedelta] = LONGEST_PASS
+    heartbeat: ClassVar[timedelta | None] = BINDER_HEARTBEAT
+
+    key: Key
+    asked: tuple[Key, ...] = ()
+    dry_run: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "bind or create handles for the claims that have none"
+
+
+def idle(why: str, *, phase: str = "Idle", deadline: datetime | None = None) -> Decision:
+    """Nothing to do until somebody wakes, or until then."""
+    return Decision(phase=phase, outcome=Outcome.SETTLED, why=why, deadline=deadline)

@@ -1,0 +1,186 @@
+"""How claims, handles and pools stand, as decisions for people: phase, why, what they wait for, until when.
+
+The statuses are what programs read; here the same is said in sentences, with the moment at which the lifecycle looks
+again by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
+from domain.decision import Decision, Outcome, earliest
+
+GONE = Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
+LEFT_ALONE = Decision(phase="Ignored", outcome=Outcome.SETTLED, why="its ignore label asks to leave it alone")
+
+
+def not_begun(start: datetime) -> Decision:
+    """A claim whose start lies ahead."""
+    return Decision(
+        phase="Waiting",
+        outcome=Outcome.WAITING,
+        why=f"its lifespan starts at {start:%Y-%m-%d %H:%M:%S} UTC, before which nothing is done",
+        waits_for=("its start",),
+        deadline=start,
+        at_deadline="begin",
+    )
+
+
+def asked_binder(look_at: datetime) -> Decision:
+    """A claim without a handle."""
+    return Decision(
+        phase="Binding",
+        outcome=Outcome.WORKING,
+        why="it has no handle: the binder was asked for one",
+        waits_for=("the binder",),
+        deadline=look_at,
+        at_deadline="ask again",
+    )
+
+
+def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
+    """A claim whose pass went no further."""
+    if plan.halt is Halt.APPROVAL:
+        state = text_at(plan.status, "approval", "state")
+        message = text_at(plan.status, "approval", "message")
+        rejected = state == "rejected"
+        return Decision(
+            phase="Rejected" if rejected else "ApprovalPending",
+            outcome=Outcome.WAITING,
+            why=f"its provider asks for approval, which is {state}" + (f": {message}" if message else ""),
+            waits_for=("approval",),
+        )
+    if plan.halt is Halt.INVALID:
+        return Decision(
+            phase="Invalid",
+            outcome=Outcome.WAITING,
+            why=f"what it asks for is not accepted: {'; '.join(_errors(plan.status)) or 'see its status'}",
+            waits_for=("an edit of the claim",),
+        )
+    return faulty(plan.fault or Fault(reason="Stalled", message="see its status"), look_at)
+
+
+def faulty(fault: Fault, look_at: datetime) -> Decision:
+    """Something that a person has to mend."""
+    return Decision(
+        phase="Stalled",
+        outcome=Outcome.WAITING,
+        why=f"{fault.reason}: {fault.message}",
+        waits_for=("an edit of the claim or of its provider",),
+        deadline=look_at,
+        at_deadline="look again",
+    )
+
+
+def waits_for_free(plan: ClaimPlan) -> Decision:
+    """A claim for which no handle may be made, and that no free one fits."""
+    return Decision(
+        phase="WaitingForHandle",
+        outcome=Outcome.WAITING,
+        why=f"no free handle fits, and none is made: {plan.no_creation or 'creation is disabled'}",
+        waits_for=("a free ResourceHandle that fits",),
+    )
+
+
+def settled(
+    handle: JsonObject, plan: HandlePlan, faults: Sequence[Fault], *, claimed: bool, look_at: datetime | None
+) -> Decision:
+    """A handle whose resources are as they have to be, or as near to it as they can come now."""
+    status = plan.handle_status
+    name, end = text_at(handle, "metadata", "name"), plan.end
+    ends = f"delete {'claim, handle' if claimed else 'handle'} and resources"
+    deadline = earliest([end, plan.look_at, look_at])
+    at_deadline = ends if deadline is not None and deadline == end else "look again"
+    of = f"by ResourceHandle {name}" if claimed else "for a claim"
+    common = {"deadline": deadline, "at_deadline": at_deadline, "owner": owner(handle, claimed=claimed)}
+    if faults:
+        return Decision(
+            phase="Stalled",
+            outcome=Outcome.WAITING,
+            why="; ".join(f"{fault.reason}: {fault.message}" for fault in faults)[:1000],
+            waits_for=("an edit that mends it",),
+            **common,
+        )
+    if status.get("healthy") is False:
+        return Decision(
+            phase="Unhealthy",
+            outcome=Outcome.WAITING,
+            why=f"a resource held {of} is not healthy",
+            waits_for=_unready(status),
+            **common,
+        )
+    if status.get("ready") is True:
+        lives = f"; lives until {end:%Y-%m-%d %H:%M:%S} UTC" if end else ""
+        return Decision(phase="Ready", outcome=Outcome.SETTLED, why=f"its resources are ready{lives}", **common)
+    waits = _unready(status)
+    return Decision(
+        phase="Bound" if claimed else "Provisioning",
+        outcome=Outcome.WAITING if waits else Outcome.SETTLED,
+        why="; ".join(plan.waits) or (f"held {of}" if claimed else "its resources are not ready"),
+        waits_for=waits,
+        **common,
+    )
+
+
+def carried(handle: JsonObject) -> Decision:
+    """A handle whose claim looks after it."""
+    holder = object_at(handle, "spec", "resourceClaim")
+    claim = f"ResourceClaim/{text_at(holder, 'namespace')}/{text_at(holder, 'name')}"
+    return Decision(phase="Bound", outcome=Outcome.SETTLED, why=f"{claim} holds it and looks after it", owner=claim)
+
+
+def detached(claim: JsonObject, end: datetime | None) -> Decision:
+    """A claim that has given its resources up."""
+    return Decision(
+        phase="Detached",
+        outcome=Outcome.SETTLED,
+        why="it has given up its handle" + ("" if end else "; it has no end"),
+        deadline=end,
+        at_deadline="delete the claim" if end else "",
+    )
+
+
+def ending(why: str, waits_for: Sequence[str] = (), look_at: datetime | None = None) -> Decision:
+    """An object on its way out."""
+    return Decision(
+        phase="Deleting",
+        outcome=Outcome.WORKING,
+        why=why,
+        waits_for=tuple(waits_for),
+        deadline=look_at,
+        at_deadline="look again" if look_at else "",
+    )
+
+
+def held(decision: Decision, planned: Sequence[str]) -> Decision:
+    """What a pass would have come to, had it been allowed to write."""
+    return decision.model_copy(update={"planned": tuple(planned)})
+
+
+def owner(handle: JsonObject, *, claimed: bool) -> str:
+    """Whose the object is: a claim's is its pool or nobody, a handle's its claim or its pool."""
+    pool = object_at(handle, "spec", "resourcePool")
+    if pool:
+        return f"ResourcePool/{text_at(pool, 'namespace')}/{text_at(pool, 'name')}"
+    return ""
+
+
+def _unready(status: JsonObject) -> tuple[str, ...]:
+    """The resources that are not ready, by name."""
+    entries = value_at(status, "resources")
+    found = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
+    return tuple(
+        f"resource {text_at(each, 'name') or index}: {text_at(each, 'waitingFor') or 'ready'}"
+        for index, each in enumerate(found)
+        if each.get("ready") is not True and ("ready" in each or text_at(each, "waitingFor"))
+    )[:10]
+
+
+def _errors(status: JsonObject) -> list[str]:
+    of_values = value_at(status, "provider", "validationErrors")
+    entries = value_at(status, "resources")
+    of_entries = [text_at(each, "validationError") for each in (entries if isinstance(entries, list) else [])]
+    return [str(each) for each in (of_values if isinstance(of_values, list) else [])] + [e for e in of_entries if e]

@@ -1,0 +1,45 @@
+"""A ResourceClaim's workflow: opened by the binder when it has served the claim, it looks after it from then on.
+
+    served --> wait for the nearest moment (end, slow look) or a wake --> pass --> wait ...
+
+Each pass is one activity over the claim, its handle and their resources. While the claim has no handle a pass asks the
+binder, which answers with `served`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from domain.claims.passes import ObjectWorld, PassClaim
+    from domain.decision import Action
+    from domain.passes import passed
+    from workflows.entity import Entity
+
+
+@workflow.defn(name="ResourceClaim")
+class ResourceClaimWorkflow(Entity[ObjectWorld]):
+    """The lifecycle of one ResourceClaim."""
+
+    looks_at_deadline: ClassVar[bool] = True
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, ObjectWorld(key=carry.key), passed)
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """Until the claim is gone."""
+        await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One pass."""
+        return PassClaim(key=self.key, woken=self.woken, known=self.world.known, dry_run=dry_run)
+
+    @workflow.signal(description="The binder has looked at the claim: this is how it stands.")
+    def served(self, world: ObjectWorld) -> None:
+        """Take it over."""
+        self.tell(world)

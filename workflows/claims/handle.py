@@ -1,0 +1,37 @@
+"""A ResourceHandle's workflow: it looks after a free handle, and after one whose claim is gone or left alone.
+
+While a claim holds the handle, the claim's workflow looks after both; this one then waits for a wake.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from domain.claims.passes import ObjectWorld, PassHandle
+    from domain.decision import Action
+    from domain.passes import passed
+    from workflows.entity import Entity
+
+
+@workflow.defn(name="ResourceHandle")
+class ResourceHandleWorkflow(Entity[ObjectWorld]):
+    """The lifecycle of one ResourceHandle."""
+
+    looks_at_deadline: ClassVar[bool] = True
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, ObjectWorld(key=carry.key), passed)
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """Until the handle is gone."""
+        await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One pass."""
+        return PassHandle(key=self.key, woken=self.woken, known=self.world.known, dry_run=dry_run)

@@ -1,0 +1,34 @@
+"""A ResourcePool's workflow: each pass counts its handles, makes those that lack, and writes the status."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from domain.claims.passes import PassPool, PoolWorld
+    from domain.decision import Action
+    from domain.passes import passed
+    from workflows.entity import Entity
+
+
+@workflow.defn(name="ResourcePool")
+class ResourcePoolWorkflow(Entity[PoolWorld]):
+    """The lifecycle of one ResourcePool."""
+
+    looks_at_deadline: ClassVar[bool] = True
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, PoolWorld(key=carry.key), passed)
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """Until the pool is gone."""
+        await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One pass."""
+        return PassPool(key=self.key, woken=self.woken, dry_run=dry_run)
