@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    area: Annotated[str, typer.Argument(metavar="AREA", help="One area only: accounts.")] = "",
+    area: Annotated[str, typer.Argument(metavar="AREA", help="One area only: accounts, claims.")] = "",
     thorough: Annotated[
         bool, typer.Option("--thorough", help="Look into every account and region too: many calls, all reading.")
     ] = False,

@@ -1,0 +1,303 @@
+"""Resource claims: claims against handles, handles against the resources that carry their marks, all against workflows.
+
+The two sides of a bond are two objects, and a resource is a third, so a process that dies in between leaves one that
+the other does not know. Perdure mends that by itself as soon as it looks; what this finds has therefore not been looked
+at, or cannot be mended. Everything is read twice, some seconds apart, and what has moved meanwhile is no finding:
+claims come and go all the time, and Temporal's list of workflows is a second late.
+
+Managed resources may be of any kind. Those looked at are the kinds that handles, ResourceWatches and the providers'
+templates name; a kind that is not served, or that these credentials may not list, is told in one line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_PROVIDER, RESOURCE_WATCH
+from domain.claims.constants import IGNORE_LABEL, RESOURCE_HANDLE_NAME_ANNOTATION, RESOURCE_INDEX_ANNOTATION
+from domain.identity import Key, Kind
+from engine.errors import Absent, Denied
+from engine.kube.discovery import Discovery
+from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
+from starters.cli.audits import Finding
+from starters.cli.output import warn
+from starters.cli.session import Session
+
+AREA = "claims"
+# Between the two looks: longer than Temporal's list is late, and than a pass takes.
+APART_SECONDS = 3.0
+
+_LOOK = "`perdure why` it; `perdure wake` makes its workflow look again"
+_WORKFLOWS = "ExecutionStatus = 'Running' AND WorkflowType IN ('ResourceClaim', 'ResourceHandle', 'ResourcePool')"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything at one moment; `things` are the objects of any kind that carry the name of a handle."""
+
+    claims: Sequence[JsonObject] = ()
+    handles: Sequence[JsonObject] = ()
+    pools: Sequence[JsonObject] = ()
+    things: Sequence[JsonObject] = ()
+    workflows: frozenset[str] = frozenset()
+    cluster: str = ""
+    handles_by_name: Mapping[str, JsonObject] = field(init=False)
+    claims_by_path: Mapping[str, JsonObject] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Index what is looked up."""
+        object.__setattr__(self, "handles_by_name", {_name(each): each for each in self.handles})
+        object.__setattr__(self, "claims_by_path", {_path(each): each for each in self.claims})
+
+
+async def audit(session: Session, *, thorough: bool) -> list[Finding]:
+    """What does not fit, in both of two looks."""
+    discovery = Discovery(session.kube)
+    first = list(findings(await _look(session, discovery)))
+    if not first:
+        return []
+    await asyncio.sleep(APART_SECONDS)
+    again = set(findings(await _look(session, discovery)))
+    return [finding for finding in first if finding in again]
+
+
+def findings(found: Snapshot) -> Iterator[Finding]:
+    """Everything that does not fit in one snapshot."""
+    yield from without_claim(found)
+    yield from without_handle(found)
+    yield from bound_twice(found)
+    yield from orphans(found)
+    yield from doubled(found)
+    yield from without_workflow(found)
+    yield from without_object(found)
+
+
+# --- claims and handles ---
+
+
+def without_claim(found: Snapshot) -> Iterator[Finding]:
+    """Handles that a claim holds which is not there, or which holds another one."""
+    for handle in filter(_stays, found.handles):
+        holder = _holder(handle)
+        if not holder:
+            continue
+        claim = found.claims_by_path.get(holder)
+        held = _held(claim)
+        if claim is None:
+            yield _finding(_subject(handle), f"held by ResourceClaim {holder}, which is not there", _LOOK)
+        elif held != _name(handle) and _stays(claim) and not _detached(claim):
+            shown = f"shows {held}" if held else "shows none"
+            yield _finding(_subject(handle), f"held by ResourceClaim {holder}, which {shown}", _LOOK)
+
+
+def without_handle(found: Snapshot) -> Iterator[Finding]:
+    """Claims that show a handle which is not there, or which somebody else holds."""
+    for claim in filter(_stays, found.claims):
+        held = _held(claim)
+        if not held or _detached(claim):
+            continue
+        handle = found.handles_by_name.get(held)
+        if handle is None:
+            yield _finding(_subject(claim), f"shows ResourceHandle {held}, which is not there", _LOOK)
+        elif _stays(handle) and _holder(handle) != _path(claim):
+            holder = _holder(handle)
+            problem = f"shows ResourceHandle {held}, which {f'{holder} holds' if holder else 'is free'}"
+            yield _finding(_subject(claim), problem, _LOOK)
+
+
+def bound_twice(found: Snapshot) -> Iterator[Finding]:
+    """Handles that several claims show, and claims that several handles are held by."""
+    holders, held = defaultdict(list), defaultdict(list)
+    for claim in filter(_stays, found.claims):
+        if _held(claim) and not _detached(claim):
+            holders[_held(claim)].append(_path(claim))
+    for handle in filter(_stays, found.handles):
+        if _holder(handle):
+            held[_holder(handle)].append(_name(handle))
+    for name, claims in sorted(holders.items()):
+        if len(claims) > 1:
+            problem = f"shown by several claims: {', '.join(sorted(claims))}"
+            yield _finding(f"ResourceHandle {name}", problem, "the one in its spec has it; delete the others")
+    for path, handles in sorted(held.items()):
+        if len(handles) > 1:
+            problem = f"several handles are held by it: {', '.join(sorted(handles))}"
+            yield _finding(f"ResourceClaim {path}", problem, "keep the one in its status; delete the others")
+
+
+# --- managed resources ---
+
+
+def orphans(found: Snapshot) -> Iterator[Finding]:
+    """Resources that carry the name of a handle which is not there, or which knows nothing of them."""
+    for thing in filter(_stays, found.things):
+        name = _handle_of(thing)
+        handle = found.handles_by_name.get(name)
+        if handle is None:
+            problem = f"made for ResourceHandle {name}, which is not there"
+            yield _finding(_subject(thing), problem, "delete it, unless somebody uses it")
+        elif _stays(handle) and _identity(thing) not in set(_references(handle)):
+            problem = f"made for ResourceHandle {name}, which does not name it among its resources"
+            yield _finding(_subject(thing), problem, "look what the handle has in its place; delete one of them")
+
+
+def doubled(found: Snapshot) -> Iterator[Finding]:
+    """Several resources that stand for one entry of a handle."""
+    entries: dict[tuple[str, str], list[JsonObject]] = defaultdict(list)
+    for thing in filter(_stays, found.things):
+        entries[_handle_of(thing), text(thing, "metadata", "annotations", RESOURCE_INDEX_ANNOTATION)].append(thing)
+    for (handle, index), things in sorted(entries.items()):
+        if len(things) > 1:
+            problem = f"resource {index} is there several times: {', '.join(sorted(map(_subject, things)))}"
+            yield _finding(f"ResourceHandle {handle}", problem, "keep the one that its spec names; delete the others")
+
+
+# --- workflows ---
+
+
+def without_workflow(found: Snapshot) -> Iterator[Finding]:
+    """Objects that no workflow looks after, though one should."""
+    for kind, objects in _with_workflows(found):
+        for each in objects:
+            if _key(found, kind, each).workflow_id not in found.workflows and not _ignored(each):
+                yield _finding(
+                    _subject(each, kind), "no workflow looks after it", "`perdure wake` it; is a watcher up?"
+                )
+
+
+def without_object(found: Snapshot) -> Iterator[Finding]:
+    """Workflows that run for objects which are gone."""
+    everything = ((RESOURCE_CLAIM, found.claims), (RESOURCE_HANDLE, found.handles), (RESOURCE_POOL, found.pools))
+    known = {_key(found, kind, each).workflow_id for kind, objects in everything for each in objects}
+    prefix = f"{found.cluster}/" if found.cluster else ""
+    for id_ in sorted(found.workflows - known):
+        if id_.startswith(prefix):
+            yield _finding(f"workflow {id_}", "runs for an object that is gone", "signal it `wake`: it ends by itself")
+
+
+def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
+    """What has a workflow of its own: the binder looks after claims without a handle, a claim after its own handle."""
+    yield RESOURCE_CLAIM, [each for each in found.claims if _held(each) or _detached(each)]
+    yield RESOURCE_HANDLE, [each for each in found.handles if _holder(each) not in found.claims_by_path]
+    yield RESOURCE_POOL, list(found.pools)
+
+
+# --- looking ---
+
+
+async def _look(session: Session, discovery: Discovery) -> Snapshot:
+    """Things first: a handle is there before its resources and goes after they do."""
+    namespace = session.settings.claims_namespace
+    kube = session.kube
+    before = (await kube.list(RESOURCE_HANDLE, namespace)).items
+    watches = (await kube.list(RESOURCE_WATCH, namespace)).items
+    providers = (await kube.list(RESOURCE_PROVIDER, namespace)).items
+    things = await _things(session, discovery, kinds_named(before, watches, providers))
+    workflows = frozenset([row.id async for row in session.temporal.list_workflows(_WORKFLOWS)])
+    claims, handles, pools = await asyncio.gather(
+        kube.list(RESOURCE_CLAIM), kube.list(RESOURCE_HANDLE, namespace), kube.list(RESOURCE_POOL, namespace)
+    )
+    return Snapshot(claims.items, handles.items, pools.items, things, workflows, session.settings.cluster)
+
+
+def kinds_named(
+    handles: Iterable[JsonObject], watches: Iterable[JsonObject], providers: Iterable[JsonObject]
+) -> set[tuple[str, str]]:
+    """Each apiVersion and kind of which there may be managed resources; those that are templates are left out."""
+    entries = [
+        entry for handle in handles for part in ("spec", "status") for entry in sequence(handle, part, "resources")
+    ]
+    named = [at(entry, part) for entry in entries for part in ("reference", "template")]
+    named += [at(watch, "spec") for watch in watches]
+    for provider in providers:
+        named += [at(provider, "spec", "override"), at(provider, "spec", "template", "definition")]
+        named += [at(provider, "spec", "default"), at(provider, "spec", "match")]
+    found = {(text(each, "apiVersion"), text(each, "kind")) for each in named}
+    return {(version, kind) for version, kind in found if version and kind and "{" not in version + kind}
+
+
+async def _things(session: Session, discovery: Discovery, kinds: Iterable[tuple[str, str]]) -> list[JsonObject]:
+    found: list[JsonObject] = []
+    for api_version, name in sorted(kinds):
+        try:
+            served = await discovery.served(api_version, name)
+            async for page in session.kube.pages(served.kind):
+                named = {"apiVersion": api_version, "kind": name}
+                found += [{**_slim(each), **named} for each in page.items if _handle_of(each)]
+        except (Absent, Denied) as error:
+            warn(f"not looked at: {name} of {api_version}: {error.message}")
+    return found
+
+
+def _slim(thing: JsonObject) -> JsonObject:
+    """Without its content, of which there may be much."""
+    metadata = mapping(thing, "metadata")
+    return {"metadata": {key: metadata[key] for key in _KEPT if key in metadata}}
+
+
+_KEPT = ("namespace", "name", "annotations", "deletionTimestamp")
+
+
+# --- what objects say ---
+
+
+def _held(claim: JsonObject | None) -> str:
+    return text(claim, "status", "resourceHandle", "name")
+
+
+def _detached(claim: JsonObject) -> bool:
+    return flag(claim, "status", "resourceHandle", "detached")
+
+
+def _holder(handle: JsonObject) -> str:
+    """The claim that holds a handle, as `namespace/name`, empty for a free one."""
+    name = text(handle, "spec", "resourceClaim", "name")
+    return f"{text(handle, 'spec', 'resourceClaim', 'namespace')}/{name}" if name else ""
+
+
+def _handle_of(thing: JsonObject) -> str:
+    return text(thing, "metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION)
+
+
+def _references(handle: JsonObject) -> Iterator[tuple[str, str, str]]:
+    for part in ("spec", "status"):
+        for entry in sequence(handle, part, "resources"):
+            reference = mapping(entry, "reference")
+            yield text(reference, "kind"), text(reference, "namespace"), text(reference, "name")
+
+
+def _identity(thing: JsonObject) -> tuple[str, str, str]:
+    return text(thing, "kind"), text(thing, "metadata", "namespace"), _name(thing)
+
+
+def _stays(obj: JsonObject) -> bool:
+    """Neither being deleted, nor left alone at somebody's wish."""
+    return not text(obj, "metadata", "deletionTimestamp") and not _ignored(obj)
+
+
+def _ignored(obj: JsonObject) -> bool:
+    return IGNORE_LABEL in mapping(obj, "metadata", "labels")
+
+
+def _name(obj: JsonObject) -> str:
+    return text(obj, "metadata", "name")
+
+
+def _path(obj: JsonObject) -> str:
+    return f"{text(obj, 'metadata', 'namespace')}/{_name(obj)}"
+
+
+def _key(found: Snapshot, kind: Kind, obj: JsonObject) -> Key:
+    namespace, uid = text(obj, "metadata", "namespace"), text(obj, "metadata", "uid")
+    return Key(kind=kind.name, namespace=namespace, name=_name(obj), uid=uid, cluster=found.cluster)
+
+
+def _subject(obj: JsonObject, kind: Kind | None = None) -> str:
+    namespace = text(obj, "metadata", "namespace")
+    return f"{kind.name if kind else text(obj, 'kind')} {f'{namespace}/' if namespace else ''}{_name(obj)}"
+
+
+def _finding(subject: str, problem: str, advice: str) -> Finding:
+    return Finding(area=AREA, subject=subject, problem=problem, advice=advice)

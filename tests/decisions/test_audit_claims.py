@@ -1,0 +1,163 @@
+"""What the audit of resource claims finds: a world that fits, and what is wrong with it, one thing at a time."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from domain.claims.constants import DOMAIN, IGNORE_LABEL
+from starters.cli.audits import audits
+from starters.cli.audits.claims import Snapshot, findings, kinds_named
+
+Json = dict[str, Any]
+DELETED = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
+IGNORED = {"labels": {IGNORE_LABEL: ""}}
+
+
+def obj(kind: str, namespace: str, name: str, *, metadata: Json | None = None, **parts: Any) -> Json:
+    return {"kind": kind, "metadata": {"namespace": namespace, "name": name, "uid": name, **(metadata or {})}, **parts}
+
+
+def claim(name: str = "mine", held: str = "guid-aaaaa", *, metadata: Json | None = None, **shown: Any) -> Json:
+    status = {"resourceHandle": {"name": held, **shown}} if held else {}
+    return obj("ResourceClaim", "users", name, metadata=metadata, status=status)
+
+
+def handle(
+    name: str = "guid-aaaaa", holder: str = "mine", things: tuple[str, ...] = ("thing",), metadata: Json | None = None
+) -> Json:
+    entries = [{"reference": {"kind": "ConfigMap", "namespace": "labs", "name": each}} for each in things]
+    held: Json = {"resourceClaim": {"namespace": "users", "name": holder}} if holder else {}
+    return obj("ResourceHandle", "poolboy", name, metadata=metadata, spec={"resources": entries, **held})
+
+
+def thing(name: str = "thing", of: str = "guid-aaaaa", *, index: int = 0, **metadata: Any) -> Json:
+    marks = {f"{DOMAIN}/resource-handle-name": of, f"{DOMAIN}/resource-index": str(index)}
+    return obj("ConfigMap", "labs", name, metadata={"annotations": marks, **metadata})
+
+
+POOL = obj("ResourcePool", "poolboy", "warm")
+FREE = handle("guid-fffff", "", ("spare",))
+RUNNING = frozenset(
+    {
+        "ResourceClaim/users/mine/mine",
+        "ResourceHandle/poolboy/guid-fffff/guid-fffff",
+        "ResourcePool/poolboy/warm/warm",
+    }
+)
+WHOLE = Snapshot((claim(),), (handle(), FREE), (POOL,), (thing(), thing("spare", "guid-fffff")), RUNNING)
+
+
+def world(**changes: Any) -> Snapshot:
+    """The whole world, changed."""
+    return dataclasses.replace(WHOLE, **changes)
+
+
+def told(found: Snapshot) -> list[str]:
+    return [f"{each.subject}: {each.problem}" for each in findings(found)]
+
+
+def running(*more: str) -> frozenset[str]:
+    return RUNNING | {f"ResourceClaim/users/{name}/{name}" for name in more}
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        WHOLE,
+        Snapshot(),
+        world(claims=(claim(), claim("waiting", ""))),
+        world(claims=(claim(), claim("gone", "guid-zzzzz", detached=True)), workflows=running("gone")),
+        world(claims=(claim(), claim("left-alone", "guid-zzzzz", metadata=IGNORED))),
+        world(claims=(claim(), claim("going", "guid-zzzzz", metadata=DELETED)), workflows=running("going")),
+        world(things=(*WHOLE.things, thing("extra", deletionTimestamp="2026-11-21T12:00:00Z"))),
+    ],
+)
+def test_a_world_that_fits_has_no_findings(found: Snapshot) -> None:
+    assert told(found) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (
+            world(claims=(), workflows=running() - {"ResourceClaim/users/mine/mine"}),
+            [
+                "ResourceHandle poolboy/guid-aaaaa: held by ResourceClaim users/mine, which is not there",
+                "ResourceHandle poolboy/guid-aaaaa: no workflow looks after it",
+            ],
+        ),
+        (
+            world(claims=(claim(held=""),), workflows=RUNNING),
+            ["ResourceHandle poolboy/guid-aaaaa: held by ResourceClaim users/mine, which shows none"],
+        ),
+        (
+            world(handles=(FREE,), things=WHOLE.things[1:]),
+            ["ResourceClaim users/mine: shows ResourceHandle guid-aaaaa, which is not there"],
+        ),
+        (
+            world(claims=(claim(), claim("late")), workflows=running("late")),
+            [
+                "ResourceClaim users/late: shows ResourceHandle guid-aaaaa, which users/mine holds",
+                "ResourceHandle guid-aaaaa: shown by several claims: users/late, users/mine",
+            ],
+        ),
+        (
+            world(handles=(*WHOLE.handles, handle("guid-bbbbb", things=()))),
+            [
+                "ResourceHandle poolboy/guid-bbbbb: held by ResourceClaim users/mine, which shows guid-aaaaa",
+                "ResourceClaim users/mine: several handles are held by it: guid-aaaaa, guid-bbbbb",
+            ],
+        ),
+        (
+            world(things=(*WHOLE.things, thing("lost", "guid-ccccc"))),
+            ["ConfigMap labs/lost: made for ResourceHandle guid-ccccc, which is not there"],
+        ),
+        (
+            world(things=(*WHOLE.things, thing("b"))),
+            [
+                "ConfigMap labs/b: made for ResourceHandle guid-aaaaa, which does not name it among its resources",
+                "ResourceHandle guid-aaaaa: resource 0 is there several times: ConfigMap labs/b, ConfigMap labs/thing",
+            ],
+        ),
+        (
+            world(workflows=RUNNING - {"ResourcePool/poolboy/warm/warm"}),
+            ["ResourcePool poolboy/warm: no workflow looks after it"],
+        ),
+        (
+            world(workflows=RUNNING | {"ResourceClaim/users/mine/former"}),
+            ["workflow ResourceClaim/users/mine/former: runs for an object that is gone"],
+        ),
+    ],
+)
+def test_each_thing_that_does_not_fit_is_told(found: Snapshot, expected: list[str]) -> None:
+    assert told(found) == expected
+
+
+def test_workflows_of_other_clusters_are_nobodys_business_here() -> None:
+    prefixed = frozenset(f"blue/{id_}" for id_ in RUNNING)
+    assert told(world(cluster="blue", workflows=prefixed | {"ResourceClaim/users/theirs/theirs"})) == []
+
+
+def test_kinds_are_those_of_handles_watches_and_providers_but_no_templates() -> None:
+    held: Json = {"spec": {"resources": [{"template": {"apiVersion": "v1", "kind": "ConfigMap"}}]}}
+    shown: Json = {"status": {"resources": [{"reference": {"apiVersion": "apps/v1", "kind": "Deployment"}}]}}
+    watch: Json = {"spec": {"apiVersion": "v1", "kind": "Namespace"}}
+    provider: Json = {
+        "spec": {
+            "override": {"apiVersion": "example.com/v1", "kind": "Lab"},
+            "template": {"definition": {"apiVersion": "v1", "kind": "{{ kind }}"}},
+        }
+    }
+    assert kinds_named([held, shown], [watch], [provider]) == {
+        ("v1", "ConfigMap"),
+        ("apps/v1", "Deployment"),
+        ("v1", "Namespace"),
+        ("example.com/v1", "Lab"),
+    }
+
+
+def test_the_area_has_joined() -> None:
+    assert "claims" in audits()
