@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 import yaml
 from product import process
+from service_accounts import kubeconfig_of
 
 from claims.claims_objects import Json, deleting, link, look, told, without_noise
 from domain.claims import (
@@ -29,11 +31,11 @@ from domain.claims import (
     RESOURCE_POOL_SCALING,
     RESOURCE_PROVIDER,
 )
-from domain.claims.constants import DOMAIN
+from domain.claims.constants import DOMAIN, GROUP
 from domain.identity import Kind
 from engine.errors import Absent, Conflict
 from engine.kube import CONFIG_MAP, EVENT, NAMESPACE, KubeApi
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
+from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 from localcloud.objects import Objects
@@ -54,6 +56,11 @@ CLOCK_SECONDS = 5
 FOLLOWED = (RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, GADGET, CONFIG_MAP)
 
 
+DENIED_GROUP = "denied.perdure.dev"  # of kinds on which the product has no rights
+ROLE = "claims-lab"
+SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
+
+
 class Lab:
     """The deployment, its objects followed, and the product on it."""
 
@@ -64,9 +71,25 @@ class Lab:
         self._product = AsyncExitStack()
 
     async def start(self) -> None:
-        """Worker and watcher in one process, as small installations run them."""
-        running = process(self._deployment, "run", MANAGE_HANDLES_INTERVAL=str(CLOCK_SECONDS))
+        """Worker and watcher in one process, as small installations run them, under a role of the tests' own."""
+        kubeconfig = await self._kubeconfig()
+        running = process(
+            self._deployment, "run", KUBECONFIG=str(kubeconfig), MANAGE_HANDLES_INTERVAL=str(CLOCK_SECONDS)
+        )
         await self._product.enter_async_context(running)
+
+    async def _kubeconfig(self) -> Path:
+        """Rights on everything except the kinds of one group."""
+        groups = ["", GROUP, "coordination.k8s.io", "user.openshift.io", GADGET_GROUP, "aws.managed.openshift.io"]
+        for kind, obj in (
+            (SERVICE_ACCOUNT, {"metadata": {"name": ROLE}}),
+            (CLUSTER_ROLE, {"metadata": {"name": ROLE}, "rules": [rule(groups)]}),
+            (CLUSTER_ROLE_BINDING, binding(ROLE)),
+        ):
+            with suppress(Conflict):
+                await self.kube.create(kind, obj, OPERATOR_NAMESPACE if kind is SERVICE_ACCOUNT else "")
+        admin = Path(self._deployment.env()["KUBECONFIG"])
+        return await kubeconfig_of(self.kube, admin, OPERATOR_NAMESPACE, ROLE, admin.with_name("claims-lab"))
 
     async def stop(self) -> None:
         await self._product.aclose()
@@ -356,6 +379,18 @@ async def laboratory(deployment: Deployment) -> AsyncIterator[Lab]:
         lab = Lab(deployment, kube)
         async with lab.objects.followed(*FOLLOWED):
             yield lab
+
+
+def rule(groups: Sequence[str]) -> Json:
+    """Every right on every kind of these groups."""
+    return {"apiGroups": list(groups), "resources": ["*"], "verbs": ["*"]}
+
+
+def binding(role: str) -> Json:
+    """A ClusterRole of that name for the product."""
+    subject = {"kind": "ServiceAccount", "name": ROLE, "namespace": OPERATOR_NAMESPACE}
+    reference = {"apiGroup": CLUSTER_ROLE.group, "kind": "ClusterRole", "name": role}
+    return {"metadata": {"name": role}, "roleRef": reference, "subjects": [subject]}
 
 
 async def serve(kube: KubeApi, kind: Kind, *, scope: str = "Namespaced") -> None:

@@ -26,3 +26,10 @@ async def ground(lab: Lab) -> AsyncIterator[Ground]:
     """Where one test claims."""
     async with lab.ground() as found:
         yield found
+
+
+@pytest.fixture
+async def elsewhere(lab: Lab) -> AsyncIterator[Ground]:
+    """Where somebody else claims at the same time."""
+    async with lab.ground() as found:
+        yield found

@@ -169,7 +169,8 @@ async def test_a_list_mode_claim_takes_a_pools_handle_and_its_provider_from_it(g
 
 @pytest.mark.parametrize("who", ["claim", "provider"])
 async def test_where_nothing_may_be_created_a_claim_waits_for_a_handle_that_fits(ground: Ground, who: str) -> None:
-    await provider(ground, **({"disableCreation": True} if who == "provider" else {}), readinessCheck="true")
+    by_provider: dict[str, Any] = {"disableCreation": True} if who == "provider" else {}
+    await provider(ground, readinessCheck="true", **by_provider)
     by_claim: dict[str, Any] = {"disableCreation": True} if who == "claim" else {}
     await ground.ask("mine", resources=wanted(ground, colour="red"), **by_claim)
     await ground.others_go_on()
