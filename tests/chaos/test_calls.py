@@ -165,7 +165,6 @@ def test_every_call_of_an_undisturbed_life_is_broken_above(lab: Lab) -> None:
     lab.worker.kill()
     lab.worker.start()
     before = _calls(lab)
-    lab.settle()
     lab.give_back()
     lab.settle()
     lab.take()
