@@ -25,7 +25,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -125,7 +125,7 @@ class Reflector(Generic[M]):
         api: KubeApi,
         selection: Selection,
         read: Callable[[JsonObject], M],
-        objects: dict[Name, M],
+        objects: MutableMapping[Name, M],
         changes: Changes[M],
         *,
         timing: Timing | None = None,

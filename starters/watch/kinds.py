@@ -3,6 +3,9 @@
 An area joins with a module of its name here (`accounts.py`, ...) that defines `WATCHED`. What an entry says is pure:
 how an object is read into a projection, and whom a change concerns. Whatever must be asked of a server is not for the
 watcher.
+
+An object's work may be done by another object's workflow, its *carrier*: then whatever would wake the object wakes the
+carrier, and no workflow of the object's own is missed. A carrier may be carried itself.
 """
 
 from __future__ import annotations
@@ -13,12 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from domain.identity import Kind
-from starters.watch.index import Dependents
+from domain.identity import Key, Kind
+from starters.watch.index import Dependents, Index
 from starters.watch.projection import Projection, Read
 
 # For how many seconds an object's own wake may wait after a change, before and after it.
 Patience = Callable[[Projection | None, Projection], float]
+# The key of whose workflow does the work of an object.
+Carrier = Callable[[Projection, Index], Key]
 
 
 def _no_patience(before: Projection | None, after: Projection) -> float:
@@ -29,12 +34,20 @@ def _declares_nothing(_: Projection) -> tuple[Watched, ...]:
     return ()
 
 
+def _carries_itself(known: Projection, _: Index) -> Key:
+    return known.key
+
+
+def _is_missed_by_nobody(_: Index) -> set[Key]:
+    return set()
+
+
 @dataclass(frozen=True)
 class Watched:
     """One kind (or a part of it) that is watched.
 
     Args:
-        kind: what is listed and watched.
+        kind: what is listed and watched; one that is declared may leave its `plural` to be found out.
         read: an object as its projection needs it.
         dependents: the keys of others that a change concerns.
         has_workflow: whether its objects have lifecycles of their own (ConfigMaps and Secrets do not).
@@ -44,7 +57,14 @@ class Watched:
         name: what metrics, logs and the index call it, by default the kind's name. Two entries of one kind need two.
         kept: how long (seconds) workers may go on with an older reading; its dependents are woken once more then.
         patience: how long an object's own wake may wait after a change, as another workflow is doing its work.
+        carrier: whose workflow does an object's work.
+        relieved: after how many seconds an object's own workflow is woken when its work has changed hands, either way;
+            whoever has done the work until then, or does it now, has told it before that if all went well.
+        gathers: for how many seconds dependents are gathered, for kinds of which one change concerns thousands.
+        missed_by: the keys of those who name objects of this kind that do not exist, asked after the first list: what
+            was deleted while nobody watched has left no event.
         declares: further kinds to watch while this object exists, for areas whose objects name kinds by themselves.
+        lingers: how long a declared kind is watched on after the last object that declares it.
     """
 
     kind: Kind
@@ -57,7 +77,12 @@ class Watched:
     name: str = ""
     kept: float = 0.0
     patience: Patience = _no_patience
+    carrier: Carrier = _carries_itself
+    relieved: float = 0.0
+    gathers: float = 0.0
+    missed_by: Callable[[Index], set[Key]] = _is_missed_by_nobody
     declares: Callable[[Projection], tuple[Watched, ...]] = _declares_nothing
+    lingers: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.kind.name)

@@ -5,7 +5,8 @@ afterwards, since the workflow may already have looked. A failed wake is tried a
 doubles from 0.1 to 5 s (the SDK itself has then retried for about 10 s), without holding up the other keys.
 
 A key may be *held* for a while, when somebody else is doing its work: whatever puts it meanwhile is one wake at the
-end. It counts as waiting until then, so that a checkpoint never leaves it out.
+end. It counts as waiting until then, so that a checkpoint never leaves it out. Keys may also be *gathered*: a burst of
+changes that each concern thousands of keys is one wake of each after it, while other wakes of the same keys go on.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ class WakeQueue:
         self._delayed: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
         self._held: dict[Key, asyncio.TimerHandle] = {}
+        self._gathered: dict[Key, None] = {}
         self._arrived = asyncio.Event()
         self._barriers: list[tuple[set[Key], asyncio.Event]] = []
 
     def __len__(self) -> int:
-        return len(self._outstanding()) + len(self._held)
+        return len(self._outstanding()) + len(self._held) + len(self._gathered)
 
     def put(self, key: Key) -> None:
         """Wake this key; one that is held when its time is over."""
@@ -64,6 +66,12 @@ class WakeQueue:
             handle.cancel()
         self._waiting.pop(key, None)
         self._held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
+
+    def gather(self, keys: Iterable[Key], seconds: float) -> None:
+        """Wake these keys so long after the first of them was gathered, once each."""
+        if not self._gathered:
+            asyncio.get_running_loop().call_later(seconds, self._put_gathered)
+        self._gathered.update(dict.fromkeys(keys))
 
     def oldest_age(self, kind: str = "") -> float:
         """Seconds since the longest-waiting key (of a kind) was put, 0 if none waits: the watcher's lag."""
@@ -141,6 +149,10 @@ class WakeQueue:
     def _again(self, key: Key) -> None:
         self._waiting[key] = self._delayed.pop(key)
         self._arrived.set()
+
+    def _put_gathered(self) -> None:
+        gathered, self._gathered = self._gathered, {}
+        self.put_all(gathered)
 
     def _outstanding(self) -> dict[Key, float]:
         return {**self._waiting, **self._delayed, **self._sending}

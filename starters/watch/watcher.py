@@ -16,21 +16,25 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
 from domain.identity import Key
 from engine.health import Health
 from engine.kube.api import KubeApi
-from engine.kube.json import JsonObject
-from engine.kube.reflector import Reflector, Timing, newer
+from engine.kube.reflector import Timing, newer
 from starters.watch import metrics
+from starters.watch.carriers import Carriers
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
-from starters.watch.projection import Projection, project
+from starters.watch.mirrors import Mirrors
+from starters.watch.projection import Projection
 from starters.watch.queue import WakeQueue
+
+# Relatives of what is in a list are known when their own list is there; one that does not come holds nobody up longer.
+PATIENCE_WITH_LISTS = 10.0
 
 # The annotation of the Lease that holds the checkpoint: a JSON object of resource versions by name of the kind.
 CHECKPOINT = "perdure.dev/acknowledged"
@@ -60,9 +64,6 @@ class Watcher:
         sweep: timedelta = timedelta(0),
         checkpoint: str = "",
     ) -> None:
-        self._api = api
-        self._cluster = cluster
-        self._timing = timing or Timing()
         self._wakers = wakers
         self._unmatched = unmatched
         self._adoption_rate = adoption_rate
@@ -74,20 +75,20 @@ class Watcher:
         self._adopted = False
         self._doubtful: list[Key] = []
         self._watched = {entry.name: entry for entry in watched}
-        self._declared: dict[str, Watched] = {}
-        self._reflectors: dict[str, Reflector[Projection]] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._group: asyncio.TaskGroup | None = None
+        self._unread_lists: list[tuple[Watched, list[Projection]]] | None = []
         self._listed = asyncio.Event()
         self.index = Index()
         self.queue = WakeQueue(wake, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
+        self._carriers = Carriers(self._watched.values(), self.index)
+        self._mirrors = Mirrors(api, self.index, lambda entry: _ChangesOf(self, entry), cluster=cluster, timing=timing)
 
     async def run(self) -> None:
         """Watch and wake for ever."""
         async with asyncio.TaskGroup() as group:
-            self._group = group
+            self._mirrors.run_in(group)
             for entry in self._watched.values():
-                self._start(entry)
+                self._mirrors.start(entry)
+                self._measure(entry.kind.name)
             group.create_task(self.queue.run(self._wakers))
             group.create_task(self._after_start())
             if self._sweep:
@@ -95,30 +96,31 @@ class Watcher:
 
     def wake_all(self) -> None:
         """Wake every object of every kind, and whom they concern."""
-        for entry in tuple(self._watched.values()):
+        for entry in self._watched.values():
             if entry.has_workflow:
-                for known in tuple(self.index.all(entry.name)):
+                for known in self.index.all(entry.name):
                     self._wake_with_relatives(entry, None, known)
 
     def checkpoint(self) -> str:
-        """The versions up to which nothing has to be looked at again, for the Lease; renewed when nothing waits."""
+        """The versions up to which nothing has to be looked at again, for the Lease; renewed when nothing waits.
+
+        A kind that is declared may not be listed yet, or not at the moment: what was known of it stays.
+        """
         if self._adopted and not len(self.queue):
-            for name, mirror in self._reflectors.items():
-                if mirror.listed and mirror.position:
-                    self._acknowledged[name] = mirror.position
+            self._acknowledged = {**self._inherited, **self._acknowledged, **self._mirrors.positions()}
         return json.dumps(self._acknowledged or self._inherited, sort_keys=True)
 
     # What a change wakes.
 
     def started(self, watched: Watched, objects: list[Projection]) -> None:
-        """The first list of a kind is complete."""
+        """The first list of a kind is complete; what it wakes is known when the relatives' are, too."""
         for known in objects:
-            if self._wake_all_at_start or not known.settled or self._changed_since_checkpoint(watched, known):
-                self._wake_with_relatives(watched, None, known)
-            elif watched.has_workflow and watched.name not in self._inherited and not known.ours:
-                self._doubt(known.key)
-        self._follow_declarations(watched)
-        self._notice_listed()
+            self._mirrors.follow(watched, None, known)
+        if self._unread_lists is not None:
+            self._unread_lists.append((watched, objects))
+            self._notice_listed()
+        else:
+            self._take_first_list(watched, objects)
 
     def changed(
         self, watched: Watched, before: Projection | None, after: Projection | None, *, seen_live: bool
@@ -129,37 +131,69 @@ class Watcher:
             self.changed(watched, before, None, seen_live=seen_live)
             self.changed(watched, None, after, seen_live=seen_live)
             return
-        if before is None or after is None:
-            self._wake_with_relatives(watched, before, after)
-        elif before.fingerprint == after.fingerprint:
+        if before is not None and after is not None and before.fingerprint == after.fingerprint:
             metrics.IGNORED.labels(watched.name).inc()
-        elif seen_live and _echo(before, after):
+        elif seen_live and (_echo(before, after) or self._made_by_its_carrier(before, after)):
             # Its own workflow's write, which that workflow knows of; what its relatives care about may still differ.
             metrics.ECHOES.labels(watched.name).inc()
-            self.queue.put_all(watched.dependents(before, after, self.index))
+            self._wake_relatives(watched, before, after)
         else:
             self._wake_with_relatives(watched, before, after)
-        self._follow_declarations(watched)
+        self._tell_the_relieved(watched, before, after)
+        self._mirrors.follow(watched, before, after)
 
     def absent(self, watched: Watched) -> None:
         """A kind is not installed."""
+        self._mirrors.absent(watched)
         self._notice_listed()
 
-    def _doubt(self, key: Key) -> None:
+    def _take_first_list(self, watched: Watched, objects: list[Projection]) -> None:
+        declared = self._mirrors.declares(watched)
+        for known in objects:
+            if self._wake_all_at_start or not known.settled or self._changed_since_checkpoint(watched, known):
+                self._wake_with_relatives(watched, None, known)
+            elif watched.name not in self._inherited and not known.ours:
+                if watched.has_workflow:
+                    self._doubt([known.key])
+                elif declared:
+                    self._doubt(watched.dependents(None, known, self.index))
+        self._put_all(watched.missed_by(self.index))
+        if declared:
+            self._tell_who_awaited(watched)
+
+    def _tell_who_awaited(self, watched: Watched) -> None:
+        """A declared kind that was missing has come: those who name it may wait for it."""
+        if self._mirrors.awaited(watched):
+            for entry in self._watched.values():
+                if entry.declaring:
+                    self._put_all(one.key for one in self.index.all(entry.name) if _names(entry, one, watched.name))
+        self._mirrors.listed(watched)
+
+    def _doubt(self, keys: Iterable[Key]) -> None:
         """Woken slowly, unless that has been done with: then this kind was installed later, and its objects are few."""
         if self._adopted:
-            self.queue.put(key)
+            self._put_all(keys)
         else:
-            self._doubtful.append(key)
+            self._doubtful.extend(keys)
 
     def _wake_with_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         subject = after or before
         if subject is not None and watched.has_workflow:
-            self._wake_itself(watched, before, after, subject.key)
-        keys = watched.dependents(before, after, self.index)
-        self.queue.put_all(keys)
+            carrier = self._carriers.of(subject)
+            if carrier != subject.key:
+                self.queue.put(carrier)
+            else:
+                self._wake_itself(watched, before, after, carrier)
+        self._wake_relatives(watched, before, after)
+
+    def _wake_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
+        keys = self._carriers.of_all(watched.dependents(before, after, self.index))
+        if watched.gathers and keys:
+            self.queue.gather(keys, watched.gathers)
+        else:
+            self.queue.put_all(keys)
         if watched.kept and keys and before is not None:
-            asyncio.get_running_loop().call_later(watched.kept, self.queue.put_all, keys)
+            self._wake_later(watched.kept, keys)
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
         """At once, unless another workflow is doing its work; a restarted watcher cannot know that."""
@@ -169,70 +203,60 @@ class Watcher:
         else:
             self.queue.put_now(key)
 
+    def _made_by_its_carrier(self, before: Projection | None, after: Projection | None) -> bool:
+        """Whether an object is new, and made by the workflow that carries it."""
+        made = before is None and after is not None and after.ours
+        return made and after is not None and self._carriers.of(after) != after.key
+
+    def _tell_the_relieved(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
+        """An object's own workflow learns of the end, or the beginning, of another's work for it."""
+        if watched.relieved and before is not None and after is not None:
+            carried = [self._carriers.of(side) != side.key for side in (before, after)]
+            if carried[0] != carried[1]:
+                self._wake_later(watched.relieved, [after.key])
+
+    def _wake_later(self, seconds: float, keys: Iterable[Key]) -> None:
+        asyncio.get_running_loop().call_later(seconds, self.queue.put_all, keys)
+
+    def _put_all(self, keys: Iterable[Key]) -> None:
+        self.queue.put_all(self._carriers.of_all(keys))
+
     def _changed_since_checkpoint(self, watched: Watched, known: Projection) -> bool:
         seen = self._inherited.get(watched.name, "")
         return bool(seen) and newer(known.resource_version, seen)
 
-    # Kinds that come and go.
-
-    def _start(self, entry: Watched) -> None:
-        if self._group is None:
-            raise RuntimeError("the watcher is not running")
-
-        def read(obj: JsonObject) -> Projection:
-            return project(entry.kind.name, self._cluster, obj, entry.read)
-
-        reflector = Reflector(
-            self._api, entry, read, self.index.of(entry.name), _ChangesOf(self, entry), timing=self._timing
-        )
-        self._reflectors[entry.name] = reflector
-        self._tasks[entry.name] = self._group.create_task(reflector.run(), name=f"reflector {entry.name}")
-        kind = entry.kind.name
-        metrics.LAG.labels(kind).set_function(lambda: self.queue.oldest_age(kind))
-        metrics.QUEUE.labels(kind).set_function(lambda: self.queue.length(kind))
-        metrics.LAST_EVENT_AGE.labels(entry.name).set_function(lambda: time.monotonic() - reflector.last_sign)
-
-    def _stop(self, entry: Watched) -> None:
-        self._tasks.pop(entry.name).cancel()
-        self._reflectors.pop(entry.name)
-        self.index.of(entry.name).clear()
-
-    def _follow_declarations(self, changed: Watched) -> None:
-        """Watch the kinds that objects declare, and stop watching those that none declares any more."""
-        if not changed.declaring:
-            return
-        wanted: dict[str, Watched] = {}
-        for entry in self._watched.values():
-            if entry.declaring and entry.name not in self._declared:
-                for known in self.index.all(entry.name):
-                    wanted.update({each.name: each for each in entry.declares(known)})
-        for name, entry in tuple(self._declared.items()):
-            if name not in wanted or wanted[name].selection != entry.selection:
-                logger.info("%s is not watched any more", name)
-                self._stop(entry)
-                del self._declared[name], self._watched[name]
-        for name, entry in wanted.items():
-            if name not in self._watched:
-                logger.info("%s is watched from now on", name)
-                self._declared[name] = self._watched[name] = entry
-                self._start(entry)
-
     # After the start.
 
     async def _after_start(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._listed.wait(), PATIENCE_WITH_LISTS)
+        self._take_first_lists()
         await self._listed.wait()
         await self.queue.acknowledged()
         self._first_wakes_acknowledged = True
         logger.info("ready: every kind is listed and every first wake is acknowledged")
+        await self._mirrors.declared_tried(PATIENCE_WITH_LISTS)
         await self._adopt()
         self._adopted = True
 
+    def _notice_listed(self) -> None:
+        if not self._mirrors.unlisted():
+            self._take_first_lists()
+            self._listed.set()
+
+    def _take_first_lists(self) -> None:
+        """What the first lists wake, once they are all there, or those that are after some patience."""
+        lists, self._unread_lists = self._unread_lists, None
+        for watched, objects in lists or ():
+            self._take_first_list(watched, objects)
+
     async def _adopt(self) -> None:
-        slowly = dict.fromkeys(self._doubtful)
+        slowly = self._carriers.of_all(self._doubtful)
         if self._unmatched is not None:
-            for entry in tuple(self._watched.values()):
-                if entry.has_workflow and self._reflectors[entry.name].listed:
-                    slowly.update(dict.fromkeys(await self._find_unmatched(self._unmatched, entry)))
+            for entry in self._watched.values():
+                if entry.has_workflow and self._mirrors.is_listed(entry):
+                    found = await self._find_unmatched(self._unmatched, entry)
+                    slowly.update(dict.fromkeys(key for key in found if not self._carriers.carried(key)))
         if slowly:
             logger.info("%d settled objects or left-over workflows are woken one by one", len(slowly))
         for key in slowly:
@@ -253,10 +277,6 @@ class Watcher:
             await asyncio.sleep(self._sweep.total_seconds())
             self.wake_all()
 
-    def _notice_listed(self) -> None:
-        if not self._unlisted():
-            self._listed.set()
-
     # What it says about itself.
 
     def register(self, health: Health) -> None:
@@ -266,26 +286,21 @@ class Watcher:
     def unready(self) -> list[str]:
         """Why it is not ready: a list that is missing, or first wakes that Temporal does not have yet.
 
-        A kind that is not installed is no reason: whoever uses one area only has the CRDs of that area only.
+        A kind that is not installed is no reason: whoever uses one area only has the CRDs of that area only. Nor is one
+        that objects declare, as it may be anything.
         """
-        missing = self._unlisted()
-        if missing:
+        if missing := self._mirrors.unlisted():
             return [f"{mirror.selection.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
         if not self._first_wakes_acknowledged:
             return [f"{len(self.queue)} first wakes are not acknowledged"]
         return []
 
-    def _unlisted(self) -> list[Reflector[Projection]]:
-        return [mirror for mirror in self._reflectors.values() if mirror.installed and not mirror.listed]
-
     def _notes(self) -> list[str]:
-        notes = []
-        for mirror in self._reflectors.values():
-            if not mirror.installed:
-                notes.append(f"{mirror.selection.name} is not installed in the cluster")
-            elif mirror.listed and mirror.trouble:
-                notes.append(f"{mirror.selection.name}: {mirror.trouble}")
-        return notes
+        return list(self._mirrors.notes())
+
+    def _measure(self, kind: str) -> None:
+        metrics.LAG.labels(kind).set_function(lambda: self.queue.oldest_age(kind))
+        metrics.QUEUE.labels(kind).set_function(lambda: self.queue.length(kind))
 
 
 @dataclass(frozen=True)
@@ -305,12 +320,18 @@ class _ChangesOf:
         self.watcher.absent(self.watched)
 
 
-def _echo(before: Projection, after: Projection) -> bool:
+def _names(entry: Watched, known: Projection, declared: str) -> bool:
+    return any(each.name == declared for each in entry.declares(known))
+
+
+def _echo(before: Projection | None, after: Projection | None) -> bool:
     """Whether a change is the own workflow's write, beyond doubt.
 
     A deletion leaves no trace in managedFields, nor does somebody who takes away the last that he had written (a pause
     lifted with kubectl): the newest entry is ours then, though the change is not.
     """
+    if before is None or after is None:
+        return False
     return (
         after.ours
         and before.handed == after.handed

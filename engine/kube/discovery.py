@@ -1,0 +1,90 @@
+"""From the apiVersion and kind that an object names to the kind as the API serves it.
+
+Templates name objects by apiVersion and kind; a path needs the plural and whether there is a namespace in it, which
+nothing but the API server knows (`GET /apis/<group>/<version>`, `/api/v1` for the core group: an APIResourceList). An
+answer is kept until somebody finds it wrong (`forget`). A kind that is missing is asked for again, but not more often
+than every few seconds however many ask: CRDs are installed and removed while Perdure runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from domain.identity import Kind
+from engine.errors import Absent
+from engine.kube.api import KubeApi
+from engine.kube.errors import NO_SUCH_KIND
+from engine.kube.json import JsonObject, flag, sequence, text
+
+# A kind that is missing is looked for again after so many seconds at the soonest.
+LOOK_AGAIN = 2.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """A kind as the API serves it; objects of one that is not `namespaced` belong to the cluster."""
+
+    kind: Kind
+    namespaced: bool
+
+
+@dataclass
+class _Version:
+    """What is known of one group and version."""
+
+    kinds: dict[str, Served] = field(default_factory=dict)
+    read_at: float | None = None
+    reading: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def may_be_read(self) -> bool:
+        return self.read_at is None or time.monotonic() - self.read_at >= LOOK_AGAIN
+
+
+class Discovery:
+    """The kinds of one cluster; belongs to one event loop."""
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
+        self._versions: dict[str, _Version] = {}
+
+    async def served(self, api_version: str, kind: str) -> Served:
+        """The kind as it is served now, or was when it was asked for.
+
+        Raises:
+            Absent: the API does not serve it, as far as was seen within the last seconds.
+            ApiError: the API server cannot tell, or will not.
+        """
+        version = self._versions.setdefault(api_version, _Version())
+        async with version.reading:
+            if kind not in version.kinds and version.may_be_read:
+                version.kinds = {one.kind.name: one for one in await self._read(api_version)}
+                version.read_at = time.monotonic()
+        if kind not in version.kinds:
+            raise Absent(f"the API server serves no kind {kind} of {api_version}", code=NO_SUCH_KIND)
+        return version.kinds[kind]
+
+    def forget(self, api_version: str, kind: str) -> None:
+        """What is known of the kind may be wrong: nothing was found under its path."""
+        if version := self._versions.get(api_version):
+            version.kinds.pop(kind, None)
+
+    async def _read(self, api_version: str) -> list[Served]:
+        group, _, version = api_version.rpartition("/")
+        listed = Kind(name="APIResourceList", group=group, version=version, plural="", area="")
+        try:
+            return list(_kinds(group, version, await self._api.get(listed, "", "")))
+        except Absent:
+            return []
+
+
+def _kinds(group: str, version: str, answer: JsonObject) -> Iterator[Served]:
+    """The kinds of an APIResourceList; its entries with a slash are subresources."""
+    for resource in sequence(answer, "resources"):
+        plural, name = text(resource, "name"), text(resource, "kind")
+        if plural and name and "/" not in plural:
+            kind = Kind(name=name, group=group, version=version, plural=plural, area="")
+            yield Served(kind, flag(resource, "namespaced"))

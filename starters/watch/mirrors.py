@@ -1,0 +1,247 @@
+"""The reflectors of one watcher: one per watched kind, and one per kind that objects declare while they do.
+
+A declared kind is named by other objects, so it may be anything: not installed yet, installed later, removed, denied by
+RBAC. None of this holds anybody up, nor is it a reason for the watcher not to be ready:
+
+    declared ──► plural known? ──no──► ask the API server, again within 4 s ──► reflector ──404──► ask again
+                      └────yes─────────────────────────────────────────────────────┘
+                                            last object that declares it gone, and some minutes: stopped
+
+How many objects declare a kind is counted with each change; no change costs a look at all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from engine.errors import ApiError
+from engine.kube.api import KubeApi
+from engine.kube.discovery import Discovery
+from engine.kube.json import JsonObject
+from engine.kube.reflector import Changes, Reflector, Timing
+from starters.watch import metrics
+from starters.watch.index import Index
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection, project
+
+FIRST_ATTEMPT = 0.2
+LONGEST_ATTEMPT = 4.0
+
+Selection = tuple[str, ...]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Declared:
+    """A kind that objects name, and how far it is from being watched."""
+
+    entry: Watched
+    by: int = 0  # so many objects declare it
+    trouble: str = ""  # why it is not watched
+    awaited: bool = False  # it was missing: whoever names it may wait for it
+    task: asyncio.Task[None] | None = None
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+    tried: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Mirrors:
+    """Starts and ends reflectors; what they tell goes to `told`."""
+
+    def __init__(
+        self,
+        api: KubeApi,
+        index: Index,
+        told: Callable[[Watched], Changes[Projection]],
+        *,
+        cluster: str = "",
+        timing: Timing | None = None,
+    ) -> None:
+        self._api = api
+        self._index = index
+        self._told = told
+        self._cluster = cluster
+        self._timing = timing or Timing()
+        self._discovery = Discovery(api)
+        self._reflectors: dict[str, Reflector[Projection]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._declared: dict[Selection, _Declared] = {}
+        self._group: asyncio.TaskGroup | None = None
+
+    def run_in(self, group: asyncio.TaskGroup) -> None:
+        """Where the reflectors run; before this none does."""
+        self._group = group
+
+    def start(self, entry: Watched) -> None:
+        """Mirror a kind from now on."""
+
+        def read(obj: JsonObject) -> Projection:
+            return project(entry.kind.name, self._cluster, obj, entry.read)
+
+        reflector = Reflector(
+            self._api, entry, read, self._index.of(entry.name), self._told(entry), timing=self._timing
+        )
+        self._reflectors[entry.name] = reflector
+        self._tasks[entry.name] = self._running.create_task(reflector.run(), name=f"reflector {entry.name}")
+        metrics.LAST_EVENT_AGE.labels(entry.name).set_function(lambda: time.monotonic() - reflector.last_sign)
+
+    def _stop(self, entry: Watched) -> None:
+        if entry.name in self._reflectors:
+            self._tasks.pop(entry.name).cancel()
+            self._reflectors.pop(entry.name)
+            self._index.of(entry.name).clear()
+            metrics.LAST_EVENT_AGE.remove(entry.name)
+
+    @property
+    def _running(self) -> asyncio.TaskGroup:
+        if self._group is None:
+            raise RuntimeError("the watcher is not running")
+        return self._group
+
+    # What objects declare.
+
+    def follow(self, entry: Watched, before: Projection | None, after: Projection | None) -> None:
+        """Watch the kinds that an object declares, and not for ever those that it declared before."""
+        if not entry.declaring or self.declares(entry):
+            return
+        left, joined = _declarations(entry, before), _declarations(entry, after)
+        for selection in left.keys() - joined.keys():
+            self._leave(selection)
+        for selection in joined.keys() - left.keys():
+            self._join(joined[selection])
+
+    def declares(self, entry: Watched) -> bool:
+        """Whether a kind is watched because objects declare it."""
+        return any(declared.entry.name == entry.name for declared in self._declared.values())
+
+    def awaited(self, entry: Watched) -> bool:
+        """Whether a kind that is listed for the first time was missing, or denied, when it was declared."""
+        waiting = any(one.awaited for one in self._declared.values() if one.entry.name == entry.name)
+        return waiting or bool(self._reflectors[entry.name].trouble if entry.name in self._reflectors else "")
+
+    def _join(self, entry: Watched) -> None:
+        declared = self._declared.get(entry.selection)
+        if declared is None:
+            logger.info("%s is watched from now on", entry.name)
+            declared = self._declared[entry.selection] = _Declared(entry)
+            declared.task = self._running.create_task(self._serve(declared), name=f"declared {entry.name}")
+        declared.by += 1
+
+    def _leave(self, selection: Selection) -> None:
+        declared = self._declared.get(selection)
+        if declared is None:
+            return
+        declared.by -= 1
+        if not declared.by:
+            if declared.entry.lingers:
+                asyncio.get_running_loop().call_later(declared.entry.lingers, self._end_unless_declared, declared)
+            else:
+                self._end_unless_declared(declared)
+
+    def _end_unless_declared(self, declared: _Declared) -> None:
+        selection = declared.entry.selection
+        if declared.by == 0 and self._declared.get(selection) is declared:
+            logger.info("%s is not watched any more", declared.entry.name)
+            del self._declared[selection]
+            if declared.task is not None:
+                declared.task.cancel()
+            self._stop(declared.entry)
+
+    async def _serve(self, declared: _Declared) -> None:
+        """Find the kind, mirror it until it is removed, find it again."""
+        failures = 0
+        while True:
+            try:
+                entry = await self._resolved(declared.entry)
+            except ApiError as error:
+                self._is_missing(declared, error.message)
+            else:
+                declared.gone.clear()
+                declared.trouble = ""
+                self.start(entry)
+                await declared.gone.wait()
+                failures = 0 if self._reflectors[entry.name].listed else failures
+                self._stop(entry)
+                self._discovery.forget(entry.kind.api_version, entry.kind.name)
+                self._is_missing(declared, "the API server serves it no more")
+            failures += 1
+            longest = min(LONGEST_ATTEMPT, FIRST_ATTEMPT * 2.0 ** min(failures - 1, 10))
+            await asyncio.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311
+
+    async def _resolved(self, entry: Watched) -> Watched:
+        if entry.kind.plural:
+            return entry
+        served = await self._discovery.served(entry.kind.api_version, entry.kind.name)
+        return replace(entry, kind=served.kind)
+
+    def _is_missing(self, declared: _Declared, why: str) -> None:
+        if not declared.trouble:
+            logger.warning("%s cannot be watched, trying again: %s", declared.entry.name, why)
+        declared.trouble, declared.awaited = why, True
+        declared.tried.set()
+
+    # What the reflectors have told.
+
+    def listed(self, entry: Watched) -> None:
+        """A kind is listed."""
+        for declared in self._of(entry):
+            declared.awaited, declared.trouble = False, ""
+            declared.tried.set()
+
+    def absent(self, entry: Watched) -> None:
+        """A kind is not installed."""
+        for declared in self._of(entry):
+            declared.gone.set()
+
+    def _of(self, entry: Watched) -> Iterator[_Declared]:
+        return (declared for declared in self._declared.values() if declared.entry.name == entry.name)
+
+    async def declared_tried(self, seconds: float) -> None:
+        """Until each kind that is declared now is listed or known to be missing, but not longer than this."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                for declared in tuple(self._declared.values()):
+                    await declared.tried.wait()
+
+    # What they say about themselves.
+
+    def is_listed(self, entry: Watched) -> bool:
+        """Whether a kind has been listed."""
+        mirror = self._reflectors.get(entry.name)
+        return mirror is not None and mirror.listed
+
+    def positions(self) -> Mapping[str, str]:
+        """By name of the kind the resource version up to which all is known."""
+        mirrors = self._reflectors.items()
+        return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
+
+    def unlisted(self) -> list[Reflector[Projection]]:
+        """The kinds whose first list is missing, those without a CRD and those that are declared left out."""
+        declared = self._declared_names()
+        mirrors = self._reflectors.items()
+        return [m for name, m in mirrors if m.installed and not m.listed and name not in declared]
+
+    def notes(self) -> Iterable[str]:
+        """What is missing, a sentence each."""
+        declared = self._declared_names()
+        for name, mirror in self._reflectors.items():
+            if not mirror.installed:
+                yield f"{name} is not installed in the cluster"
+            elif mirror.trouble and (mirror.listed or name in declared):
+                yield f"{name}: {mirror.trouble}"
+        for one in self._declared.values():
+            if one.trouble:
+                yield f"{one.entry.name} is named by {one.by} objects and not watched: {one.trouble}"
+
+    def _declared_names(self) -> set[str]:
+        return {declared.entry.name for declared in self._declared.values()}
+
+
+def _declarations(entry: Watched, known: Projection | None) -> dict[Selection, Watched]:
+    return {each.selection: each for each in entry.declares(known)} if known is not None else {}
