@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib
 import inspect
+from collections.abc import Mapping
 
 from domain.identity import Kind, all_kinds
+from domain.reading import read
 from domain.resource import CustomResource, Definition
 from domain.schema import Document, field_schema, summary
 
@@ -32,6 +34,13 @@ def custom_resources() -> tuple[type[CustomResource], ...]:
             if issubclass(model, CustomResource) and model is not CustomResource:
                 models[model.kind_of.name] = model
     return tuple(models[name] for name in kinds if name in models)
+
+
+def carrier_of(kind: Kind, obj: Mapping[str, object]) -> str:
+    """The object (`Kind/namespace/name`) whose workflow does the work of this one; empty if its own does."""
+    model = next((model for model in custom_resources() if model.kind_of == kind), None)
+    read_as = read(model, obj) if model is not None else None
+    return read_as.carrier if isinstance(read_as, CustomResource) else ""
 
 
 def all_crds(*, selectable_fields: bool = True) -> list[Document]:

@@ -111,6 +111,11 @@ class CustomResource(KubeModel):
         return Key(kind=self.kind_of.name, namespace=meta.namespace, name=meta.name, uid=meta.uid)
 
     @property
+    def carrier(self) -> str:
+        """The object (`Kind/namespace/name`) whose workflow does this one's work; empty if its own does."""
+        return ""
+
+    @property
     def outside(self) -> tuple[str, ...]:
         """What exists because of it beyond its own object, in words: what `abandon` would leave behind."""
         return ()

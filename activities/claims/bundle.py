@@ -19,7 +19,7 @@ from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.requester import Requesters
-from activities.claims.writing import Writer, managed_finalizers, with_metadata, with_spec
+from activities.claims.writing import Writer, in_hand, with_spec
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.faults import each_once, summed
@@ -199,8 +199,8 @@ class Bundles:
 
 
 def _kept(handle: JsonObject, spec: JsonObject) -> JsonObject:
-    """The handle with its new spec, and with our finalizer."""
-    return with_metadata({**handle, "spec": spec}, finalizers=managed_finalizers(RESOURCE_HANDLE, handle))
+    """The handle with its new spec, as one that we look after."""
+    return in_hand(RESOURCE_HANDLE, {**handle, "spec": spec})
 
 
 def _end(handle: JsonObject) -> datetime | None:

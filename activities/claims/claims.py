@@ -21,7 +21,7 @@ from activities.claims.writing import OURS
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.constants import IGNORE_LABEL
 from domain.claims.durations import UnreadableMoment
-from domain.claims.moments import end_of_detached, passed, start_of
+from domain.claims.moments import end_of_detached, end_of_handle, passed, start_of
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectKnown, ObjectWorld, PassClaim
 from domain.claims.plans import Halt
@@ -110,6 +110,8 @@ class ClaimActivities:
             return await self._unbound(key, moment)
         if value_at(handle, "metadata", "deletionTimestamp"):
             return await self._end_handle(look, handle, "its handle is being deleted")
+        if not look.woken and passed(end_of_handle(handle), moment):
+            return await self._again(look)  # what cannot be undone is done on what the API server says now
         return await self._settle(look, claim, handle, moment)
 
     async def _handle(self, name: str, *, fresh: bool) -> JsonObject | None:
@@ -132,7 +134,7 @@ class ClaimActivities:
         settled = await self._tools.bundles.settle(bundle, moment)
         if settled.ends or settled.plan.auto_delete or settled.plan.auto_detach:
             if not look.woken:
-                return await self._again(look)  # what cannot be undone is done on what the API server says now
+                return await self._again(look)
             return await self._over(look, settled, moment)
         if judged.halted and judged.plan.halt is not Halt.FAULT:
             decision = standing.halted(judged.plan, moment + SOON)
@@ -166,13 +168,13 @@ class ClaimActivities:
 
     async def _end_handle(self, look: PassClaim, handle: JsonObject, why: str, *, as_seen: bool = False) -> ObjectWorld:
         """End the handle, with it the claim, which then lets go of itself."""
-        refused = await self._tools.releasing.end(handle, as_seen=as_seen)
-        claim = await self._known.fresh(RESOURCE_CLAIM, look.key.namespace, look.key.name)
+        ended = await self._tools.releasing.end(handle, as_seen=as_seen)
+        claim = ended.claim or await self._known.fresh(RESOURCE_CLAIM, look.key.namespace, look.key.name)
         if claim is None or text_at(claim, "metadata", "uid") != look.key.uid:
             return ObjectWorld(key=look.key, exists=False, decision=standing.GONE)
-        if value_at(claim, "metadata", "deletionTimestamp") and not refused:
+        if value_at(claim, "metadata", "deletionTimestamp") and not ended.refused:
             return await self._let_go(look.key, claim)
-        return self._world(look.key, _refused(why, refused))
+        return self._world(look.key, _refused(why, ended.refused))
 
     async def _end(self, key: Key, claim: JsonObject) -> ObjectWorld:
         """A claim that is being deleted: its handle ends with it, and it waits for nobody."""
@@ -189,7 +191,7 @@ class ClaimActivities:
                 await self._writer.delete(RESOURCE_HANDLE, handle)
             else:
                 await self._tools.releasing.end(handle)
-        return await self._let_go(key, await self._known.fresh(RESOURCE_CLAIM, key.namespace, key.name))
+        return await self._let_go(key, claim)
 
     async def _let_go(self, key: Key, claim: JsonObject | None) -> ObjectWorld:
         if claim is not None and text_at(claim, "metadata", "uid") == key.uid:
@@ -206,8 +208,7 @@ class ClaimActivities:
         if not passed(end, moment):
             return self._world(key, standing.detached(claim, end))
         metrics.expired(RESOURCE_CLAIM.name, end or moment, moment)
-        await self._writer.delete(RESOURCE_CLAIM, claim, as_seen=True)
-        return await self._let_go(key, await self._known.fresh(RESOURCE_CLAIM, key.namespace, key.name))
+        return await self._let_go(key, await self._writer.delete(RESOURCE_CLAIM, claim, as_seen=True))
 
     async def _again(self, look: PassClaim) -> ObjectWorld:
         """The pass once more, on what the API server says now."""

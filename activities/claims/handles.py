@@ -124,9 +124,9 @@ class HandleActivities:
         return _world(look.key, decision, known=settled.known)
 
     async def _end(self, key: Key, handle: JsonObject, why: str, *, as_seen: bool = False) -> ObjectWorld:
-        refused = await self._tools.releasing.end(handle, as_seen=as_seen)
-        if refused:
-            waits = [error.message for error in refused]
+        ended = await self._tools.releasing.end(handle, as_seen=as_seen)
+        if ended.refused:
+            waits = [error.message for error in ended.refused]
             return _world(key, standing.ending(f"{why}; {waits[0]}", waits, now() + SOON))
         finalizers = value_at(handle, "metadata", "finalizers")
         others = [str(f) for f in finalizers if f not in OURS] if isinstance(finalizers, list) else []

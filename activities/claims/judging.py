@@ -8,7 +8,7 @@ from datetime import datetime
 from activities.claims import metrics
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.known import Known
-from activities.claims.writing import Writer, managed_finalizers, with_metadata, with_spec
+from activities.claims.writing import Writer, in_hand, with_metadata, with_spec
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.assignment import assign
 from domain.claims.conditions import with_own_stalled
@@ -16,7 +16,6 @@ from domain.claims.faults import FAULTS, fault_of
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt
 from domain.identity import Key
-from domain.levers import RETRIED, RETRY
 
 
 @dataclass(frozen=True)
@@ -108,17 +107,11 @@ class Judging:
 
 
 def _prepared(claim: JsonObject, plan: ClaimPlan) -> JsonObject:
-    """The claim with our finalizer, what its plan adds, and a person's retry honoured."""
-    annotations = {**object_at(claim, "metadata", "annotations"), **plan.annotations}
-    if token := text_at(annotations, RETRY):
-        annotations[RETRIED] = token
-    labels = {**object_at(claim, "metadata", "labels"), **plan.labels}
-    fields: dict[str, object] = {"finalizers": managed_finalizers(RESOURCE_CLAIM, claim)}
-    if annotations:
-        fields["annotations"] = annotations
-    if labels:
-        fields["labels"] = labels
-    prepared = with_metadata(claim, **fields)
+    """The claim as one that we look after, with what its plan adds."""
+    prepared = in_hand(RESOURCE_CLAIM, claim)
+    for field, added in (("annotations", plan.annotations), ("labels", plan.labels)):
+        if added:
+            prepared = with_metadata(prepared, **{field: {**object_at(prepared, "metadata", field), **added}})
     return prepared if plan.resources is None else with_spec(prepared, resources=[*plan.resources])
 
 

@@ -18,7 +18,7 @@ from temporalio import activity
 from activities.claims.bundle import Bundle, Settled
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.tools import MOST_CONFLICTS, SOON, Tools, conflict_without_end
-from activities.claims.writing import managed_finalizers, with_metadata
+from activities.claims.writing import in_hand, with_metadata
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
 from domain.claims.conditions import with_stalled
 from domain.claims.constants import FINALIZER, HANDLE_NAME_PREFIX, IGNORE_LABEL, POOL_SCALING_NAME_LABEL
@@ -103,9 +103,7 @@ class PoolActivities:
             return PoolWorld(key=key, decision=standing.LEFT_ALONE)
         if value_at(pool, "metadata", "deletionTimestamp"):
             return await self._end(key, pool)
-        pool = await self._writer.put(
-            RESOURCE_POOL, pool, with_metadata(pool, finalizers=managed_finalizers(RESOURCE_POOL, pool))
-        )
+        pool = await self._writer.put(RESOURCE_POOL, pool, in_hand(RESOURCE_POOL, pool))
         return await _Filling(self, key, pool, attempt).fill()
 
     def view(self, key: Key, pool: JsonObject) -> tuple[list[PoolHandle], list[Scaling]]:
@@ -132,7 +130,7 @@ class PoolActivities:
         if handle is None or object_at(handle, "spec", "resourceClaim"):
             return ""
         try:
-            refused = await self._tools.releasing.end(handle, as_seen=True)
+            refused = (await self._tools.releasing.end(handle, as_seen=True)).refused
         except Conflict as error:
             return error.message
         return refused[0].message if refused else ""

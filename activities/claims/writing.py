@@ -18,6 +18,7 @@ from domain.claims.constants import EVENT_COMPONENT, FINALIZER, FORMER_FINALIZER
 from domain.claims.merging import same
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.identity import Kind
+from domain.levers import RETRIED, RETRY
 from domain.resource import timestamp
 from engine import kube
 from engine.errors import Absent, ApiError, Conflict
@@ -55,19 +56,27 @@ class Writer:
         answer = await self.api.create(kind, _plain(body), namespace)
         return self._learnt(kind, cast("JsonObject", answer))
 
-    async def delete(self, kind: Kind, obj: JsonObject, *, as_seen: bool = False) -> None:
+    async def delete(self, kind: Kind, obj: JsonObject, *, as_seen: bool = False) -> JsonObject:
         """Ask for the deletion of that very object, with `as_seen` only if it has not changed.
+
+        Returns:
+            The object as it is marked; as it was, if nothing keeps it or it was marked before.
 
         Raises:
             Conflict: it has changed, or is another object of the name.
         """
         if value_at(obj, "metadata", "deletionTimestamp"):
-            return
+            return obj
         version = text_at(obj, "metadata", "resourceVersion") if as_seen else ""
         try:
-            await self.api.delete(kind, *_name(obj), uid=text_at(obj, "metadata", "uid"), resource_version=version)
+            answer = await self.api.delete(
+                kind, *_name(obj), uid=text_at(obj, "metadata", "uid"), resource_version=version
+            )
         except Absent:
-            return
+            return obj
+        if text_at(cast("JsonObject", answer), "kind") != kind.name:
+            return obj
+        return self._learnt(kind, cast("JsonObject", answer))
 
     async def let_go(self, kind: Kind, obj: JsonObject) -> None:
         """Drop our finalizers from the object, those of former installations too; others' stay."""
@@ -138,6 +147,15 @@ def with_metadata(obj: JsonObject, **fields: object) -> JsonObject:
 def with_spec(obj: JsonObject, **fields: object) -> JsonObject:
     """The object with these fields of its spec."""
     return {**obj, "spec": {**object_at(obj, "spec"), **cast("JsonObject", fields)}}
+
+
+def in_hand(kind: Kind, obj: JsonObject) -> JsonObject:
+    """The object as one that we look after: with our finalizer, and a person's retry honoured."""
+    taken = with_metadata(obj, finalizers=managed_finalizers(kind, obj))
+    token = text_at(obj, "metadata", "annotations", RETRY)
+    if not token:
+        return taken
+    return with_metadata(taken, annotations={**object_at(obj, "metadata", "annotations"), RETRIED: token})
 
 
 def managed_finalizers(kind: Kind, obj: JsonObject) -> list[str]:

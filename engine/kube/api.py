@@ -265,14 +265,20 @@ class KubeApi:
             "PUT", attempt, _path(kind, namespace, name, subresource), _manager(FIELD_MANAGER), body
         )
 
-    async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str = "", resource_version: str = "") -> None:
-        """Ask for an object's deletion; `Absent` if there is none, `Conflict` if it is not that uid or version."""
+    async def delete(
+        self, kind: Kind, namespace: str, name: str, *, uid: str = "", resource_version: str = ""
+    ) -> JsonObject:
+        """Ask for an object's deletion; `Absent` if there is none, `Conflict` if it is not that uid or version.
+
+        Returns:
+            The object where finalizers keep it, else a Status that says it is gone.
+        """
         preconditions = _parameters(uid=uid, resourceVersion=resource_version)
         body: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         if preconditions:
             body["preconditions"] = preconditions
         attempt = self._mutation(_attempt("delete", kind, namespace, name))
-        await self._send("DELETE", attempt, _path(kind, namespace, name), body=body)
+        return await self._send("DELETE", attempt, _path(kind, namespace, name), body=body)
 
     # The wire.
 

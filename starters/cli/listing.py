@@ -7,7 +7,7 @@ read, the lifecycles are shown alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
     from starters.cli.session import Session
 
 NO_LIFECYCLE = "NoLifecycle"
+CARRIED = "Carried"
 
 
 class Row(Model):
     """One object and its lifecycle, times in UTC.
 
-    `phase` is NoLifecycle where none is open; `gone` where the object does not exist any more, but its lifecycle does;
-    `stuck` where the workers' code cannot go on with the lifecycle (`starters.cli.stuck`).
+    `phase` is NoLifecycle where none is open, Carried where none has to be, as the owner's does the work; `gone` where
+    the object does not exist any more, but its lifecycle does; `stuck` where the workers' code cannot go on with the
+    lifecycle (`starters.cli.stuck`).
     """
 
     kind: str
@@ -160,17 +162,20 @@ async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple
     return found, frozenset(readable)
 
 
-def _object_row(session: Session, kind: Kind, item: object) -> Row:
+def _object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row:
+    from domain.custom_resources import carrier_of
     from engine.kube.json import text
     from starters.cli.lifecycle import key_of
     from starters.cli.target import Target
 
     target = Target(kind, text(item, "metadata", "namespace"), text(item, "metadata", "name"))
+    carrier = carrier_of(kind, item)
     return Row(
         kind=kind.name,
         namespace=target.namespace,
         name=target.name,
-        phase=NO_LIFECYCLE,
+        phase=CARRIED if carrier else NO_LIFECYCLE,
+        owner=carrier,
         paused=text(item, "metadata", "annotations", PAUSED) == "true",
         created=parse_timestamp(text(item, "metadata", "creationTimestamp")),
         workflow_id=key_of(session, target, text(item, "metadata", "uid")).workflow_id,

@@ -122,6 +122,12 @@ class ResourceHandle(Ignorable):
         return tuple(found for index in range(count) if (found := self.reference(index)))
 
     @property
+    def carrier(self) -> str:
+        """The claim that holds it."""
+        claim = self.spec.resource_claim
+        return f"ResourceClaim/{claim.namespace}/{claim.name}" if claim and not self.metadata.deleting else ""
+
+    @property
     def outside(self) -> tuple[str, ...]:
         """The resources that it holds."""
         return tuple(f"{described(reference)}, without a holder" for reference in self.references)
