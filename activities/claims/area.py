@@ -34,6 +34,8 @@ from engine.kube.store import Store
 from engine.settings import Settings, present_variables
 from engine.temporal import open_with, tell, wake
 
+ACTIVITIES = (ClaimActivities, HandleActivities, PoolActivities, BinderActivities)
+
 log = logging.getLogger(__name__)
 
 

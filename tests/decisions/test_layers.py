@@ -12,6 +12,7 @@ from temporalio import activity
 
 from activities.accounts import ClaimActivities, ObserveActivities, OrganizationActivities, PoolActivities
 from activities.aws.activities import AwsActivities
+from activities.claims import ACTIVITIES as CLAIMS_ACTIVITIES
 from activities.kube import KubeActivities
 from workers.roster import actions, by_queue
 
@@ -65,6 +66,7 @@ def test_actions_and_activities_match_one_to_one() -> None:
         PoolActivities,
         OrganizationActivities,
         ClaimActivities,
+        *CLAIMS_ACTIVITIES,
     )
     made = [each for kind in kinds for each in object.__new__(kind).all()]
     names = [activity._Definition.must_from_callable(each).name for each in made]
