@@ -1,0 +1,287 @@
+"""A free handle as a claim takes it, and a handle as a pool makes it."""
+
+from __future__ import annotations
+
+import copy
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from claim_scenes import BOUND, NOW, POOLED, asking, claim, config_map, entry, handle, link, provider
+
+from domain.claims.binding import plan_binding, plan_pool_handle
+from domain.claims.constants import (
+    API_VERSION,
+    CLAIM_NAME_LABEL,
+    CLAIM_NAMESPACE_LABEL,
+    POOL_NAME_LABEL,
+    POOL_NAMESPACE_LABEL,
+)
+from domain.claims.handle_pass import plan_handle
+from domain.claims.lifespan import for_pool_handle
+from domain.claims.objects import objects_at
+from domain.claims.plans import BindingPlan, BindingQuestion, HandleBody, HandleQuestion, PoolQuestion, WantedEntry
+from domain.resource import timestamp
+
+HOUR = timedelta(hours=1)
+
+
+def wanted(*entries: dict[str, Any]) -> tuple[WantedEntry, ...]:
+    return tuple(
+        WantedEntry(
+            provider=each["provider"]["name"],
+            name=each.get("name", ""),
+            template=each.get("template", {}),
+            reference=each["provider"],
+        )
+        for each in entries
+    )
+
+
+def take(asked: dict[str, Any], held: dict[str, Any], *entries: dict[str, Any]) -> BindingPlan:
+    question = BindingQuestion(now=NOW, claim=asked, handle=held, wanted=wanted(*entries))
+    before = copy.deepcopy(question)
+    plan = plan_binding(question)
+    assert question == before, "the question was changed"
+    return plan
+
+
+LISTED = claim(resources=[entry("base", "mine")])
+
+
+# A claim takes a handle
+
+
+def test_the_handle_is_the_claims_from_then_on() -> None:
+    plan = take(LISTED, handle(entry("base", "mine"), vars={"a": 1}, **POOLED), entry("base", "mine"))
+    assert plan.labels == {CLAIM_NAME_LABEL: "mine", CLAIM_NAMESPACE_LABEL: "user-ada"}
+    assert plan.spec == {"resources": [entry("base", "mine")], "vars": {"a": 1}, **POOLED, **BOUND}
+    assert plan.fault is None
+
+
+RECORDED: dict[str, Any] = {"template": config_map(x="1"), "reference": {"name": "x"}}
+
+
+@pytest.mark.parametrize(
+    ("held", "asked", "after"),
+    [
+        ([entry("a", "x", **RECORDED)], [entry("a", "x")], [entry("a", "x", **RECORDED)]),
+        ([entry("a", "x", **RECORDED)], [entry("a", "y")], [entry("a", "y", **RECORDED)]),
+        ([entry("a", **RECORDED)], [entry("a", "y")], [entry("a", "y", **RECORDED)]),
+        ([entry("a", "x", **RECORDED)], [entry("a")], [entry("a", **RECORDED)]),
+        ([], [entry("a", "x"), entry("b")], [entry("a", "x"), entry("b")]),
+        (
+            [entry("a")],
+            [entry("a"), entry("b", template=config_map())],
+            [entry("a"), entry("b", template=config_map())],
+        ),
+    ],
+    ids=["the same", "another name", "a name", "no name", "nothing held yet", "what is lacking"],
+)
+def test_names_become_the_claims_and_what_lacks_is_added(held: Any, asked: Any, after: Any) -> None:
+    assert take(LISTED, handle(resources=held), *asked).spec["resources"] == after
+
+
+def test_in_provider_mode_the_claims_provider_comes_with_the_values_in_force() -> None:
+    held = handle(entry("base"), provider={"name": "pools", "parameterValues": {"n": 0}})
+    plan = take(asking({"n": 1}, accepted={"n": 1, "m": 2}), held, entry("base"))
+    assert plan.spec["provider"] == {"name": "base", "parameterValues": {"n": 1, "m": 2}}
+
+
+def test_in_list_mode_the_handles_provider_goes() -> None:
+    held = handle(entry("base"), provider={"name": "pools", "parameterValues": {"n": 0}})
+    assert "provider" not in take(LISTED, held, entry("base")).spec
+
+
+def pair(asked_end: str, terms: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A claim that asks for an end, and the handle of these terms that it takes."""
+    asked = claim(resources=[entry("base")], **({"lifespan": {"end": asked_end}} if asked_end else {}))
+    return asked, handle(entry("base"), **({"lifespan": terms} if terms else {}))
+
+
+@pytest.mark.parametrize(
+    ("asked", "terms", "after"),
+    [
+        ("", {}, None),
+        ("", {"end": "2026-11-21T18:00:00Z"}, "2026-11-21T18:00:00Z"),
+        ("", {"end": "2026-11-21T18:00:00Z", "default": "1h"}, "2026-11-21T13:00:00Z"),
+        ("", {"default": "{{ resource_claim.annotations.mood == 'fine' and '2h' }}"}, "2026-11-21T14:00:00Z"),
+        ("", {"default": "{{ resource_handle.is_bound and '2h' }}"}, "2026-11-21T14:00:00Z"),
+        ("2026-11-21T20:00:00Z", {}, "2026-11-21T20:00:00Z"),
+        ("2026-11-21T20:00:00Z", {"default": "1h", "end": "2026-11-21T18:00:00Z"}, "2026-11-21T20:00:00Z"),
+        ("2026-11-21T20:00:00Z", {"maximum": "2h"}, "2026-11-21T14:00:00Z"),
+        ("2026-11-21T20:00:00Z", {"relativeMaximum": "1h"}, "2026-11-21T13:00:00Z"),
+    ],
+    ids=[
+        "none",
+        "the unclaimed end is inherited",
+        "the default",
+        "rendered for the claim",
+        "rendered as bound",
+        "asked for",
+        "asked for instead of the default",
+        "cut",
+        "cut to what may lie ahead",
+    ],
+)
+def test_the_end_from_then_on(asked: str, terms: Any, after: str | None) -> None:
+    plan = take(*pair(asked, terms), entry("base"))
+    assert plan.spec.get("lifespan") == ({**terms, "end": after} if after else None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "terms", "reason"),
+    [
+        ("tomorrow", {}, "MomentUnreadable"),
+        ("", {"default": "soon"}, "DurationUnreadable"),
+        ("", {"default": "{{ gone }}"}, "TemplateFailed"),
+    ],
+)
+def test_on_a_fault_nothing_is_bound(asked: str, terms: Any, reason: str) -> None:
+    plan = take(*pair(asked, terms), entry("base"))
+    assert plan.fault is not None
+    assert (plan.fault.reason, plan.spec, plan.labels) == (reason, {}, {})
+
+
+def test_the_pass_after_the_binding_starts_the_claim_at_that_moment_and_keeps_the_end() -> None:
+    asked, held = pair("", {"default": "1h", "end": "2026-11-21T18:00:00Z"})
+    plan = take(asked, held, entry("base"))
+    made = provider("base", override={"apiVersion": "v1", "kind": "ConfigMap"}, readinessCheck="true")
+    after = plan_handle(
+        HandleQuestion(
+            now=NOW,
+            providers={"base": made},
+            handle={**held, "spec": plan.spec, "status": {"ready": True}},
+            claim=asked,
+            assigned=("base",),
+            states=(config_map("guid0-b7k2q"),),
+            push=True,
+        )
+    )
+    assert after.claim_status is not None
+    assert after.claim_status["lifespan"] == {
+        "start": timestamp(NOW),
+        "firstReady": timestamp(NOW),
+        "end": timestamp(NOW + HOUR),
+    }
+    assert after.spec["lifespan"] == plan.spec["lifespan"]
+
+
+# A pool makes a handle
+
+
+def pool(**spec: Any) -> dict[str, Any]:
+    metadata = {"name": "spare", "namespace": "poolboy", "uid": "pool-uid"}
+    return {"apiVersion": API_VERSION, "kind": "ResourcePool", "metadata": metadata, "spec": spec}
+
+
+def make(asked: dict[str, Any], *providers: dict[str, Any], name: str = "guid-b7k2q") -> HandleBody:
+    known = {each["metadata"]["name"]: each for each in providers}
+    return plan_pool_handle(PoolQuestion(now=NOW, providers=known, pool=asked, handle_name=name))
+
+
+SIZES = provider(
+    "sizes",
+    parameters=[{"name": "size", "default": {"value": 1}}, {"name": "p", "default": {"template": "never"}}],
+    override={"apiVersion": "v1", "kind": "ConfigMap"},
+    template={"definition": {"data": {"size": "{{ size | int }}", "p": "{{ p | default('none') }}", "v": "{{ v }}"}}},
+    vars={"v": "providers"},
+    lifespan={"default": "1h", "maximum": "{{ x }}", "relativeMaximum": "3h", "unclaimed": "1d"},
+)
+
+
+def test_a_pools_handle_is_complete_from_birth() -> None:
+    body = make(pool(provider={"name": "sizes", "parameterValues": {"size": 3}}, vars={"v": "pools"}), SIZES)
+    assert body.fault is None
+    assert body.labels == {POOL_NAME_LABEL: "spare", POOL_NAMESPACE_LABEL: "poolboy"}
+    assert body.spec == {
+        "resourcePool": link("ResourcePool", "poolboy", "spare"),
+        "provider": {"name": "sizes", "parameterValues": {"size": 3}},
+        "vars": {"v": "pools"},
+        "resources": [entry("sizes", "sizes", template={"data": {"size": 3, "p": "none", "v": "pools"}})],
+        "lifespan": {
+            "default": "1h",
+            "maximum": "{{ x }}",
+            "relativeMaximum": "3h",  # not the maximum's (D4)
+            "end": "2026-11-22T12:00:00Z",
+        },
+    }
+
+
+def test_a_list_mode_pools_handle_has_its_resources_and_no_other_lifespan() -> None:
+    listed = [entry("sizes", "a", template=config_map(x="{{ literal }}"))]
+    body = make(pool(resources=listed), SIZES)
+    assert body.spec == {"resourcePool": link("ResourcePool", "poolboy", "spare"), "resources": listed}
+
+
+def test_what_a_pool_says_of_its_handles_is_handed_on() -> None:
+    said = {"preferenceScore": 5, "resourceLabels": {"a": "b"}, "resourceAnnotations": {"c": "d"}}
+    body = make(pool(resources=[entry("sizes")], minAvailable=3, maxUnready=1, **said))
+    assert body.spec == {
+        "resourcePool": link("ResourcePool", "poolboy", "spare"),
+        "resources": [entry("sizes")],
+        **said,
+    }
+
+
+@pytest.mark.parametrize(
+    ("lifespan", "after"),
+    [
+        ({"unclaimed": "2h"}, {"end": "2026-11-21T14:00:00Z"}),
+        ({"default": "{{ d }}", "maximum": "1d", "relativeMaximum": "2d"}, None),
+        ({}, {}),
+    ],
+    ids=["unclaimed", "texts as they stand", "an empty one"],
+)
+def test_a_pools_own_lifespan_replaces_the_providers(lifespan: Any, after: Any) -> None:
+    body = make(pool(provider={"name": "sizes"}, lifespan=lifespan), SIZES)
+    assert body.spec.get("lifespan", {}) == (lifespan if after is None else after)
+
+
+def test_the_end_can_be_counted_again_from_the_moment_of_creation() -> None:
+    lifespan = pool(lifespan={"unclaimed": "2h"})["spec"]["lifespan"]
+    made = for_pool_handle(lifespan, None, NOW + timedelta(seconds=1)).as_json()
+    assert made == {"end": "2026-11-21T14:00:01Z"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (pool(provider={"name": "gone"}), "ProviderMissing"),
+        (pool(provider={"name": "linking"}), "ProviderMissing"),
+        (pool(provider={"name": "broken"}), "TemplateFailed"),
+        (pool(provider={"name": "sizes"}, lifespan={"unclaimed": "soon"}), "DurationUnreadable"),
+    ],
+)
+def test_on_a_fault_no_handle_is_made(asked: Any, reason: str) -> None:
+    linking = provider("linking", linkedResourceProviders=[{"name": "gone"}])
+    broken = provider("broken", template={"definition": {"a": "{{ gone }}"}})
+    body = make(asked, SIZES, linking, broken)
+    assert body.fault is not None
+    assert (body.fault.reason, body.spec, body.labels) == (reason, {}, {})
+
+
+NAMED = provider("named", template={"definition": {"data": {"guid": "{{ resource_handle.metadata.name[5:] }}"}}})
+
+
+def test_templates_that_speak_of_the_handle_see_its_name() -> None:
+    body = make(pool(provider={"name": "named"}), NAMED)
+    assert body.spec["resources"] == [entry("named", "named", template={"data": {"guid": "b7k2q"}})]
+
+
+def test_while_the_name_is_not_known_they_are_left_to_the_first_pass() -> None:
+    body = make(pool(provider={"name": "named"}), NAMED, name="")
+    assert (body.fault, "resources" in body.spec) == (None, False)
+    metadata = {"name": "guid-b7k2q", "generateName": "guid-", "namespace": "poolboy"}
+    born = HandleQuestion(now=NOW, providers={"named": NAMED}, handle={"metadata": metadata, "spec": body.spec})
+    (made,) = objects_at(plan_handle(born).spec, "resources")
+    assert made["template"] == {"data": {"guid": "b7k2q"}}
+
+
+def test_the_pass_after_its_birth_changes_nothing_but_the_reference() -> None:
+    body = make(pool(provider={"name": "sizes"}, vars={"v": 1}), SIZES)
+    spec: dict[str, Any] = body.spec
+    plan = plan_handle(HandleQuestion(now=NOW, providers={"sizes": SIZES}, handle=handle(**spec)))
+    recorded = {"apiVersion": "v1", "kind": "ConfigMap", "name": "guid0-b7k2q"}
+    (made,) = spec["resources"]
+    assert plan.spec == {**spec, "resources": [{**made, "reference": recorded}]}
