@@ -56,6 +56,8 @@ AFTER_CONFLICT = timedelta(seconds=1)
 BRISK = timedelta(milliseconds=100)
 WITH_FREE_ACCOUNTS = timedelta(seconds=1)
 LET_CHANGES_GATHER = timedelta(seconds=4)
+# Nothing is missing but what is on its way: only the published numbers change.
+ON_ITS_WAY = timedelta(seconds=8)
 # Accounts on their way to Ready started together and wait for the same looks: their changes come together. A claim can
 # spare that time then.
 MOVING_TOGETHER = timedelta(milliseconds=700)
@@ -106,7 +108,7 @@ class PoolActivities:
             known=PoolKnown(unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths),
             heard=known.died,
             decision=_summary(view, decision, conflicts, () if acting else _planned(view, decision)),
-            rest=_rest(view),
+            rest=_rest(view, decision),
             gather=MOVING_TOGETHER if moving(view, decision) else timedelta(0),
         )
 
@@ -267,10 +269,12 @@ class PoolActivities:
         return True
 
 
-def _rest(view: PoolView) -> timedelta:
+def _rest(view: PoolView, decision: PoolDecision) -> timedelta:
     if view.claims or view.room is None:
         return BRISK
-    return WITH_FREE_ACCOUNTS if has_free(view) else LET_CHANGES_GATHER
+    if has_free(view):
+        return WITH_FREE_ACCOUNTS
+    return ON_ITS_WAY if decision.outcome is Outcome.SETTLED else LET_CHANGES_GATHER
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:

@@ -6,6 +6,7 @@ operator still leads is asked at most once a minute per process.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import TypeVar
@@ -39,6 +40,7 @@ class Reader:
         self.settings = settings
         self._leader = ""
         self._leader_asked = float("-inf")
+        self._asking_leader = asyncio.Lock()
         self._config = OperatorConfig(present=False)
         self._config_read = float("-inf")
 
@@ -119,10 +121,11 @@ class Reader:
         return ""
 
     async def _foreign_leader(self) -> str:
-        if time.monotonic() - self._leader_asked >= LEADER_ASKED_EVERY:
-            self._leader = await leader_lock_holder(self.kube, OPERATOR_NAMESPACE, LEADER_LOCK)
-            self._leader_asked = time.monotonic()
-        return self._leader
+        async with self._asking_leader:  # one asks for all who come meanwhile
+            if time.monotonic() - self._leader_asked >= LEADER_ASKED_EVERY:
+                self._leader = await leader_lock_holder(self.kube, OPERATOR_NAMESPACE, LEADER_LOCK)
+                self._leader_asked = time.monotonic()
+            return self._leader
 
 
 def same_object(found: Account | AccountClaim | AccountPool | None, key: Key) -> bool:
