@@ -7,15 +7,16 @@ act.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import ClassVar
 
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.pool import Deaths
 from domain.accounts.worlds import AccountWorld, ClaimWorld
-from domain.decision import Action, Decision, Outcome, Queue, World
+from domain.decision import Action, Queue, World
 from domain.identity import Key
 from domain.model import Model
+from domain.passes import PassedWorld
 
 
 class ObserveAccount(Action):
@@ -61,14 +62,6 @@ class PoolKnown(Model):
     unborn: tuple[str, ...] = ()
     died: tuple[str, ...] = ()
     deaths: Deaths = Deaths()
-
-
-class PassedWorld(World):
-    """What a pass came to."""
-
-    decision: Decision = Decision(phase="New", outcome=Outcome.WORKING, why="not looked at yet")
-    rest: timedelta = timedelta(0)  # the least time until the next pass, in which changes gather
-    gather: timedelta = timedelta(0)  # how long a wake waits for others before the next pass
 
 
 class PoolWorld(PassedWorld):
@@ -185,8 +178,3 @@ class CaseResolved(Model):
     """What the organization tells an Account whose support case is resolved."""
 
     case_id: str
-
-
-def passed(world: PassedWorld, now: datetime) -> Decision:
-    """The decision of a one-activity pass was made in the activity."""
-    return world.decision if world.exists else world.decision.model_copy(update={"outcome": Outcome.GONE})

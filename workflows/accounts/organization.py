@@ -8,9 +8,6 @@ are carried for good.
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import ClassVar
-
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
@@ -22,24 +19,21 @@ with workflow.unsafe.imports_passed_through():
         UnitRefused,
         Units,
         UnitsRequest,
-        passed,
     )
     from domain.accounts.pool import Room
     from domain.carry import Carry
     from domain.decision import Action
     from domain.why import Why
-    from workflows.entity import Entity
+    from workflows.passes import Passes
 
 
 @workflow.defn(name="Organization")
-class OrganizationWorkflow(Entity[OrganizationWorld]):
+class OrganizationWorkflow(Passes[OrganizationWorld]):
     """What is scarce in the organization."""
-
-    looks_at_deadline: ClassVar[bool] = True
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, OrganizationWorld(key=carry.key), passed)
+        super().__init__(carry, OrganizationWorld(key=carry.key))
         self._asked: dict[tuple[str, str], None] = {}  # in the order of asking
         self._asking = False
 
@@ -47,16 +41,6 @@ class OrganizationWorkflow(Entity[OrganizationWorld]):
     async def run(self, carry: Carry) -> None:
         """For ever."""
         await self.live()
-
-    @property
-    def rest(self) -> timedelta:
-        """As the last pass said."""
-        return self.world.rest
-
-    @property
-    def gather(self) -> timedelta:
-        """As the last pass said."""
-        return self.world.gather
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""

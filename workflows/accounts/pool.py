@@ -8,44 +8,29 @@ An Account that gives way to another says so before it goes; the next pass count
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import ClassVar
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from domain.accounts.observations import PassPool, PoolWorld, passed
+    from domain.accounts.observations import PassPool, PoolWorld
     from domain.carry import Carry
     from domain.decision import Action
     from domain.identity import Key
     from domain.why import Why
-    from workflows.entity import Entity
+    from workflows.passes import Passes
 
 
 @workflow.defn(name="AccountPool")
-class AccountPoolWorkflow(Entity[PoolWorld]):
+class AccountPoolWorkflow(Passes[PoolWorld]):
     """The lifecycle of one AccountPool."""
-
-    looks_at_deadline: ClassVar[bool] = True
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, PoolWorld(key=carry.key), passed)
+        super().__init__(carry, PoolWorld(key=carry.key))
 
     @workflow.run
     async def run(self, carry: Carry) -> None:
         """Until the pool is gone."""
         await self.live()
-
-    @property
-    def rest(self) -> timedelta:
-        """As the last pass said."""
-        return self.world.rest
-
-    @property
-    def gather(self) -> timedelta:
-        """As the last pass said."""
-        return self.world.gather
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""

@@ -8,8 +8,6 @@ claims, free handles or providers change; `serve` names a claim that wants to be
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -17,19 +15,16 @@ with workflow.unsafe.imports_passed_through():
     from domain.claims.passes import BinderWorld, Serve
     from domain.decision import Action
     from domain.identity import Key
-    from domain.passes import passed
-    from workflows.entity import Entity
+    from workflows.passes import Passes
 
 
 @workflow.defn(name="ClaimBinder")
-class ClaimBinderWorkflow(Entity[BinderWorld]):
+class ClaimBinderWorkflow(Passes[BinderWorld]):
     """The one that gives handles to claims."""
-
-    looks_at_deadline: ClassVar[bool] = True
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, BinderWorld(key=carry.key), passed)
+        super().__init__(carry, BinderWorld(key=carry.key))
         self._asked: dict[str, Key] = {}
 
     @workflow.run

@@ -8,27 +8,22 @@ binder, which answers with `served`.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.claims.passes import ObjectWorld, PassClaim
     from domain.decision import Action
-    from domain.passes import passed
-    from workflows.entity import Entity
+    from workflows.passes import Passes
 
 
 @workflow.defn(name="ResourceClaim")
-class ResourceClaimWorkflow(Entity[ObjectWorld]):
+class ResourceClaimWorkflow(Passes[ObjectWorld]):
     """The lifecycle of one ResourceClaim."""
-
-    looks_at_deadline: ClassVar[bool] = True
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, ObjectWorld(key=carry.key), passed)
+        super().__init__(carry, ObjectWorld(key=carry.key))
 
     @workflow.run
     async def run(self, carry: Carry) -> None:

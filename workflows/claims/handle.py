@@ -5,27 +5,22 @@ While a claim holds the handle, the claim's workflow looks after both; this one 
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.claims.passes import ObjectWorld, PassHandle
     from domain.decision import Action
-    from domain.passes import passed
-    from workflows.entity import Entity
+    from workflows.passes import Passes
 
 
 @workflow.defn(name="ResourceHandle")
-class ResourceHandleWorkflow(Entity[ObjectWorld]):
+class ResourceHandleWorkflow(Passes[ObjectWorld]):
     """The lifecycle of one ResourceHandle."""
-
-    looks_at_deadline: ClassVar[bool] = True
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, ObjectWorld(key=carry.key), passed)
+        super().__init__(carry, ObjectWorld(key=carry.key))
 
     @workflow.run
     async def run(self, carry: Carry) -> None:

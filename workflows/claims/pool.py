@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.claims.passes import PassPool, PoolWorld
     from domain.decision import Action
-    from domain.passes import passed
-    from workflows.entity import Entity
+    from workflows.passes import Passes
 
 
 @workflow.defn(name="ResourcePool")
-class ResourcePoolWorkflow(Entity[PoolWorld]):
+class ResourcePoolWorkflow(Passes[PoolWorld]):
     """The lifecycle of one ResourcePool."""
-
-    looks_at_deadline: ClassVar[bool] = True
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, PoolWorld(key=carry.key), passed)
+        super().__init__(carry, PoolWorld(key=carry.key))
 
     @workflow.run
     async def run(self, carry: Carry) -> None:

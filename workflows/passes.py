@@ -1,0 +1,34 @@
+"""Lifecycles whose whole pass is one activity: the decision is made there, and a deadline asks for the next pass."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar, TypeVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from domain.passes import PassedWorld, passed
+    from workflows.entity import Entity
+
+P = TypeVar("P", bound=PassedWorld)
+
+
+class Passes(Entity[P]):
+    """A lifecycle that makes passes. A subclass says which activity one is, and declares `run`."""
+
+    looks_at_deadline: ClassVar[bool] = True
+
+    def __init__(self, carry: Carry, before: P) -> None:
+        super().__init__(carry, before, passed)
+
+    @property
+    def rest(self) -> timedelta:
+        """As the last pass said."""
+        return self.world.rest
+
+    @property
+    def gather(self) -> timedelta:
+        """As the last pass said."""
+        return self.world.gather
