@@ -14,6 +14,7 @@ from activities.claims.bundle import Bundles
 from activities.claims.claims import ClaimActivities
 from activities.claims.evaluation import FUNCTIONS, Evaluation
 from activities.claims.evaluator import Evaluator
+from activities.claims.filling import PoolTools
 from activities.claims.handles import HandleActivities
 from activities.claims.judging import Judging
 from activities.claims.known import Known
@@ -79,7 +80,7 @@ class ClaimsArea:
         return [
             *ClaimActivities(tools, self._ask_binder).all(),
             *HandleActivities(tools, self._ask_binder).all(),
-            *PoolActivities(tools, evaluation, open_handle).all(),
+            *PoolActivities(PoolTools(tools, evaluation, open_handle)).all(),
             *BinderActivities(tools, serving, open_claim, self._wake).all(),
         ]
 

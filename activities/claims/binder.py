@@ -19,7 +19,7 @@ from temporalio import activity
 
 from activities.claims.known import Name
 from activities.claims.serving import Serving
-from activities.claims.tools import MOST_CONFLICTS, SOON, Tools
+from activities.claims.tools import MOST_CONFLICTS, SOON, Tools, key_of
 from domain.claims import RESOURCE_CLAIM, standing
 from domain.claims.durations import UnreadableMoment
 from domain.claims.moments import passed, start_of
@@ -89,7 +89,7 @@ class BinderActivities:
         for claim in self._known.claims.all():
             start = parse_timestamp(text_at(claim, "status", "lifespan", "start"))  # type: ignore[arg-type]
             if start is not None and start >= since:
-                await self._wake(_key(claim, look.key.cluster))  # type: ignore[arg-type]
+                await self._wake(key_of(RESOURCE_CLAIM, claim, look.key.cluster))  # type: ignore[arg-type]
 
     async def one(self, name: Name, cluster: str) -> tuple[Key, ObjectWorld] | None:
         """Serve one claim; what its own workflow has to know, None where there is nothing new."""
@@ -99,7 +99,7 @@ class BinderActivities:
             if claim is None:
                 self._known.waiting.discard(name)
                 return None
-            key = _key(claim, cluster)
+            key = key_of(RESOURCE_CLAIM, claim, cluster)
             try:
                 world = await self._serve(key, claim)
                 self._failures.pop(key.uid, None)
@@ -258,13 +258,3 @@ class _Batch:
                 await self._activities._open_claim(key, world)
 
         await asyncio.gather(*(one(key, world) for key, world in some))
-
-
-def _key(claim: JsonObject, cluster: str) -> Key:
-    return Key(
-        kind=RESOURCE_CLAIM.name,
-        namespace=text_at(claim, "metadata", "namespace"),
-        name=text_at(claim, "metadata", "name"),
-        uid=text_at(claim, "metadata", "uid"),
-        cluster=cluster,
-    )

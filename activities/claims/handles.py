@@ -15,7 +15,7 @@ from temporalio import activity
 from activities.claims import metrics
 from activities.claims.bundle import Bundle
 from activities.claims.evaluation import Beyond
-from activities.claims.tools import MOST_CONFLICTS, SOON, Tools, conflict_without_end
+from activities.claims.tools import MOST_CONFLICTS, SOON, Tools, conflict_without_end, key_of
 from activities.claims.writing import OURS
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.constants import IGNORE_LABEL
@@ -88,23 +88,13 @@ class HandleActivities:
         if value_at(claim, "status", "resourceHandle", "detached") is True:
             return await self._end(look.key, handle, "its claim has given it up")
         if not text_at(claim, "status", "resourceHandle", "name"):
-            await self._ask_binder(self._key_of(claim))
+            await self._ask_binder(key_of(RESOURCE_CLAIM, claim, self._tools.settings.cluster))
         return _world(look.key, standing.carried(handle))
 
     def _left_alone(self, claim: JsonObject) -> bool:
         """Whether nobody looks after the claim, so that its handle has to look after itself."""
         ignored = IGNORE_LABEL in object_at(claim, "metadata", "labels")
         return ignored or bool(self._tools.hold(claim))
-
-    def _key_of(self, claim: JsonObject) -> Key:
-        meta = object_at(claim, "metadata")
-        return Key(
-            kind=RESOURCE_CLAIM.name,
-            namespace=text_at(meta, "namespace"),
-            name=text_at(meta, "name"),
-            uid=text_at(meta, "uid"),
-            cluster=self._tools.settings.cluster,
-        )
 
     async def _settle(self, look: PassHandle, bundle: Bundle, moment: datetime) -> ObjectWorld:
         settled = await self._tools.bundles.settle(bundle, moment)

@@ -18,7 +18,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import cast
+from typing import TypeVar, cast
 
 from domain.claims import (
     RESOURCE_CLAIM,
@@ -44,6 +44,7 @@ from engine.settings import Settings
 MAY_HAVE_MISSED = 2.0
 UNTAKEN = 1.0
 
+K = TypeVar("K")
 Name = tuple[str, str]
 Wake = Callable[[Key], Awaitable[None]]
 
@@ -194,8 +195,8 @@ class Known:
     def _handle_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         name = text_at(after or before, "metadata", "name")
         was_free = name in self.free
-        self._index(self._by_claim, name, _holder(before), _holder(after))
-        self._index(self._by_pool, name, _pool(before), _pool(after))
+        _move(self._by_claim, name, _holder(before), _holder(after))
+        _move(self._by_pool, name, _pool(before), _pool(after))
         for pool in {_pool(before), _pool(after)} - {None}:
             self._tell_readers(f"pool/{pool}")
         try:
@@ -216,19 +217,6 @@ class Known:
 
     def _namespace_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         self._tell_readers(f"namespace/{text_at(after or before, 'metadata', 'name')}")
-
-    @staticmethod
-    def _index(index: defaultdict[object, set[str]] | object, name: str, before: object, after: object) -> None:
-        entries = cast("defaultdict[object, set[str]]", index)
-        if before == after and after is not None:
-            entries[after].add(name)
-            return
-        if before is not None and before in entries:
-            entries[before].discard(name)
-            if not entries[before]:
-                del entries[before]
-        if after is not None:
-            entries[after].add(name)
 
     def _tell_readers(self, topic: str) -> None:
         readers = self._readers.pop(topic, None)
@@ -255,6 +243,16 @@ def unbound(claim: JsonObject) -> bool:
         or IGNORE_LABEL in object_at(claim, "metadata", "labels")
         or text_at(claim, "status", "resourceHandle", "name")
     )
+
+
+def _move(index: defaultdict[K, set[str]], name: str, before: K | None, after: K | None) -> None:
+    """Take the name from under one key of the index to under another."""
+    if before is not None and before != after and before in index:
+        index[before].discard(name)
+        if not index[before]:
+            del index[before]
+    if after is not None:
+        index[after].add(name)
 
 
 def _name(obj: JsonObject) -> Name:

@@ -10,8 +10,8 @@ from activities.claims.judging import Judging
 from activities.claims.known import Known
 from activities.claims.releasing import Releasing
 from activities.claims.writing import Writer
-from domain.claims.objects import JsonObject, text_at
-from domain.identity import Key
+from domain.claims.objects import JsonObject, object_at, text_at
+from domain.identity import Key, Kind
 from domain.levers import PAUSED
 from engine.errors import ApiError, Conflict
 from engine.settings import Settings
@@ -48,6 +48,13 @@ class Tools:
         if settled.faults:
             interval = min(interval, self.settings.claims_interval)
         return moment + interval
+
+
+def key_of(kind: Kind, obj: JsonObject, cluster: str) -> Key:
+    """The key of an object's lifecycle."""
+    meta = object_at(obj, "metadata")
+    namespace, name, uid = (text_at(meta, field) for field in ("namespace", "name", "uid"))
+    return Key(kind=kind.name, namespace=namespace, name=name, uid=uid, cluster=cluster)
 
 
 def conflict_without_end(key: Key) -> ApiError:

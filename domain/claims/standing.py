@@ -11,6 +11,7 @@ from datetime import datetime
 
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
+from domain.claims.pools import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
 
 GONE = Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
@@ -152,6 +153,36 @@ def ending(why: str, waits_for: Sequence[str] = (), look_at: datetime | None = N
         waits_for=tuple(waits_for),
         deadline=look_at,
         at_deadline="look again" if look_at else "",
+    )
+
+
+def filled(
+    wants: Wants,
+    handles: Sequence[PoolHandle],
+    fault: Fault | None,
+    *,
+    begins_at: datetime | None = None,
+    look_at: datetime | None = None,
+) -> Decision:
+    """A pool with the free handles that it has now."""
+    ready = sum(handle.ready is True for handle in handles)
+    why = f"{len(handles)} of {wants.min_available} handles are available, {ready} of them ready"
+    if fault is not None:
+        return Decision(
+            phase="Stalled",
+            outcome=Outcome.WAITING,
+            why=f"{why}; {fault.reason}: {fault.message}",
+            waits_for=("an edit of the pool or its provider",),
+        )
+    enough = len(handles) >= wants.min_available
+    deadline = earliest([begins_at, look_at])
+    return Decision(
+        phase="Ready" if enough and ready == len(handles) else "Filling",
+        outcome=Outcome.SETTLED if enough else Outcome.WAITING,
+        why=why,
+        waits_for=() if enough else ("readiness of its handles",),
+        deadline=deadline,
+        at_deadline="begin a scaling" if deadline and deadline == begins_at else "count again",
     )
 
 
