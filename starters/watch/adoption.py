@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError
 
 from domain.identity import Key
 
@@ -25,6 +26,15 @@ async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]
     orphans = (key_of(workflow_id, cluster) for workflow_id in sorted(running - known.keys()))
     missing = (key for workflow_id, key in known.items() if workflow_id not in running)
     return [key for key in orphans if key is not None] + list(missing)
+
+
+async def is_open(client: Client, key: Key) -> bool:
+    """Whether the workflow of a key is open, as far as Temporal can tell: in doubt it is not, which costs a wake."""
+    try:
+        found = await client.get_workflow_handle(key.workflow_id).describe()
+    except RPCError:
+        return False
+    return found.status == WorkflowExecutionStatus.RUNNING
 
 
 def key_of(workflow_id: str, cluster: str) -> Key | None:

@@ -58,8 +58,8 @@ class Watched:
         kept: how long (seconds) workers may go on with an older reading; its dependents are woken once more then.
         patience: how long an object's own wake may wait after a change, as another workflow is doing its work.
         carrier: whose workflow does an object's work.
-        relieved: after how many seconds an object's own workflow is woken when its work has changed hands, either way;
-            whoever has done the work until then, or does it now, has told it before that if all went well.
+        relieved: after how many seconds an object's own workflow is woken when another's does its work from now on; and
+            opened, if nobody has, when it is to do the work itself.
         gathers: for how many seconds dependents are gathered, for kinds of which one change concerns thousands.
         missed_by: the keys of those who name objects of this kind that do not exist, asked after the first list: what
             was deleted while nobody watched has left no event.

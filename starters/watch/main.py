@@ -25,7 +25,7 @@ from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
 from engine.temporal import wake
 from starters.watch import metrics
-from starters.watch.adoption import unmatched
+from starters.watch.adoption import is_open, unmatched
 from starters.watch.gauges import published
 from starters.watch.kinds import watched_kinds
 from starters.watch.watcher import CHECKPOINT, Watcher
@@ -107,6 +107,7 @@ def _watcher(settings: Settings, api: KubeApi, client: Client, checkpoint: str) 
         timing=Timing(duration=settings.watch_duration, silence=settings.watch_silence),
         wakers=settings.watch_wakers,
         unmatched=unmatched_keys,
+        is_open=partial(is_open, client),
         adoption_rate=settings.watch_adoption_rate,
         wake_all=settings.watch_wake_all,
         sweep=settings.watch_sweep,

@@ -32,6 +32,8 @@ from starters.watch.projection import Projection, project
 
 FIRST_ATTEMPT = 0.2
 LONGEST_ATTEMPT = 4.0
+# Whoever may write templates may name thousands of kinds that do not exist: they wait for each other.
+BETWEEN_FAILURES = 0.05
 
 Selection = tuple[str, ...]
 
@@ -69,6 +71,7 @@ class Mirrors:
         self._cluster = cluster
         self._timing = timing or Timing()
         self._discovery = Discovery(api)
+        self._asking = asyncio.Lock()
         self._reflectors: dict[str, Reflector[Projection]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._declared: dict[Selection, _Declared] = {}
@@ -177,7 +180,12 @@ class Mirrors:
     async def _resolved(self, entry: Watched) -> Watched:
         if entry.kind.plural:
             return entry
-        served = await self._discovery.served(entry.kind.api_version, entry.kind.name)
+        async with self._asking:
+            try:
+                served = await self._discovery.served(entry.kind.api_version, entry.kind.name)
+            except ApiError:
+                await asyncio.sleep(BETWEEN_FAILURES)
+                raise
         return replace(entry, kind=served.kind)
 
     def _is_missing(self, declared: _Declared, why: str) -> None:

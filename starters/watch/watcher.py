@@ -42,6 +42,8 @@ CHECKPOINT = "perdure.dev/acknowledged"
 Wake = Callable[[Key], Awaitable[None]]
 # For a kind and the keys of its objects: whom to wake because object or workflow lacks the other.
 Unmatched = Callable[[str, list[Key]], Awaitable[list[Key]]]
+# Whether the workflow of an object is open.
+IsOpen = Callable[[Key], Awaitable[bool]]
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +61,7 @@ class Watcher:
         timing: Timing | None = None,
         wakers: int = 10,
         unmatched: Unmatched | None = None,
+        is_open: IsOpen | None = None,
         adoption_rate: float = 5.0,
         wake_all: bool = False,
         sweep: timedelta = timedelta(0),
@@ -66,6 +69,7 @@ class Watcher:
     ) -> None:
         self._wakers = wakers
         self._unmatched = unmatched
+        self._is_open = is_open
         self._adoption_rate = adoption_rate
         self._wake_all_at_start = wake_all
         self._sweep = sweep
@@ -77,6 +81,7 @@ class Watcher:
         self._watched = {entry.name: entry for entry in watched}
         self._unread_lists: list[tuple[Watched, list[Projection]]] | None = []
         self._listed = asyncio.Event()
+        self._group: asyncio.TaskGroup | None = None
         self.index = Index()
         self.queue = WakeQueue(wake, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
         self._carriers = Carriers(self._watched.values(), self.index)
@@ -85,6 +90,7 @@ class Watcher:
     async def run(self) -> None:
         """Watch and wake for ever."""
         async with asyncio.TaskGroup() as group:
+            self._group = group
             self._mirrors.run_in(group)
             for entry in self._watched.values():
                 self._mirrors.start(entry)
@@ -209,11 +215,20 @@ class Watcher:
         return made and after is not None and self._carriers.of(after) != after.key
 
     def _tell_the_relieved(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
-        """An object's own workflow learns of the end, or the beginning, of another's work for it."""
-        if watched.relieved and before is not None and after is not None:
-            carried = [self._carriers.of(side) != side.key for side in (before, after)]
-            if carried[0] != carried[1]:
-                self._wake_later(watched.relieved, [after.key])
+        """An object's own workflow learns that another does its work; that it does so itself, if it is not open."""
+        if not watched.relieved or before is None or after is None:
+            return
+        was_carried, is_carried = (self._carriers.of(side) != side.key for side in (before, after))
+        if is_carried and not was_carried:
+            self._wake_later(watched.relieved, [after.key])
+        elif was_carried and not is_carried and self._group is not None:
+            self._group.create_task(self._opened_by_others(after.key, watched.relieved))
+
+    async def _opened_by_others(self, key: Key, seconds: float) -> None:
+        """Whoever hands an object over opens its workflow; if not (it may have crashed), the watcher does."""
+        await asyncio.sleep(seconds)
+        if self._is_open is None or not await self._is_open(key):
+            self.queue.put(key)
 
     def _wake_later(self, seconds: float, keys: Iterable[Key]) -> None:
         asyncio.get_running_loop().call_later(seconds, self.queue.put_all, keys)

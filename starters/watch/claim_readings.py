@@ -1,0 +1,269 @@
+"""How the kinds of the resource claims area are read into projections: what counts as a change, and their facts.
+
+Statuses are input: people and older clients patch them, and restore tools put saved ones back. So their content counts
+as a change, whatever it is; Perdure's own writes are told apart by who wrote them (`watcher.py`).
+
+| fact | of | says |
+|---|---|---|
+| `namespace` | all | where it is |
+| `handle` | claim; managed object | the name of its handle |
+| `unbound` | claim | it is the binder's to serve |
+| `detached`, `ignored`, `paused` | claim; handle (`ignored`) | somebody has to do without it |
+| `claim`, `pool` | handle; scaling (`pool`) | namespace and name of whose it is |
+| `free`, `fit`, `counts` | handle | no claim holds it; how far claims may bind it; how its pool counts it |
+| `providers`, `links` | claim, handle, pool; provider | the providers that it names, one a line |
+| `kinds`, `references` | handle | its resources: apiVersion and kind, and with namespace and name, one a line |
+| `healthy`, `ready` | claim, handle | as in the status, nothing while unknown |
+| `minimum`, `available`, `ready` | pool | numbers of its spec and status |
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+
+from domain import levers
+from domain.claims.constants import (
+    FINALIZER,
+    FORMER_FINALIZERS,
+    IGNORE_LABEL,
+    INIT_TIMESTAMP_ANNOTATION,
+    NAMESPACE_REQUESTER_ANNOTATION,
+    RESOURCE_HANDLE_NAME_ANNOTATION,
+    RESOURCE_HANDLE_NAMESPACE_ANNOTATION,
+)
+from domain.claims.definitions import WaitingFor
+from domain.claims.linked import recorded_reference
+from domain.claims.objects import JsonObject as ClaimsObject
+from domain.claims.providers import links, named_providers
+from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
+from engine.settings import settings
+from starters.watch.projection import View, generation, others_finalizers
+
+OPERATOR_NAMESPACE = settings().claims_namespace
+
+# Poolboy's framework keeps its own memory in statuses; nobody reads it.
+_UNREAD_STATUS = frozenset({"diffBase", "kopf"})
+# Written by kubectl, by our own levers, or once by the binder; no decision reads them.
+_UNREAD_ANNOTATIONS = frozenset(
+    {
+        "kubectl.kubernetes.io/last-applied-configuration",
+        levers.RETRIED,
+        levers.ABANDONED,
+        INIT_TIMESTAMP_ANNOTATION,
+    }
+)
+_API_VERSION = re.compile(r"([a-z0-9]([-a-z0-9]*\.?)*/)?v[a-z0-9]+")
+_KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
+_TRUE = "true"
+
+
+def read_claim(obj: JsonObject) -> View:
+    """A ResourceClaim."""
+    status = mapping(obj, "status")
+    link = mapping(status, "resourceHandle")
+    detached, ignored, paused = flag(link, "detached"), _ignored(obj), _paused(obj)
+    served = bool(
+        text(link, "name")
+        and at(obj, "metadata", "annotations", INIT_TIMESTAMP_ANNOTATION)
+        and mapping(status, "lifespan")
+    )
+    return View(
+        fingerprint=_content(obj),
+        settled=_left_in_peace(obj) if ignored else (served or detached) and not _retry_wanted(obj),
+        facts=_facts(
+            obj,
+            handle=text(link, "name"),
+            detached=_word(detached),
+            ignored=_word(ignored),
+            paused=_word(paused),
+            unbound=_word(not (text(link, "name") or detached or ignored or _deleting(obj))),
+            providers=_lines(named_providers(cast("ClaimsObject", obj))),
+            healthy=_truth(status, "healthy"),
+            ready=_truth(status, "ready"),
+        ),
+    )
+
+
+def read_handle(obj: JsonObject) -> View:
+    """A ResourceHandle."""
+    spec, status = mapping(obj, "spec"), mapping(obj, "status")
+    bound = bool(mapping(spec, "resourceClaim"))
+    healthy, ready, ignored = _truth(status, "healthy"), _truth(status, "ready"), _ignored(obj)
+    free = not (bound or ignored or _deleting(obj))
+    references = [_reference(obj, index) for index in range(len(sequence(spec, "resources")))]
+    return View(
+        fingerprint=_content(obj),
+        settled=_left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
+        facts=_facts(
+            obj,
+            pool=_path(mapping(spec, "resourcePool")),
+            claim=_path(mapping(spec, "resourceClaim")),
+            ignored=_word(ignored),
+            healthy=healthy,
+            ready=ready,
+            free=_word(free),
+            fit=f"{generation(obj)} {healthy != 'false'}" if free else "",
+            counts=f"healthy {healthy}, ready {ready}" if free else "",
+            providers=_lines(named_providers(cast("ClaimsObject", obj))),
+            kinds=_lines(_managed_kinds(obj)),
+            references=_lines(reference for reference in references if reference),
+        ),
+    )
+
+
+def _complete(handle: JsonObject, *, free: bool) -> bool:
+    """Whether every resource of a handle is recorded, or waits for a claim: the rest is told by the resources."""
+    entries = sequence(handle, "status", "resources")
+    wanted = sequence(handle, "spec", "resources")
+
+    def done(index: int, entry: object) -> bool:
+        waits = text(entry, "waitingFor")
+        return (free and waits == WaitingFor.CLAIM) or (not waits and bool(_recorded(handle, index)))
+
+    return bool(wanted) and len(entries) == len(wanted) and all(done(*each) for each in enumerate(entries))
+
+
+def _recorded(handle: JsonObject, index: int) -> Mapping[str, object]:
+    return recorded_reference(cast("ClaimsObject", handle), index)
+
+
+def _reference(handle: JsonObject, index: int) -> str:
+    """A managed object, as it can be looked for among the objects of its kind."""
+    recorded = _recorded(handle, index)
+    return f"{_kind_of(recorded)} {_path(recorded)}" if _kind_of(recorded) else ""
+
+
+def _managed_kinds(handle: JsonObject) -> Iterator[str]:
+    """What the handle's resources are: as recorded, else as their templates say, which an override may yet change."""
+    for index, entry in enumerate(sequence(handle, "spec", "resources")):
+        if kind := _kind_of(_recorded(handle, index) or mapping(entry, "template")):
+            yield kind
+
+
+def _kind_of(obj: Mapping[str, object]) -> str:
+    """Its apiVersion and kind; empty for what can be none, as templates may say anything."""
+    api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
+    return f"{api_version} {kind}" if _API_VERSION.fullmatch(api_version) and _KIND.fullmatch(kind) else ""
+
+
+def read_pool(obj: JsonObject) -> View:
+    """A ResourcePool; its workflow is woken at every start, as its counts may be stale without its saying so."""
+    counts = mapping(obj, "status", "resourceHandleCount")
+    return View(
+        fingerprint=_content(obj),
+        facts=_facts(
+            obj,
+            providers=_lines(named_providers(cast("ClaimsObject", obj))),
+            minimum=_number(obj, "spec", "minAvailable"),
+            available=_number(counts, "available"),
+            ready=_number(counts, "ready"),
+        ),
+    )
+
+
+def read_scaling(obj: JsonObject) -> View:
+    """A ResourcePoolScaling."""
+    return View(
+        fingerprint=_content(obj),
+        settled=text(obj, "status", "state") == "done",
+        facts=_facts(obj, pool=f"{text(obj, 'metadata', 'namespace')}/{text(obj, 'spec', 'resourcePool', 'name')}"),
+    )
+
+
+def read_provider(obj: JsonObject) -> View:
+    """A ResourceProvider, with the providers that it links to."""
+    linked = (text(link, "name") for link in links(cast("ClaimsObject", obj)))
+    return View(fingerprint=_content(obj), settled=True, facts=_facts(obj, links=_lines(linked)))
+
+
+def read_namespace(obj: JsonObject) -> View:
+    """A Namespace: who asked for it, and nothing else."""
+    requester = text(mapping(obj, "metadata", "annotations"), NAMESPACE_REQUESTER_ANNOTATION)
+    return View(fingerprint=(requester,), settled=True)
+
+
+def read_managed(obj: JsonObject) -> View:
+    """An object of a kind that handles manage; most are nobody's here, and nothing is kept of them.
+
+    Everything in a managed object counts: templates may look at any of it, and the claim's status shows all of it.
+    """
+    annotations = mapping(obj, "metadata", "annotations")
+    handle = text(annotations, RESOURCE_HANDLE_NAME_ANNOTATION)
+    if not handle or text(annotations, RESOURCE_HANDLE_NAMESPACE_ANNOTATION) != OPERATOR_NAMESPACE:
+        return View((), settled=True)
+    return View((text(obj, "metadata", "resourceVersion"),), settled=True, facts={"handle": handle})
+
+
+def _content(obj: JsonObject) -> tuple[object, ...]:
+    """What an object's pass reads: everything but what Kubernetes, kubectl and former frameworks write for themselves.
+
+    The spec is counted by its generation.
+    """
+    metadata, status = mapping(obj, "metadata"), mapping(obj, "status")
+    return (
+        generation(obj),
+        others_finalizers(obj, FINALIZER),
+        FINALIZER in sequence(metadata, "finalizers"),
+        _sorted(mapping(metadata, "labels")),
+        _sorted(mapping(metadata, "annotations"), _UNREAD_ANNOTATIONS),
+        hash(json.dumps(_sorted(status, _UNREAD_STATUS), sort_keys=True, default=str)),
+    )
+
+
+def _sorted(values: Mapping[str, object], unread: frozenset[str] = frozenset()) -> tuple[tuple[str, object], ...]:
+    return tuple((name, values[name]) for name in sorted(values) if name not in unread)
+
+
+def _facts(obj: JsonObject, **facts: str) -> dict[str, str]:
+    """Those facts that hold, and where the object is."""
+    held = {name: value for name, value in facts.items() if value}
+    return {"namespace": text(obj, "metadata", "namespace"), **held}
+
+
+def _left_in_peace(obj: JsonObject) -> bool:
+    """Whether an object that is to be left alone carries none of our finalizers any more."""
+    return not {FINALIZER, *FORMER_FINALIZERS} & {str(name) for name in sequence(obj, "metadata", "finalizers")}
+
+
+def _ignored(obj: JsonObject) -> bool:
+    return IGNORE_LABEL in mapping(obj, "metadata", "labels")
+
+
+def _paused(obj: JsonObject) -> bool:
+    return mapping(obj, "metadata", "annotations").get(levers.PAUSED) == _TRUE
+
+
+def _deleting(obj: JsonObject) -> bool:
+    return bool(text(obj, "metadata", "deletionTimestamp"))
+
+
+def _retry_wanted(obj: JsonObject) -> bool:
+    annotations = mapping(obj, "metadata", "annotations")
+    token = text(annotations, levers.RETRY)
+    return bool(token) and token != text(annotations, levers.RETRIED)
+
+
+def _path(reference: Mapping[str, object]) -> str:
+    return f"{text(reference, 'namespace')}/{text(reference, 'name')}" if reference else ""
+
+
+def _lines(values: Iterable[str]) -> str:
+    return "\n".join(sorted({value for value in values if value}))
+
+
+def _number(obj: Mapping[str, object], *path: str) -> str:
+    value = at(obj, *path)
+    return str(value) if isinstance(value, int) else ""
+
+
+def _truth(status: Mapping[str, object], field: str) -> str:
+    """`true`, `false`, or nothing while it is unknown."""
+    value = status.get(field)
+    return str(value).lower() if isinstance(value, bool) else ""
+
+
+def _word(holds: bool) -> str:
+    return _TRUE if holds else ""

@@ -1,0 +1,305 @@
+"""What the resource claims area watches: its kinds, the Namespaces of claims, and every kind that handles manage.
+
+Who does an object's work is said in `domain/claims/__init__.py`: a claim without a handle is carried by the binder, a
+handle by the claim that holds it, unless that is left alone; everything else carries itself.
+
+| change of | wakes, besides whoever carries the object |
+|---|---|
+| ResourceClaim: gone, detached, left alone, or not any more | the handle that it holds, which then carries itself |
+| ResourceHandle, in what its pool counts | its pool; not for one that the pool has just made |
+| ResourceHandle: free now, or fit in another way | the binder, while claims have no handle |
+| ResourceHandle: deleted, left alone | the claim that it names, and those that name it |
+| ResourcePool | nothing |
+| ResourcePoolScaling | its pool, which does all its work |
+| ResourceProvider | whatever uses it, or a provider that links to it; the binder, while claims have no handle |
+| Namespace: who asked for it | the claims in it that have a handle |
+| a managed object, by others than Perdure | the handle that its annotations name |
+
+A managed kind is watched for as long as a handle's resources name it (`declares`), once for the whole cluster however
+many handles there are. A change of a provider may concern every claim there is, and edits come in bursts (a bundle of
+providers is applied at once), so those wakes are gathered for half a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from domain.claims import (
+    RESOURCE_CLAIM,
+    RESOURCE_HANDLE,
+    RESOURCE_POOL,
+    RESOURCE_POOL_SCALING,
+    RESOURCE_PROVIDER,
+    THE_BINDER,
+)
+from domain.identity import Key, Kind
+from engine.kube import kinds as built_in
+from starters.watch.claim_readings import (
+    OPERATOR_NAMESPACE,
+    read_claim,
+    read_handle,
+    read_managed,
+    read_namespace,
+    read_pool,
+    read_provider,
+    read_scaling,
+)
+from starters.watch.index import Index
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection
+
+# A bundle of providers is applied within this, and nobody waits for it at a screen.
+PROVIDER_EDITS_GATHER = 0.5
+# The binder opens a claim's workflow within moments of binding; one that is not open by then was forgotten in a crash.
+RELIEVED = 5.0
+# Claims of a kind come and go; listing it anew each time would cost more than watching on.
+MANAGED_LINGERS = 300.0
+
+# Who does the work.
+
+
+def claim_carrier(claim: Projection, _: Index) -> Key:
+    """The binder, while the claim has no handle."""
+    return binder(claim) if claim.fact("unbound") else claim.key
+
+
+def handle_carrier(handle: Projection, index: Index) -> Key:
+    """The claim that holds the handle, unless either is left alone or the claim has given it up."""
+    claim = _at(index, RESOURCE_CLAIM, handle.fact("claim"))
+    return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key
+
+
+def binder(seen: Projection) -> Key:
+    """The one workflow that gives handles to claims; no custom resource stands behind it."""
+    return THE_BINDER.model_copy(update={"cluster": seen.key.cluster})
+
+
+def _gives_up(claim: Projection) -> bool:
+    return bool(claim.fact("detached") or claim.fact("ignored") or claim.fact("paused"))
+
+
+# Whom a change concerns.
+
+
+def claim_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """The handle of a claim, when the claim's workflow stops or begins to look after it."""
+    if before is not None and after is not None and _gives_up(before) == _gives_up(after):
+        return set()
+    if before is None and after is not None and not _gives_up(after):
+        return set()
+    side = after or before
+    return {handle.key for handle in _handles_of(side, index)} if side else set()
+
+
+def _handles_of(claim: Projection, index: Index) -> list[Projection]:
+    return index.find(RESOURCE_HANDLE.name, "claim", "/".join(claim.name))
+
+
+def handle_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """Pool, claim and binder of a handle."""
+    keys: set[Key] = set()
+    if _counts(before) != _counts(after) and not _made_by_pool(before, after):
+        for side in _existing(before, after):
+            keys |= _keys(_at(index, RESOURCE_POOL, side.fact("pool")))
+    fits = after is not None and after.fact("fit") and (before is None or before.fact("fit") != after.fact("fit"))
+    if after is not None and fits and unbound_claims(index):
+        keys.add(binder(after))
+    if before is not None and _left(before) != _left(after):
+        for side in _existing(before, after):
+            keys |= _keys(_at(index, RESOURCE_CLAIM, side.fact("claim")))
+            keys |= _keys(*index.find(RESOURCE_CLAIM.name, "handle", side.key.name))
+    return keys
+
+
+def _counts(handle: Projection | None) -> str:
+    """How a handle counts for its pool; bound ones and those on their way out do not."""
+    return handle.fact("counts") if handle is not None and handle.fact("pool") else ""
+
+
+def _made_by_pool(before: Projection | None, after: Projection | None) -> bool:
+    """True for a new handle that only Perdure has written: the pass of its pool that made it has counted it."""
+    new = before is None and after is not None and after.ours
+    return new and after is not None and not after.fact("healthy") and not after.fact("ready")
+
+
+def _left(handle: Projection | None) -> bool:
+    """Whether a handle is none to work with: gone, on its way out, or left alone."""
+    return handle is None or handle.deleting or bool(handle.fact("ignored"))
+
+
+def unbound_claims(index: Index) -> bool:
+    """Whether a claim waits for the binder."""
+    return bool(index.find(RESOURCE_CLAIM.name, "unbound", "true"))
+
+
+def pool_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """Nobody: what a pool changes it changes itself."""
+    return set()
+
+
+def scaling_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """The pool, unless it has written this itself."""
+    if _own_write(before, after):
+        return set()
+    return _keys(*(_at(index, RESOURCE_POOL, side.fact("pool")) for side in _existing(before, after)))
+
+
+def provider_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """Everything that uses the provider, or one that links to it; the binder, as any claim may match it now."""
+    if before is not None and after is not None and before.fingerprint == after.fingerprint:
+        return set()
+    keys: set[Key] = set()
+    for side in _existing(before, after)[:1]:
+        for name in _linking(side.key.name, index):
+            for kind in (RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL):
+                keys |= _keys(*index.find(kind.name, "providers", name))
+        if unbound_claims(index):
+            keys.add(binder(side))
+    return keys
+
+
+def _linking(name: str, index: Index) -> set[str]:
+    """The provider and all that link to it, through whichever others."""
+    reached: set[str] = set()
+    ahead = [name]
+    while ahead:
+        name = ahead.pop()
+        if name not in reached:
+            reached.add(name)
+            ahead += [provider.key.name for provider in index.find(RESOURCE_PROVIDER.name, "links", name)]
+    return reached
+
+
+def namespace_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """The claims in a namespace whose requester is another now."""
+    if after is None or (before is not None and before.fingerprint == after.fingerprint):
+        return set()
+    claims = index.find(RESOURCE_CLAIM.name, "namespace", after.key.name)
+    return {claim.key for claim in claims if not claim.fact("unbound")}
+
+
+def managed_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """The handle of a managed object; whoever looks after it knows what Perdure itself has written."""
+    if _own_write(before, after):
+        return set()
+    handles = {side.fact("handle") for side in _existing(before, after)} - {""}
+    return set(index.keys(RESOURCE_HANDLE.name, OPERATOR_NAMESPACE, handles))
+
+
+def _own_write(before: Projection | None, after: Projection | None) -> bool:
+    """Whether a change is Perdure's, beyond doubt; a deletion names no writer."""
+    if after is None or not after.ours:
+        return False
+    return before is None or (before.deleting == after.deleting and before.others == after.others)
+
+
+def _at(index: Index, kind: Kind, path: str) -> Projection | None:
+    namespace, _, name = path.partition("/")
+    return index.get(kind.name, namespace, name) if name else None
+
+
+def _keys(*found: Projection | None) -> set[Key]:
+    return {known.key for known in found if known is not None}
+
+
+def _existing(before: Projection | None, after: Projection | None) -> list[Projection]:
+    return [side for side in (after, before) if side is not None]
+
+
+# Who misses what is not there.
+
+
+def claims_without_handle(index: Index) -> set[Key]:
+    """The claims whose handle does not exist (any more)."""
+    claims = index.all(RESOURCE_CLAIM.name)
+    bound = ((claim, claim.fact("handle")) for claim in claims if claim.fact("handle") and not claim.fact("detached"))
+    return {claim.key for claim, name in bound if not index.get(RESOURCE_HANDLE.name, OPERATOR_NAMESPACE, name)}
+
+
+def handles_without_claim(index: Index) -> set[Key]:
+    """The handles whose claim does not exist (any more)."""
+    held = ((handle, handle.fact("claim")) for handle in index.all(RESOURCE_HANDLE.name) if handle.fact("claim"))
+    return {handle.key for handle, claim in held if _at(index, RESOURCE_CLAIM, claim) is None}
+
+
+# The kinds that handles manage.
+
+
+def managed_kinds(handle: Projection) -> tuple[Watched, ...]:
+    """What has to be watched for a handle."""
+    return tuple(managed(kind) for kind in handle.fact("kinds").splitlines())
+
+
+@cache
+def managed(kind: str) -> Watched:
+    """The one watch of a kind, named by apiVersion and kind, over the whole cluster."""
+    api_version, _, name = kind.partition(" ")
+    group, _, version = api_version.rpartition("/")
+
+    def missed_by(index: Index) -> set[Key]:
+        """The handles whose recorded object of this kind does not exist."""
+        there = {f"{kind} {'/'.join(known)}" for known in index.of(entry.name)}
+        handles = index.find(RESOURCE_HANDLE.name, "kinds", kind)
+        return {handle.key for handle in handles if any(_misses(handle, kind, there))}
+
+    entry = Watched(
+        kind=Kind(name=name, group=group, version=version, plural="", area=""),
+        name=f"{name} of {api_version}, managed",
+        read=read_managed,
+        dependents=managed_dependents,
+        has_workflow=False,
+        missed_by=missed_by,
+        lingers=MANAGED_LINGERS,
+    )
+    return entry
+
+
+def _misses(handle: Projection, kind: str, there: set[str]) -> Iterator[bool]:
+    for reference in handle.fact("references").splitlines():
+        yield reference.startswith(f"{kind} ") and reference not in there
+
+
+WATCHED = (
+    Watched(
+        kind=RESOURCE_CLAIM,
+        read=read_claim,
+        dependents=claim_dependents,
+        carrier=claim_carrier,
+        relieved=RELIEVED,
+        missed_by=handles_without_claim,
+    ),
+    Watched(
+        kind=RESOURCE_HANDLE,
+        read=read_handle,
+        dependents=handle_dependents,
+        carrier=handle_carrier,
+        relieved=RELIEVED,
+        namespace=OPERATOR_NAMESPACE,
+        missed_by=claims_without_handle,
+        declares=managed_kinds,
+    ),
+    Watched(kind=RESOURCE_POOL, read=read_pool, dependents=pool_dependents, namespace=OPERATOR_NAMESPACE),
+    Watched(
+        kind=RESOURCE_POOL_SCALING,
+        read=read_scaling,
+        dependents=scaling_dependents,
+        has_workflow=False,
+        namespace=OPERATOR_NAMESPACE,
+    ),
+    Watched(
+        kind=RESOURCE_PROVIDER,
+        read=read_provider,
+        dependents=provider_dependents,
+        has_workflow=False,
+        gathers=PROVIDER_EDITS_GATHER,
+        namespace=OPERATOR_NAMESPACE,
+    ),
+    Watched(
+        kind=built_in.NAMESPACE,
+        name="claims Namespaces",
+        read=read_namespace,
+        dependents=namespace_dependents,
+        has_workflow=False,
+    ),
+)
