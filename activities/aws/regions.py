@@ -13,7 +13,7 @@ instance type are the same for all accounts and are looked up once per region an
 
 New accounts answer PendingVerification or OptInRequired for minutes to hours: looked at again after 2, 4, 8, ... 512 s.
 A definite refusal (a service control policy, a limit, no default VPC) is the region's outcome, not an error: one region
-that cannot be used does not stop an account.
+that cannot be used does not stop an account. A denial is definite when it is heard three times within seconds.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ _LOOKS_SECONDS = (0.3, 0.7, 1, 2, 3, 5)
 _LONGEST_PENDING = timedelta(minutes=10)
 _TERMINATE_SECONDS = (0, 1, 2, 4, 8, 15)
 _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS = 4
+# In an account some seconds old a denial may pass; that of a service control policy is heard again.
+_ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
 _LOOK_UPS_KEPT_SECONDS = 3600.0
 _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
 
@@ -145,8 +147,10 @@ class RegionInitializer:
 
 
 def raise_unless_definite(error: ApiError) -> None:
-    """Raise a refusal that may pass: a session or key that the region does not know yet."""
+    """Raise a refusal that may pass: a session or key that the region does not know yet, a denial heard once."""
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:
+        raise attempt.settling(error)
+    if attempt.age() < attempt.SETTLING and not attempt.definite(error, _ATTEMPTS_BEFORE_DENIAL_COUNTS):
         raise attempt.settling(error)
     if error.code == "IdempotentParameterMismatch":
         raise Unavailable(error.message, code=error.code)

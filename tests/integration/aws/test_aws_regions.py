@@ -183,7 +183,10 @@ def test_verification_is_waited_for_ever_longer(lab: Lab) -> None:
 def test_a_definite_refusal_is_the_regions_outcome(lab: Lab) -> None:
     account_id, name = lab.account()
     lab.emulator.fault("ec2", "RunInstances", kind="denied")
-    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name))
+    for attempt in (1, 2):
+        with pytest.raises(Unavailable, match="UnauthorizedOperation"):
+            lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=attempt)
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=3)
     assert not outcome.ok
     assert "UnauthorizedOperation" in outcome.message
     lab.emulator.clear()
