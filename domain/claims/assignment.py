@@ -37,28 +37,14 @@ def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str,
     matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}
     assigned = []
     for index, entry in enumerate(objects_at(claim, "spec", "resources")):
-        check_entry(index, entry)
+        where = _words(index, entry)
+        if not provider_name(entry) and not object_at(entry, "template"):
+            raise NotAssigned(INVALID_RESOURCES, f"{where} has neither provider.name nor template")
         named = provider_name(entry) or (before[index] if index < len(before) else "")
         if named and named not in providers:
-            raise NotAssigned(PROVIDER_MISSING, f"{entry_words(index, entry)}: ResourceProvider {named} not found")
-        assigned.append(named or _only_one(entry_words(index, entry), entry, matches))
+            raise NotAssigned(PROVIDER_MISSING, f"{where}: ResourceProvider {named} not found")
+        assigned.append(named or _only_one(where, entry, matches))
     return tuple(assigned)
-
-
-def entry_words(index: int, entry: JsonObject) -> str:
-    """An entry of a list, for people: by its index, and by its name if it has one."""
-    name = text_at(entry, "name")
-    return f"spec.resources[{index}] ({name})" if name else f"spec.resources[{index}]"
-
-
-def check_entry(index: int, entry: JsonObject) -> None:
-    """Hold that an entry says what it wants.
-
-    Raises:
-        NotAssigned: it names no provider and has no template.
-    """
-    if not provider_name(entry) and not object_at(entry, "template"):
-        raise NotAssigned(INVALID_RESOURCES, f"{entry_words(index, entry)} has neither provider.name nor template")
 
 
 def _only_one(where: str, entry: JsonObject, matches: Mapping[str, JsonValue]) -> str:
@@ -71,3 +57,9 @@ def _only_one(where: str, entry: JsonObject, matches: Mapping[str, JsonValue]) -
     if len(found) > 1:
         raise NotAssigned(SEVERAL_PROVIDERS, f"{where}: the template matches {len(found)} of them: {', '.join(found)}")
     return found[0]
+
+
+def _words(index: int, entry: JsonObject) -> str:
+    """An entry of a list, for people: by its index, and by its name if it has one."""
+    name = text_at(entry, "name")
+    return f"spec.resources[{index}] ({name})" if name else f"spec.resources[{index}]"

@@ -19,7 +19,7 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from domain.claims import constants
-from domain.claims.assignment import INVALID_RESOURCES, PROVIDER_MISSING, check_entry
+from domain.claims.assignment import INVALID_RESOURCES, PROVIDER_MISSING
 from domain.claims.clock import claim_by_clock
 from domain.claims.conditions import with_own_stalled
 from domain.claims.creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
@@ -143,9 +143,6 @@ class _Pass:
             raise Faulty(INVALID_SPEC, "the spec has neither provider nor resources: add one of them")
         if not entries:
             raise Faulty(INVALID_RESOURCES, "spec.resources is empty")
-        listed = objects_at(self.claim, "spec", "resources")
-        for index, entry in enumerate(listed):
-            check_entry(index, entry)
         if unassigned := self.question.unassigned:
             raise Faulty(unassigned.reason, unassigned.message)
 

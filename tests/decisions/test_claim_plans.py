@@ -431,7 +431,10 @@ def test_a_provider_mode_handle_has_the_effective_values_and_the_providers_lifes
     top = provider(
         "top",
         parameters=[{"name": "n", "default": {"value": 2}}],
-        lifespan={"default": "{{ '2h' }}", "maximum": "{{ resource_claim.annotations.most | default('1d') }}"},
+        lifespan={
+            "default": "{{ resource_claim.annotations.mood == 'fine' and '2h' }}",
+            "maximum": "{{ resource_claim.annotations.most | default('1d') }}",
+        },
         linkedResourceProviders=[{"name": "linked"}],
     )
     assert made(ask(asking({}, name="top"), top, linked)) == {

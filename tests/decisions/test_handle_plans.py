@@ -501,13 +501,26 @@ def test_the_default_begins_anew_when_the_resources_are_ready_for_the_first_time
         ("2026-11-21T20:00:00Z", {"default": "1h"}, "2026-11-21T20:00:00Z", ""),
         ("2026-11-21T12:00:00Z", {"default": "1h"}, "2026-11-21T13:00:00Z", "2026-11-21T13:00:00Z"),  # start + default
         ("2026-11-21T20:00:00Z", {"maximum": "2h"}, "2026-11-21T14:00:00Z", ""),  # counted from first ready
+        ("2026-11-21T13:00:00Z", {"default": "2h"}, "2026-11-21T14:00:00Z", "2026-11-21T14:00:00Z"),  # start + default
     ],
-    ids=["no default", "another wish", "the wish is the default", "the maximum"],
+    ids=["no default", "another wish", "the wish is the default", "the maximum", "a longer default"],
 )
 def test_first_ready_leaves_other_ends(asked: str, terms: Any, end: str, requested: str) -> None:
     plan = bound(long(BEGUN, asked), holding(**terms), maps(), states=[state(ready="yes")])
     assert lifespan(plan)["firstReady"] == timestamp(NOW)
     assert (timestamp(plan.end or NOW), plan.requested_end) == (end, requested)
+
+
+def test_an_end_that_is_asked_for_already_is_not_written_again() -> None:
+    begun = {"lifespan": {"start": timestamp(NOW)}}
+    plan = bound(long(begun, timestamp(NOW + HOUR)), holding(default="1h"), maps(), states=[state(ready="yes")])
+    assert (plan.end, plan.requested_end) == (NOW + HOUR, "")
+
+
+def test_first_ready_is_made_up_for_when_only_the_handles_status_was_written() -> None:
+    held = {**holding(default="1h", end=timestamp(NOW + HOUR / 2)), "status": {"ready": True, "healthy": True}}
+    plan = bound(long(BEGUN), held, maps(), states=[state(ready="yes")])
+    assert (lifespan(plan)["firstReady"], plan.end) == (timestamp(NOW), NOW + HOUR)
 
 
 def test_the_default_begins_anew_although_the_claim_is_not_accepted() -> None:
@@ -647,7 +660,7 @@ def test_a_condition_that_fails_is_false_and_told(field: str) -> None:
         ({"lifespan": {"maximum": "{{ now() }}"}}, False, True),
         ({"linkedResourceProviders": [{"name": "other", "when": "now()"}]}, False, True),
         ({"linkedResourceProviders": [{"name": "other", "waitFor": "now()"}]}, False, True),
-        ({"linkedResourceProviders": [{"name": "timed"}]}, False, True),
+        ({"linkedResourceProviders": [{"name": "timed", "when": "false"}]}, False, True),
         ({"vars": {"v": "{{ now() }}"}}, False, False),
         ({"vars": {"v": "{{ now() }}"}}, True, True),
         ({"parameters": [{"name": "p", "default": {"template": "{{ now() }}"}}]}, False, False),
