@@ -14,6 +14,10 @@ What its service account must be allowed (verbs list and watch where nothing els
 | accountpools, accounts, accountclaims of aws.managed.openshift.io | all | the lifecycles |
 | configmaps, by the name aws-account-operator-configmap | aws-account-operator | configuration |
 | secrets, by the name aws-account-operator-credentials | aws-account-operator | a hash of it |
+| resourceclaims, and namespaces | all | the lifecycles, who asked for them |
+| resourcehandles, resourcepools, resourcepoolscalings, resourceproviders | OPERATOR_NAMESPACE | them too |
+| resourcewatches: get, list, create, patch | OPERATOR_NAMESPACE | a view of what is watched |
+| every kind that handles manage | all | their state |
 | leases of coordination.k8s.io: get, create, update | the Lease's own | leader election, the checkpoint |
 
 Kubernetes allows list and watch by resourceNames only for requests whose field selector is metadata.name=NAME, which is

@@ -7,6 +7,8 @@ import json
 from dataclasses import replace
 from typing import Any, cast
 
+import pytest
+
 from domain.identity import Key, Kind
 from engine.kube.api import KubeApi
 from engine.kube.reflector import newer
@@ -177,3 +179,136 @@ async def test_what_workers_keep_for_a_while_wakes_its_dependents_once_more() ->
 async def arrival(subject: Watcher) -> None:
     subject.queue._arrived.clear()
     await subject.queue._arrived.wait()
+
+
+# Objects that others carry, lists that wait for each other, facts.
+
+CARRIER = Key(kind="Carrier", namespace="n", name="carrier", uid="c")
+
+
+def carried_while_told(known: Projection, index: Index) -> Key:
+    """Carried while its fact `carried` holds; by another thing if it names one that exists."""
+    other = index.get("Thing", "n", known.fact("by"))
+    return (other.key if other else CARRIER) if known.fact("carried") else known.key
+
+
+CARRIED = replace(THINGS, carrier=carried_while_told, relieved=0.01)
+
+
+def carrying(**options: Any) -> Watcher:
+    subject = watcher(**options)
+    return Watcher(cast(KubeApi, None), subject.queue._wake, [CARRIED], **options)
+
+
+def carried(name: str = "a", **fields: Any) -> Projection:
+    return thing(name, **{"facts": {"carried": "yes"}, **fields})
+
+
+def after_carried_change(before: Projection | None, after: Projection | None) -> set[str]:
+    subject = carrying()
+    subject.changed(CARRIED, before, after, seen_live=True)
+    return waiting(subject)
+
+
+def test_the_carrier_is_woken_instead_of_what_it_carries() -> None:
+    assert after_carried_change(carried(), carried(fingerprint=2)) == {"carrier"}
+    assert after_carried_change(carried(), None) == {"carrier", "relative"}
+
+
+def test_what_the_carrier_made_is_no_news_to_it_but_to_relatives() -> None:
+    seen = {"carried": "yes", "seen": "x"}
+    assert after_carried_change(None, carried(ours=True, facts=seen)) == {"relative"}
+    assert after_carried_change(None, carried(ours=False, facts=seen)) == {"carrier", "relative"}
+
+
+def test_after_a_start_the_carrier_of_the_unsettled_is_woken() -> None:
+    subject = carrying()
+    subject.started(CARRIED, [carried(settled=False), carried("b")])
+    assert "carrier" in waiting(subject)
+    assert not {"a", "b"} & waiting(subject)
+
+
+def test_a_carrier_may_be_carried() -> None:
+    subject = carrying()
+    middle = carried("middle")
+    subject.index.of("Thing")[middle.name] = middle
+    by_middle = {"carried": "yes", "by": "middle"}
+    subject.changed(CARRIED, carried(facts=by_middle), carried(facts=by_middle, fingerprint=2), seen_live=True)
+    assert waiting(subject) == {"carrier"}
+
+
+def test_a_ring_of_carriers_ends() -> None:
+    subject = carrying()
+    for name, by in (("a", "b"), ("b", "a")):
+        known = carried(name, facts={"carried": "yes", "by": by})
+        subject.index.of("Thing")[known.name] = known
+    assert subject._carriers.of(subject.index.of("Thing")["n", "a"]).name in {"a", "b"}
+
+
+def test_a_relative_that_is_carried_wakes_its_carrier() -> None:
+    subject = carrying()
+    relative = carried("relative", uid="r")
+    subject.index.of("Thing")[relative.name] = relative
+    keys = subject._carriers.of_all([relative.key, RELATIVE])
+    assert list(keys) == [CARRIER, RELATIVE]
+
+
+async def test_an_objects_own_workflow_learns_that_another_does_its_work() -> None:
+    subject = carrying()
+    subject.changed(CARRIED, thing(ours=True), carried(ours=True), seen_live=True)
+    assert waiting(subject) == set()
+    await asyncio.wait_for(arrival(subject), timeout=5)
+    assert waiting(subject) == {"a"}
+
+
+@pytest.mark.parametrize("opened", [True, False])
+async def test_an_object_that_carries_itself_now_is_opened_if_nobody_has(opened: bool) -> None:
+    asked = []
+
+    async def is_open(key: Key) -> bool:
+        asked.append(key.name)
+        return opened
+
+    subject = carrying(is_open=is_open)
+    async with asyncio.timeout(5), asyncio.TaskGroup() as subject._group:
+        subject.changed(CARRIED, carried(ours=True), thing(ours=True), seen_live=True)
+    assert asked == ["a"]
+    assert waiting(subject) == (set() if opened else {"a"})
+
+
+async def test_only_what_carries_itself_is_missed_among_workflows(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unmatched(kind: str, keys: list[Key]) -> list[Key]:
+        assert {key.name for key in keys} == {"free", "carried"}
+        return [*keys, Key(kind="Thing", namespace="n", name="gone", uid="g")]
+
+    subject = carrying(unmatched=unmatched, adoption_rate=1000)
+    for known in (thing("free"), carried("carried")):
+        subject.index.of("Thing")[known.name] = known
+    monkeypatch.setattr(subject._mirrors, "is_listed", lambda _: True)
+    await subject._adopt()
+    assert waiting(subject) == {"free", "gone"}
+
+
+def test_who_names_what_is_not_there_is_woken_after_the_first_list() -> None:
+    missing = replace(THINGS, missed_by=lambda index: set() if index.get("Thing", "n", "a") else {RELATIVE})
+    subject = watcher()
+    subject.started(missing, [])
+    assert waiting(subject) == {"relative"}
+    subject = watcher()
+    subject.index.of("Thing")["n", "a"] = thing()
+    subject.started(missing, [thing()])
+    assert waiting(subject) == set()
+
+
+def test_objects_are_found_by_any_value_of_a_fact_as_they_change() -> None:
+    known = Index().of("Thing")
+    known["n", "a"] = thing("a", facts={"uses": "x\ny"})
+    assert [each.key.name for each in known.find("uses", "y")] == ["a"]
+    known["n", "b"] = thing("b", facts={"uses": "y"})
+    known["n", "a"] = thing("a", facts={"uses": "z"})
+    assert [each.key.name for each in known.find("uses", "y")] == ["b"]
+    assert [each.key.name for each in known.find("uses", "z")] == ["a"]
+    assert known.find("uses", "x") == known.find("uses", "") == []
+    del known["n", "b"]
+    known.clear()
+    assert known.find("uses", "y") == known.find("uses", "z") == []

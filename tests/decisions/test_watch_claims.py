@@ -1,0 +1,485 @@
+"""What changes of claims, handles, pools and of what they manage wake: the claims area's rules, without any server."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any, cast
+
+import pytest
+from claim_scenes import BOUND, POOLED, claim, config_map, entry, handle, provider
+
+from domain.claims.constants import (
+    API_VERSION,
+    FINALIZER,
+    IGNORE_LABEL,
+    INIT_TIMESTAMP_ANNOTATION,
+    NAMESPACE_REQUESTER_ANNOTATION,
+    RESOURCE_HANDLE_NAME_ANNOTATION,
+    RESOURCE_HANDLE_NAMESPACE_ANNOTATION,
+)
+from domain.identity import Key
+from engine.kube.api import KubeApi
+from starters.watch.claims import WATCHED, managed
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection, project
+from starters.watch.watcher import Watcher
+
+Obj = dict[str, Any]
+
+ENTRIES = {each.kind.name: each for each in (*WATCHED, managed("v1 ConfigMap"))}
+SERVED = {"resourceHandle": {"name": "guid-b7k2q"}, "lifespan": {"start": "2026-11-21T12:00:00Z"}}
+READY = {"healthy": True, "ready": True}
+
+
+class Scene:
+    """A watcher that knows some objects, and what it would wake."""
+
+    def __init__(self, *known: Obj) -> None:
+        async def wake(_: Key) -> None:
+            raise AssertionError("not reached: nothing drains the queue here")
+
+        self.watcher = Watcher(cast(KubeApi, None), wake, WATCHED)
+        for each in known:
+            self.know(each)
+
+    def know(self, each: Obj) -> Projection:
+        seen = self.seen(each)
+        self.watcher.index.of(self.entry(each).name)[seen.name] = seen
+        return seen
+
+    def forget(self, each: Obj) -> None:
+        del self.watcher.index.of(self.entry(each).name)[self.seen(each).name]
+
+    def seen(self, each: Obj) -> Projection:
+        return project(each["kind"], "", each, self.entry(each).read)
+
+    @staticmethod
+    def entry(each: Obj) -> Watched:
+        return ENTRIES[each["kind"]]
+
+    def changed(self, before: Obj | None, after: Obj | None) -> set[str]:
+        """Whom the change wakes, as Kind/name; `ClaimBinder` by its kind alone."""
+        old = self.know(before) if before else None
+        if after:
+            self.know(after)
+        elif before:
+            self.forget(before)
+        subject = after or before
+        assert subject is not None
+        self.watcher.changed(self.entry(subject), old, self.seen(after) if after else None, seen_live=True)
+        return self.woken()
+
+    def started(self, *objects: Obj) -> set[str]:
+        self.watcher.started(self.entry(objects[0]), [self.know(each) for each in objects])
+        return self.woken()
+
+    def woken(self) -> set[str]:
+        queue = self.watcher.queue
+        keys = {*queue._outstanding(), *queue._gathered}
+        return {key.kind if key.kind == "ClaimBinder" else f"{key.kind}/{key.name}" for key in keys}
+
+
+def ours(each: Obj) -> Obj:
+    return written(each, "perdure")
+
+
+def written(each: Obj, manager: str, time: str = "2026-11-21T12:00:00Z") -> Obj:
+    made = copy.deepcopy(each)
+    made["metadata"]["managedFields"] = [{"manager": manager, "time": time}]
+    return made
+
+
+def edited(each: Obj, path: str, value: object) -> Obj:
+    after = copy.deepcopy(each)
+    *parents, last = path.split(".")
+    place = after
+    for name in parents:
+        place = place.setdefault(name, {})
+    place[last] = value
+    return after
+
+
+def deleting(each: Obj) -> Obj:
+    return edited(each, "metadata.deletionTimestamp", "2026-11-21T12:00:00Z")
+
+
+def labelled(each: Obj, label: str = IGNORE_LABEL) -> Obj:
+    after = copy.deepcopy(each)
+    after["metadata"].setdefault("labels", {})[label] = ""
+    return after
+
+
+def annotated(each: Obj, **annotations: str) -> Obj:
+    after = copy.deepcopy(each)
+    after["metadata"].setdefault("annotations", {}).update(annotations)
+    return after
+
+
+def served(**spec: Any) -> Obj:
+    """A claim as the binder leaves it."""
+    return annotated(claim(SERVED, **spec), **{INIT_TIMESTAMP_ANNOTATION: "2026-11-21T12:00:00Z"})
+
+
+def bound(*resources: Obj, status: Obj | None = None, **spec: Any) -> Obj:
+    return handle(*resources, status=status, **BOUND, **spec)
+
+
+def pool(name: str = "spare", **spec: Any) -> Obj:
+    metadata = {"name": name, "namespace": "poolboy", "uid": f"uid-{name}", "generation": 1}
+    return {"apiVersion": API_VERSION, "kind": "ResourcePool", "metadata": metadata, "spec": spec}
+
+
+def scaling(**status: Any) -> Obj:
+    metadata = {"name": "more", "namespace": "poolboy", "uid": "uid-more"}
+    spec = {"count": 2, "resourcePool": {"name": "spare"}}
+    return {"kind": "ResourcePoolScaling", "metadata": metadata, "spec": spec, "status": status}
+
+
+def namespace(requester: str = "") -> Obj:
+    annotations = {NAMESPACE_REQUESTER_ANNOTATION: requester} if requester else {}
+    return {"kind": "Namespace", "metadata": {"name": "user-ada", "annotations": annotations}}
+
+
+def resource(version: str = "1", of: str = "guid-b7k2q") -> Obj:
+    metadata = {"name": "thing", "namespace": "things", "uid": "uid-thing", "resourceVersion": version}
+    made = {"kind": "ConfigMap", "metadata": metadata}
+    marks = {RESOURCE_HANDLE_NAME_ANNOTATION: of, RESOURCE_HANDLE_NAMESPACE_ANNOTATION: "poolboy"}
+    return annotated(made, **marks) if of else made
+
+
+# Who carries whom.
+
+
+def test_a_new_claim_wakes_the_binder_and_not_itself() -> None:
+    assert Scene().changed(None, claim()) == {"ClaimBinder"}
+
+
+def test_a_claim_with_a_handle_wakes_itself() -> None:
+    assert Scene().changed(served(), edited(served(), "metadata.generation", 2)) == {"ResourceClaim/mine"}
+
+
+@pytest.mark.parametrize(
+    "after",
+    [deleting(claim()), labelled(claim()), claim({"resourceHandle": {"detached": True}})],
+    ids=["deleted", "ignored", "detached"],
+)
+def test_a_claim_that_the_binder_has_nothing_to_do_for_carries_itself(after: Obj) -> None:
+    assert Scene().changed(claim(), after) == {"ResourceClaim/mine"}
+
+
+def test_a_bound_handle_wakes_its_claim() -> None:
+    assert Scene(served()).changed(bound(), edited(bound(), "metadata.generation", 2)) == {"ResourceClaim/mine"}
+
+
+def test_a_handle_of_a_claim_that_is_not_bound_yet_wakes_the_binder() -> None:
+    assert Scene(claim()).changed(bound(), edited(bound(), "metadata.generation", 2)) == {"ClaimBinder"}
+
+
+@pytest.mark.parametrize(
+    "holder",
+    [
+        labelled(served()),
+        annotated(served(), **{"perdure.dev/paused": "true"}),
+        edited(served(), "status.resourceHandle.detached", True),
+    ],
+    ids=["ignored", "paused", "detached"],
+)
+def test_a_handle_whose_claim_does_not_look_after_it_carries_itself(holder: Obj) -> None:
+    after = edited(bound(), "metadata.generation", 2)
+    assert Scene(holder).changed(bound(), after) == {"ResourceHandle/guid-b7k2q"}
+
+
+def test_a_handle_that_is_ignored_carries_itself_and_tells_its_claim() -> None:
+    assert Scene(served()).changed(bound(), labelled(bound())) == {"ResourceHandle/guid-b7k2q", "ResourceClaim/mine"}
+
+
+def test_a_free_handle_carries_itself() -> None:
+    assert Scene().changed(handle(), edited(handle(), "metadata.generation", 2)) == {"ResourceHandle/guid-b7k2q"}
+
+
+def test_a_handle_that_the_binder_made_is_no_news_to_it() -> None:
+    assert Scene(claim()).changed(None, ours(bound())) == set()
+
+
+def test_a_handle_that_somebody_made_for_a_claim_is_news() -> None:
+    assert Scene(claim()).changed(None, written(bound(), "kubectl")) == {"ClaimBinder"}
+
+
+# Claims.
+
+
+def test_whatever_others_write_into_a_status_is_news() -> None:
+    patched = edited(served(), "status.approval", {"state": "approved"})
+    assert Scene().changed(served(), patched) == {"ResourceClaim/mine"}
+
+
+async def test_a_status_that_somebody_blanks_wakes_the_binder() -> None:
+    assert Scene().changed(served(), edited(served(), "status", {})) == {"ClaimBinder"}
+
+
+def test_what_frameworks_keep_in_a_status_is_no_news() -> None:
+    assert Scene().changed(served(), edited(served(), "status.kopf", {"progress": 1})) == set()
+    assert Scene().changed(served(), edited(served(), "status.diffBase", "{}")) == set()
+
+
+def test_the_init_annotation_is_no_news() -> None:
+    assert Scene().changed(claim(), annotated(claim(), **{INIT_TIMESTAMP_ANNOTATION: "now"})) == set()
+
+
+def test_labels_and_annotations_are_news() -> None:
+    assert Scene().changed(served(), annotated(served(), mood="bad")) == {"ResourceClaim/mine"}
+    assert Scene().changed(served(), labelled(served(), "team")) == {"ResourceClaim/mine"}
+
+
+def test_our_own_status_is_an_echo() -> None:
+    before, after = ours(served()), ours(edited(served(), "status.ready", True))
+    assert Scene(bound()).changed(before, after) == set()
+
+
+def test_a_claim_that_is_gone_leaves_its_handle_to_itself() -> None:
+    assert "ResourceHandle/guid-b7k2q" in Scene(bound()).changed(deleting(served()), None)
+
+
+def test_a_claim_that_is_left_alone_leaves_its_handle_to_itself() -> None:
+    assert "ResourceHandle/guid-b7k2q" in Scene(bound()).changed(served(), labelled(served()))
+
+
+def test_a_claim_that_is_looked_after_again_takes_its_handle_back() -> None:
+    assert Scene(bound()).changed(labelled(served()), served()) == {"ResourceClaim/mine"}
+
+
+# Handles.
+
+
+def test_a_handle_that_becomes_ready_wakes_its_pool() -> None:
+    scene = Scene(pool())
+    before, after = handle(**POOLED), ours(handle(status=READY, **POOLED))
+    assert scene.changed(ours(before), after) == {"ResourcePool/spare"}
+
+
+def test_a_bound_handle_that_becomes_ready_does_not_wake_its_pool() -> None:
+    scene = Scene(pool(), served())
+    assert scene.changed(bound(**POOLED), bound(status=READY, **POOLED)) == {"ResourceClaim/mine"}
+
+
+async def test_a_handle_that_is_taken_wakes_its_pool_though_we_took_it() -> None:
+    scene = Scene(pool(), claim())
+    taken = edited(bound(**POOLED), "metadata.generation", 2)
+    assert scene.changed(ours(handle(**POOLED)), ours(taken)) == {"ResourcePool/spare"}
+
+
+def test_a_handle_that_its_pool_has_just_made_does_not_wake_it() -> None:
+    assert "ResourcePool/spare" not in Scene(pool()).changed(None, ours(handle(**POOLED)))
+    assert "ResourcePool/spare" in Scene(pool()).changed(None, written(handle(**POOLED), "kubectl"))
+
+
+def test_a_free_handle_on_its_way_out_wakes_its_pool() -> None:
+    scene = Scene(pool())
+    assert "ResourcePool/spare" in scene.changed(
+        handle(status=READY, **POOLED), deleting(handle(status=READY, **POOLED))
+    )
+
+
+def test_a_new_free_handle_wakes_the_binder_while_claims_wait() -> None:
+    assert "ClaimBinder" in Scene(claim()).changed(None, ours(handle()))
+    assert "ClaimBinder" not in Scene(served()).changed(None, ours(handle()))
+
+
+def test_a_free_handle_whose_spec_changes_may_fit_a_claim_now() -> None:
+    assert "ClaimBinder" in Scene(claim()).changed(handle(), edited(handle(), "metadata.generation", 2))
+
+
+def test_a_free_handle_that_becomes_ready_fits_no_claim_better_than_before() -> None:
+    assert "ClaimBinder" not in Scene(claim()).changed(handle(), handle(status=READY))
+
+
+def test_a_handle_that_is_gone_wakes_the_claims_that_name_it() -> None:
+    assert "ResourceClaim/mine" in Scene(served()).changed(handle(), None)
+    assert "ResourceClaim/mine" in Scene(served()).changed(bound(), None)
+
+
+# Pools, scalings, namespaces.
+
+
+def test_a_pool_wakes_itself_and_nobody_else() -> None:
+    scene = Scene(handle(**POOLED), claim())
+    assert scene.changed(pool(), edited(pool(), "metadata.generation", 2)) == {"ResourcePool/spare"}
+
+
+def test_a_scaling_wakes_its_pool_unless_the_pool_wrote_it() -> None:
+    assert Scene(pool()).changed(None, scaling()) == {"ResourcePool/spare"}
+    assert Scene(pool()).changed(ours(scaling()), ours(scaling(count=1))) == set()
+    assert Scene(pool()).changed(ours(scaling()), written(scaling(count=1), "kubectl")) == {"ResourcePool/spare"}
+
+
+def test_another_requester_wakes_the_claims_of_the_namespace_that_have_a_handle() -> None:
+    assert Scene(served()).changed(namespace(), namespace("ada")) == {"ResourceClaim/mine"}
+    assert Scene(claim()).changed(namespace(), namespace("ada")) == set()
+    assert Scene(served()).changed(namespace("ada"), labelled(namespace("ada"), "team")) == set()
+
+
+# Providers.
+
+
+async def test_a_provider_wakes_what_uses_it() -> None:
+    scene = Scene(handle(entry("base")), pool(provider={"name": "base"}), served(provider={"name": "other"}))
+    woken = scene.changed(provider(), edited(provider(), "metadata.generation", 2))
+    assert woken == {"ResourceHandle/guid-b7k2q", "ResourcePool/spare"}
+
+
+async def test_a_provider_wakes_the_claim_for_the_handle_that_it_holds() -> None:
+    scene = Scene(served(), bound(entry("base")))
+    assert scene.changed(provider(), edited(provider(), "metadata.generation", 2)) == {"ResourceClaim/mine"}
+
+
+async def test_a_provider_wakes_what_uses_it_through_links() -> None:
+    scene = Scene(
+        served(provider={"name": "top"}),
+        provider("top", linkedResourceProviders=[{"name": "middle"}]),
+        provider("middle", linkedResourceProviders=[{"name": "base"}]),
+    )
+    assert scene.changed(provider(), edited(provider(), "metadata.generation", 2)) == {"ResourceClaim/mine"}
+
+
+async def test_providers_that_link_to_each_other_end() -> None:
+    ring = provider("other", linkedResourceProviders=[{"name": "base"}])
+    subject = provider("base", linkedResourceProviders=[{"name": "other"}])
+    scene = Scene(ring, served(provider={"name": "other"}))
+    assert scene.changed(subject, edited(subject, "metadata.generation", 2)) == {"ResourceClaim/mine"}
+
+
+async def test_a_provider_wakes_the_binder_while_claims_wait_for_any() -> None:
+    assert Scene(claim()).changed(None, provider()) == {"ClaimBinder"}
+    assert Scene(claim()).changed(provider(), None) == {"ClaimBinder"}
+    assert Scene(served()).changed(None, provider()) == set()
+
+
+async def test_a_burst_of_edits_is_one_wake_each_after_it() -> None:
+    scene = Scene(served(provider={"name": "base"}))
+    for generation in range(2, 6):
+        scene.changed(provider(), edited(provider(), "metadata.generation", generation))
+    queue = scene.watcher.queue
+    assert not queue._waiting
+    assert len(queue) == 1
+    async with asyncio.timeout(5):
+        await queue._arrived.wait()
+    assert [key.name for key in queue._waiting] == ["mine"]
+    assert not queue._gathered
+
+
+# Managed objects.
+
+
+def test_a_managed_object_wakes_whoever_looks_after_its_handle() -> None:
+    assert Scene(handle()).changed(resource("1"), resource("2")) == {"ResourceHandle/guid-b7k2q"}
+    assert Scene(bound(), served()).changed(resource("1"), resource("2")) == {"ResourceClaim/mine"}
+    assert Scene(bound(), claim()).changed(resource("1"), resource("2")) == {"ClaimBinder"}
+
+
+def test_what_perdure_wrote_into_a_managed_object_is_no_news() -> None:
+    assert Scene(handle()).changed(None, ours(resource())) == set()
+    assert Scene(handle()).changed(ours(resource("1")), ours(resource("2"))) == set()
+
+
+def test_the_deletion_of_a_managed_object_is_news_whoever_wrote_last() -> None:
+    scene = Scene(handle())
+    assert scene.changed(ours(resource("1")), deleting(ours(resource("2")))) == {"ResourceHandle/guid-b7k2q"}
+    assert Scene(handle()).changed(ours(resource()), None) == {"ResourceHandle/guid-b7k2q"}
+
+
+def test_an_object_that_loses_our_annotations_is_news() -> None:
+    assert Scene(handle()).changed(resource("1"), resource("2", of="")) == {"ResourceHandle/guid-b7k2q"}
+
+
+def test_objects_that_are_nobodys_are_no_news_and_cost_no_facts() -> None:
+    assert Scene(handle()).changed(resource("1", of=""), resource("2", of="")) == set()
+    assert Scene().seen(resource(of="")).facts == {}
+
+
+def test_objects_of_another_installation_are_nobodys() -> None:
+    others = annotated(resource(), **{RESOURCE_HANDLE_NAMESPACE_ANNOTATION: "poolboy-dev"})
+    assert Scene(handle()).seen(others).facts == {}
+
+
+def test_a_handle_declares_the_kinds_that_its_resources_are() -> None:
+    recorded = {"apiVersion": "example.com/v1", "kind": "Thing", "namespace": "things", "name": "a"}
+    seen = Scene().seen(handle(entry("base", template=config_map("x")), entry("base", reference=recorded)))
+    names = {each.name for each in ENTRIES["ResourceHandle"].declares(seen)}
+    assert names == {"ConfigMap of v1, managed", "Thing of example.com/v1, managed"}
+    assert seen.fact("references") == "example.com/v1 Thing things/a"
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {},
+        {"apiVersion": "v1\nv2", "kind": "X"},
+        {"apiVersion": "../v1", "kind": "X"},
+        {"apiVersion": "v1", "kind": "a b"},
+    ],
+)
+def test_what_can_be_no_kind_is_not_looked_for(odd: Obj) -> None:
+    assert not ENTRIES["ResourceHandle"].declares(Scene().seen(handle(entry("base", template=odd))))
+
+
+def test_a_handle_whose_object_was_deleted_while_nobody_watched_is_woken() -> None:
+    recorded = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things", "name": "thing"}
+    scene = Scene(handle(entry("base", reference=recorded)))
+    missed_by = ENTRIES["ConfigMap"].missed_by
+    assert {key.name for key in missed_by(scene.watcher.index)} == {"guid-b7k2q"}
+    scene.know(resource())
+    assert missed_by(scene.watcher.index) == set()
+
+
+# After a start.
+
+
+def entry_of(status: Obj) -> Obj:
+    recorded = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things", "name": "thing"}
+    return handle(entry("base", reference=recorded), status={"resources": [status]})
+
+
+@pytest.mark.parametrize(
+    ("known", "settled"),
+    [
+        (claim(), False),
+        (claim(SERVED), False),
+        (served(), True),
+        (edited(served(), "status.lifespan", {}), False),
+        (annotated(served(), **{"perdure.dev/retry": "1"}), False),
+        (annotated(served(), **{"perdure.dev/retry": "1", "perdure.dev/retried": "1"}), True),
+        (deleting(served()), False),
+        (claim({"resourceHandle": {"name": "x", "detached": True}}), True),
+        (labelled(claim()), True),
+        (edited(labelled(claim()), "metadata.finalizers", [FINALIZER]), False),
+        (handle(), False),
+        (entry_of({"name": "a"}), True),
+        (entry_of({"waitingFor": "Linked ResourceProvider"}), False),
+        (handle(entry("base"), status={"resources": [{"waitingFor": "ResourceClaim"}]}), True),
+        (bound(entry("base"), status={"resources": [{"waitingFor": "ResourceClaim"}]}), False),
+        (handle(entry("base"), status={"resources": [{}]}), False),
+        (pool(), False),
+        (scaling(state="done"), True),
+        (scaling(state="waiting"), False),
+        (provider(), True),
+        (namespace("ada"), True),
+    ],
+)
+def test_what_shows_itself_settled(known: Obj, settled: bool) -> None:
+    assert Scene().seen(known).settled is settled
+
+
+def test_after_a_start_the_binder_serves_every_claim_without_a_handle() -> None:
+    assert Scene().started(claim()) == {"ClaimBinder"}
+
+
+def test_after_a_start_a_claim_is_woken_for_the_handle_that_it_misses() -> None:
+    scene = Scene(served())
+    stranger = edited(handle(entry("base", reference={}), status={}), "metadata.name", "guid-other")
+    assert "ResourceClaim/mine" in scene.started(stranger)
+
+
+def test_after_a_start_a_handle_is_woken_for_the_claim_that_it_misses() -> None:
+    stranger = edited(served(), "metadata.name", "another")
+    assert "ResourceHandle/guid-b7k2q" in Scene(bound()).started(stranger)
