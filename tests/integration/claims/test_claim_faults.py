@@ -103,8 +103,8 @@ REGEX_BOMBS: dict[str, tuple[Json, str]] = {
         },
         "pattern",
     ),
-    "matchIgnore": ({"matchIgnore": [BOMB]}, "pattern"),
-    "updateFilters": ({"updateFilters": [{"pathMatch": BOMB}]}, "pattern"),
+    "matchIgnore": ({"matchIgnore": [BOMB]}, "regular expression"),
+    "updateFilters": ({"updateFilters": [{"pathMatch": BOMB}]}, "regular expression"),
 }
 
 
