@@ -19,6 +19,7 @@ Continue-as-new carries what cannot be observed again (`domain.carry.Carry`) and
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -72,6 +73,7 @@ class Entity(Generic[W]):
     """
 
     looks_at_deadline: ClassVar[bool] = False
+    has_object: ClassVar[bool] = True  # False: it stands for no custom resource that levers could be written on
 
     def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
         self.key: Key = carry.key
@@ -381,7 +383,7 @@ class Entity(Generic[W]):
         """As the update; without effect where there is nothing to retry."""
         await workflow.wait_condition(lambda: self.decision is not None)
         if self.retryable(self._why()):
-            await self._annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
+            await self._try_to_annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
 
     def retryable(self, why: Why) -> bool:
         """True where a person's retry means something."""
@@ -402,12 +404,12 @@ class Entity(Generic[W]):
     @workflow.signal(name="pause_now", description="The pause update as a signal, for this UI.")
     async def pause_signal(self) -> None:
         """As the update."""
-        await self._annotate({PAUSED: "true"})
+        await self._try_to_annotate({PAUSED: "true"})
 
     @workflow.signal(name="resume_now", description="The resume update as a signal, for this UI.")
     async def resume_signal(self) -> None:
         """As the update."""
-        await self._annotate({PAUSED: None})
+        await self._try_to_annotate({PAUSED: None})
 
     @workflow.update(description="Look now and say what would be done; nothing is done by asking.")
     async def plan(self) -> Why:
@@ -416,7 +418,16 @@ class Entity(Generic[W]):
         world = seen.recall(self.world)
         return self._told_about(world, self._decide(world, workflow.now()))
 
+    async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
+        """For signals, which answer nobody: what cannot be written stands in the timeline and ends nothing."""
+        with contextlib.suppress(ActivityError, ApplicationError):
+            await self._annotate(annotations)
+
     async def _annotate(self, annotations: dict[str, str | None]) -> None:
+        if not self.has_object:
+            raise ApplicationError(
+                f"{self.key.path} has no object on which that could be written", type="NoObject", non_retryable=True
+            )
         patch: JsonPatch = {"metadata": {"annotations": annotations}}
         await self._start(Patch(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}"))
         self.wake()

@@ -95,6 +95,7 @@ class BinderActivities:
         """Serve one claim; what its own workflow has to know, None where there is nothing new."""
         key: Key | None = None
         for _ in range(MOST_CONFLICTS):
+            began = now()
             claim = self._known.get(RESOURCE_CLAIM, *name)
             if claim is None:
                 self._known.waiting.discard(name)
@@ -121,7 +122,7 @@ class BinderActivities:
         newest = self._known.get(RESOURCE_CLAIM, *name)
         if newest is not None:
             self._known.looked_at(newest)
-        return self._news(key, world) if key else None
+        return self._news(key, world.model_copy(update={"at": began})) if key else None
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
         """Only what the claim's workflow has not been told already."""
@@ -166,7 +167,7 @@ class BinderActivities:
         failures = self._failures[key.uid] = self._failures.get(key.uid, 0) + 1
         delay = min(LONGEST_RETRY, FIRST_RETRY * (1 << min(failures - 1, 10)))
         decision = Decision(
-            phase="Bug" if type_ == "Bug" else "Stalled",
+            phase=standing.BUG if type_ == "Bug" else standing.STALLED,
             outcome=Outcome.WAITING,
             why=f"{type_}: {message}"[:1000],
             waits_for=("another try",),

@@ -54,8 +54,9 @@ class ClaimActivities:
         """One pass; another one at once where somebody has written what was read."""
         await self._known.settled()
         for _ in range(MOST_CONFLICTS):
+            began = now()
             try:
-                return await self._pass(look)
+                return (await self._pass(look)).model_copy(update={"at": began})
             except Conflict as conflict:
                 log.info("%s: %s", look.key, conflict.message)
                 look = look.model_copy(update={"woken": True})

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from domain.claims.lifespan import Wish
+from domain.claims.standing import BINDING
 from domain.decision import Action, Decision, Outcome, Queue, World
 from domain.identity import Key
 from domain.model import Model
@@ -30,13 +31,25 @@ class ObjectKnown(Model):
 
 
 class ObjectWorld(PassedWorld):
-    """What a pass over a claim or handle came to."""
+    """What a pass over a claim or handle came to; `at` is when it began.
+
+    The binder and the object's own workflow both look at a claim while it gets its handle, and what they say may cross:
+    the newer counts. A claim that has asked the binder takes any answer, since it knows nothing itself.
+    """
 
     known: ObjectKnown = ObjectKnown()
+    at: datetime | None = None
 
     def recall(self, before: World) -> ObjectWorld:
-        """The pass knew what was known before."""
+        """The pass knew what was known before, unless somebody else has said something newer meanwhile."""
+        if isinstance(before, ObjectWorld) and self.at and before.at and before.at > self.at:
+            return before
         return self.model_copy(update={"refusals": before.refusals})
+
+    def heard(self, told: ObjectWorld) -> ObjectWorld:
+        """The world after somebody else has told how the object stands."""
+        stale = self.at is not None and told.at is not None and told.at < self.at
+        return self if stale and self.decision.phase != BINDING else told.recall(self.model_copy(update={"at": None}))
 
 
 class PoolWorld(PassedWorld):
@@ -47,14 +60,17 @@ class PoolWorld(PassedWorld):
         return self.model_copy(update={"refusals": before.refusals})
 
 
+class BinderKnown(Model):
+    """What the binder's workflow carries: the claims that have asked and that no batch has answered yet."""
+
+    asked: tuple[Key, ...] = ()
+
+
 class BinderWorld(PassedWorld):
     """What a batch came to; `more` when it has stopped before everything was served."""
 
+    known: BinderKnown = BinderKnown()
     more: bool = False
-
-    def recall(self, before: World) -> BinderWorld:
-        """As above."""
-        return self.model_copy(update={"refusals": before.refusals})
 
 
 class _Pass(Action):

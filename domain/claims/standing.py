@@ -14,6 +14,10 @@ from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
 from domain.claims.pools import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
 
+BINDING, STALLED, DELETING, BUG = "Binding", "Stalled", "Deleting", "Bug"
+# Where a person's retry means something: after a mend that nothing tells of, it is looked at again at once.
+RETRYABLE = (STALLED, DELETING, BUG)
+
 GONE = Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
 LEFT_ALONE = Decision(phase="Ignored", outcome=Outcome.SETTLED, why="its ignore label asks to leave it alone")
 
@@ -33,7 +37,7 @@ def not_begun(start: datetime) -> Decision:
 def asked_binder(look_at: datetime) -> Decision:
     """A claim without a handle."""
     return Decision(
-        phase="Binding",
+        phase=BINDING,
         outcome=Outcome.WORKING,
         why="it has no handle: the binder was asked for one",
         waits_for=("the binder",),
@@ -67,7 +71,7 @@ def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
 def faulty(fault: Fault, look_at: datetime) -> Decision:
     """Something that a person has to mend."""
     return Decision(
-        phase="Stalled",
+        phase=STALLED,
         outcome=Outcome.WAITING,
         why=f"{fault.reason}: {fault.message}",
         waits_for=("an edit of the claim or of its provider",),
@@ -99,7 +103,7 @@ def settled(
     common = {"deadline": deadline, "at_deadline": at_deadline, "owner": owner(handle, claimed=claimed)}
     if faults:
         return Decision(
-            phase="Stalled",
+            phase=STALLED,
             outcome=Outcome.WAITING,
             why="; ".join(f"{fault.reason}: {fault.message}" for fault in faults)[:1000],
             waits_for=("an edit that mends it",),
@@ -147,7 +151,7 @@ def detached(claim: JsonObject, end: datetime | None) -> Decision:
 def ending(why: str, waits_for: Sequence[str] = (), look_at: datetime | None = None) -> Decision:
     """An object on its way out."""
     return Decision(
-        phase="Deleting",
+        phase=DELETING,
         outcome=Outcome.WORKING,
         why=why,
         waits_for=tuple(waits_for),
@@ -169,7 +173,7 @@ def filled(
     why = f"{len(handles)} of {wants.min_available} handles are available, {ready} of them ready"
     if fault is not None:
         return Decision(
-            phase="Stalled",
+            phase=STALLED,
             outcome=Outcome.WAITING,
             why=f"{why}; {fault.reason}: {fault.message}",
             waits_for=("an edit of the pool or its provider",),

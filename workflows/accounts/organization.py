@@ -8,6 +8,8 @@ are carried for good.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError
 
@@ -30,6 +32,8 @@ with workflow.unsafe.imports_passed_through():
 @workflow.defn(name="Organization")
 class OrganizationWorkflow(Passes[OrganizationWorld]):
     """What is scarce in the organization."""
+
+    has_object: ClassVar[bool] = False
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:

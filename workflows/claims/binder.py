@@ -8,6 +8,8 @@ claims, free handles or providers change; `serve` names a claim that wants to be
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
@@ -15,6 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from domain.claims.passes import BinderWorld, Serve
     from domain.decision import Action
     from domain.identity import Key
+    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -22,10 +25,12 @@ with workflow.unsafe.imports_passed_through():
 class ClaimBinderWorkflow(Passes[BinderWorld]):
     """The one that gives handles to claims."""
 
+    has_object: ClassVar[bool] = False
+
     @workflow.init
     def __init__(self, carry: Carry) -> None:
         super().__init__(carry, BinderWorld(key=carry.key))
-        self._asked: dict[str, Key] = {}
+        self._given: set[Key] = set()  # who is looked at by the batch under way, and has not asked again since
 
     @workflow.run
     async def run(self, carry: Carry) -> None:
@@ -36,15 +41,23 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
         """One batch."""
         if dry_run:
             return Serve(key=self.key, dry_run=True)
-        asked, self._asked = tuple(self._asked.values()), {}
+        asked = self.world.known.asked
+        self._given = set(asked)
         return Serve(key=self.key, asked=asked)
 
     def observed(self) -> None:
-        """Somebody still waits: the next batch follows at once."""
+        """Those who had asked are answered. While somebody still waits, the next batch follows at once."""
+        self.world = self.world.learn(asked=tuple(key for key in self.world.known.asked if key not in self._given))
         self.dirty = self.dirty or self.world.more
+
+    def retryable(self, why: Why) -> bool:
+        """There is no object to write a retry onto; a wake is all it needs."""
+        return False
 
     @workflow.signal(description="A claim that has no handle wants to be looked at.")
     def serve(self, claim: Key) -> None:
         """Remember it for the next batch."""
-        self._asked[claim.uid] = claim
+        self._given.discard(claim)
+        if claim not in self.world.known.asked:
+            self.tell(self.world.learn(asked=(*self.world.known.asked, claim)))
         self.wake()

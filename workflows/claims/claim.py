@@ -13,7 +13,9 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.claims.passes import ObjectWorld, PassClaim
+    from domain.claims.standing import RETRYABLE
     from domain.decision import Action
+    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -36,5 +38,9 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
 
     @workflow.signal(description="The binder has looked at the claim: this is how it stands.")
     def served(self, world: ObjectWorld) -> None:
-        """Take it over."""
-        self.tell(world)
+        """Take it over, unless it is known better by now."""
+        self.tell(self.world.heard(world))
+
+    def retryable(self, why: Why) -> bool:
+        """What is at fault may have been mended where nobody tells of it."""
+        return why.phase in RETRYABLE or super().retryable(why)

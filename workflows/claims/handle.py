@@ -10,7 +10,9 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.claims.passes import ObjectWorld, PassHandle
+    from domain.claims.standing import RETRYABLE
     from domain.decision import Action
+    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -30,3 +32,7 @@ class ResourceHandleWorkflow(Passes[ObjectWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassHandle(key=self.key, woken=self.woken, known=self.world.known, dry_run=dry_run)
+
+    def retryable(self, why: Why) -> bool:
+        """What is at fault may have been mended where nobody tells of it."""
+        return why.phase in RETRYABLE or super().retryable(why)

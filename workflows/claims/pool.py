@@ -7,7 +7,9 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.claims.passes import PassPool, PoolWorld
+    from domain.claims.standing import RETRYABLE
     from domain.decision import Action
+    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -27,3 +29,7 @@ class ResourcePoolWorkflow(Passes[PoolWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassPool(key=self.key, woken=self.woken, dry_run=dry_run)
+
+    def retryable(self, why: Why) -> bool:
+        """What is at fault may have been mended where nobody tells of it."""
+        return why.phase in RETRYABLE or super().retryable(why)

@@ -1,0 +1,165 @@
+"""The claims area as its workflows see it: passes and batches that a test plays, on the time-skipping server.
+
+Each call is written down with its virtual time. `answers` says what an activity comes to: a function of its input that
+returns a world, raises, or waits; without one a pass says that the object is ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from temporalio import activity
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
+from temporalio.client import WorkflowHandle
+from temporalio.service import RPCError
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from domain.claims import THE_BINDER
+from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, PassHandle, PassPool, PoolWorld, Serve
+from domain.decision import Action, Decision, Outcome, Queue
+from domain.identity import Key
+from domain.model import Model
+from domain.why import Why
+from domain.writes import Patch, Written
+from engine import clock
+from workers.boundary import Boundary
+from workflows.claims import WORKFLOWS
+
+PATIENCE = 20.0
+READY = Decision(phase="Ready", outcome=Outcome.SETTLED, why="its resources are ready")
+STALLED = Decision(phase="Stalled", outcome=Outcome.WAITING, why="its provider is at fault", waits_for=("an edit",))
+
+Answer = Callable[[Any], Awaitable[Model]]
+
+
+def claim(name: str = "mine") -> Key:
+    """A ResourceClaim's key."""
+    return Key(kind="ResourceClaim", namespace="users", name=name, uid=f"uid-{name}")
+
+
+HANDLE = Key(kind="ResourceHandle", namespace="poolboy", name="guid-abcde", uid="uid-handle")
+POOL = Key(kind="ResourcePool", namespace="poolboy", name="spares", uid="uid-pool")
+
+
+def until_then(moment: datetime | None, phase: str = "Ready") -> Decision:
+    """Settled until then."""
+    return Decision(phase=phase, outcome=Outcome.SETTLED, why="a test", deadline=moment, at_deadline="look again")
+
+
+class Area:
+    """The workflows, and their activities as the test plays them."""
+
+    def __init__(self, env: WorkflowEnvironment) -> None:
+        self.env = env
+        self.answers: dict[str, Answer] = {}
+        self.calls: list[tuple[str, datetime, Any]] = []
+        self.told: set[Key] = {THE_BINDER, HANDLE, POOL, claim()}
+
+    # --- what is played ---
+
+    @activity.defn(name=PassClaim.activity)
+    async def pass_claim(self, look: PassClaim) -> ObjectWorld:
+        return await self._play(look, ObjectWorld(key=look.key, decision=READY, at=clock.now()))
+
+    @activity.defn(name=PassHandle.activity)
+    async def pass_handle(self, look: PassHandle) -> ObjectWorld:
+        return await self._play(look, ObjectWorld(key=look.key, decision=READY, at=clock.now()))
+
+    @activity.defn(name=PassPool.activity)
+    async def pass_pool(self, look: PassPool) -> PoolWorld:
+        return await self._play(look, PoolWorld(key=look.key, decision=READY))
+
+    @activity.defn(name=Serve.activity)
+    async def serve(self, look: Serve) -> BinderWorld:
+        return await self._play(look, BinderWorld(key=look.key, decision=READY))
+
+    @activity.defn(name=Patch.activity)
+    async def patch(self, write: Patch) -> Written:
+        return await self._play(write, Written())
+
+    async def _play(self, asked: Action, otherwise: Any) -> Any:
+        self.calls.append((asked.activity, clock.now(), asked))
+        answer = self.answers.get(asked.activity)
+        return otherwise if answer is None else await answer(asked)
+
+    def play(self, action: type[Action], answer: Answer) -> None:
+        """What this activity comes to from now on."""
+        self.answers[action.activity] = answer
+
+    # --- what was asked for ---
+
+    def asked(self, action: type[Action]) -> list[Any]:
+        """The inputs of all calls."""
+        return [asked for name, _, asked in self.calls if name == action.activity]
+
+    def times(self, action: type[Action]) -> list[datetime]:
+        """The virtual times of all calls."""
+        return [moment for name, moment, _ in self.calls if name == action.activity]
+
+    async def until(self, true: Callable[[], object], what: str = "it") -> None:
+        """Wait, in real time."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while not true():
+            assert asyncio.get_running_loop().time() < deadline, f"{what} did not come about: {self.calls}"
+            await asyncio.sleep(0.02)
+
+    async def looks(self, action: type[Action], number: int) -> list[Any]:
+        """Wait until there were so many; all of them."""
+        await self.until(lambda: len(self.asked(action)) >= number, f"call {number} of {action.activity}")
+        return self.asked(action)
+
+    # --- workflows ---
+
+    def handle(self, key: Key) -> WorkflowHandle[Any, Any]:
+        self.told.add(key)
+        return self.env.client.get_workflow_handle(key.workflow_id)
+
+    async def why(self, key: Key, true: Callable[[Why], bool]) -> Why:
+        """Wait until the workflow says what is true."""
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        why: Why | None = None
+        while asyncio.get_running_loop().time() < deadline:
+            try:
+                why = await self.handle(key).query("why", result_type=Why, rpc_timeout=timedelta(seconds=3))
+            except RPCError:  # between two runs of a chain this server answers no query
+                continue
+            if true(why):
+                return why
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"not said: {why}")
+
+    async def run_id(self, key: Key) -> str:
+        """Of the run that is open (this server gives attributes that were unset in a way the SDK cannot read)."""
+        self.told.add(key)
+        answer = await self.env.client.workflow_service.describe_workflow_execution(
+            DescribeWorkflowExecutionRequest(
+                namespace=self.env.client.namespace, execution=WorkflowExecution(workflow_id=key.workflow_id)
+            )
+        )
+        return answer.workflow_execution_info.execution.run_id
+
+    async def now(self) -> datetime:
+        return await self.env.get_current_time()
+
+
+@asynccontextmanager
+async def area(env: WorkflowEnvironment) -> AsyncIterator[Area]:
+    """Workers as in production, with activities that the test plays; the workflows end with it."""
+    found = Area(env)
+    played = [found.pass_claim, found.pass_handle, found.pass_pool, found.serve, found.patch]
+    async with (
+        Worker(env.client, task_queue="claims", workflows=WORKFLOWS),
+        Worker(env.client, task_queue=Queue.KUBE.value, activities=played, interceptors=[Boundary()]),
+    ):
+        yield found
+        for key in found.told:
+            try:
+                await env.client.get_workflow_handle(key.workflow_id).terminate("the test is over")
+            except RPCError:
+                continue
