@@ -63,15 +63,17 @@ def crd_of(model: type[CustomResource], *, selectable_fields: bool = True) -> Do
             **({"annotations": dict(annotations)} if annotations else {}),
             "name": f"{kind.plural}.{kind.group}",
         },
-        "spec": {"group": kind.group, "names": _names(kind), "scope": "Namespaced", "versions": [version]},
+        "spec": {"group": kind.group, "names": _names(model), "scope": "Namespaced", "versions": [version]},
     }
 
 
-def _names(kind: Kind) -> Document:
+def _names(model: type[CustomResource]) -> Document:
+    kind, short = model.kind_of, model.definition.short_names
     return {
         "kind": kind.name,
         "listKind": f"{kind.name}List",
         "plural": kind.plural,
+        **({"shortNames": list(short)} if short else {}),
         "singular": kind.name.lower(),
     }
 
@@ -84,8 +86,17 @@ def _version(model: type[CustomResource]) -> Document:
         "schema": {"openAPIV3Schema": _object_schema(model)},
         "served": True,
         "storage": True,
-        **({"subresources": {"status": {}}} if model.definition.status_subresource else {}),
+        **_subresources(model.definition),
     }
+
+
+def _subresources(definition: Definition) -> Document:
+    served: Document = {}
+    if definition.scale_subresource:
+        served["scale"] = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    if definition.status_subresource:
+        served["status"] = {}
+    return {"subresources": served} if served else {}
 
 
 def _selectable(model: type[CustomResource]) -> Document:

@@ -83,7 +83,9 @@ class Definition(Model):
         required: the fields that every object must have at the top.
         name_pattern: a regular expression for `metadata.name`, empty for the API server's own rule.
         name_length: the longest `metadata.name`, 0 for the API server's own rule.
+        short_names: by which people call it on kubectl's command line.
         status_subresource: whether the status is written by itself.
+        scale_subresource: whether `kubectl scale` works: on `spec.replicas`, shown by `status.replicas`.
         selectable_fields: paths that lists and watches may select by, on API servers that can (Kubernetes 1.30 on).
     """
 
@@ -91,7 +93,9 @@ class Definition(Model):
     required: tuple[str, ...] = ()
     name_pattern: str = ""
     name_length: int = 0
+    short_names: tuple[str, ...] = ()
     status_subresource: bool = True
+    scale_subresource: bool = False
     selectable_fields: tuple[str, ...] = ()
 
 

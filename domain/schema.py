@@ -2,14 +2,15 @@
 
 What a type cannot say stands beside it as a marker: `Required[str]` (what Go's structs always emit: such a field has a
 default in Python all the same, because people write objects by hand), `DateTime`, `Preserved` for a model whose object
-keeps what the model does not know, and for lists `Atomic` and `MapByType`. Types with rules of their own are made once,
-`Annotated[str, Marker(pattern=...)]`, and may stand anywhere in a type. The rules are the API server's to hold; the
-models read what breaks them, because objects may be older than the rules.
+keeps what the model does not know, for lists `Atomic` and `MapByType`, and for objects that are replaced as a whole
+`AtomicObject`. Types with rules of their own are made once, `Annotated[str, Marker(pattern=...)]`, and may stand
+anywhere in a type; `int | str` is what Kubernetes calls IntOrString. The rules are the API server's to hold; the models
+read what breaks them, because objects may be older than the rules.
 Descriptions come from `Field(description=...)`, or from the docstring of a nested model, and are what `kubectl explain`
 shows. The schema is structural: every object is a model or a map of one type, from which the API server prunes what is
 unknown, or it is free-form (`JsonObject`, `Json`, `Preserved`), and the server keeps it as it is. Defaults of the
-models stay out of it: the replaced operators have none, and a default would appear in objects that their clients
-compare.
+models stay out of it, because a default appears in the objects that clients compare; where a replaced operator's schema
+has one, `Marker(default=...)` says it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,11 @@ class Marker:
     enum: tuple[str, ...] = ()
     pattern: str = ""
     minimum: int | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    default: str | int | bool | None = None
     preserve: bool = False
+    map_type: Literal["", "atomic"] = ""
     list_type: Literal["", "atomic", "map"] = ""
     list_map_keys: tuple[str, ...] = ()
     items_required: tuple[str, ...] = ()
@@ -58,8 +63,13 @@ Required = Annotated[T, REQUIRED]
 DateTime = Annotated[T, Marker(format="date-time")]
 Preserved = Annotated[T, Marker(preserve=True)]
 Atomic = Annotated[T, Marker(list_type="atomic")]
+AtomicObject = Annotated[T, Marker(map_type="atomic")]
 MapByType = Annotated[T, Marker(list_type="map", list_map_keys=("type",), items_required=("type", "status"))]
 
+_INT_OR_STRING: Document = {
+    "anyOf": [{"type": "integer"}, {"type": "string"}],
+    "x-kubernetes-int-or-string": True,
+}
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _SCALARS: dict[object, str] = {str: "string", int: "integer", bool: "boolean", float: "number"}
 
@@ -99,8 +109,16 @@ def _said_by(marker: Marker, schema: Document) -> Document:
         said["pattern"] = marker.pattern
     if marker.minimum is not None:
         said["minimum"] = marker.minimum
+    if marker.min_length is not None:
+        said["minLength"] = marker.min_length
+    if marker.max_length is not None:
+        said["maxLength"] = marker.max_length
+    if marker.default is not None:
+        said["default"] = marker.default
     if marker.preserve:
         said[_PRESERVE] = True
+    if marker.map_type:
+        said["x-kubernetes-map-type"] = marker.map_type
     if marker.list_type:
         said["x-kubernetes-list-type"] = marker.list_type
     if marker.list_map_keys:
@@ -121,8 +139,11 @@ def _type(annotation: object) -> Document:
     if annotation == JsonObject:
         return {"type": "object", _PRESERVE: True}
     if origin in (Union, types.UnionType):
-        (present,) = (argument for argument in arguments if argument is not type(None))
-        return _type(present)
+        present = tuple(argument for argument in arguments if argument is not type(None))
+        if set(present) == {int, str}:
+            return dict(_INT_OR_STRING)
+        (only,) = present
+        return _type(only)
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         return {"type": "array", "items": _type(arguments[0])}
     if origin is dict and arguments[0] is str:

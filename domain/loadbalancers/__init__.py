@@ -1,0 +1,57 @@
+"""OpenStack load balancers: LoadBalancer, LoadBalancerSet, LoadBalancerMachine of yawol.stackit.cloud, as in yawol.
+
+A Service of type LoadBalancer becomes a LoadBalancer: a floating IP, a port that carries the virtual address, a
+security group and perhaps a server group. Its machines come in sets, one set per template: a change of what machines
+are made from makes a new set beside the old one, and the old one is emptied when the new one holds the address. On each
+machine an agent turns the LoadBalancer's ports and endpoints into Envoy's configuration and reports in the machine's
+status.
+
+Who writes an object at each moment of its life:
+
+| object | what | writer |
+|---|---|---|
+| Service | finalizer, ingress address, Events | the LoadBalancer's side of the Service |
+| LoadBalancer | spec, `serviceName` | the Service's side, and people (`kubectl scale`) |
+| LoadBalancer | revision, finalizer, status | the LoadBalancer's workflow |
+| LoadBalancerSet | creation, replicas, revision, removal | the LoadBalancer's workflow; replicas also people |
+| LoadBalancerSet | finalizer, status, boot failures | the set's workflow |
+| LoadBalancerMachine | creation, revision, mark, removal | the set's workflow; removal also people |
+| LoadBalancerMachine | finalizer, the identifiers in its status | the machine's workflow |
+| LoadBalancerMachine | conditions and metrics in its status | the agent on the machine, as a whole list each |
+"""
+
+from domain.identity import Kind
+from domain.loadbalancers.constants import (
+    GROUP,
+    LOAD_BALANCER_FINALIZER,
+    MACHINE_FINALIZER,
+    SET_FINALIZER,
+    VERSION,
+)
+
+LOAD_BALANCER = Kind(
+    name="LoadBalancer",
+    group=GROUP,
+    version=VERSION,
+    plural="loadbalancers",
+    area="loadbalancers",
+    finalizer=LOAD_BALANCER_FINALIZER,
+)
+LOAD_BALANCER_SET = Kind(
+    name="LoadBalancerSet",
+    group=GROUP,
+    version=VERSION,
+    plural="loadbalancersets",
+    area="loadbalancers",
+    finalizer=SET_FINALIZER,
+)
+LOAD_BALANCER_MACHINE = Kind(
+    name="LoadBalancerMachine",
+    group=GROUP,
+    version=VERSION,
+    plural="loadbalancermachines",
+    area="loadbalancers",
+    finalizer=MACHINE_FINALIZER,
+)
+
+KINDS = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)

@@ -1,0 +1,98 @@
+"""What machines are made from: networks, flavor, image, credentials; the same on all three kinds.
+
+What is absent and what is empty are told apart where yawol's template hash does (`domain/loadbalancers/hashes.py`):
+there the field is None when it is absent. Names with an underscore are yawol's former ones, still read; no attribute
+here may be called as one of them, because models are also filled by the names of their attributes.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from domain.resource import KubeModel
+from domain.schema import AtomicObject, Required
+
+
+class Network(KubeModel):
+    """Where the virtual address and the machines' ports live."""
+
+    floating_net_id: str | None = Field(
+        None, alias="floatingNetID", description="The external network that floating IPs come from."
+    )
+    network_id: Required[str] = Field("", alias="networkID", description="The network of all ports.")
+    subnet_id: str | None = Field(
+        None, alias="subnetID", description="The subnet of all ports; any of the network's if absent."
+    )
+
+
+class AdditionalNetwork(KubeModel):
+    """A further network that machines are attached to."""
+
+    network_id: Required[str] = Field("", alias="networkID", description="The network's id.")
+
+
+class Flavor(KubeModel):
+    """The machines' size, in one of three ways."""
+
+    id: str | None = Field(None, alias="flavorID", description="The flavor's id.")
+    name: str | None = Field(None, alias="flavorName", description="The flavor's name.")
+    search: str | None = Field(None, alias="flavorSearch", description="A part of the flavor's name.")
+    former_id: str | None = Field(None, alias="flavor_id", description="Deprecated: use flavorID.")
+    former_name: str | None = Field(None, alias="flavor_name", description="Deprecated: use flavorName.")
+    former_search: str | None = Field(None, alias="flavor_search", description="Deprecated: use flavorSearch.")
+
+
+class Image(KubeModel):
+    """The machines' image, in one of three ways."""
+
+    id: str | None = Field(None, alias="imageID", description="The image's id.")
+    name: str | None = Field(None, alias="imageName", description="The image's name.")
+    search: str | None = Field(None, alias="imageSearch", description="A part of the image's name.")
+    former_id: str | None = Field(None, alias="image_id", description="Deprecated: use imageID.")
+    former_name: str | None = Field(None, alias="image_name", description="Deprecated: use imageName.")
+    former_search: str | None = Field(None, alias="image_search", description="Deprecated: use imageSearch.")
+
+
+class CredentialsReference(KubeModel):
+    """The Secret with the project's credentials, under the key `cloudprovider.conf`."""
+
+    name: str = Field("", description="The Secret's name.")
+    namespace: str = Field("", description="The Secret's namespace.")
+
+
+class Infrastructure(KubeModel):
+    """What machines are made from, and in which project."""
+
+    floating_net_id: str | None = Field(
+        None, alias="floatingNetID", description="Deprecated: use defaultNetwork.floatingNetID."
+    )
+    network_id: str = Field("", alias="networkID", description="Deprecated: use defaultNetwork.networkID.")
+    default_network: Network = Field(Network(), description="Where the virtual address and the machines' ports live.")
+    additional_networks: tuple[AdditionalNetwork, ...] | None = Field(
+        None, description="Further networks that machines are attached to."
+    )
+    flavor: Required[Flavor] = Field(Flavor(), description="The machines' size.")
+    image: Required[Image] = Field(Image(), description="The machines' image.")
+    availability_zone: str = Field("", description="Where machines are placed; the cloud's default if empty.")
+    auth_secret_ref: Required[AtomicObject[CredentialsReference]] = Field(
+        CredentialsReference(), description="The Secret with the project's credentials."
+    )
+    project_id: str | None = Field(
+        None, alias="projectID", description="The project, where it is not the one of the credentials."
+    )
+
+    @property
+    def network(self) -> str:
+        """The network of all ports, by its present name or its former one."""
+        return self.default_network.network_id or self.network_id
+
+    @property
+    def floating_net(self) -> str:
+        """The external network, by its present name or its former one."""
+        present = self.default_network.floating_net_id
+        return (present if present is not None else self.floating_net_id) or ""
+
+    @property
+    def subnet(self) -> str:
+        """The subnet of all ports, empty if any will do."""
+        return self.default_network.subnet_id or ""

@@ -1,0 +1,108 @@
+"""LoadBalancerMachine: one virtual machine that serves a LoadBalancer's ports.
+
+Its agent writes conditions and metrics, each list as a whole from what it has last read: whatever else stands in the
+lists may be lost or come back.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from domain.identity import Kind
+from domain.loadbalancers import LOAD_BALANCER_MACHINE
+from domain.loadbalancers.constants import REVISION_ANNOTATION
+from domain.loadbalancers.resources.infrastructure import Infrastructure
+from domain.loadbalancers.resources.shared import AGE, condition_column
+from domain.resource import CustomResource, Definition, KubeModel, PrinterColumn
+from domain.schema import DateTime, Required
+
+
+class LoadBalancerReference(KubeModel):
+    """The LoadBalancer that the machine serves."""
+
+    name: Required[str] = Field("", description="The LoadBalancer's name.")
+    namespace: Required[str] = Field("", description="The LoadBalancer's namespace.")
+
+
+class MachineSpec(KubeModel):
+    """What the machine is made from."""
+
+    infrastructure: Required[Infrastructure] = Field(
+        Infrastructure(), description="What the machine is made from, and in which project."
+    )
+    port_id: Required[str] = Field(
+        "", alias="portID", description="The LoadBalancer's port, which has the virtual address."
+    )
+    server_group_id: str = Field("", alias="serverGroupID", description="The server group to be placed by.")
+    load_balancer_ref: Required[LoadBalancerReference] = Field(
+        LoadBalancerReference(), description="The LoadBalancer that the machine serves."
+    )
+
+
+class MachineCondition(KubeModel):
+    """What the machine's agent found, or why the machine is given up."""
+
+    type: Required[str] = Field("", description="What the condition speaks of.")
+    status: Required[str] = Field("", description="True, False or Unknown.")
+    last_heartbeat_time: DateTime[str | None] = Field(None, description="When it was last looked at.")
+    last_transition_time: DateTime[str | None] = Field(None, description="When the status last changed.")
+    reason: str | None = Field(None, description="Why, in one word, for programs.")
+    message: str | None = Field(None, description="Why, in a sentence, for people.")
+
+
+class Metric(KubeModel):
+    """A measurement of the machine's agent."""
+
+    type: Required[str] = Field("", description="What was measured.")
+    value: Required[str] = Field("", description="The number, as text.")
+    timestamp: Required[DateTime[str]] = Field("", description="When it was measured.")
+
+
+class MachineStatus(KubeModel):
+    """What is there, and what the machine's agent reports."""
+
+    conditions: tuple[MachineCondition, ...] = Field((), description="What the machine's agent found.")
+    metrics: tuple[Metric, ...] = Field((), description="What the machine's agent measured.")
+    creation_timestamp: DateTime[str | None] = Field(None, description="When the server was made.")
+    last_openstack_reconcile: DateTime[str | None] = Field(
+        None, description="When the cloud was last found as it should be."
+    )
+    server_id: str | None = Field(None, alias="serverID", description="The server's id.")
+    port_id: str | None = Field(None, alias="portID", description="Deprecated: see defaultPortID.")
+    default_port_id: str | None = Field(None, alias="defaultPortID", description="The machine's own port's id.")
+    default_port_name: str | None = Field(None, description="The machine's own port's name.")
+    default_port_ip: str | None = Field(None, alias="defaultPortIP", description="The machine's own address.")
+    service_account_name: str | None = Field(None, description="namespace/name of its ServiceAccount.")
+    service_account_secret_name: str | None = Field(None, description="namespace/name of its token's Secret.")
+    role_name: str | None = Field(None, description="namespace/name of its Role.")
+    role_binding_name: str | None = Field(None, description="namespace/name of its RoleBinding.")
+
+
+class LoadBalancerMachine(CustomResource):
+    """One virtual machine that serves a LoadBalancer's ports."""
+
+    kind_of: ClassVar[Kind] = LOAD_BALANCER_MACHINE
+    definition: ClassVar[Definition] = Definition(short_names=("lbm",))
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        condition_column("EnvoyUpToDate"),
+        condition_column("KeepalivedMaster"),
+        PrinterColumn(name="Load1", type="string", json_path='.status.metrics[?(@.type=="load1")].value'),
+        PrinterColumn(name="creationTimestamp", type="string", json_path=".status.creationTimestamp"),
+        AGE,
+    )
+
+    spec: MachineSpec = MachineSpec()
+    status: MachineStatus = MachineStatus()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Its server and its port."""
+        what = {"server": self.status.server_id, "port": self.status.default_port_id or self.status.port_id}
+        return tuple(f"{name} {found}" for name, found in what.items() if found)
+
+    @property
+    def revision(self) -> str:
+        """Its revision as it is written; the agent compares it with the LoadBalancer's."""
+        return self.metadata.annotations.get(REVISION_ANNOTATION, "")

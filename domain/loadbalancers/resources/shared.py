@@ -1,0 +1,35 @@
+"""What several kinds of the area say: selectors, counts, definitions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from domain.resource import KubeModel, PrinterColumn
+from domain.schema import Atomic, Marker, Required
+
+Count = Annotated[int, Marker(minimum=0)]
+Replicas = Annotated[int, Marker(minimum=0, default=1)]
+
+AGE = PrinterColumn(name="AGE", type="date", json_path=".metadata.creationTimestamp")
+
+
+class Expression(KubeModel):
+    """A requirement of a selector. Stored, and read by nobody: yawol selects by labels only."""
+
+    key: Required[str] = Field("", description="The label.")
+    operator: Required[str] = Field("", description="In, NotIn, Exists or DoesNotExist.")
+    values: Atomic[tuple[str, ...]] = Field((), description="Values of the label.")
+
+
+class Selector(KubeModel):
+    """Labels by which sets and machines are found."""
+
+    match_expressions: Atomic[tuple[Expression, ...]] = Field((), description="Stored, and not looked at.")
+    match_labels: dict[str, str] = Field({}, description="Labels that all sets and machines carry.")
+
+
+def condition_column(name: str) -> PrinterColumn:
+    """A column with the status of the condition of that name."""
+    return PrinterColumn(name=name, type="string", json_path=f'.status.conditions[?(@.type=="{name}")].status')
