@@ -8,13 +8,13 @@ as a change, whatever it is; Perdure's own writes are told apart by who wrote th
 | `namespace` | all | where it is |
 | `handle` | claim; managed object | the name of its handle |
 | `unbound` | claim | it is the binder's to serve |
-| `detached`, `ignored`, `paused` | claim; handle (`ignored`) | somebody has to do without it |
+| `detached`, `ignored`, `paused` | claim; handle and pool (the last two) | others do without it |
 | `claim`, `pool` | handle; scaling (`pool`) | namespace and name of whose it is |
 | `free`, `fit`, `counts` | handle | no claim holds it; how far claims may bind it; how its pool counts it |
 | `providers`, `links` | claim, handle, pool; provider | the providers that it names, one a line |
 | `kinds`, `references` | handle | its resources: apiVersion and kind, and with namespace and name, one a line |
 | `healthy`, `ready` | claim, handle | as in the status, nothing while unknown |
-| `minimum`, `available`, `ready` | pool | numbers of its spec and status |
+| `minimum` | pool | how many free handles it wants |
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ def read_handle(obj: JsonObject) -> View:
             pool=_path(mapping(spec, "resourcePool")),
             claim=_path(mapping(spec, "resourceClaim")),
             ignored=_word(ignored),
+            paused=_word(_paused(obj)),
             healthy=healthy,
             ready=ready,
             free=_word(free),
@@ -151,15 +152,14 @@ def _kind_of(obj: Mapping[str, object]) -> str:
 
 def read_pool(obj: JsonObject) -> View:
     """A ResourcePool; its workflow is woken at every start, as its counts may be stale without its saying so."""
-    counts = mapping(obj, "status", "resourceHandleCount")
     return View(
         fingerprint=_content(obj),
         facts=_facts(
             obj,
             providers=_lines(named_providers(cast("ClaimsObject", obj))),
+            ignored=_word(_ignored(obj)),
+            paused=_word(_paused(obj)),
             minimum=_number(obj, "spec", "minAvailable"),
-            available=_number(counts, "available"),
-            ready=_number(counts, "ready"),
         ),
     )
 

@@ -51,12 +51,23 @@ class _Projected(Collector):
 
     def describe(self) -> Iterable[Metric]:
         """The same families with nothing in them: names that nothing else may take."""
-        return [family for gauges in gauges_of_areas() for family in gauges(Index())]
+        return _families(Index())
 
     def collect(self) -> Iterable[Metric]:
-        """The numbers of this moment; one area's error must not take the others' numbers away."""
-        for gauges in gauges_of_areas():
-            try:
-                yield from list(gauges(self._index))
-            except Exception:
-                logger.exception("an area's gauges cannot be computed")
+        """The numbers of this moment."""
+        return _families(self._index)
+
+
+def _families(index: Index) -> Iterable[Metric]:
+    """What all areas tell, each family once; one area's error must not take the others' numbers away."""
+    families: dict[str, Metric] = {}
+    for gauges in gauges_of_areas():
+        try:
+            for family in list(gauges(index)):
+                if family.name in families:
+                    families[family.name].samples += family.samples
+                else:
+                    families[family.name] = family
+        except Exception:
+            logger.exception("an area's gauges cannot be computed")
+    return families.values()

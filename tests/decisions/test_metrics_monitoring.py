@@ -16,6 +16,7 @@ import activities.accounts.metrics
 import activities.claims.metrics
 import starters.watch.metrics  # noqa: F401 - all put their metrics into the registry
 from starters.watch.account_metrics import account_gauges
+from starters.watch.claim_metrics import claim_gauges
 from starters.watch.index import Index
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +46,7 @@ def expressions() -> Iterator[tuple[str, str]]:
 def told() -> set[str]:
     """The series that some process tells."""
     activities.accounts.metrics.LISTENER  # noqa: B018 - the module is what counts
-    families = {family.name for family in account_gauges(Index())}
+    families = {family.name for gauges in (account_gauges, claim_gauges) for family in gauges(Index())}
     families |= {family.name for family in REGISTRY.collect()}
     families |= {"aws_account_operator_aws_accounts", "perdure_create_budget_left"}
     return {f"{family}{suffix}" for family in families for suffix in SUFFIXES}
@@ -67,7 +68,8 @@ def test_the_documented_metrics_are_told() -> None:
 
 def test_every_gauge_is_documented() -> None:
     text = (ROOT / "docs" / "metrics.md").read_text()
-    families = (family.name.removeprefix("aws_account_operator_") for family in account_gauges(Index()))
+    told = [*account_gauges(Index()), *claim_gauges(Index())]
+    families = (family.name.removeprefix("aws_account_operator_") for family in told)
 
     assert [name for name in families if f"`{name}`" not in text] == []
 

@@ -21,6 +21,8 @@ from domain.claims.constants import (
 from domain.identity import Key
 from engine.kube.api import KubeApi
 from starters.watch.claims import WATCHED, managed
+from starters.watch.gauges import _families
+from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, project
 from starters.watch.watcher import Watcher
@@ -29,6 +31,7 @@ Obj = dict[str, Any]
 
 ENTRIES = {each.kind.name: each for each in (*WATCHED, managed("v1 ConfigMap"))}
 SERVED = {"resourceHandle": {"name": "guid-b7k2q"}, "lifespan": {"start": "2026-11-21T12:00:00Z"}}
+NUMBERS = ("min_available", "available", "ready", "unready")
 READY = {"healthy": True, "ready": True}
 
 
@@ -483,3 +486,46 @@ def test_after_a_start_a_claim_is_woken_for_the_handle_that_it_misses() -> None:
 def test_after_a_start_a_handle_is_woken_for_the_claim_that_it_misses() -> None:
     stranger = edited(served(), "metadata.name", "another")
     assert "ResourceHandle/guid-b7k2q" in Scene(bound()).started(stranger)
+
+
+# Numbers.
+
+
+def numbers(family: str, *known: Obj) -> dict[tuple[str, ...], float]:
+    scene = Scene(*known)
+    found = [one for one in _families(scene.watcher.index) if one.name == family]
+    assert len(found) == 1
+    return {tuple(sample.labels.values()): sample.value for sample in found[0].samples}
+
+
+def named(each: Obj, name: str) -> Obj:
+    return edited(each, "metadata.name", name)
+
+
+def test_a_pools_numbers_are_counted_from_its_free_handles() -> None:
+    known = (
+        pool(minAvailable=3),
+        named(handle(status=READY, **POOLED), "a"),
+        named(handle(**POOLED), "b"),
+        named(bound(status=READY, **POOLED), "c"),
+        named(deleting(handle(status=READY, **POOLED)), "d"),
+        named(handle(status=READY), "e"),
+    )
+    told = {name: numbers(f"perdure_pool_{name}", *known)["poolboy", "spare"] for name in NUMBERS}
+    assert told == {"min_available": 3, "available": 2, "ready": 1, "unready": 1}
+
+
+def test_lifecycles_are_told_by_the_phase_that_they_show() -> None:
+    known = (claim(), named(edited(served(), "status.ready", True), "ready"), named(labelled(claim()), "ignored"))
+    assert numbers("perdure_lifecycles", *known, handle(), pool(minAvailable=2)) == {
+        ("ResourceClaim", "Unbound"): 1,
+        ("ResourceClaim", "Ready"): 1,
+        ("ResourceClaim", "Ignored"): 1,
+        ("ResourceHandle", "FreeNotReady"): 1,
+        ("ResourcePool", "Filling"): 1,
+    }
+
+
+def test_a_family_that_several_areas_tell_is_told_once() -> None:
+    families = [family.name for family in _families(Index())]
+    assert sorted(families) == sorted(set(families))

@@ -1,0 +1,96 @@
+"""The resource claims area's gauges, from what the watcher knows.
+
+Poolboy serves none about its objects; an unmerged proposal wanted numbers per pool, which is what operators asked for.
+They are counted from the handles, so that they are as new as the watch; a pool's own status follows with its pass.
+What happens (times, misses, lateness) is told by the worker (`activities/claims/metrics.py`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
+from starters.watch.index import Index
+from starters.watch.projection import Projection
+
+
+def claim_gauges(index: Index) -> Iterator[Metric]:
+    """Every family, at this moment."""
+    claims, handles = list(index.all(RESOURCE_CLAIM.name)), list(index.all(RESOURCE_HANDLE.name))
+    pools = list(index.all(RESOURCE_POOL.name))
+    yield _lifecycles(claims, handles, pools, index)
+    yield from _pools(pools, index)
+
+
+GAUGES = claim_gauges
+
+
+def _pools(pools: Iterable[Projection], index: Index) -> Iterator[Metric]:
+    meanings = {
+        "min_available": "Free handles that the pool should have.",
+        "available": "Free handles of the pool, in whatever state.",
+        "ready": "Free handles of the pool that are ready.",
+        "unready": "Free handles of the pool that are not ready, or not known to be.",
+    }
+    families = {
+        name: GaugeMetricFamily(f"perdure_pool_{name}", meaning, labels=["namespace", "pool_name"])
+        for name, meaning in meanings.items()
+    }
+    for pool in pools:
+        free = _free(pool, index)
+        ready = sum(handle.fact("ready") == "true" for handle in free)
+        numbers = (int(pool.fact("minimum") or 0), len(free), ready, len(free) - ready)
+        for family, number in zip(families.values(), numbers, strict=True):
+            family.add_metric(list(pool.name), number)
+    yield from families.values()
+
+
+def _free(pool: Projection, index: Index) -> list[Projection]:
+    handles = index.find(RESOURCE_HANDLE.name, "pool", "/".join(pool.name))
+    return [handle for handle in handles if handle.fact("free")]
+
+
+def _lifecycles(
+    claims: Iterable[Projection], handles: Iterable[Projection], pools: Iterable[Projection], index: Index
+) -> Metric:
+    phases = Counter((RESOURCE_CLAIM.name, _phase(claim, _of_claim(claim))) for claim in claims)
+    phases.update((RESOURCE_HANDLE.name, _phase(handle, _of_handle(handle))) for handle in handles)
+    phases.update((RESOURCE_POOL.name, _phase(pool, _of_pool(pool, index))) for pool in pools)
+    family = GaugeMetricFamily(
+        "perdure_lifecycles", "Objects with a lifecycle, by the phase that they show.", labels=["kind", "phase"]
+    )
+    for labels, number in sorted(phases.items()):
+        family.add_metric(labels, number)
+    return family
+
+
+def _phase(known: Projection, otherwise: str) -> str:
+    if known.deleting:
+        return "Deleting"
+    if known.fact("ignored"):
+        return "Ignored"
+    return "Paused" if known.fact("paused") else otherwise
+
+
+def _of_claim(claim: Projection) -> str:
+    if claim.fact("detached"):
+        return "Detached"
+    return "Unbound" if claim.fact("unbound") else _state(claim)
+
+
+def _of_handle(handle: Projection) -> str:
+    return f"{'Free' if handle.fact('free') else 'Bound'}{_state(handle)}"
+
+
+def _of_pool(pool: Projection, index: Index) -> str:
+    return "Full" if len(_free(pool, index)) >= int(pool.fact("minimum") or 0) else "Filling"
+
+
+def _state(known: Projection) -> str:
+    if known.fact("healthy") == "false":
+        return "Unhealthy"
+    return "Ready" if known.fact("ready") == "true" else "NotReady"
