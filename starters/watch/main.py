@@ -26,6 +26,7 @@ from engine.settings import Settings
 from engine.temporal import wake
 from starters.watch import metrics
 from starters.watch.adoption import is_open, unmatched
+from starters.watch.duties import attend, duties_of_areas
 from starters.watch.gauges import published
 from starters.watch.kinds import watched_kinds
 from starters.watch.watcher import CHECKPOINT, Watcher
@@ -89,6 +90,9 @@ async def _watch(
         with published(watcher.index):
             async with asyncio.TaskGroup() as group:
                 group.create_task(watcher.run())
+                if not settings.observing:
+                    for duty in duties_of_areas():
+                        group.create_task(attend(duty, api, watcher.index))
                 if election is not None:
                     group.create_task(election.hold(lambda: {CHECKPOINT: watcher.checkpoint()}))
     except* LeadershipLost as lost:

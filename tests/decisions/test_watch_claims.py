@@ -18,8 +18,10 @@ from domain.claims.constants import (
     RESOURCE_HANDLE_NAME_ANNOTATION,
     RESOURCE_HANDLE_NAMESPACE_ANNOTATION,
 )
+from domain.claims.names import watch_name
 from domain.identity import Key
 from engine.kube.api import KubeApi
+from starters.watch.claim_views import wanted_views
 from starters.watch.claims import WATCHED, managed
 from starters.watch.gauges import _families
 from starters.watch.index import Index
@@ -486,6 +488,17 @@ def test_after_a_start_a_claim_is_woken_for_the_handle_that_it_misses() -> None:
 def test_after_a_start_a_handle_is_woken_for_the_claim_that_it_misses() -> None:
     stranger = edited(served(), "metadata.name", "another")
     assert "ResourceHandle/guid-b7k2q" in Scene(bound()).started(stranger)
+
+
+def test_a_view_is_wanted_for_each_kind_and_namespace_with_resources() -> None:
+    thing = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things"}
+    of_cluster = {"apiVersion": "example.com/v1", "kind": "Thing", "name": "x"}
+    references = [{**thing, "name": "a"}, {**thing, "name": "b"}, of_cluster]
+    scene = Scene(handle(*(entry("base", reference=reference) for reference in references)))
+    assert wanted_views(scene.watcher.index) == {
+        watch_name("v1", "ConfigMap", "things"): {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things"},
+        watch_name("example.com/v1", "Thing"): {"apiVersion": "example.com/v1", "kind": "Thing"},
+    }
 
 
 # Numbers.

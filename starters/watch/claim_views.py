@@ -1,0 +1,85 @@
+"""ResourceWatches: a view of what is watched for handles, kept by the watcher that leads, and read by nobody here.
+
+Poolboy (1.14 on) makes one per apiVersion, kind and namespace of managed resources, each with a watch of its own behind
+it, and never deletes any. Here one watch of a kind serves the whole cluster; the objects are made so that listing them
+stays informative, under the names that Poolboy gives them. One that is missing is made, at leisure; one that exists is
+left as it is, whoever made it. Nothing waits for any of this: where the CRD is missing or a write is refused, it is
+tried again minutes later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from domain.claims import RESOURCE_HANDLE, RESOURCE_WATCH
+from domain.claims.names import watch_name
+from engine.errors import ApiError, Conflict
+from engine.kube.api import KubeApi
+from engine.kube.json import JsonObject, text
+from starters.watch.claim_readings import OPERATOR_NAMESPACE
+from starters.watch.index import Index
+
+ROUND = 5.0
+# A namespace of claims more is a view more: they must not crowd out what people wait for.
+BETWEEN_WRITES = 0.2
+AFTER_FAILURE = 300.0
+# Views that somebody has deleted are found missing after so long.
+LIST_AGAIN = 600.0
+
+MANAGED_BY = {"app.kubernetes.io/managed-by": "perdure"}
+
+logger = logging.getLogger(__name__)
+
+
+async def keep_views(api: KubeApi, index: Index) -> None:
+    """Make the views that are missing, for ever."""
+    there: set[str] = set()
+    listed = float("-inf")
+    while True:
+        await asyncio.sleep(ROUND)
+        try:
+            wanted = wanted_views(index)
+            if wanted.keys() - there and time.monotonic() - listed > LIST_AGAIN:
+                there = await _existing(api)
+                listed = time.monotonic()
+            for name in sorted(wanted.keys() - there):
+                await _make(api, name, wanted[name])
+                there.add(name)
+                await asyncio.sleep(BETWEEN_WRITES)
+            if time.monotonic() - listed > LIST_AGAIN:
+                there = set()
+        except ApiError as error:
+            logger.info("the view of what is watched is not complete, trying again in some minutes: %s", error)
+            await asyncio.sleep(AFTER_FAILURE)
+
+
+DUTIES = (keep_views,)
+
+
+def wanted_views(index: Index) -> dict[str, JsonObject]:
+    """By name the spec of each view: one for each kind and namespace in which handles have resources."""
+    views: dict[str, JsonObject] = {}
+    for handle in index.all(RESOURCE_HANDLE.name):
+        for reference in handle.fact("references").splitlines():
+            api_version, kind, path = reference.split(" ", 2)
+            namespace = path.partition("/")[0]
+            spec: JsonObject = {"apiVersion": api_version, "kind": kind}
+            where: JsonObject = {"namespace": namespace} if namespace else {}
+            views[watch_name(api_version, kind, namespace)] = {**spec, **where}
+    return views
+
+
+async def _existing(api: KubeApi) -> set[str]:
+    listing = await api.list(RESOURCE_WATCH, OPERATOR_NAMESPACE)
+    return {text(view, "metadata", "name") for view in listing.items}
+
+
+async def _make(api: KubeApi, name: str, spec: JsonObject) -> None:
+    try:
+        await api.create(
+            RESOURCE_WATCH, {"metadata": {"name": name, "labels": MANAGED_BY}, "spec": spec}, OPERATOR_NAMESPACE
+        )
+    except Conflict:
+        logger.debug("ResourceWatch %s is there already", name)

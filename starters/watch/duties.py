@@ -1,0 +1,44 @@
+"""What an area has its watcher do besides waking, while this one leads.
+
+An area joins with `DUTIES` in a module of its own here: functions of the API and the index that run for ever. They must
+not matter: one that fails is begun again after a while, and nothing else notices.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import pkgutil
+from collections.abc import Awaitable, Callable
+from functools import cache
+
+from engine.kube.api import KubeApi
+from starters.watch.index import Index
+
+Duty = Callable[[KubeApi, Index], Awaitable[None]]
+
+AFTER_FAILURE = 60.0
+
+logger = logging.getLogger(__name__)
+
+
+@cache
+def duties_of_areas() -> tuple[Duty, ...]:
+    """What all areas have done."""
+    import starters.watch
+
+    modules = (
+        importlib.import_module(f"starters.watch.{m.name}") for m in pkgutil.iter_modules(starters.watch.__path__)
+    )
+    return tuple(duty for module in modules for duty in getattr(module, "DUTIES", ()))
+
+
+async def attend(duty: Duty, api: KubeApi, index: Index) -> None:
+    """Do it for ever, whatever happens."""
+    while True:
+        try:
+            await duty(api, index)
+        except Exception:
+            logger.exception("a duty of the watcher failed, and is begun again in a minute")
+        await asyncio.sleep(AFTER_FAILURE)
