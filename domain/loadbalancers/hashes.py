@@ -1,0 +1,132 @@
+"""The hashes that name sets and tell changes: SHA-256 over Go's JSON, base32, 16 characters.
+
+The template hash decides whether machines are replaced: a byte more or less in the JSON, and taking over an
+installation would roll every machine of it. So the JSON is spelled out here field by field, in the order of yawol's
+structs, and does not follow the models. What does not stand in it (ports, endpoints, source ranges, timeouts) reaches
+machines through their agent.
+
+The hash holds the server group's *name*, not its id: a group that is made anew makes no new set.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+
+from domain.loadbalancers.constants import AD_HOC_DEBUG_ANNOTATION, HASH_LENGTH
+from domain.loadbalancers.go_texts import parse_bool, to_json, without_absent, without_empty
+from domain.loadbalancers.resources import (
+    DebugSettings,
+    Flavor,
+    Image,
+    Infrastructure,
+    LoadBalancer,
+    LogForward,
+    Network,
+    Port,
+)
+from domain.schema import Document
+
+
+def hash_of(text: str) -> str:
+    """SHA-256 in lower-case base32, the first 16 characters."""
+    digest = hashlib.sha256(text.encode()).digest()
+    return base64.b32encode(digest).decode().lower()[:HASH_LENGTH]
+
+
+def template_hash(balancer: LoadBalancer) -> str:
+    """The hash of what the LoadBalancer's machines are made from. Former names must have been migrated before."""
+    return hash_of(to_json(template_document(balancer)))
+
+
+def cloud_hash(balancer: LoadBalancer) -> str:
+    """The hash of what the cloud is compared with, `status.openstackReconcileHash`."""
+    spec = balancer.spec
+    document: Document = {
+        "adHocDebug": bool(parse_bool(balancer.metadata.annotations.get(AD_HOC_DEBUG_ANNOTATION, ""))),
+        "debugSettings": _debug(spec.debug_settings),
+        "ports": [_port(port) for port in spec.ports] or None,
+        "serverGroupPolicy": spec.options.server_group_policy,
+        "sourceRanges": list(spec.options.load_balancer_source_ranges) or None,
+    }
+    return hash_of(to_json(document))
+
+
+def template_document(balancer: LoadBalancer) -> Document:
+    """What the template hash is taken over."""
+    spec, status, meta = balancer.spec, balancer.status, balancer.metadata
+    return {
+        "debugSettings": _debug(spec.debug_settings),
+        "loadBalancerMachineSpec": {
+            "infrastructure": _infrastructure(spec.infrastructure),
+            "portID": status.port_id or "",
+            "serverGroupID": status.server_group_name or "",
+            "loadBalancerRef": {"name": meta.name, "namespace": meta.namespace},
+        },
+        "logForward": _log_forward(spec.options.log_forward),
+        "serverGroupPolicy": spec.options.server_group_policy,
+    }
+
+
+def _debug(settings: DebugSettings) -> Document:
+    return {"enabled": settings.enabled, **without_empty({"sshkeyName": settings.sshkey_name})}
+
+
+def _infrastructure(infrastructure: Infrastructure) -> Document:
+    networks, secret = infrastructure.additional_networks, infrastructure.auth_secret_ref
+    return {
+        **without_absent({"floatingNetID": infrastructure.floating_net_id}),
+        **without_empty({"networkID": infrastructure.network_id}),
+        "defaultNetwork": _network(infrastructure.default_network),
+        "additionalNetworks": None if networks is None else [{"networkID": each.network_id} for each in networks],
+        "flavor": _choice("flavor", infrastructure.flavor),
+        "image": _choice("image", infrastructure.image),
+        "availabilityZone": infrastructure.availability_zone,
+        "authSecretRef": without_empty({"name": secret.name, "namespace": secret.namespace}),
+        "projectID": infrastructure.project_id,
+    }
+
+
+def _network(network: Network) -> Document:
+    return {
+        **without_absent({"floatingNetID": network.floating_net_id}),
+        "networkID": network.network_id,
+        **without_absent({"subnetID": network.subnet_id}),
+    }
+
+
+def _choice(what: str, choice: Flavor | Image) -> Document:
+    return without_absent(
+        {
+            f"{what}ID": choice.id,
+            f"{what}Name": choice.name,
+            f"{what}Search": choice.search,
+            f"{what}_id": choice.former_id,
+            f"{what}_name": choice.former_name,
+            f"{what}_search": choice.former_search,
+        }
+    )
+
+
+def _log_forward(forward: LogForward) -> Document:
+    return {
+        "enabled": forward.enabled,
+        "lokiUrl": forward.loki_url,
+        **without_empty({"proxyUrl": forward.proxy_url}),
+        "labels": _sorted(forward.labels),
+    }
+
+
+def _sorted(labels: Mapping[str, str] | None) -> Document | None:
+    return None if labels is None else {name: labels[name] for name in sorted(labels)}
+
+
+def _port(port: Port) -> Document:
+    return {
+        **without_empty({"name": port.name, "protocol": port.protocol}),
+        **without_absent({"appProtocol": port.app_protocol}),
+        "port": port.port,
+        "targetPort": 0 if port.target_port is None else port.target_port,
+        **without_empty({"nodePort": port.node_port}),
+    }

@@ -1,0 +1,65 @@
+"""Former field names: what older releases of yawol left in objects moves to today's names, once.
+
+A field of today's name that is there already is kept, and the former one is dropped.
+"""
+
+from __future__ import annotations
+
+from domain.loadbalancers.resources import Flavor, Image, LoadBalancer, LoadBalancerMachine
+from domain.schema import Document
+from domain.writes import JsonPatch, merge
+
+
+def spec_migration(balancer: LoadBalancer) -> JsonPatch:
+    """The merge patch of a LoadBalancer with former names of flavor and image; empty if there are none."""
+    infrastructure = balancer.spec.infrastructure
+    moved = {
+        **_part("flavor", infrastructure.flavor),
+        **_part("image", infrastructure.image),
+    }
+    return {"spec": {"infrastructure": moved}} if moved else {}
+
+
+def status_migration(balancer: LoadBalancer) -> JsonPatch:
+    """The merge patch of a LoadBalancer's status with former names of the security group; empty if there are none."""
+    status = balancer.status
+    moved = {
+        **_moved("security_group_id", status.former_group_id, "securityGroupID", status.group_id),
+        **_moved("security_group_name", status.former_group_name, "securityGroupName", status.group_name),
+    }
+    return {"status": moved} if moved else {}
+
+
+def machine_migration(machine: LoadBalancerMachine) -> JsonPatch:
+    """The merge patch of a machine's status with the former name of its port's id; empty if there is none.
+
+    Two ids that differ are two ports: both stay known until both are deleted.
+    """
+    status = machine.status
+    if status.default_port_id not in (None, status.port_id):
+        return {}
+    moved = _moved("portID", status.port_id, "defaultPortID", status.default_port_id)
+    return {"status": moved} if moved else {}
+
+
+def migrated(balancer: LoadBalancer) -> LoadBalancer:
+    """The LoadBalancer as it is after its migration."""
+    body: object = balancer.model_dump(mode="json", exclude_unset=True)
+    for patch in (spec_migration(balancer), status_migration(balancer)):
+        body = merge(body, patch)
+    return LoadBalancer.model_validate(body)
+
+
+def _part(what: str, choice: Flavor | Image) -> Document:
+    moved = {
+        **_moved(f"{what}_id", choice.former_id, f"{what}ID", choice.id),
+        **_moved(f"{what}_name", choice.former_name, f"{what}Name", choice.name),
+        **_moved(f"{what}_search", choice.former_search, f"{what}Search", choice.search),
+    }
+    return {what: moved} if moved else {}
+
+
+def _moved(former: str, value: str | None, present: str, known: str | None) -> Document:
+    if value is None:
+        return {}
+    return {former: None, **({present: value} if known is None else {})}

@@ -1,0 +1,142 @@
+"""Objects of the load balancers' area for tests, and a moment to look at them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.resource import timestamp
+from domain.writes import merge
+
+NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+
+Json = dict[str, Any]
+
+
+def ago(**span: float) -> str:
+    """A moment before NOW, as Kubernetes writes it."""
+    return timestamp(NOW - timedelta(**span))
+
+
+LABELS = {"yawol.stackit.cloud/loadbalancer": "yyjki53tcryt5pcw"}
+
+
+def balancer(**changes: Any) -> LoadBalancer:
+    """A LoadBalancer that has everything in the cloud, with changes merged into it."""
+    body: Json = {
+        "metadata": {
+            "name": "web--shop",
+            "namespace": "lbs",
+            "uid": "lb-uid",
+            "creationTimestamp": ago(days=1),
+            "annotations": {
+                "loadbalancer.yawol.stackit.cloud/revision": "1",
+                "yawol.stackit.cloud/serviceName": "web/shop",
+            },
+        },
+        "spec": {
+            "selector": {"matchLabels": LABELS},
+            "replicas": 1,
+            "ports": [{"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080, "nodePort": 30080}],
+            "endpoints": [{"name": "node-a", "addresses": ["10.0.0.1"]}],
+            "infrastructure": {
+                "defaultNetwork": {"floatingNetID": "ext-net", "networkID": "net"},
+                "flavor": {"flavorID": "small"},
+                "image": {"imageID": "alpine"},
+                "authSecretRef": {"name": "cloud", "namespace": "lbs"},
+            },
+        },
+        "status": {
+            "floatingID": "fip-1",
+            "floatingName": "lbs/web--shop",
+            "externalIP": "203.0.113.7",
+            "portID": "port-1",
+            "portName": "lbs/web--shop",
+            "portIP": "10.1.0.5",
+            "securityGroupID": "sg-1",
+            "securityGroupName": "lbs/web--shop",
+        },
+    }
+    return LoadBalancer.model_validate(merge(body, changes))
+
+
+def machine_set(name: str = "web--shop-aaaa", **changes: Any) -> LoadBalancerSet:
+    """A set of one machine, with changes merged into it."""
+    labels = {**LABELS, "lbm-template-hash": name.rsplit("-", 1)[-1]}
+    body: Json = {
+        "metadata": {
+            "name": name,
+            "namespace": "lbs",
+            "uid": f"uid-of-{name}",
+            "creationTimestamp": ago(hours=1),
+            "labels": labels,
+            "annotations": {"loadbalancer.yawol.stackit.cloud/revision": "1"},
+            "ownerReferences": [
+                {
+                    "apiVersion": "yawol.stackit.cloud/v1beta1",
+                    "kind": "LoadBalancer",
+                    "name": "web--shop",
+                    "uid": "lb-uid",
+                }
+            ],
+        },
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {
+                "labels": labels,
+                "spec": {
+                    "infrastructure": {
+                        "defaultNetwork": {"floatingNetID": "ext-net", "networkID": "net"},
+                        "flavor": {"flavorID": "small"},
+                        "image": {"imageID": "alpine"},
+                        "authSecretRef": {"name": "cloud", "namespace": "lbs"},
+                    },
+                    "portID": "port-1",
+                    "loadBalancerRef": {"name": "web--shop", "namespace": "lbs"},
+                },
+            },
+        },
+    }
+    return LoadBalancerSet.model_validate(merge(body, changes))
+
+
+def condition(type_: str, status: str = "True", *, beat: str = "", since: str = "", reason: str = "R") -> Json:
+    """A machine's condition, by default fresh and long true."""
+    return {
+        "type": type_,
+        "status": status,
+        "reason": reason,
+        "lastHeartbeatTime": beat or ago(seconds=10),
+        "lastTransitionTime": since or ago(minutes=30),
+    }
+
+
+def healthy(*, beat: str = "", since: str = "", master: bool = False) -> list[Json]:
+    """The conditions of a machine that serves."""
+    names = ["ConfigReady", "EnvoyReady", "EnvoyUpToDate"]
+    found = [condition(name, beat=beat, since=since) for name in names]
+    return [*found, condition("KeepalivedMaster", str(master), beat=beat, since=since)]
+
+
+def machine(
+    name: str = "web--shop-aaaa-00001", conditions: list[Json] | None = None, **changes: Any
+) -> LoadBalancerMachine:
+    """A machine, a day old unless told otherwise, with changes merged into it."""
+    body: Json = {
+        "metadata": {
+            "name": name,
+            "namespace": "lbs",
+            "uid": f"uid-of-{name}",
+            "creationTimestamp": ago(days=1),
+            "annotations": {"loadbalancer.yawol.stackit.cloud/revision": "1"},
+        },
+        "spec": {
+            "infrastructure": {"defaultNetwork": {"networkID": "net"}, "flavor": {"flavorID": "small"}},
+            "portID": "port-1",
+            "loadBalancerRef": {"name": "web--shop", "namespace": "lbs"},
+        },
+        "status": {"conditions": conditions or [], "serverID": "server-1"},
+    }
+    return LoadBalancerMachine.model_validate(merge(body, changes))
