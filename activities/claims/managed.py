@@ -38,22 +38,26 @@ class Managed:
     async def states(self, handle: JsonObject) -> tuple[JsonObject | None, ...]:
         """The live objects of the handle's resources, in order; None for what is not there, or may not be read.
 
+        A reference is recorded before its object is made, so it may lead to one that another living handle manages:
+        that is none of this handle's, and stays as it is.
+
         Raises:
             ApiError: no answer, which is no reason to take them for absent.
         """
         entries = objects_at(handle, "spec", "resources")
-        return tuple(await asyncio.gather(*(self._state(recorded_reference(handle, i)) for i in range(len(entries)))))
+        references = (recorded_reference(handle, index) for index in range(len(entries)))
+        return tuple(await asyncio.gather(*(self._state(handle, reference) for reference in references)))
 
-    async def _state(self, reference: JsonObject) -> JsonObject | None:
+    async def _state(self, handle: JsonObject, reference: JsonObject) -> JsonObject | None:
         if not reference:
             return None
+        namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
         try:
             kind = await self._kind(reference)
-            return cast(
-                "JsonObject", await self._api.get(kind, text_at(reference, "namespace"), text_at(reference, "name"))
-            )
+            there = cast("JsonObject", await self._api.get(kind, namespace, name))
         except (Absent, Denied, Invalid):
             return None
+        return None if await self._other_owner(handle, there) else there
 
     async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
         """The object made from its definition, or the one that is there already; or why it cannot be."""
