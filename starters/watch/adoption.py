@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from domain.identity import Key
 
@@ -29,11 +29,13 @@ async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]
 
 
 async def is_open(client: Client, key: Key) -> bool:
-    """Whether the workflow of a key is open, as far as Temporal can tell: in doubt it is not, which costs a wake."""
+    """Whether the workflow of a key is open."""
     try:
         found = await client.get_workflow_handle(key.workflow_id).describe()
-    except RPCError:
-        return False
+    except RPCError as error:
+        if error.status == RPCStatusCode.NOT_FOUND:
+            return False
+        raise
     return found.status == WorkflowExecutionStatus.RUNNING
 
 

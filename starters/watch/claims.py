@@ -47,7 +47,7 @@ from starters.watch.claim_readings import (
 )
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
-from starters.watch.projection import Projection
+from starters.watch.projection import Projection, own_write
 
 # A bundle of providers is applied within this, and nobody waits for it at a screen.
 PROVIDER_EDITS_GATHER = 0.5
@@ -140,7 +140,7 @@ def pool_dependents(before: Projection | None, after: Projection | None, index: 
 
 def scaling_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
     """The pool, unless it has written this itself."""
-    if _own_write(before, after):
+    if own_write(before, after):
         return set()
     return _keys(*(_at(index, RESOURCE_POOL, side.fact("pool")) for side in _existing(before, after)))
 
@@ -181,17 +181,10 @@ def namespace_dependents(before: Projection | None, after: Projection | None, in
 
 def managed_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
     """The handle of a managed object; whoever looks after it knows what Perdure itself has written."""
-    if _own_write(before, after):
+    if own_write(before, after):
         return set()
     handles = {side.fact("handle") for side in _existing(before, after)} - {""}
     return set(index.keys(RESOURCE_HANDLE.name, OPERATOR_NAMESPACE, handles))
-
-
-def _own_write(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change is Perdure's, beyond doubt; a deletion names no writer."""
-    if after is None or not after.ours:
-        return False
-    return before is None or (before.deleting == after.deleting and before.others == after.others)
 
 
 def _at(index: Index, kind: Kind, path: str) -> Projection | None:

@@ -27,7 +27,8 @@ class Projection:
 
     `settled` says that the object's own status shows nothing left to do, `ours` that the newest writer was Perdure,
     beyond doubt. `handed` is the part of the fingerprint that other objects' workflows write. `others` stands for what
-    everybody else has written: it changes, too, when they take something away and leave no newer trace.
+    everybody else has written: it changes, too, when they take something away and leave no newer trace. `own` are
+    Perdure's entries in managedFields: what was written, when, and how much it is.
     """
 
     key: Key
@@ -39,6 +40,7 @@ class Projection:
     deleting: bool
     facts: Mapping[str, str] = field(default_factory=dict)
     others: int = 0
+    own: tuple[tuple[str, str, int], ...] = ()
 
     @property
     def name(self) -> Name:
@@ -88,7 +90,27 @@ def project(kind: str, cluster: str, obj: JsonObject, read: Read) -> Projection:
         deleting=deleting,
         facts=view.facts,
         others=hash(_written_by_others(obj)),
+        own=_written_by_ourselves(obj),
     )
+
+
+def own_write(before: Projection | None, after: Projection | None) -> bool:
+    """Whether a change is Perdure's, beyond doubt.
+
+    The newest writer counts, but its time is a whole second, in which a claim can be made and served. So a change is
+    ours, too, if our entry has become newer or larger and everybody else's is as it was: nobody else's write does that.
+
+    A deletion leaves no trace in managedFields. Taking fields away leaves none of whoever does it, only what is left of
+    the entries of those who had written them: then the newest entry may be ours though the change is not.
+    """
+    if before is None or after is None:
+        return after is not None and after.ours
+    if before.deleting != after.deleting or before.others != after.others:
+        return False
+    known, left = ({what: (time, size) for what, time, size in side.own} for side in (before, after))
+    grown = any(what not in known or at > known[what][0] or size > known[what][1] for what, (at, size) in left.items())
+    shrunk = any(what not in left or size > left[what][1] for what, (_, size) in known.items())
+    return grown or (after.ours and not shrunk)
 
 
 def _readable(kind: str, obj: JsonObject, read: Read) -> View:
@@ -117,6 +139,19 @@ def _written_by_others(obj: JsonObject) -> tuple[str, ...]:
     """The entries of managedFields that are not Perdure's."""
     entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") != FIELD_MANAGER)
     return tuple(json.dumps(entry, sort_keys=True, default=str) for entry in entries)
+
+
+def _written_by_ourselves(obj: JsonObject) -> tuple[tuple[str, str, int], ...]:
+    """Perdure's entries: what was written (the object or a subresource), when last, and how much."""
+    entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") == FIELD_MANAGER)
+    return tuple(
+        (f"{text(entry, 'operation')} {text(entry, 'subresource')}", text(entry, "time"), _size(entry))
+        for entry in entries
+    )
+
+
+def _size(entry: object) -> int:
+    return len(json.dumps(at(entry, "fieldsV1"), default=str))
 
 
 def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:

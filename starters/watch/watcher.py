@@ -30,7 +30,7 @@ from starters.watch.carriers import Carriers
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.mirrors import Mirrors
-from starters.watch.projection import Projection
+from starters.watch.projection import Projection, own_write
 from starters.watch.queue import WakeQueue
 
 # Relatives of what is in a list are known when their own list is there; one that does not come holds nobody up longer.
@@ -227,7 +227,11 @@ class Watcher:
     async def _opened_by_others(self, key: Key, seconds: float) -> None:
         """Whoever hands an object over opens its workflow; if not (it may have crashed), the watcher does."""
         await asyncio.sleep(seconds)
-        if self._is_open is None or not await self._is_open(key):
+        try:
+            is_open = self._is_open is not None and await self._is_open(key)
+        except Exception:  # whatever Temporal answers, the wake is the remedy
+            is_open = False
+        if not is_open:
             self.queue.put(key)
 
     def _wake_later(self, seconds: float, keys: Iterable[Key]) -> None:
@@ -340,19 +344,10 @@ def _names(entry: Watched, known: Projection, declared: str) -> bool:
 
 
 def _echo(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change is the own workflow's write, beyond doubt.
-
-    A deletion leaves no trace in managedFields, nor does somebody who takes away the last that he had written (a pause
-    lifted with kubectl): the newest entry is ours then, though the change is not.
-    """
+    """Whether a change is the own workflow's write, beyond doubt."""
     if before is None or after is None:
         return False
-    return (
-        after.ours
-        and before.handed == after.handed
-        and before.deleting == after.deleting
-        and before.others == after.others
-    )
+    return before.handed == after.handed and own_write(before, after)
 
 
 def _versions(checkpoint: str) -> Mapping[str, str]:

@@ -82,6 +82,33 @@ def test_what_somebody_takes_away_again_is_no_echo() -> None:
     assert after_change(thing(others=1), thing(fingerprint=2, ours=True, others=2)) == {"a"}
 
 
+OWN = ("Update ", "2026-11-21T12:00:00Z", 20)
+
+
+@pytest.mark.parametrize(
+    ("own", "echo"),
+    [
+        ((OWN,), False),
+        ((OWN, ("Update status", "2026-11-21T12:00:00Z", 30)), True),
+        ((("Update ", "2026-11-21T12:00:01Z", 20),), True),
+        ((("Update ", "2026-11-21T12:00:00Z", 21),), True),
+        ((("Update ", "2026-11-21T12:00:00Z", 19),), False),
+        ((), False),
+    ],
+    ids=["same", "subresource", "newer", "larger", "smaller", "gone"],
+)
+def test_within_a_second_of_somebody_elses_write_ours_shows_by_what_is_ours(own: Any, echo: bool) -> None:
+    before, after = thing(own=(OWN,)), thing(fingerprint=2, own=own)
+    assert after_change(before, after) == (set() if echo else {"a"})
+    assert after_change(before, replace(after, others=2)) == {"a"}
+    assert after_change(before, replace(after, deleting=True)) == {"a"}
+
+
+@pytest.mark.parametrize("own", [(("Update ", "2026-11-21T12:00:00Z", 19),), ()], ids=["smaller", "gone"])
+def test_what_somebody_takes_away_of_ours_is_no_echo(own: Any) -> None:
+    assert after_change(thing(own=(OWN,)), thing(fingerprint=2, own=own, ours=True)) == {"a"}
+
+
 def test_a_difference_found_by_a_list_is_never_taken_for_an_echo() -> None:
     assert after_change(thing(), thing(fingerprint=2, ours=True), seen_live=False) == {"a"}
 
