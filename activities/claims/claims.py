@@ -100,11 +100,11 @@ class ClaimActivities:
         if not name:
             return await self._unbound(key, moment)
         handle = await self._handle(name, fresh=look.woken)
-        if handle is None:
+        if handle is None and not await self._has_another(key):
             await self._writer.delete(RESOURCE_CLAIM, claim)
             return await self._again(look)
         holder = object_at(handle, "spec", "resourceClaim")
-        if (text_at(holder, "namespace"), text_at(holder, "name")) != (key.namespace, key.name):
+        if handle is None or (text_at(holder, "namespace"), text_at(holder, "name")) != (key.namespace, key.name):
             # The handle is the truth. What it says not, the claim only believes: the binder finds the right one.
             believed = {n: v for n, v in object_at(claim, "status").items() if n not in ("resourceHandle", "lifespan")}
             await self._writer.put_status(RESOURCE_CLAIM, claim, believed)
@@ -118,6 +118,14 @@ class ClaimActivities:
     async def _handle(self, name: str, *, fresh: bool) -> JsonObject | None:
         known = None if fresh else self._known.get(RESOURCE_HANDLE, self._known.namespace, name)
         return known or await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
+
+    async def _has_another(self, key: Key) -> bool:
+        """Whether some handle says that it holds the claim: somebody has written a wrong name into the status."""
+        for handle in self._known.handles_of_claim(key.namespace, key.name):
+            there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, text_at(handle, "metadata", "name"))
+            if there is not None and not value_at(there, "metadata", "deletionTimestamp"):
+                return True
+        return False
 
     async def _unbound(self, key: Key, moment: datetime) -> ObjectWorld:
         await self._ask_binder(key)
