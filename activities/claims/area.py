@@ -71,16 +71,19 @@ class ClaimsArea:
         tools = Tools(known, writer, judging, bundles, Releasing(known, writer, managed), settings)
         serving = Serving(known, writer, evaluation, judging, bundles)
 
-        async def open_claim(key: Key, world: ObjectWorld) -> None:
-            await open_with(client, key, world, told="served")
+        async def opened(key: Key, world: ObjectWorld, *, told: str = "") -> None:
+            if known.may_be_opened(key):
+                await open_with(client, key, world, told=told)
+                if not known.may_be_opened(key):  # it has gone meanwhile: let its workflow see that
+                    await self._wake(key)
 
-        async def open_handle(key: Key, world: ObjectWorld) -> None:
-            await open_with(client, key, world)
+        async def open_claim(key: Key, world: ObjectWorld) -> None:
+            await opened(key, world, told="served")
 
         return [
             *ClaimActivities(tools, self._ask_binder).all(),
             *HandleActivities(tools, self._ask_binder).all(),
-            *PoolActivities(PoolTools(tools, evaluation, open_handle)).all(),
+            *PoolActivities(PoolTools(tools, evaluation, opened)).all(),
             *BinderActivities(tools, serving, open_claim, self._wake).all(),
         ]
 

@@ -17,7 +17,8 @@ from datetime import timedelta
 
 from temporalio import activity
 
-from activities.claims.known import Name
+from activities.claims.filling import gathered
+from activities.claims.known import Name, looked_after
 from activities.claims.serving import Serving
 from activities.claims.tools import MOST_CONFLICTS, SOON, Tools, key_of
 from domain.claims import RESOURCE_CLAIM, standing
@@ -100,10 +101,14 @@ class BinderActivities:
             if claim is None:
                 self._known.waiting.discard(name)
                 return None
+            if not looked_after(claim):
+                self._known.waiting.discard(name)
+                return None  # it may have asked before it was deleted: its own workflow sees to that
             key = key_of(RESOURCE_CLAIM, claim, cluster)
             try:
-                world = await self._serve(key, claim)
+                world, left = await self._serve(key, claim)
                 self._failures.pop(key.uid, None)
+                self._known.looked_at(left)
                 break
             except Conflict as conflict:
                 log.info("%s: %s", key, conflict.message)
@@ -111,17 +116,14 @@ class BinderActivities:
                     self._known.waiting.discard(name)
                     return None
             except ApiError as error:
-                world = self._failed(key, error.type.value, error.message)
+                world = self._failed(name, key, error.type.value, error.message)
                 break
             except Exception as error:  # a bug must not hold up the others
                 log.exception("%s could not be served", key)
-                world = self._failed(key, "Bug", f"{type(error).__name__}: {error}")
+                world = self._failed(name, key, "Bug", f"{type(error).__name__}: {error}")
                 break
         else:
             return None  # it stays among those that wait
-        newest = self._known.get(RESOURCE_CLAIM, *name)
-        if newest is not None:
-            self._known.looked_at(newest)
         return self._news(key, world.model_copy(update={"at": began})) if key else None
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
@@ -133,15 +135,29 @@ class BinderActivities:
         self._told[key.uid] = world.decision
         return key, world
 
-    async def _serve(self, key: Key, claim: JsonObject) -> ObjectWorld:
+    async def open(self, key: Key, world: ObjectWorld) -> None:
+        """Open the claim's workflow; what could not be told is told by the next batch."""
+        try:
+            await self._open_claim(key, world)
+        except BaseException:
+            self.forget(key)
+            raise
+
+    def forget(self, key: Key) -> None:
+        """The claim's workflow has not been told after all."""
+        if self._told.pop(key.uid, None):
+            self._known.await_binder((key.namespace, key.name))
+
+    async def _serve(self, key: Key, claim: JsonObject) -> tuple[ObjectWorld, JsonObject]:
+        """What its own workflow has to know, and the claim as this look has left it."""
         moment = now()
         if hold := self._tools.hold(claim):
             decision = standing.held(standing.asked_binder(moment), ["bind a free handle, or make one"])
-            return ObjectWorld(key=key, hold=hold, decision=decision.model_copy(update={"deadline": None}))
+            return ObjectWorld(key=key, hold=hold, decision=decision.model_copy(update={"deadline": None})), claim
         try:
             start = start_of(claim)
             if not passed(start, moment):
-                return ObjectWorld(key=key, decision=standing.not_begun(start))
+                return ObjectWorld(key=key, decision=standing.not_begun(start)), claim
         except UnreadableMoment:
             pass  # told as a fault when the claim is judged
         judged, settled = await self._serving.serve(key, claim, moment)
@@ -149,11 +165,11 @@ class BinderActivities:
             halted = judged.plan.halt is not Halt.NONE
             look_at = moment + self._tools.settings.claims_interval
             decision = standing.halted(judged.plan, look_at) if halted else standing.waits_for_free(judged.plan)
-            return ObjectWorld(key=key, decision=decision)
+            return ObjectWorld(key=key, decision=decision), judged.claim
         if settled.ends or settled.plan.auto_delete or settled.plan.auto_detach:
             # Nothing is ended here: its own workflow reads everything afresh before it does.
             decision = standing.asked_binder(moment).model_copy(update={"phase": "Bound", "why": "its end has come"})
-            return ObjectWorld(key=key, decision=decision)
+            return ObjectWorld(key=key, decision=decision), judged.claim
         decision = standing.settled(
             settled.handle,
             settled.plan,
@@ -161,9 +177,10 @@ class BinderActivities:
             claimed=True,
             look_at=self._tools.next_look(settled, moment),
         )
-        return ObjectWorld(key=key, decision=decision, known=settled.known)
+        return ObjectWorld(key=key, decision=decision, known=settled.known), judged.claim
 
-    def _failed(self, key: Key, type_: str, message: str) -> ObjectWorld:
+    def _failed(self, name: Name, key: Key, type_: str, message: str) -> ObjectWorld:
+        self._known.waiting.discard(name)  # its own workflow asks again when it is time
         failures = self._failures[key.uid] = self._failures.get(key.uid, 0) + 1
         delay = min(LONGEST_RETRY, FIRST_RETRY * (1 << min(failures - 1, 10)))
         decision = Decision(
@@ -208,10 +225,14 @@ class _Batch:
                 await self._news_within(left)
             while self._under_way:
                 await self._next()
+            await self._open(self._to_open)
+        except BaseException:
+            for key, _ in self._to_open:
+                self._activities.forget(key)
+            raise
         finally:
             for task in self._under_way:
                 task.cancel()
-        await self._open(self._to_open)
         return bool(self._known.waiting)
 
     def _startable(self) -> list[Name]:
@@ -256,6 +277,6 @@ class _Batch:
 
         async def one(key: Key, world: ObjectWorld) -> None:
             async with places:
-                await self._activities._open_claim(key, world)
+                await self._activities.open(key, world)
 
-        await asyncio.gather(*(one(key, world) for key, world in some))
+        await gathered(one(key, world) for key, world in some)

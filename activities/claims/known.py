@@ -103,6 +103,12 @@ class Known:
         """The object as it is known."""
         return cast("JsonObject | None", self._mirrors[kind.name].get(namespace, name))
 
+    def may_be_opened(self, key: Key) -> bool:
+        """Whether the object is there for a workflow to look after; if it goes right afterwards, that is woken."""
+        self.read(key, _of_object(key.kind, key.namespace, key.name))
+        there = self._mirrors[key.kind].get(key.namespace, key.name)
+        return there is not None and text_at(cast("JsonObject", there), "metadata", "uid") == key.uid
+
     def learn(self, kind: Kind, obj: JsonObject) -> None:
         """What a write has answered."""
         if kind.name in self._mirrors:
@@ -188,6 +194,8 @@ class Known:
         if after is None or not unbound(after):
             self._unbound.discard(name)
             self.waiting.discard(name)
+            if after is None:
+                self._tell_readers(_of_object(RESOURCE_CLAIM.name, *name))
         else:
             self._unbound.add(name)
             self.await_binder(name)
@@ -197,6 +205,8 @@ class Known:
         was_free = name in self.free
         _move(self._by_claim, name, _holder(before), _holder(after))
         _move(self._by_pool, name, _pool(before), _pool(after))
+        if after is None:
+            self._tell_readers(_of_object(RESOURCE_HANDLE.name, self.namespace, name))
         for pool in {_pool(before), _pool(after)} - {None}:
             self._tell_readers(f"pool/{pool}")
         try:
@@ -238,10 +248,13 @@ class Known:
 
 def unbound(claim: JsonObject) -> bool:
     """Whether the claim is the binder's: it has no handle, and is neither being deleted nor left alone."""
+    return looked_after(claim) and not text_at(claim, "status", "resourceHandle", "name")
+
+
+def looked_after(claim: JsonObject) -> bool:
+    """Whether the claim may have a handle: it is neither being deleted nor left alone."""
     return not (
-        value_at(claim, "metadata", "deletionTimestamp")
-        or IGNORE_LABEL in object_at(claim, "metadata", "labels")
-        or text_at(claim, "status", "resourceHandle", "name")
+        value_at(claim, "metadata", "deletionTimestamp") or IGNORE_LABEL in object_at(claim, "metadata", "labels")
     )
 
 
@@ -253,6 +266,10 @@ def _move(index: defaultdict[K, set[str]], name: str, before: K | None, after: K
             del index[before]
     if after is not None:
         index[after].add(name)
+
+
+def _of_object(kind: str, namespace: str, name: str) -> str:
+    return f"{kind}/{namespace}/{name}"
 
 
 def _name(obj: JsonObject) -> Name:
