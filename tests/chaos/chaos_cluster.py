@@ -14,7 +14,9 @@ import httpx
 from localcloud.deployment import Deployment
 from localcloud.kubernetes.certificates import Certificates
 
-GROUP = "/apis/aws.managed.openshift.io/v1alpha1"
+ACCOUNTS = "/apis/aws.managed.openshift.io/v1alpha1"
+CLAIMS = "/apis/poolboy.gpte.redhat.com/v1"
+CORE = ("secrets", "namespaces", "configmaps")
 OPERATOR = "aws-account-operator"
 # How long a server may be away (killed, started again) before a test gives up on it.
 PATIENCE_SECONDS = 60.0
@@ -67,7 +69,7 @@ class Cluster:
 
     @staticmethod
     def _group(plural: str) -> str:
-        return "/api/v1" if plural in {"secrets", "namespaces", "configmaps"} else GROUP
+        return "/api/v1" if plural in CORE else CLAIMS if plural.startswith("resource") else ACCOUNTS
 
     def _path(self, plural: str, namespace: str, name: str) -> str:
         where = f"/namespaces/{namespace}" if namespace else ""

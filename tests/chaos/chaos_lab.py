@@ -11,38 +11,24 @@ A take and a give-back together touch every lifecycle from its first to its last
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import os
-import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import boto3
-import httpx
-from chaos_cluster import OPERATOR, Cluster, Workflows, administrator, secret_entry, until
+from chaos_cluster import OPERATOR, secret_entry
 from chaos_effects import AwsCall, Effect, Lifecycle
+from chaos_installation import Armed, Installation, Process, Record
 from chaos_oracle import Expected, Oracle
-from chaos_proxy import LATE_SECONDS, Break, Interception, KubeProxy
-from temporalio.client import Client
-from temporalio.service import RPCError
+from chaos_proxy import LATE_SECONDS, Break, Interception
 
 from localcloud import services
 from localcloud.aws.contract import FaultKind
 from localcloud.aws.control import Emulator
-from localcloud.deployment import Deployment
-from localcloud.processes import tethered
-from localcloud.state import choose_ports
 
-ROOT = Path(__file__).parents[2]
 REGIONS = ("us-east-1", "eu-west-1")
-READY_SECONDS = 60.0
-STRIKE_SECONDS = 60.0
 SETTLE_SECONDS = 150.0
 # Nothing may change in the cloud for so long after both sides agree.
 QUIET_SECONDS = 1.5
@@ -67,69 +53,6 @@ EMULATED = {
 }
 
 
-# Notes what a case tries (effects, or lifecycle and what was broken), and the fault.
-Record = Callable[[Sequence[Effect | tuple[str, str]], str], None]
-
-
-class Process:
-    """One of the product's processes, as its service would run it, started again by the test."""
-
-    def __init__(self, deployment: Deployment, command: str, environ: dict[str, str], label: str = "") -> None:
-        self._deployment = deployment
-        self._command = command
-        self._environ = environ
-        self.log = deployment.log(f"chaos-{label or command}")
-        self._running: subprocess.Popen[bytes] | None = None
-        self._port = 0
-
-    def start(self) -> None:
-        """Start it; it becomes ready later."""
-        ports, _ = choose_ports((self._command,), {})
-        self._port = ports[self._command]
-        arguments = [sys.executable, "-m", "starters.cli.main", self._command]
-        with self.log.open("ab") as output:
-            self._running = subprocess.Popen(
-                tethered(arguments, signal.SIGKILL),
-                cwd=ROOT,
-                env=self._deployment.program_env() | self._environ | {"PERDURE_HEALTH_PORT": str(self._port)},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
-
-    def await_ready(self) -> None:
-        """Wait until it says that it is ready."""
-        until(self._is_ready, f"{self._command} ready; its log is {self.log}", READY_SECONDS)
-
-    def _is_ready(self) -> bool:
-        assert self._running is not None
-        code = self._running.poll()
-        assert code is None, f"{self._command} ended with {code}; its log is {self.log}"
-        try:
-            return httpx.get(f"http://127.0.0.1:{self._port}/readyz", trust_env=False).status_code == 200
-        except httpx.TransportError:
-            return False
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        assert self._running is not None
-        self._running.kill()
-        self._running.wait()
-
-    def stop(self) -> None:
-        """End it, whatever state it is in."""
-        if self._running is not None and self._running.poll() is None:
-            self.kill()
-
-
-@dataclass
-class Armed:
-    """An effect at which something will happen."""
-
-    effect: Effect
-    struck: Callable[[], bool]
-
-
 @dataclass
 class Tenant:
     """A claim and the account it has."""
@@ -140,52 +63,31 @@ class Tenant:
     littered: bool = False
 
 
-class Lab:
+class Lab(Installation):
     """The installation."""
 
     def __init__(self, state: Path, *, worker: dict[str, str] | None = None) -> None:
-        self.deployment = Deployment(state)
-        self.deployment.up(only=services.SERVERS, tether=True)
+        super().__init__(state, services.SERVERS, SETTINGS | (worker or {}))
         self.emulator = Emulator(self.deployment.env()["AWS_ENDPOINT_URL"])
         self.emulator.config(**EMULATED)
-        self.cluster = Cluster(self.deployment)
-        self.workflows = Workflows(self.deployment)
-        self.proxy = KubeProxy(self.cluster.url, administrator(self.deployment))
-        # The state directory's own file of variables would win over the way through the proxy.
-        kubeconfig = self.proxy.write_kubeconfig(self.deployment.log("chaos-kubeconfig"))
-        through_proxy = {"KUBECONFIG": str(kubeconfig), "PERDURE_STATE": ""}
-        self.settings = SETTINGS | (worker or {})
-        self.worker = Process(self.deployment, "worker", self.settings | through_proxy)
-        self.watch = Process(self.deployment, "watch", self.settings)
         self.oracle = Oracle(self.cluster, self.emulator, self.workflows, self.worker.log)
         self.expected = Expected()
         self.tenant: Tenant | None = None
         self.spent: Tenant | None = None
         """Whose account is free again; its Account is deleted in the next give-back."""
         self.turns = 0
-        for process in (self.worker, self.watch):
-            process.start()
-        for process in (self.worker, self.watch):
-            process.await_ready()
+        self.start()
 
     def close(self) -> None:
         """Stop all of it and remove its data."""
-        self.worker.stop()
-        self.watch.stop()
-        self.deployment.down(wipe="CHAOS_KEEP" not in os.environ)
-        self.proxy.close()
-        self.cluster.close()
-        self.workflows.close()
+        super().close()
         self.emulator.close()
 
     def find_again(self) -> None:
-        """After an `up`: a port that somebody else took meanwhile is another one now."""
-        for client in (self.emulator, self.cluster, self.workflows):
-            client.close()
+        """After an `up`."""
+        super().find_again()
+        self.emulator.close()
         self.emulator = Emulator(self.deployment.env()["AWS_ENDPOINT_URL"])
-        self.cluster = Cluster(self.deployment)
-        self.workflows = Workflows(self.deployment)
-        self.proxy.turn_to(self.cluster.url)
         self.oracle = Oracle(self.cluster, self.emulator, self.workflows, self.worker.log)
         self.oracle.forget()
 
@@ -297,8 +199,7 @@ class Lab:
         """Break the effect when it comes next."""
         call = effect.call
         if not isinstance(call, AwsCall):
-            made = self.proxy.intercept(call.matches, kind, None if kind is Break.BEFORE else 1)
-            return Armed(effect, made.struck.is_set)
+            return Armed(effect.name, self.intercept(call.matches, kind).struck.is_set)
         if kind is Break.BEFORE:
             return self.arm_aws(effect, FaultKind.BEFORE, None)
         seconds = {Break.LATE: LATE_SECONDS, Break.DELAYED: DELAY_SECONDS}.get(kind, HOLD_SECONDS)
@@ -314,45 +215,18 @@ class Lab:
         def struck() -> bool:
             return any(each.id == fault.id and each.hits for each in self.emulator.faults())
 
-        return Armed(effect, struck)
-
-    def await_struck(self, armed: Sequence[Armed]) -> None:
-        """Wait until every one of them has happened (all are held at this moment, then)."""
-        waiting = list(armed)
-
-        def all_struck() -> bool:
-            waiting[:] = [each for each in waiting if not each.struck()]
-            return not waiting
-
-        try:
-            until(all_struck, "every effect reached", STRIKE_SECONDS)
-        except AssertionError:
-            missed = ", ".join(each.effect.name for each in waiting)
-            raise AssertionError(f"never reached, so nothing was tried: {missed}") from None
-        time.sleep(0.15)  # the fault is counted when the call comes in; its effect follows within this
+        return Armed(effect.name, struck)
 
     def lift(self) -> None:
         """Break nothing any more."""
         self.emulator.clear()
-        self.proxy.clear()
+        super().lift()
 
     def wake_all(self) -> None:
         """`perdure wake --all`, for every kind."""
         for kind in ("AccountPool", "Account", "AccountClaim"):
             done = self.command("wake", kind, "--all")
             assert done.returncode == 0, done.stderr.decode()
-
-    def terminate_all(self) -> int:
-        """Terminate every workflow that runs; how many."""
-        return asyncio.run(self._terminate_all())
-
-    async def _terminate_all(self) -> int:
-        client = await Client.connect(self.deployment.env()["TEMPORAL_ADDRESS"])
-        ids = [found.id async for found in client.list_workflows("ExecutionStatus='Running'")]
-        for id_ in ids:
-            with contextlib.suppress(RPCError):  # it may have ended meanwhile
-                await client.get_workflow_handle(id_).terminate("chaos")
-        return len(ids)
 
     def ready_to_give_back_twice(self) -> None:
         """As `ready_to("give back")`, with an account that was given back before, to be deleted.
@@ -430,17 +304,6 @@ class Lab:
         """`perdure audit accounts`."""
         return self.command("audit", "accounts")
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        """One of the product's commands, run to its end."""
-        return subprocess.run(
-            [sys.executable, "-m", "starters.cli.main", *arguments],
-            cwd=ROOT,
-            env=self.deployment.program_env() | self.settings,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-
 
 def litter(session: boto3.Session, endpoint: str, name: str) -> None:
     """One of everything that a tenant may leave behind, in the account of the session."""
@@ -484,4 +347,4 @@ def _claim(name: str) -> dict[str, Any]:
     }
 
 
-__all__ = ["Armed", "Break", "Interception", "Lab", "Record", "Tenant", "litter"]
+__all__ = ["Armed", "Break", "Interception", "Lab", "Process", "Record", "Tenant", "litter"]

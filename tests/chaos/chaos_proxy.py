@@ -1,7 +1,7 @@
 """A proxy between the worker and the API server that breaks single requests at the moment that a test names.
 
-Plain HTTP on loopback, one thread per connection; the credentials are the proxy's. It is for a client that reads and
-writes, not for watches: answers are forwarded whole. What a request is recognised by is the test's own predicate.
+Plain HTTP on loopback, one thread per connection; the credentials are the proxy's. Answers are forwarded whole, those
+of watches as they come. What a request is recognised by is the test's own predicate.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from urllib.parse import urlsplit
 import yaml
 
 LONGEST_HOLD_SECONDS = 25.0
+# The API server sends a bookmark each minute.
+LONGEST_SILENCE_SECONDS = 90.0
 # How long an effect that comes late waits: long enough for the process that asked for it to be dead.
 LATE_SECONDS = 1.5
 
@@ -36,6 +38,15 @@ class Break(StrEnum):
     LOST = "lost"  # done, and the connection closed at once
     DELAYED = "delayed"  # done, answered after some seconds
     THROTTLED = "throttled"  # 429
+    FAILED = "failed"  # 500, nothing was done
+    CONFLICT = "conflict"  # 409, nothing was done
+
+
+_REFUSALS = {
+    Break.THROTTLED: (429, "TooManyRequests"),
+    Break.FAILED: (500, "InternalError"),
+    Break.CONFLICT: (409, "Conflict"),
+}
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,8 @@ class KubeProxy:
         self._breaks: list[Interception] = []
         self._here = threading.local()
         self.requests: list[Request] = []
+        self.changes = 0
+        """How many requests that change something there were, Events and leases apart."""
         self.recording = False
         self._httpd = _Server(("127.0.0.1", 0), type("BoundHandler", (_Handler,), {"proxy": self}))
         self.url = f"http://127.0.0.1:{self._httpd.server_address[1]}"
@@ -132,6 +145,8 @@ class KubeProxy:
         with self._lock:
             if self.recording:
                 self.requests.append(request)
+            if request.method != "GET" and not {"events", "leases"} & set(request.path.split("?")[0].split("/")):
+                self.changes += 1
             for each in self._breaks:
                 if each.count != 0 and each.matches(request):
                     each.count = each.count - 1 if each.count is not None else None
@@ -165,6 +180,18 @@ class KubeProxy:
             self._here.connection = kept
         return kept
 
+    def open_stream(self, path: str, headers: dict[str, str]) -> http.client.HTTPResponse | None:
+        """A watch, on a connection of its own."""
+        connection = http.client.HTTPSConnection(
+            self._address.hostname or "", self._address.port, timeout=LONGEST_SILENCE_SECONDS, context=self._context
+        )
+        try:
+            connection.request("GET", path, headers=headers)
+            return connection.getresponse()
+        except (http.client.HTTPException, OSError):
+            connection.close()
+            return None
+
     def hang_up(self) -> None:
         """Close this thread's connection to the API server."""
         kept: http.client.HTTPSConnection | None = getattr(self._here, "connection", None)
@@ -197,18 +224,21 @@ class _Handler(BaseHTTPRequestHandler):
         request = Request(self.command, self.path, json.loads(body) if body else {})
         passed = {name: value for name, value in self.headers.items() if name.lower() in _PASSED}
         taken = self.proxy.take(request)
-        if taken is None:
+        if taken is None and "watch=true" in self.path:
+            self._stream(passed)
+        elif taken is None:
             self._answer(self.proxy.forward(self.command, self.path, passed, body))
-            return
-        self._break(taken, passed, body)
+        else:
+            self._break(taken, passed, body)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815 - http.server's names
 
     def _break(self, taken: Interception, headers: dict[str, str], body: bytes) -> None:
-        if taken.kind is Break.THROTTLED:
+        if refusal := _REFUSALS.get(taken.kind):
             taken.struck.set()
-            status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "TooManyRequests"}
-            self._answer((429, "application/json", json.dumps({**status, "code": 429}).encode()))
+            code, reason = refusal
+            status = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}
+            self._answer((code, "application/json", json.dumps(status).encode()))
             return
         if taken.kind is Break.LATE:
             taken.struck.set()
@@ -222,6 +252,26 @@ class _Handler(BaseHTTPRequestHandler):
         if taken.kind is Break.AFTER:
             taken.released.wait(LONGEST_HOLD_SECONDS)
         self._answer(None)
+
+    def _stream(self, headers: dict[str, str]) -> None:
+        """Forward a watch until one of the two sides ends it."""
+        answer = self.proxy.open_stream(self.path, headers)
+        if answer is None:
+            self._answer(None)
+            return
+        self.close_connection = True
+        self.send_response_only(answer.status)
+        self.send_header("Content-Type", answer.getheader("Content-Type", "application/json"))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        try:
+            while chunk := answer.read1(65536):
+                self.wfile.write(chunk)
+                self.wfile.flush()
+        except (http.client.HTTPException, OSError):
+            return
+        finally:
+            answer.close()
 
     def _answer(self, answer: tuple[int, str, bytes] | None) -> None:
         if answer is None:

@@ -16,9 +16,10 @@ from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from chaos_claims_lab import ClaimsLab
 from chaos_effects import Effect
 from chaos_lab import Lab, Record
 
@@ -59,20 +60,26 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
         item.session.shouldstop = "CHAOS_SECONDS are over"
 
 
+L = TypeVar("L", Lab, ClaimsLab)
+
+
 class Labs:
     """Hands out the installation, and makes a new one where the last case has spoilt it."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._lab: Lab | None = None
+        self._lab: Lab | ClaimsLab | None = None
         self._made = 0
 
-    def get(self) -> Lab:
-        """The installation, with its pool filled."""
-        if self._lab is None:
+    def get(self, kind: type[L]) -> L:
+        """The installation for these lifecycles, with its pool filled; there is one at a time."""
+        if not isinstance(self._lab, kind):
+            self.spoil()
             self._made += 1
-            self._lab = Lab(self._directory / str(self._made))
-            self._lab.fill()
+            made = kind(self._directory / str(self._made))
+            self._lab = made
+            made.fill()
+        assert isinstance(self._lab, kind)
         return self._lab
 
     def spoil(self) -> None:
@@ -109,8 +116,18 @@ def pytest_runtest_makereport(
 
 @pytest.fixture
 def lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Lab]:
-    """The installation, settled."""
-    found = labs.get()
+    """The installation of AWS accounts, settled."""
+    yield from _lent(request, labs, Lab)
+
+
+@pytest.fixture
+def claims_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[ClaimsLab]:
+    """The installation of resource claims, settled."""
+    yield from _lent(request, labs, ClaimsLab)
+
+
+def _lent(request: pytest.FixtureRequest, labs: Labs, kind: type[L]) -> Iterator[L]:
+    found = labs.get(kind)
     yield found
     if request.node.stash.get(_FAILED, False):
         labs.spoil()

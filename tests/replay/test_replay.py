@@ -1,7 +1,8 @@
 """Today's code replays the histories that earlier code wrote: no run that is under way breaks by an update.
 
-Recorded by `PERDURE_RECORD_HISTORIES=1 ./run pytest tests/workflows -m recorded`. A change that fails here breaks runs
-that are open: it needs `workflow.patched`, or, before the first release, new recordings.
+Accounts are recorded by `PERDURE_RECORD_HISTORIES=1 ./run pytest tests/workflows -m recorded`, claims on the real
+deployment by `PERDURE_RECORD_HISTORIES=1 ./run pytest tests/chaos/test_claims_replayed.py`. A change that fails here
+breaks runs that are open: it needs `workflow.patched`, or, before the first release, new recordings.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
-from workflows.accounts import WORKFLOWS
+from tests.replay.recording import HISTORIES
+from workflows import accounts, claims
 
-HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json"))
+RECORDED = sorted(HISTORIES.glob("*.json"))
+CLAIMS = {"ClaimBinder", "ResourceClaim", "ResourceHandle", "ResourcePool"}
 
 
 def test_every_lifecycle_with_a_workflow_of_its_own_actions_is_recorded() -> None:
-    assert {path.name.split("-")[0] for path in HISTORIES} == {"Account", "AccountClaim"}
+    assert {path.name.split("-")[0] for path in RECORDED} == {"Account", "AccountClaim"} | CLAIMS
 
 
-@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 async def test_a_recorded_history_is_replayed(path: Path) -> None:
     history = WorkflowHistory.from_json(path.stem, path.read_text())
-    replayer = Replayer(workflows=list(WORKFLOWS), data_converter=pydantic_data_converter)
+    replayer = Replayer(workflows=[*accounts.WORKFLOWS, *claims.WORKFLOWS], data_converter=pydantic_data_converter)
     await replayer.replay_workflow(history)

@@ -7,12 +7,8 @@ its workflow was terminated holds the clock of the whole server.
 from __future__ import annotations
 
 import itertools
-import json
-import os
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 from lifecycles import Lifecycle, server_binary, workers
@@ -23,12 +19,9 @@ from temporalio.testing import WorkflowEnvironment
 from world import World
 
 from engine.temporal import SEARCH_ATTRIBUTES
+from tests.replay.recording import keep, recording
 
 _serials = itertools.count()
-
-# Set to anything, the histories of the tests marked `recorded` are written anew for tests/replay.
-RECORD = "PERDURE_RECORD_HISTORIES"
-HISTORIES = Path(__file__).parents[1] / "replay" / "histories"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -36,19 +29,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 async def record(of: Lifecycle, case: str) -> None:
-    HISTORIES.mkdir(exist_ok=True)
     for key in (of.key, *([of.world.bound] if of.world.bound else [])):
-        handle = of.env.client.get_workflow_handle(key.workflow_id)
-        told = impersonal(json.loads((await handle.fetch_history()).to_json()))
-        (HISTORIES / f"{key.kind}-{case}.json").write_text(json.dumps(told, separators=(",", ":")) + "\n")
-
-
-def impersonal(recorded: Any) -> Any:
-    """Without what tells of the machine: stack traces with its paths, identities with its name."""
-    if isinstance(recorded, dict):
-        kept = {name: impersonal(value) for name, value in recorded.items() if name != "stackTrace"}
-        return {**kept, "identity": "worker"} if "identity" in kept else kept
-    return [impersonal(item) for item in recorded] if isinstance(recorded, list) else recorded
+        keep(key.kind, case, await of.env.client.get_workflow_handle(key.workflow_id).fetch_history())
 
 
 @pytest.fixture
@@ -73,7 +55,7 @@ async def lifecycle(env: WorkflowEnvironment, request: pytest.FixtureRequest) ->
     found = Lifecycle(env, World(name, await env.get_current_time()))
     async with workers(env, found.world):
         yield found
-        if RECORD in os.environ and request.node.get_closest_marker("recorded"):
+        if recording() and request.node.get_closest_marker("recorded"):
             await record(found, request.node.originalname.removeprefix("test_"))
         for key in (found.key, *([found.world.claim.key] if found.world.claim else [])):
             try:

@@ -1,0 +1,104 @@
+"""The turns of resource claims: what people ask for, and every write with which Perdure answers.
+
+A turn begins when everything has settled. Its writes are named by verb, kind and subresource, with a number where one
+of a name follows another; a test holds that an undisturbed turn makes exactly those. So every moment at which something
+changes outside is tried, and none is forgotten when the code changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from chaos_claims_lab import POOL, ClaimsLab, write_name
+from chaos_proxy import Request
+
+# Perdure's word to people, not what it does: nothing follows from an Event.
+UNTOLD = "POST events"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What people do; `prepare` comes before, undisturbed, and names what it is done to."""
+
+    name: str
+    act: Callable[[ClaimsLab, str], None]
+    writes: tuple[str, ...]
+    prepare: Callable[[ClaimsLab], str] = lambda lab: ""
+
+
+def numbered(requests: Iterable[Request]) -> list[str]:
+    """The writes among the requests, as tables name them."""
+    seen: Counter[str] = Counter()
+    found = []
+    for request in requests:
+        if request.method == "GET":
+            continue
+        name = write_name(request)
+        seen[name] += 1
+        found.append(f"{name} {seen[name]}")
+    return [name for name in found if not name.startswith(UNTOLD)]
+
+
+def nth(write: str) -> Callable[[Request], bool]:
+    """A predicate that recognises the write of that name and number, and nothing after it."""
+    name, _, number = write.rpartition(" ")
+    seen = 0
+
+    def matches(request: Request) -> bool:
+        nonlocal seen
+        if request.method == "GET" or write_name(request) != name:
+            return False
+        seen += 1
+        return seen == int(number)
+
+    return matches
+
+
+def _settled(lab: ClaimsLab, provider: str = "chest", **spec: object) -> str:
+    name = lab.claim(provider, **spec)
+    lab.settle()
+    return name
+
+
+def _settled_pool(lab: ClaimsLab) -> str:
+    name = lab.new_name("pool")
+    lab.make_pool(name, 1)
+    lab.settle()
+    return name
+
+
+def _detach(lab: ClaimsLab, name: str) -> None:
+    lab.expected.claims[name] = ""
+    lab.label(name, leave="yes")
+
+
+def _auto_delete(lab: ClaimsLab, name: str) -> None:
+    del lab.expected.claims[name]
+    lab.label(name, leave="yes")
+
+
+_LEAVE = {"when": "metadata.labels.leave == 'yes'"}
+
+TURNS: tuple[Turn, ...] = (
+    Turn("create", lambda lab, _: _unsettled(lab.claim("chest")), ()),
+    Turn("bind", lambda lab, _: _unsettled(lab.claim("box")), ()),
+    Turn("edit", lambda lab, name: lab.resize(name, "2"), (), _settled),
+    Turn("expire", lambda lab, name: lab.expire(name), (), _settled),
+    Turn("delete claim", lambda lab, name: lab.delete_claim(name), (), _settled),
+    Turn("delete handle", lambda lab, name: lab.delete_handle(name), (), _settled),
+    Turn("detach", _detach, (), lambda lab: _settled(lab, autoDetach=_LEAVE)),
+    Turn("auto-delete", _auto_delete, (), lambda lab: _settled(lab, autoDelete=_LEAVE)),
+    Turn("fill a pool", lambda lab, _: lab.make_pool(lab.new_name("pool"), 1), ()),
+    Turn("delete a pool", lambda lab, name: lab.delete_pool(name), (), _settled_pool),
+    Turn("scale a pool", lambda lab, name: lab.scale(name, 1), (), _settled_pool),
+)
+
+
+def _unsettled(name: str) -> None:
+    """A claim was made; what becomes of it is the lab's to know."""
+
+
+BY_NAME = {turn.name: turn for turn in TURNS}
+__all__ = ["BY_NAME", "POOL", "TURNS", "Turn", "nth", "numbered"]

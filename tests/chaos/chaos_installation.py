@@ -1,0 +1,187 @@
+"""Servers to break, and a worker and a watcher that can be killed alone: what every sweep stands on.
+
+The worker reaches the API server through a proxy, so that every call of it can be stopped at a chosen moment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+from chaos_cluster import Cluster, Workflows, administrator, until
+from chaos_effects import Effect
+from chaos_proxy import Break, Interception, KubeProxy, Request
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from localcloud.deployment import Deployment
+from localcloud.processes import tethered
+from localcloud.state import choose_ports
+
+ROOT = Path(__file__).parents[2]
+READY_SECONDS = 60.0
+STRIKE_SECONDS = 60.0
+
+# Notes what a case tries (effects, or lifecycle and what was broken), and the fault.
+Record = Callable[[Sequence[Effect | tuple[str, str]], str], None]
+
+
+class Process:
+    """One of the product's processes, as its service would run it, started again by the test."""
+
+    def __init__(
+        self, deployment: Deployment, command: Sequence[str], environ: dict[str, str], label: str = ""
+    ) -> None:
+        self._deployment = deployment
+        self._command = command
+        self._environ = environ
+        self.log = deployment.log(f"chaos-{label or command[0]}")
+        self._running: subprocess.Popen[bytes] | None = None
+        self._port = 0
+
+    def start(self) -> None:
+        """Start it; it becomes ready later."""
+        ports, _ = choose_ports((self._command[0],), {})
+        self._port = ports[self._command[0]]
+        arguments = [sys.executable, "-m", "starters.cli.main", *self._command]
+        with self.log.open("ab") as output:
+            self._running = subprocess.Popen(
+                tethered(arguments, signal.SIGKILL),
+                cwd=ROOT,
+                env=self._deployment.program_env() | self._environ | {"PERDURE_HEALTH_PORT": str(self._port)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+
+    def await_ready(self) -> None:
+        """Wait until it says that it is ready."""
+        until(self._is_ready, f"{self._command[0]} ready; its log is {self.log}", READY_SECONDS)
+
+    def _is_ready(self) -> bool:
+        assert self._running is not None
+        code = self._running.poll()
+        assert code is None, f"{self._command[0]} ended with {code}; its log is {self.log}"
+        try:
+            return httpx.get(f"http://127.0.0.1:{self._port}/readyz", trust_env=False).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        assert self._running is not None
+        self._running.kill()
+        self._running.wait()
+
+    def stop(self) -> None:
+        """End it, whatever state it is in."""
+        if self._running is not None and self._running.poll() is None:
+            self.kill()
+
+
+@dataclass
+class Armed:
+    """An effect at which something will happen."""
+
+    name: str
+    struck: Callable[[], bool]
+
+
+class Installation:
+    """The deployment's servers, a worker and a watcher."""
+
+    def __init__(
+        self, state: Path, services: Sequence[str], settings: dict[str, str], worker: Sequence[str] = ("worker",)
+    ) -> None:
+        self.deployment = Deployment(state)
+        self.deployment.up(only=services, tether=True)
+        self.cluster = Cluster(self.deployment)
+        self.workflows = Workflows(self.deployment)
+        self.proxy = KubeProxy(self.cluster.url, administrator(self.deployment))
+        # The state directory's own file of variables would win over the way through the proxy.
+        kubeconfig = self.proxy.write_kubeconfig(self.deployment.log("chaos-kubeconfig"))
+        self.through_proxy = {"KUBECONFIG": str(kubeconfig), "PERDURE_STATE": ""}
+        self.settings = settings
+        self.worker = Process(self.deployment, worker, settings | self.through_proxy)
+        self.watch = Process(self.deployment, ("watch",), settings)
+
+    def start(self) -> None:
+        """Start worker and watcher."""
+        for process in (self.worker, self.watch):
+            process.start()
+        for process in (self.worker, self.watch):
+            process.await_ready()
+
+    def close(self) -> None:
+        """Stop all of it and remove its data."""
+        self.worker.stop()
+        self.watch.stop()
+        self.deployment.down(wipe="CHAOS_KEEP" not in os.environ)
+        self.proxy.close()
+        self.cluster.close()
+        self.workflows.close()
+
+    def find_again(self) -> None:
+        """After an `up`: a port that somebody else took meanwhile is another one now."""
+        for client in (self.cluster, self.workflows):
+            client.close()
+        self.cluster = Cluster(self.deployment)
+        self.workflows = Workflows(self.deployment)
+        self.proxy.turn_to(self.cluster.url)
+
+    # --- breaking ---
+
+    def intercept(self, matches: Callable[[Request], bool], kind: Break) -> Interception:
+        """Break the next request that matches; one that is not heard is not heard again either."""
+        return self.proxy.intercept(matches, kind, None if kind is Break.BEFORE else 1)
+
+    def await_struck(self, armed: Sequence[Armed]) -> None:
+        """Wait until every one of them has happened (all are held at this moment, then)."""
+        waiting = list(armed)
+
+        def all_struck() -> bool:
+            waiting[:] = [each for each in waiting if not each.struck()]
+            return not waiting
+
+        try:
+            until(all_struck, "every effect reached", STRIKE_SECONDS)
+        except AssertionError:
+            missed = ", ".join(each.name for each in waiting)
+            raise AssertionError(f"never reached, so nothing was tried: {missed}") from None
+        time.sleep(0.15)  # the fault is counted when the call comes in; its effect follows within this
+
+    def lift(self) -> None:
+        """Break nothing any more."""
+        self.proxy.clear()
+
+    def terminate_all(self) -> int:
+        """Terminate every workflow that runs; how many."""
+        return asyncio.run(self._terminate_all())
+
+    async def _terminate_all(self) -> int:
+        client = await Client.connect(self.deployment.env()["TEMPORAL_ADDRESS"])
+        ids = [found.id async for found in client.list_workflows("ExecutionStatus='Running'")]
+        for id_ in ids:
+            with contextlib.suppress(RPCError):  # it may have ended meanwhile
+                await client.get_workflow_handle(id_).terminate("chaos")
+        return len(ids)
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        """One of the product's commands, run to its end."""
+        return subprocess.run(
+            [sys.executable, "-m", "starters.cli.main", *arguments],
+            cwd=ROOT,
+            env=self.deployment.program_env() | self.settings,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )

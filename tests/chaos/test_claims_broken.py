@@ -1,0 +1,92 @@
+"""Every write of a claim's, handle's and pool's life is broken: the worker dies, answers are lost, the server refuses.
+
+For each write of each turn (chaos_claims_turns.py), and each fault, everything agrees again within 30 s, by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from chaos_claims_lab import ClaimsLab
+from chaos_claims_turns import TURNS, Turn, nth, numbered
+from chaos_installation import Armed, Record
+from chaos_proxy import Break
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+WATCHER = "watcher killed at that moment"
+KILLS = {
+    "worker killed before the effect": Break.BEFORE,
+    "worker killed after the effect": Break.AFTER,
+    "worker killed, effect comes later": Break.LATE,
+}
+ANSWERS = {
+    "answer lost": Break.LOST,
+    "refused with 409": Break.CONFLICT,
+    "refused with 429": Break.THROTTLED,
+    "refused with 500": Break.FAILED,
+}
+FAULTS = (*KILLS, *ANSWERS, WATCHER)
+
+
+def _cases() -> list[object]:
+    return [
+        pytest.param(turn, write, fault, id=f"{turn.name}-{write}-{fault}".replace(" ", "_").replace("/", "."))
+        for turn in TURNS
+        for write in turn.writes
+        for fault in FAULTS
+    ]
+
+
+def _break(lab: ClaimsLab, turn: Turn, write: str, fault: str) -> float:
+    """Take the turn with that fault at that write; the seconds until everything agrees."""
+    lab.tidy()
+    name = turn.prepare(lab)
+    lab.oracle.forget()
+    kind = Break.DELAYED if fault == WATCHER else KILLS.get(fault) or ANSWERS[fault]
+    made = lab.intercept(nth(write), kind)
+    turn.act(lab, name)
+    lab.await_struck([Armed(f"{turn.name}: {write}", made.struck.is_set)])
+    if fault == WATCHER:
+        lab.watch.kill()
+        lab.watch.start()
+    if fault in KILLS:
+        lab.worker.kill()
+        lab.lift()
+        lab.worker.start()
+    took = lab.settle()
+    lab.lift()
+    if fault in KILLS:
+        lab.audit()
+    return took
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(("turn", "write", "fault"), _cases())
+def test_everything_agrees_again_whatever_breaks(
+    claims_lab: ClaimsLab,
+    record: Record,
+    record_property: Callable[[str, object], None],
+    turn: Turn,
+    write: str,
+    fault: str,
+) -> None:
+    record([(turn.name, write)], fault)
+    record_property("seconds", round(_break(claims_lab, turn, write, fault), 1))
+
+
+@pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.name.replace(" ", "_"))
+def test_an_undisturbed_turn_makes_the_writes_that_are_tried_and_no_other(claims_lab: ClaimsLab, turn: Turn) -> None:
+    lab = claims_lab
+    lab.tidy()
+    name = turn.prepare(lab)
+    lab.settle()
+    lab.proxy.requests.clear()
+    lab.proxy.recording = True
+    try:
+        turn.act(lab, name)
+        lab.settle()
+    finally:
+        lab.proxy.recording = False
+    assert sorted(numbered(lab.proxy.requests)) == sorted(turn.writes)
