@@ -1,13 +1,23 @@
-"""Whose workflow does the work of an object: its own, or that of another which carries it (see `kinds.py`)."""
+"""Whose workflow does the work of an object: its own, or that of another which carries it (see `kinds.py`).
+
+An object may change hands. Whoever carried it until then, or does from now on, has made the change and knows; the
+object's own workflow need not. It is woken when its work has gone to another, so that it shows this, and opened when
+the work comes to it and nobody has opened it, as who should have may have crashed. Neither is urgent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 
 from domain.identity import Key
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection
+from starters.watch.queue import WakeQueue
+
+# Whether the workflow of an object is open.
+IsOpen = Callable[[Key], Awaitable[bool]]
 
 # A handle is carried by its claim, a claim by the binder: no more is known to happen, and a ring must end.
 LONGEST_CHAIN = 4
@@ -47,3 +57,34 @@ class Carriers:
         entry = self._entries.get(key.kind)
         known = self._index.get(entry.name, key.namespace, key.name) if entry else None
         return known if known is not None and known.key == key else None
+
+
+class Handover:
+    """Tells an object's own workflow that its work has changed hands."""
+
+    def __init__(self, carriers: Carriers, queue: WakeQueue, is_open: IsOpen | None) -> None:
+        self._carriers = carriers
+        self._queue = queue
+        self._is_open = is_open
+        self._opening: set[asyncio.Task[None]] = set()
+
+    def noted(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
+        """An object has changed."""
+        if not watched.relieved or before is None or after is None:
+            return
+        was_carried, is_carried = (self._carriers.of(side) != side.key for side in (before, after))
+        if is_carried and not was_carried:
+            asyncio.get_running_loop().call_later(watched.relieved, self._queue.put, after.key)
+        elif was_carried and not is_carried:
+            task = asyncio.create_task(self._open(after.key, watched.relieved))
+            self._opening.add(task)
+            task.add_done_callback(self._opening.discard)
+
+    async def _open(self, key: Key, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        try:
+            is_open = self._is_open is not None and await self._is_open(key)
+        except Exception:  # whatever Temporal answers, the wake is the remedy
+            is_open = False
+        if not is_open:
+            self._queue.put(key)

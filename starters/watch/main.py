@@ -26,10 +26,11 @@ from engine.settings import Settings
 from engine.temporal import wake
 from starters.watch import metrics
 from starters.watch.adoption import is_open, unmatched
+from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.duties import attend, duties_of_areas
 from starters.watch.gauges import published
 from starters.watch.kinds import watched_kinds
-from starters.watch.watcher import CHECKPOINT, Watcher
+from starters.watch.watcher import Watcher
 
 PROCESS = "watch"
 

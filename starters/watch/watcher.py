@@ -5,18 +5,20 @@ minute for a thousand). So only these are woken at once:
 
 - what its own status does not show as settled, with its relatives as if it were new;
 - what changed since the last watcher's *checkpoint*: the versions up to which everything was acknowledged, kept in the
-  Lease (a change that a settled object's status does not show would be lost otherwise).
+  Lease (a change that a settled object's status does not show would be lost otherwise);
+- who names what is not there: a deletion leaves nothing behind that could be newer than a checkpoint.
 
 Then, slowly: without a checkpoint, the settled objects whose last writer was not Perdure; settled objects without a
 workflow, and workflows without an object (`adoption.py`). `watch_wake_all` and `watch_sweep` wake everything.
+
+Wherever an object would be woken, its carrier is (`carriers.py`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,9 +26,10 @@ from datetime import timedelta
 from domain.identity import Key
 from engine.health import Health
 from engine.kube.api import KubeApi
-from engine.kube.reflector import Timing, newer
+from engine.kube.reflector import Timing
 from starters.watch import metrics
-from starters.watch.carriers import Carriers
+from starters.watch.carriers import Carriers, Handover, IsOpen
+from starters.watch.checkpoint import Checkpoint
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.mirrors import Mirrors
@@ -36,14 +39,9 @@ from starters.watch.queue import WakeQueue
 # Relatives of what is in a list are known when their own list is there; one that does not come holds nobody up longer.
 PATIENCE_WITH_LISTS = 10.0
 
-# The annotation of the Lease that holds the checkpoint: a JSON object of resource versions by name of the kind.
-CHECKPOINT = "perdure.dev/acknowledged"
-
 Wake = Callable[[Key], Awaitable[None]]
 # For a kind and the keys of its objects: whom to wake because object or workflow lacks the other.
 Unmatched = Callable[[str, list[Key]], Awaitable[list[Key]]]
-# Whether the workflow of an object is open.
-IsOpen = Callable[[Key], Awaitable[bool]]
 
 logger = logging.getLogger(__name__)
 
@@ -69,28 +67,25 @@ class Watcher:
     ) -> None:
         self._wakers = wakers
         self._unmatched = unmatched
-        self._is_open = is_open
         self._adoption_rate = adoption_rate
         self._wake_all_at_start = wake_all
         self._sweep = sweep
-        self._inherited = _versions(checkpoint)
-        self._acknowledged: dict[str, str] = {}
+        self._checkpoint = Checkpoint(checkpoint)
         self._first_wakes_acknowledged = False
         self._adopted = False
         self._doubtful: list[Key] = []
         self._watched = {entry.name: entry for entry in watched}
         self._unread_lists: list[tuple[Watched, list[Projection]]] | None = []
         self._listed = asyncio.Event()
-        self._group: asyncio.TaskGroup | None = None
         self.index = Index()
         self.queue = WakeQueue(wake, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
         self._carriers = Carriers(self._watched.values(), self.index)
+        self._handover = Handover(self._carriers, self.queue, is_open)
         self._mirrors = Mirrors(api, self.index, lambda entry: _ChangesOf(self, entry), cluster=cluster, timing=timing)
 
     async def run(self) -> None:
         """Watch and wake for ever."""
         async with asyncio.TaskGroup() as group:
-            self._group = group
             self._mirrors.run_in(group)
             for entry in self._watched.values():
                 self._mirrors.start(entry)
@@ -108,13 +103,10 @@ class Watcher:
                     self._wake_with_relatives(entry, None, known)
 
     def checkpoint(self) -> str:
-        """The versions up to which nothing has to be looked at again, for the Lease; renewed when nothing waits.
-
-        A kind that is declared may not be listed yet, or not at the moment: what was known of it stays.
-        """
+        """The versions up to which nothing has to be looked at again, for the Lease; renewed when nothing waits."""
         if self._adopted and not len(self.queue):
-            self._acknowledged = {**self._inherited, **self._acknowledged, **self._mirrors.positions()}
-        return json.dumps(self._acknowledged or self._inherited, sort_keys=True)
+            self._checkpoint.renew(self._mirrors.positions())
+        return str(self._checkpoint)
 
     # What a change wakes.
 
@@ -145,7 +137,7 @@ class Watcher:
             self._wake_relatives(watched, before, after)
         else:
             self._wake_with_relatives(watched, before, after)
-        self._tell_the_relieved(watched, before, after)
+        self._handover.noted(watched, before, after)
         self._mirrors.follow(watched, before, after)
 
     def absent(self, watched: Watched) -> None:
@@ -156,9 +148,9 @@ class Watcher:
     def _take_first_list(self, watched: Watched, objects: list[Projection]) -> None:
         declared = self._mirrors.declares(watched)
         for known in objects:
-            if self._wake_all_at_start or not known.settled or self._changed_since_checkpoint(watched, known):
+            if self._wake_all_at_start or not known.settled or self._checkpoint.is_behind(watched.name, known):
                 self._wake_with_relatives(watched, None, known)
-            elif watched.name not in self._inherited and not known.ours:
+            elif not self._checkpoint.covers(watched.name) and not known.ours:
                 if watched.has_workflow:
                     self._doubt([known.key])
                 elif declared:
@@ -214,35 +206,11 @@ class Watcher:
         made = before is None and after is not None and after.ours
         return made and after is not None and self._carriers.of(after) != after.key
 
-    def _tell_the_relieved(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
-        """An object's own workflow learns that another does its work; that it does so itself, if it is not open."""
-        if not watched.relieved or before is None or after is None:
-            return
-        was_carried, is_carried = (self._carriers.of(side) != side.key for side in (before, after))
-        if is_carried and not was_carried:
-            self._wake_later(watched.relieved, [after.key])
-        elif was_carried and not is_carried and self._group is not None:
-            self._group.create_task(self._opened_by_others(after.key, watched.relieved))
-
-    async def _opened_by_others(self, key: Key, seconds: float) -> None:
-        """Whoever hands an object over opens its workflow; if not (it may have crashed), the watcher does."""
-        await asyncio.sleep(seconds)
-        try:
-            is_open = self._is_open is not None and await self._is_open(key)
-        except Exception:  # whatever Temporal answers, the wake is the remedy
-            is_open = False
-        if not is_open:
-            self.queue.put(key)
-
     def _wake_later(self, seconds: float, keys: Iterable[Key]) -> None:
         asyncio.get_running_loop().call_later(seconds, self.queue.put_all, keys)
 
     def _put_all(self, keys: Iterable[Key]) -> None:
         self.queue.put_all(self._carriers.of_all(keys))
-
-    def _changed_since_checkpoint(self, watched: Watched, known: Projection) -> bool:
-        seen = self._inherited.get(watched.name, "")
-        return bool(seen) and newer(known.resource_version, seen)
 
     # After the start.
 
@@ -348,11 +316,3 @@ def _echo(before: Projection | None, after: Projection | None) -> bool:
     if before is None or after is None:
         return False
     return before.handed == after.handed and own_write(before, after)
-
-
-def _versions(checkpoint: str) -> Mapping[str, str]:
-    try:
-        versions = json.loads(checkpoint or "{}")
-    except ValueError:
-        return {}
-    return {str(k): str(v) for k, v in versions.items()} if isinstance(versions, dict) else {}

@@ -169,7 +169,7 @@ def test_a_claim_with_a_handle_wakes_itself() -> None:
     [deleting(claim()), labelled(claim()), claim({"resourceHandle": {"detached": True}})],
     ids=["deleted", "ignored", "detached"],
 )
-def test_a_claim_that_the_binder_has_nothing_to_do_for_carries_itself(after: Obj) -> None:
+async def test_a_claim_that_the_binder_has_nothing_to_do_for_carries_itself(after: Obj) -> None:
     assert Scene().changed(claim(), after) == {"ResourceClaim/mine"}
 
 
@@ -195,7 +195,7 @@ def test_a_handle_whose_claim_does_not_look_after_it_carries_itself(holder: Obj)
     assert Scene(holder).changed(bound(), after) == {"ResourceHandle/guid-b7k2q"}
 
 
-def test_a_handle_that_is_ignored_carries_itself_and_tells_its_claim() -> None:
+async def test_a_handle_that_is_ignored_carries_itself_and_tells_its_claim() -> None:
     assert Scene(served()).changed(bound(), labelled(bound())) == {"ResourceHandle/guid-b7k2q", "ResourceClaim/mine"}
 
 

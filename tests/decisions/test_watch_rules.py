@@ -297,8 +297,9 @@ async def test_an_object_that_carries_itself_now_is_opened_if_nobody_has(opened:
         return opened
 
     subject = carrying(is_open=is_open)
-    async with asyncio.timeout(5), asyncio.TaskGroup() as subject._group:
-        subject.changed(CARRIED, carried(ours=True), thing(ours=True), seen_live=True)
+    subject.changed(CARRIED, carried(ours=True), thing(ours=True), seen_live=True)
+    async with asyncio.timeout(5):
+        await asyncio.gather(*subject._handover._opening)
     assert asked == ["a"]
     assert waiting(subject) == (set() if opened else {"a"})
 

@@ -34,10 +34,11 @@ from engine.settings import Settings
 from engine.temporal import connect, wake
 from localcloud.deployment import Deployment
 from starters.watch.adoption import unmatched
+from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View
-from starters.watch.watcher import CHECKPOINT, Watcher
+from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration
 
