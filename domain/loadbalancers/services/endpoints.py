@@ -1,0 +1,57 @@
+"""Endpoints from Nodes: which nodes answer for a Service, and at which addresses.
+
+Ready nodes answer; when none is ready, all that are not about to go do, because then it is more likely that the
+kubelets cannot report than that every node is broken. A node is about to go when the cluster autoscaler has marked it
+or its condition Terminating says so. A node without an address of the Service's families is left out: agents in the
+field refuse a whole configuration for one endpoint without addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from domain.loadbalancers.addresses import ip_version
+from domain.loadbalancers.resources import Endpoint
+from domain.loadbalancers.services.objects import Node, Service
+
+_AUTOSCALER_TAINT = "ToBeDeletedByClusterAutoscaler"
+_INTERNAL = "InternalIP"
+_FAMILIES = {"IPv4": 4, "IPv6": 6}
+
+
+def endpoints_of(service: Service, nodes: Iterable[Node]) -> tuple[Endpoint, ...]:
+    """The endpoints of a Service, by the nodes' names."""
+    staying = [node for node in nodes if not _terminating(node)]
+    answering = [node for node in staying if _ready(node)] or staying
+    found = (Endpoint(name=node.metadata.name, addresses=_addresses(service, node)) for node in answering)
+    return tuple(sorted((each for each in found if each.addresses), key=lambda each: each.name))
+
+
+def concerns_endpoints(before: Node | None, after: Node | None) -> bool:
+    """Whether a change of a node may change anybody's endpoints: heartbeats, for one, do not."""
+    if before is None or after is None:
+        return before is not after
+    return _view(before) != _view(after)
+
+
+def _view(node: Node) -> tuple[object, ...]:
+    return (node.metadata.name, _ready(node), _terminating(node), node.status.addresses)
+
+
+def _ready(node: Node) -> bool:
+    return not node.metadata.deleting and _condition(node, "Ready")
+
+
+def _terminating(node: Node) -> bool:
+    return any(taint.key == _AUTOSCALER_TAINT for taint in node.spec.taints) or _condition(node, "Terminating")
+
+
+def _condition(node: Node, type_: str) -> bool:
+    return any(each.type == type_ and each.status == "True" for each in node.status.conditions)
+
+
+def _addresses(service: Service, node: Node) -> tuple[str, ...]:
+    """The node's internal addresses of the Service's families (of any if it lists none), in the node's order."""
+    families = {_FAMILIES[family] for family in service.spec.ip_families if family in _FAMILIES} or {4, 6}
+    internal = (each.address for each in node.status.addresses if each.type == _INTERNAL)
+    return tuple(address for address in internal if ip_version(address) in families)

@@ -1,0 +1,140 @@
+"""Services and Nodes, as far as load balancers depend on them, and what an installation gives to all its Services."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from domain.loadbalancers.constants import DEFAULT_CLASS
+from domain.loadbalancers.resources import Port
+from domain.model import Model
+from domain.resource import KubeModel, ObjectMeta
+
+LOAD_BALANCER_TYPE = "LoadBalancer"
+
+
+class ServiceSpec(KubeModel):
+    """What the Service asks for."""
+
+    type: str = ""
+    load_balancer_class: str | None = None
+    load_balancer_source_ranges: tuple[str, ...] | None = None
+    allocate_load_balancer_node_ports: bool | None = None
+    ip_families: tuple[str, ...] = ()
+    ports: tuple[Port, ...] = ()
+
+
+class Ingress(KubeModel):
+    """An address of the Service."""
+
+    ip: str = ""
+    hostname: str = ""
+
+
+class LoadBalancerIngress(KubeModel):
+    """The addresses of the Service."""
+
+    ingress: tuple[Ingress, ...] = ()
+
+
+class ServiceStatus(KubeModel):
+    """What the Service was given."""
+
+    load_balancer: LoadBalancerIngress = LoadBalancerIngress()
+
+
+class Service(KubeModel):
+    """A Service of the cluster that is served."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ServiceSpec = ServiceSpec()
+    status: ServiceStatus = ServiceStatus()
+
+    @property
+    def ingress(self) -> tuple[Ingress, ...]:
+        """The addresses that it was given."""
+        return self.status.load_balancer.ingress
+
+
+class Taint(KubeModel):
+    """What keeps pods away from a node."""
+
+    key: str = ""
+
+
+class NodeCondition(KubeModel):
+    """How a node stands."""
+
+    type: str = ""
+    status: str = ""
+
+
+class NodeAddress(KubeModel):
+    """One of a node's addresses."""
+
+    type: str = ""
+    address: str = ""
+
+
+class NodeSpec(KubeModel):
+    """What a node is asked to do."""
+
+    taints: tuple[Taint, ...] = ()
+
+
+class NodeStatus(KubeModel):
+    """What a node is."""
+
+    conditions: tuple[NodeCondition, ...] = ()
+    addresses: tuple[NodeAddress, ...] = ()
+
+
+class Node(KubeModel):
+    """A node of the cluster that is served."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class Installation(Model):
+    """What an installation gives to all of its Services; the variables and flags of yawol's cloud controller.
+
+    Attributes:
+        control_namespace: where LoadBalancers live, and the Secret with the credentials.
+        classes: which classes of Services are served; with none, yawol's own.
+        unclassed: whether Services without a class are served too.
+        release_foreign: whether a Service whose class went elsewhere loses our finalizer. yawol leaves it, because
+            another installation of it would put it back; the Service can then hang in deletion.
+    """
+
+    control_namespace: str
+    secret_name: str
+    floating_net_id: str
+    network_id: str
+    subnet_id: str | None = None
+    flavor_id: str | None = None
+    flavor_name: str | None = None
+    flavor_search: str | None = None
+    image_id: str | None = None
+    image_name: str | None = None
+    image_search: str | None = None
+    availability_zone: str = ""
+    internal: bool = False
+    classes: tuple[str, ...] = Field(default=(DEFAULT_CLASS,))
+    unclassed: bool = True
+    release_foreign: bool = False
+
+    def serves(self, service: Service) -> bool:
+        """Whether a Service of this class is ours; its annotation counts more than its field."""
+        wanted = class_of(service)
+        if not wanted:
+            return self.unclassed or "" in self.classes
+        return wanted in (self.classes or (DEFAULT_CLASS,))
+
+
+CLASS_ANNOTATION = "yawol.stackit.cloud/className"
+
+
+def class_of(service: Service) -> str:
+    """The class of a Service, empty if it has none."""
+    return service.metadata.annotations.get(CLASS_ANNOTATION, "") or service.spec.load_balancer_class or ""

@@ -1,0 +1,313 @@
+"""What to do now for a Service: make its LoadBalancer, bring it up to date, let go of it, or nothing at all.
+
+| Service | LoadBalancer | then |
+|---|---|---|
+| of a class that others serve | absent | nothing; our finalizer stays, unless the installation wants it released |
+| not of type LoadBalancer, being deleted, or of another class | present | deleted |
+| not of type LoadBalancer, or being deleted | absent | address and finalizer taken away |
+| ours, with something that cannot be served | any | told so; nothing is changed |
+| ours | absent | finalizer, then the whole LoadBalancer in one request |
+| ours | present | every difference in one patch |
+
+A patch touches what the Service decides on and nothing else; fields that are to go are nulls in it. What differs in its
+spelling only (the order of additional networks, an empty list for an absent one, `5m` for `5m0s`) is left as it is
+stored: the template hash is taken over the stored form, and another one would replace every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from domain.loadbalancers import LOAD_BALANCER
+from domain.loadbalancers.addresses import same_address
+from domain.loadbalancers.constants import (
+    API_VERSION,
+    LOAD_BALANCER_LABEL,
+    SERVICE_FINALIZER,
+    SERVICE_NAME_ANNOTATION,
+)
+from domain.loadbalancers.go_texts import parse_duration
+from domain.loadbalancers.names import load_balancer_label, load_balancer_name, service_name
+from domain.loadbalancers.notices import Notice, normal, warning
+from domain.loadbalancers.resources import (
+    Endpoint,
+    Infrastructure,
+    LoadBalancer,
+    LoadBalancerOptions,
+    LoadBalancerSpec,
+    Port,
+    Selector,
+)
+from domain.loadbalancers.services.endpoints import endpoints_of
+from domain.loadbalancers.services.objects import LOAD_BALANCER_TYPE, Installation, Node, Service
+from domain.loadbalancers.services.wishes import Wishes, wishes_of
+from domain.model import Model
+from domain.schema import Document
+from domain.writes import JsonPatch, difference
+
+M = TypeVar("M", bound=Model)
+
+_PROTOCOLS = ("TCP", "UDP")
+_HIGHEST_PORT = 65535
+_ENDPOINTS_SYNCED = "LoadBalancer endpoints successfully synced with nodes addresses"
+
+
+class ServiceWork(Model):
+    """What to do now, in this order; what is empty or False is not to be done.
+
+    Attributes:
+        add_finalizer: before anything else exists for the Service.
+        create: the LoadBalancer to be made, as a document for the API server.
+        patch: the merge patch of the LoadBalancer.
+        delete: the LoadBalancer goes; its workflow takes the machines and the cloud's objects away.
+        clear_ingress: the Service loses its address.
+        drop_finalizer: the Service is let go.
+        waits_for: what has to happen before there is more to do.
+        problem: what stands in the way and only a person can mend.
+        notices: what the Service is told.
+    """
+
+    add_finalizer: bool = False
+    create: Document = {}
+    patch: JsonPatch = {}
+    delete: bool = False
+    clear_ingress: bool = False
+    drop_finalizer: bool = False
+    waits_for: str = ""
+    problem: str = ""
+    notices: tuple[Notice, ...] = ()
+
+
+def work_for(
+    service: Service, balancer: LoadBalancer | None, nodes: Iterable[Node], installation: Installation
+) -> ServiceWork:
+    """What to do now for a Service that exists.
+
+    Args:
+        service: the Service, as it was read last.
+        balancer: the LoadBalancer of its name, if there is one.
+        nodes: every node of the cluster.
+        installation: what the installation gives to all Services.
+    """
+    ours = installation.serves(service)
+    wanted = ours and service.spec.type == LOAD_BALANCER_TYPE and not service.metadata.deleting
+    stranger = _other_service(service, balancer)
+    if not wanted:
+        return _farewell(service, None if stranger else balancer, release=ours or installation.release_foreign)
+    if stranger:
+        problem = f"validation failed: the name {load_balancer_name(service.metadata)} belongs to Service {stranger}"
+        return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
+    if problem := _unservable(service):
+        problem = f"validation failed: {problem}"
+        return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
+    wishes = wishes_of(service, installation)
+    endpoints = endpoints_of(service, nodes)
+    finalizer = SERVICE_FINALIZER not in service.metadata.finalizers
+    if balancer is None:
+        return _creation(service, wishes, endpoints, installation, finalizer=finalizer)
+    if balancer.metadata.deleting:
+        return ServiceWork(waits_for="the end of the LoadBalancer that is being deleted", notices=wishes.notices)
+    synchronized = _synchronization(service, balancer, wishes, endpoints)
+    return synchronized.model_copy(update={"add_finalizer": finalizer})
+
+
+def endpoints_patch(balancer: LoadBalancer, service: Service, nodes: Iterable[Node]) -> JsonPatch:
+    """The merge patch for a change of nodes alone; empty if the endpoints are as they should be."""
+    wanted = endpoints_of(service, nodes)
+    return {} if _same_endpoints(balancer.spec.endpoints, wanted) else {"spec": {"endpoints": _dumped(wanted)}}
+
+
+# --- letting go ---
+
+
+def _farewell(service: Service, balancer: LoadBalancer | None, *, release: bool) -> ServiceWork:
+    if balancer is not None:
+        gone = "the LoadBalancer is gone"
+        return ServiceWork(waits_for=gone) if balancer.metadata.deleting else ServiceWork(delete=True, waits_for=gone)
+    if SERVICE_FINALIZER not in service.metadata.finalizers or not release:
+        return ServiceWork()
+    return ServiceWork(clear_ingress=bool(service.ingress), drop_finalizer=True)
+
+
+def _other_service(service: Service, balancer: LoadBalancer | None) -> str:
+    """The Service that a LoadBalancer of this Service's name was made for, if its name comes from there as well."""
+    if balancer is None or balancer.service in ("", service_name(service.metadata)):
+        return ""
+    namespace, _, name = balancer.service.partition("/")
+    other = service.metadata.model_copy(update={"namespace": namespace, "name": name})
+    return balancer.service if load_balancer_name(other) == balancer.metadata.name else ""
+
+
+# --- what cannot be served ---
+
+
+def _unservable(service: Service) -> str:
+    if service.spec.allocate_load_balancer_node_ports is False:
+        return "unsupported service option is used: allocateLoadBalancerNodePorts is false, and node ports are needed"
+    for port in service.spec.ports:
+        if port.protocol not in _PROTOCOLS:
+            return f"unsupported protocol used: port {port.port} speaks {port.protocol}, only TCP and UDP are served"
+        if not 1 <= port.node_port <= _HIGHEST_PORT:
+            return f"port {port.port} has node port {port.node_port}, which is not within 1 to {_HIGHEST_PORT}"
+    return ""
+
+
+# --- creation ---
+
+
+def _creation(
+    service: Service,
+    wishes: Wishes,
+    endpoints: tuple[Endpoint, ...],
+    installation: Installation,
+    *,
+    finalizer: bool,
+) -> ServiceWork:
+    if wishes.problem:
+        problem = f"validation failed: {wishes.problem}"
+        return ServiceWork(problem=problem, notices=(*wishes.notices, warning("Failed", problem)))
+    meta = service.metadata
+    spec = LoadBalancerSpec(
+        selector=Selector(
+            match_labels={LOAD_BALANCER_LABEL: load_balancer_label(installation.control_namespace, meta)}
+        ),
+        replicas=wishes.replicas,
+        existing_floating_ip=wishes.existing_floating_ip,
+        debug_settings=wishes.debug_settings,
+        infrastructure=wishes.infrastructure,
+        options=wishes.options,
+        ports=service.spec.ports,
+        endpoints=endpoints,
+    )
+    body = {
+        "apiVersion": API_VERSION,
+        "kind": LOAD_BALANCER.name,
+        "metadata": {
+            "name": load_balancer_name(meta),
+            "namespace": installation.control_namespace,
+            "annotations": {SERVICE_NAME_ANNOTATION: service_name(meta)},
+        },
+        "spec": spec.model_dump(mode="json", exclude_defaults=True),
+    }
+    created = normal("creation", "LoadBalancer is in creation")
+    return ServiceWork(add_finalizer=finalizer, create=body, notices=(*wishes.notices, created))
+
+
+# --- differences ---
+
+
+def _synchronization(
+    service: Service, balancer: LoadBalancer, wishes: Wishes, endpoints: tuple[Endpoint, ...]
+) -> ServiceWork:
+    stored = balancer.spec
+    infrastructure, refused = _infrastructure(stored.infrastructure, wishes.infrastructure)
+    existing, doubts = _existing_floating_ip(service, balancer, wishes)
+    wanted = stored.model_copy(
+        update={
+            "ports": service.spec.ports,
+            "replicas": wishes.replicas,
+            "endpoints": stored.endpoints if _same_endpoints(stored.endpoints, endpoints) else endpoints,
+            "infrastructure": infrastructure,
+            "debug_settings": _as_stored(stored.debug_settings, wishes.debug_settings),
+            "options": _options(stored.options, wishes.options),
+            "existing_floating_ip": existing,
+        }
+    )
+    changes = difference(stored, wanted)
+    if "ports" in changes:
+        changes["ports"] = [_port(port) for port in wanted.ports]
+    if "endpoints" in changes:
+        changes["endpoints"] = _dumped(wanted.endpoints)
+    patch: JsonPatch = {"spec": changes} if changes else {}
+    if balancer.service != service_name(service.metadata):
+        patch["metadata"] = {"annotations": {SERVICE_NAME_ANNOTATION: service_name(service.metadata)}}
+    notices = (*wishes.notices, *refused, *doubts, *_synced(changes))
+    return ServiceWork(patch=patch, notices=notices)
+
+
+def _infrastructure(stored: Infrastructure, asked: Infrastructure) -> tuple[Infrastructure, tuple[Notice, ...]]:
+    """The infrastructure as it should be stored: the project it was made in, networks in their stored order."""
+    notices: tuple[Notice, ...] = ()
+    if (asked.project_id or "") != (stored.project_id or ""):
+        notices = (warning("Failed", "project id is immutable, cant be changed after initial creation"),)
+    keep: dict[str, object] = {"project_id": stored.project_id}
+    if _network_ids(stored) == _network_ids(asked):
+        keep["additional_networks"] = stored.additional_networks
+    return _as_stored(stored, asked).model_copy(update=keep), notices
+
+
+def _network_ids(infrastructure: Infrastructure) -> set[str]:
+    return {each.network_id for each in infrastructure.additional_networks or ()}
+
+
+def _options(stored: LoadBalancerOptions, asked: LoadBalancerOptions) -> LoadBalancerOptions:
+    """The options as they should be stored: a timeout that is the same stays as it is written."""
+    keep: dict[str, object] = {
+        name: getattr(stored, name)
+        for name in ("tcp_idle_timeout", "udp_idle_timeout")
+        if _same_timeout(getattr(stored, name), getattr(asked, name))
+    }
+    return _as_stored(stored, asked).model_copy(update=keep)
+
+
+def _as_stored(stored: M, asked: M) -> M:
+    """What is asked, in the stored form wherever both say nothing: absent, null, empty and false are one then."""
+    update: dict[str, object] = {}
+    for name in type(asked).model_fields:
+        before, after = getattr(stored, name), getattr(asked, name)
+        if isinstance(before, Model) and isinstance(after, Model):
+            update[name] = _as_stored(before, after)
+        elif not before and not after:
+            update[name] = before
+    return asked.model_copy(update=update)
+
+
+def _same_timeout(one: str | None, other: str | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return parse_duration(one) == parse_duration(other)
+
+
+def _existing_floating_ip(
+    service: Service, balancer: LoadBalancer, wishes: Wishes
+) -> tuple[str | None, tuple[Notice, ...]]:
+    """The floating IP to be stored: one may be named later only if it is the one that the Service has already."""
+    stored, asked = balancer.spec.existing_floating_ip, wishes.existing_floating_ip
+    if asked is None or asked == stored:
+        return stored, ()
+    addresses = [ingress.ip for ingress in service.ingress if ingress.ip]
+    if addresses and not any(same_address(asked, address) for address in addresses):
+        return stored, (warning("Failed", "adding a different ExistingFloatingIP is not supported after LB creation"),)
+    return (asked, ()) if addresses else (stored, ())
+
+
+def _same_endpoints(one: Iterable[Endpoint], other: Iterable[Endpoint]) -> bool:
+    return sorted(one, key=_by_name) == sorted(other, key=_by_name)
+
+
+def _by_name(endpoint: Endpoint) -> str:
+    return endpoint.name
+
+
+def _dumped(endpoints: tuple[Endpoint, ...]) -> list[Document]:
+    return [endpoint.model_dump(mode="json") for endpoint in endpoints]
+
+
+def _port(port: Port) -> Document:
+    """A port as Services write it: in a list of a merge patch a null would be stored."""
+    return {**port.model_dump(mode="json", exclude_defaults=True), "protocol": port.protocol}
+
+
+def _synced(changes: JsonPatch) -> tuple[Notice, ...]:
+    """What the Service is told of the parts that changed."""
+    options = changes.get("options")
+    told = {
+        "ports": "LoadBalancer ports successfully synced with service ports",
+        "replicas": "LoadBalancer replicas successfully synced with service replicas",
+        "endpoints": _ENDPOINTS_SYNCED,
+    }
+    found = [normal("update", text) for part, text in told.items() if part in changes]
+    if isinstance(options, dict) and "loadBalancerSourceRanges" in options:
+        found.append(normal("update", "LoadBalancer SourceRanges successfully synced with service SourceRange"))
+    return tuple(found)

@@ -1,0 +1,237 @@
+"""What a Service's annotations ask for, read so that one bad annotation never stands in the way of the others.
+
+A value that cannot be read counts as not given, and the Service is told by name which annotation it was and what it
+should look like. A list keeps its good items. Two wishes are not dropped so lightly: an `existingFloatingIP` that is no
+address stops the creation of the load balancer, which would get another address for good, and a negative number of
+replicas is read as one, like any that is no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+from domain.loadbalancers.addresses import ip_version, source_range
+from domain.loadbalancers.constants import GROUP, LOG_LABEL_PREFIX
+from domain.loadbalancers.go_texts import format_duration, parse_bool, parse_duration
+from domain.loadbalancers.notices import Notice, bad_source_range, warning
+from domain.loadbalancers.resources import (
+    AdditionalNetwork,
+    CredentialsReference,
+    DebugSettings,
+    Flavor,
+    Image,
+    Infrastructure,
+    LoadBalancerOptions,
+    LogForward,
+    Network,
+)
+from domain.loadbalancers.services.objects import Installation, Service
+from domain.model import Model
+
+T = TypeVar("T")
+
+SERVER_GROUP_POLICIES = ("affinity", "anti-affinity", "soft-affinity", "soft-anti-affinity")
+_ONE_OF_THE_POLICIES = f"one of {', '.join(SERVER_GROUP_POLICIES)}"
+_HIGHEST_PORT = 65535
+
+
+class Wishes(Model):
+    """What a Service asks for, its installation's defaults filled in; `notices` say what could not be read."""
+
+    replicas: int = 1
+    existing_floating_ip: str | None = None
+    infrastructure: Infrastructure = Infrastructure()
+    debug_settings: DebugSettings = DebugSettings()
+    options: LoadBalancerOptions = LoadBalancerOptions()
+    notices: tuple[Notice, ...] = ()
+    problem: str = ""  # what must be mended before a load balancer is made
+
+
+def wishes_of(service: Service, installation: Installation) -> Wishes:
+    """What the Service asks for."""
+    reader = _Reader(service)
+    existing = reader.read("existingFloatingIP", _address, "an IP address such as 203.0.113.7")
+    asked = reader.text("existingFloatingIP")
+    bad = f"annotation {GROUP}/existingFloatingIP is {asked!r}, which is no address"
+    return Wishes(
+        replicas=_replicas(reader),
+        existing_floating_ip=existing,
+        infrastructure=_infrastructure(reader, installation),
+        debug_settings=_debug(reader),
+        options=_options(reader, installation),
+        notices=tuple(reader.notices),
+        problem=bad if asked and not existing else "",
+    )
+
+
+class _Reader:
+    """Reads annotations and notes what it could not read."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.annotations = service.metadata.annotations
+        self.notices: list[Notice] = []
+
+    def text(self, name: str) -> str:
+        """The annotation's value, empty if it is absent."""
+        return self.annotations.get(f"{GROUP}/{name}", "").strip()
+
+    def has(self, name: str) -> bool:
+        """Whether the annotation is there, even if it is empty."""
+        return f"{GROUP}/{name}" in self.annotations
+
+    def read(self, name: str, parse: Callable[[str], T | None], form: str) -> T | None:
+        """The annotation as parsed; None if it is absent, empty or unreadable, the last with a notice."""
+        text = self.text(name)
+        if not text:
+            return None
+        value = parse(text)
+        if value is None:
+            self.refuse(name, text, form)
+        return value
+
+    def flag(self, name: str) -> bool | None:
+        """A boolean."""
+        return self.read(name, parse_bool, "true or false")
+
+    def items(self, name: str) -> list[str]:
+        """A list with commas, without what is empty."""
+        return [item.strip() for item in self.text(name).split(",") if item.strip()]
+
+    def refuse(self, name: str, text: str, form: str) -> None:
+        """Note a value that cannot be read."""
+        message = f"Could not read annotation {GROUP}/{name}: {text!r} is not {form}. Ignoring it."
+        self.notices.append(warning("update", message))
+
+
+def _replicas(reader: _Reader) -> int:
+    count = reader.read("replicas", _count, "a number from 0 up")
+    return 1 if count is None else count
+
+
+def _infrastructure(reader: _Reader, installation: Installation) -> Infrastructure:
+    flavor, image = reader.text("flavorId"), reader.text("imageId")
+    return Infrastructure(
+        default_network=_default_network(reader, installation),
+        additional_networks=_additional_networks(reader, installation),
+        flavor=Flavor(id=flavor)
+        if flavor
+        else Flavor(id=installation.flavor_id, name=installation.flavor_name, search=installation.flavor_search),
+        image=Image(id=image)
+        if image
+        else Image(id=installation.image_id, name=installation.image_name, search=installation.image_search),
+        availability_zone=reader.text("availabilityZone") or installation.availability_zone,
+        auth_secret_ref=CredentialsReference(name=installation.secret_name, namespace=installation.control_namespace),
+        project_id=reader.text("projectID") or None,
+    )
+
+
+def _default_network(reader: _Reader, installation: Installation) -> Network:
+    return Network(
+        floating_net_id=reader.text("floatingNetworkID") or installation.floating_net_id,
+        network_id=reader.text("defaultNetworkID") or installation.network_id,
+        subnet_id=reader.text("defaultSubnetID") or installation.subnet_id,
+    )
+
+
+def _additional_networks(reader: _Reader, installation: Installation) -> tuple[AdditionalNetwork, ...] | None:
+    """Sorted, because their order decides whether machines are replaced."""
+    networks = set(reader.items("additionalNetworks"))
+    own = reader.text("defaultNetworkID")
+    skipped = reader.flag("skipCloudControllerDefaultNetworkID")
+    if own and own != installation.network_id and not skipped:
+        networks.add(installation.network_id)
+    return tuple(AdditionalNetwork(network_id=each) for each in sorted(networks)) or None
+
+
+def _debug(reader: _Reader) -> DebugSettings:
+    enabled = bool(reader.flag("debug"))
+    return DebugSettings(enabled=enabled, sshkey_name=reader.text("debugsshkey") if enabled else "")
+
+
+def _options(reader: _Reader, installation: Installation) -> LoadBalancerOptions:
+    internal = reader.flag("internalLB")
+    return LoadBalancerOptions(
+        internal_lb=installation.internal if internal is None else internal,
+        load_balancer_source_ranges=_source_ranges(reader),
+        tcp_proxy_protocol=bool(reader.flag("tcpProxyProtocol")),
+        tcp_proxy_protocol_port_filter=_port_filter(reader),
+        tcp_idle_timeout=_idle_timeout(reader, "tcpIdleTimeout"),
+        udp_idle_timeout=_idle_timeout(reader, "udpIdleTimeout"),
+        log_forward=_log_forward(reader),
+        server_group_policy=reader.read("serverGroupPolicy", _policy, _ONE_OF_THE_POLICIES) or "",
+    )
+
+
+def _source_ranges(reader: _Reader) -> tuple[str, ...]:
+    """The Service's own ranges, else those of the annotation, as they were written; bad ones are refused further on."""
+    own = reader.service.spec.load_balancer_source_ranges
+    ranges = [each.strip() for each in own] if own is not None else reader.items("loadBalancerSourceRanges")
+    for each in ranges:
+        if source_range(each) is None:
+            reader.notices.append(bad_source_range(each))
+    return tuple(ranges)
+
+
+def _port_filter(reader: _Reader) -> tuple[int, ...]:
+    name, found = "tcpProxyProtocolPortsFilter", []
+    for item in reader.items(name):
+        port = _port(item)
+        if port is None:
+            reader.refuse(name, item, f"a port from 1 to {_HIGHEST_PORT}")
+        else:
+            found.append(port)
+    return tuple(found)
+
+
+def _idle_timeout(reader: _Reader, name: str) -> str | None:
+    text = reader.text(name)
+    if not text:
+        return None
+    duration = parse_duration(text)
+    if duration is None or duration < timedelta(0):
+        message = f"Could not parse {GROUP}/{name} to time duration. Ignoring option."
+        reader.notices.append(warning("update", message))
+        return None
+    return format_duration(duration)
+
+
+def _log_forward(reader: _Reader) -> LogForward:
+    labels: dict[str, str] = {}
+    for name, value in sorted(reader.annotations.items()):
+        if not name.startswith(LOG_LABEL_PREFIX):
+            continue
+        label = name.removeprefix(LOG_LABEL_PREFIX)
+        missing = "name" if not label else "value" if not value else ""
+        if missing:
+            reader.notices.append(warning("update", f"Annotation {name} does not have a {missing}. Ignoring."))
+        else:
+            labels[label] = value
+    return LogForward(
+        enabled=bool(reader.flag("logForward")),
+        loki_url=reader.text("logForwardLokiURL"),
+        proxy_url=reader.text("logForwardProxyURL"),
+        labels=labels or None,
+    )
+
+
+# --- parsers: None for what cannot be read ---
+
+
+def _count(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _port(text: str) -> int | None:
+    port = _count(text)
+    return port if port and port <= _HIGHEST_PORT else None
+
+
+def _policy(text: str) -> str | None:
+    return text if text in SERVER_GROUP_POLICIES else None
+
+
+def _address(text: str) -> str | None:
+    return text if ip_version(text) else None

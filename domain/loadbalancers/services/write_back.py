@@ -1,0 +1,45 @@
+"""The Service's address: written once the load balancer can answer, and compared by the IP alone.
+
+Kubernetes completes an ingress that it is given (`ipMode: VIP` since 1.30), so comparing more than the address would
+write the same status for ever. The address is never taken back while the LoadBalancer is there.
+"""
+
+from __future__ import annotations
+
+from domain.loadbalancers.addresses import same_address
+from domain.loadbalancers.notices import Notice, normal
+from domain.loadbalancers.resources import LoadBalancer
+from domain.loadbalancers.services.objects import Service
+from domain.model import Model
+from domain.writes import JsonPatch
+
+CLEARED: JsonPatch = {"status": {"loadBalancer": {"ingress": None}}}
+
+
+class WriteBack(Model):
+    """The merge patch of the Service's status, and what the Service is told; both empty if nothing differs."""
+
+    patch: JsonPatch = {}
+    notices: tuple[Notice, ...] = ()
+
+
+def write_back(service: Service, balancer: LoadBalancer) -> WriteBack:
+    """What the Service's status lacks.
+
+    A load balancer of zero replicas is given its address at once: nobody will ever be ready.
+    """
+    address = balancer.status.external_ip
+    answering = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
+    if not address or not answering or service.metadata.deleting or balancer.metadata.deleting:
+        return WriteBack()
+    if _shows(service, address):
+        return WriteBack()
+    told = normal("creation", f"LoadBalancer is successfully created with IP {address}")
+    return WriteBack(patch={"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}, notices=(told,))
+
+
+def _shows(service: Service, address: str) -> bool:
+    if len(service.ingress) != 1:
+        return False
+    (ingress,) = service.ingress
+    return bool(ingress.ip) and same_address(ingress.ip, address)
