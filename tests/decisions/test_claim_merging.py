@@ -142,4 +142,4 @@ def test_what_is_nested_beyond_reason_is_refused_and_what_is_deep_is_not() -> No
     with pytest.raises(TooDeep):
         contains(bottomless, bottomless)
     with pytest.raises(TooDeep):
-        same(bottomless, bottomless)
+        same(bottomless, nested(5_000))
