@@ -70,15 +70,19 @@ class Handover:
 
     def noted(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         """An object has changed."""
-        if not watched.relieved or before is None or after is None:
+        if not watched.relieved or after is None or (before is None and not watched.made_by_others):
             return
-        was_carried, is_carried = (self._carriers.of(side) != side.key for side in (before, after))
+        was_carried, is_carried = self._is_carried(before), self._is_carried(after)
         if is_carried and not was_carried:
             asyncio.get_running_loop().call_later(watched.relieved, self._queue.put, after.key)
         elif was_carried and not is_carried:
             task = asyncio.create_task(self._open(after.key, watched.relieved))
             self._opening.add(task)
             task.add_done_callback(self._opening.discard)
+
+    def _is_carried(self, known: Projection | None) -> bool:
+        """Whether another's workflow does the work of an object, or has until it was made."""
+        return known is None or self._carriers.of(known) != known.key
 
     async def _open(self, key: Key, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -51,10 +51,11 @@ from starters.watch.projection import Projection, own_write
 
 # A bundle of providers is applied within this, and nobody waits for it at a screen.
 PROVIDER_EDITS_GATHER = 0.5
-# The binder opens a claim's workflow within moments of binding; one that is not open by then was forgotten in a crash.
+# The binder opens a claim's workflow within moments of binding, a pool those of the handles that it makes; one that is
+# not open by then was forgotten in a crash.
 RELIEVED = 5.0
-# Claims of a kind come and go; listing it anew each time would cost more than watching on.
-MANAGED_LINGERS = 300.0
+# Claims of a kind come and go; listing their kind anew each time would cost more than watching on.
+DECLARED_LINGERS = 300.0
 
 # Who does the work.
 
@@ -243,7 +244,7 @@ def managed(kind: str) -> Watched:
         dependents=managed_dependents,
         has_workflow=False,
         missed_by=missed_by,
-        lingers=MANAGED_LINGERS,
+        lingers=DECLARED_LINGERS,
     )
     return entry
 
@@ -253,6 +254,16 @@ def _misses(handle: Projection, kind: str, there: set[str]) -> Iterator[bool]:
         yield reference.startswith(f"{kind} ") and reference not in there
 
 
+# Watched while there are claims: whoever has none need not be allowed to.
+NAMESPACES = Watched(
+    kind=built_in.NAMESPACE,
+    name="Namespaces of claims",
+    read=read_namespace,
+    dependents=namespace_dependents,
+    has_workflow=False,
+    lingers=DECLARED_LINGERS,
+)
+
 WATCHED = (
     Watched(
         kind=RESOURCE_CLAIM,
@@ -261,12 +272,14 @@ WATCHED = (
         carrier=claim_carrier,
         relieved=RELIEVED,
         missed_by=handles_without_claim,
+        declares=lambda _: (NAMESPACES,),
     ),
     Watched(
         kind=RESOURCE_HANDLE,
         read=read_handle,
         dependents=handle_dependents,
         carrier=handle_carrier,
+        made_by_others=True,
         relieved=RELIEVED,
         namespace=OPERATOR_NAMESPACE,
         missed_by=claims_without_handle,
@@ -287,12 +300,5 @@ WATCHED = (
         has_workflow=False,
         gathers=PROVIDER_EDITS_GATHER,
         namespace=OPERATOR_NAMESPACE,
-    ),
-    Watched(
-        kind=built_in.NAMESPACE,
-        name="claims Namespaces",
-        read=read_namespace,
-        dependents=namespace_dependents,
-        has_workflow=False,
     ),
 )

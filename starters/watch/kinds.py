@@ -58,8 +58,10 @@ class Watched:
         kept: how long (seconds) workers may go on with an older reading; its dependents are woken once more then.
         patience: how long an object's own wake may wait after a change, as another workflow is doing its work.
         carrier: whose workflow does an object's work.
+        made_by_others: whether those that Perdure makes are made by another object's workflow, which also opens theirs:
+            such a new object is no news.
         relieved: after how many seconds an object's own workflow is woken when another's does its work from now on; and
-            opened, if nobody has, when it is to do the work itself.
+            opened, if nobody has, when it is to do the work itself, from the beginning or from now on.
         gathers: for how many seconds dependents are gathered, for kinds of which one change concerns thousands.
         missed_by: the keys of those who name objects of this kind that do not exist, asked after the first list: what
             was deleted while nobody watched has left no event.
@@ -78,6 +80,7 @@ class Watched:
     kept: float = 0.0
     patience: Patience = _no_patience
     carrier: Carrier = _carries_itself
+    made_by_others: bool = False
     relieved: float = 0.0
     gathers: float = 0.0
     missed_by: Callable[[Index], set[Key]] = _is_missed_by_nobody

@@ -131,7 +131,7 @@ class Watcher:
             return
         if before is not None and after is not None and before.fingerprint == after.fingerprint:
             metrics.IGNORED.labels(watched.name).inc()
-        elif seen_live and (_echo(before, after) or self._made_by_its_carrier(before, after)):
+        elif seen_live and (_echo(before, after) or _made_by_others(watched, before, after)):
             # Its own workflow's write, which that workflow knows of; what its relatives care about may still differ.
             metrics.ECHOES.labels(watched.name).inc()
             self._wake_relatives(watched, before, after)
@@ -200,11 +200,6 @@ class Watcher:
             self.queue.hold(key, patience)
         else:
             self.queue.put_now(key)
-
-    def _made_by_its_carrier(self, before: Projection | None, after: Projection | None) -> bool:
-        """Whether an object is new, and made by the workflow that carries it."""
-        made = before is None and after is not None and after.ours
-        return made and after is not None and self._carriers.of(after) != after.key
 
     def _wake_later(self, seconds: float, keys: Iterable[Key]) -> None:
         asyncio.get_running_loop().call_later(seconds, self.queue.put_all, keys)
@@ -309,6 +304,11 @@ class _ChangesOf:
 
 def _names(entry: Watched, known: Projection, declared: str) -> bool:
     return any(each.name == declared for each in entry.declares(known))
+
+
+def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:
+    """Whether an object is new, and made by another's workflow, which goes on with it or opens its own."""
+    return watched.made_by_others and before is None and after is not None and after.ours and not after.deleting
 
 
 def _echo(before: Projection | None, after: Projection | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+from dataclasses import fields, replace
 from typing import Any, cast
 
 import pytest
@@ -22,7 +23,7 @@ from domain.claims.names import watch_name
 from domain.identity import Key
 from engine.kube.api import KubeApi
 from starters.watch.claim_views import wanted_views
-from starters.watch.claims import WATCHED, managed
+from starters.watch.claims import NAMESPACES, WATCHED, managed
 from starters.watch.gauges import _families
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
@@ -31,8 +32,11 @@ from starters.watch.watcher import Watcher
 
 Obj = dict[str, Any]
 
-ENTRIES = {each.kind.name: each for each in (*WATCHED, managed("v1 ConfigMap"))}
+ENTRIES = {each.kind.name: each for each in (*WATCHED, NAMESPACES, managed("v1 ConfigMap"))}
 SERVED = {"resourceHandle": {"name": "guid-b7k2q"}, "lifespan": {"start": "2026-11-21T12:00:00Z"}}
+# What is declared would be watched, and no reflector runs here.
+NOTHING = {each.name: each for each in fields(Watched)}["declares"].default
+KNOWN = {name: replace(each, declares=NOTHING) for name, each in ENTRIES.items()}
 NUMBERS = ("min_available", "available", "ready", "unready")
 READY = {"healthy": True, "ready": True}
 
@@ -44,7 +48,7 @@ class Scene:
         async def wake(_: Key) -> None:
             raise AssertionError("not reached: nothing drains the queue here")
 
-        self.watcher = Watcher(cast(KubeApi, None), wake, WATCHED)
+        self.watcher = Watcher(cast(KubeApi, None), wake, [KNOWN[each.kind.name] for each in WATCHED])
         for each in known:
             self.know(each)
 
@@ -61,7 +65,7 @@ class Scene:
 
     @staticmethod
     def entry(each: Obj) -> Watched:
-        return ENTRIES[each["kind"]]
+        return KNOWN[each["kind"]]
 
     def changed(self, before: Obj | None, after: Obj | None) -> set[str]:
         """Whom the change wakes, as Kind/name; `ClaimBinder` by its kind alone."""
@@ -274,8 +278,8 @@ async def test_a_handle_that_is_taken_wakes_its_pool_though_we_took_it() -> None
     assert scene.changed(ours(handle(**POOLED)), ours(taken)) == {"ResourcePool/spare"}
 
 
-def test_a_handle_that_its_pool_has_just_made_does_not_wake_it() -> None:
-    assert "ResourcePool/spare" not in Scene(pool()).changed(None, ours(handle(**POOLED)))
+async def test_a_handle_that_its_pool_has_just_made_wakes_neither() -> None:
+    assert Scene(pool()).changed(None, ours(handle(**POOLED))) == set()
     assert "ResourcePool/spare" in Scene(pool()).changed(None, written(handle(**POOLED), "kubectl"))
 
 
@@ -286,7 +290,7 @@ def test_a_free_handle_on_its_way_out_wakes_its_pool() -> None:
     )
 
 
-def test_a_new_free_handle_wakes_the_binder_while_claims_wait() -> None:
+async def test_a_new_free_handle_wakes_the_binder_while_claims_wait() -> None:
     assert "ClaimBinder" in Scene(claim()).changed(None, ours(handle()))
     assert "ClaimBinder" not in Scene(served()).changed(None, ours(handle()))
 
@@ -413,6 +417,10 @@ def test_a_handle_declares_the_kinds_that_its_resources_are() -> None:
     names = {each.name for each in ENTRIES["ResourceHandle"].declares(seen)}
     assert names == {"ConfigMap of v1, managed", "Thing of example.com/v1, managed"}
     assert seen.fact("references") == "example.com/v1 Thing things/a"
+
+
+def test_namespaces_are_watched_while_there_are_claims() -> None:
+    assert ENTRIES["ResourceClaim"].declares(Scene().seen(claim())) == (NAMESPACES,)
 
 
 @pytest.mark.parametrize(

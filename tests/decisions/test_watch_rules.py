@@ -219,7 +219,7 @@ def carried_while_told(known: Projection, index: Index) -> Key:
     return (other.key if other else CARRIER) if known.fact("carried") else known.key
 
 
-CARRIED = replace(THINGS, carrier=carried_while_told, relieved=0.01)
+CARRIED = replace(THINGS, carrier=carried_while_told, made_by_others=True, relieved=0.01)
 
 
 def carrying(**options: Any) -> Watcher:
@@ -289,7 +289,10 @@ async def test_an_objects_own_workflow_learns_that_another_does_its_work() -> No
 
 
 @pytest.mark.parametrize("opened", [True, False])
-async def test_an_object_that_carries_itself_now_is_opened_if_nobody_has(opened: bool) -> None:
+@pytest.mark.parametrize("before", [None, carried(ours=True)], ids=["new", "carried"])
+async def test_an_object_that_carries_itself_now_is_opened_if_nobody_has(
+    before: Projection | None, opened: bool
+) -> None:
     asked = []
 
     async def is_open(key: Key) -> bool:
@@ -297,7 +300,8 @@ async def test_an_object_that_carries_itself_now_is_opened_if_nobody_has(opened:
         return opened
 
     subject = carrying(is_open=is_open)
-    subject.changed(CARRIED, carried(ours=True), thing(ours=True), seen_live=True)
+    subject.changed(CARRIED, before, thing(ours=True, facts={"seen": "x"} if before is None else {}), seen_live=True)
+    subject.queue._waiting.clear()
     async with asyncio.timeout(5):
         await asyncio.gather(*subject._handover._opening)
     assert asked == ["a"]
