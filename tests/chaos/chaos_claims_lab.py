@@ -22,7 +22,12 @@ from localcloud import services
 SETTLE_SECONDS = 30.0
 # Nothing may be written for so long after everything agrees.
 QUIET_SECONDS = 0.7
-SETTINGS = {"PERDURE_WATCH_LEASE": "false", "PERDURE_WORKER_DRAIN": "2"}
+CLOCK_SECONDS = 3
+SETTINGS = {
+    "PERDURE_WATCH_LEASE": "false",
+    "PERDURE_WORKER_DRAIN": "2",
+    "MANAGE_HANDLES_INTERVAL": str(CLOCK_SECONDS),  # of those alone whose templates depend on the clock
+}
 API_VERSION = "poolboy.gpte.redhat.com/v1"
 POOL = "boxes"
 # So many claims of earlier cases may stand around.
@@ -39,7 +44,7 @@ class ClaimsLab(Installation):
         self._serial = 0
         self.cluster.create("namespaces", "", {"metadata": {"name": USERS}})
         self.cluster.create("namespaces", "", {"metadata": {"name": POOLBOY}})
-        for provider in (_provider("lid", lid=True), _provider("box"), _provider("chest")):
+        for provider in (_provider("lid", lid=True), _provider("box"), _provider("chest"), _provider("clock")):
             self.cluster.create("resourceproviders", POOLBOY, provider)
         self.start()
 
@@ -173,6 +178,12 @@ class ClaimsLab(Installation):
         audited = self.command("audit", "claims")
         assert audited.returncode == 0, (audited.stdout + audited.stderr).decode()
 
+    def wake_all(self) -> None:
+        """`perdure wake --all`, for every kind."""
+        for kind in ("ResourcePool", "ResourceHandle", "ResourceClaim"):
+            done = self.command("wake", kind, "--all")
+            assert done.returncode == 0, done.stderr.decode()
+
     def await_worker(self) -> None:
         """Wait until the worker is ready."""
         self.worker.await_ready()
@@ -212,10 +223,12 @@ def _provider(name: str, *, lid: bool = False) -> Json:
         "resourceName": name,
         "template": {"enable": True, "definition": definition},
         "override": {"data": {"guid": "{{ guid }}"}},
-        "updateFilters": [{"pathMatch": "/data/size", "allowedOps": ["replace"]}],
+        "updateFilters": [{"pathMatch": "/data/(size|moment)", "allowedOps": ["replace"]}],
         "healthCheck": "data.guid is defined",
         "readinessCheck": "data.guid is defined",
     }
+    if name == "clock":
+        spec["override"] = {"data": {"guid": "{{ guid }}", "moment": "{{ now(True, '%H:%M:%S') }}"}}
     if not lid:
         spec["parameters"] = [size]
         spec["lifespan"] = {"default": "1h", "maximum": "4h", "relativeMaximum": "4h", "unclaimed": "8h"}
