@@ -13,7 +13,7 @@ handle by the claim that holds it, unless that is left alone; everything else ca
 | ResourcePoolScaling | its pool, which does all its work |
 | ResourceProvider | whatever uses it, or a provider that links to it; the binder, while claims have no handle |
 | Namespace: who asked for it | the claims in it that have a handle |
-| a managed object, by others than Perdure | the handle that its annotations name |
+| a managed object, by others than Perdure | the handle that it names, and those that have recorded it |
 
 A managed kind is watched for as long as a handle's resources name it (`declares`), once for the whole cluster however
 many handles there are. A change of a provider may concern every claim there is, and edits come in bursts (a bundle of
@@ -180,14 +180,6 @@ def namespace_dependents(before: Projection | None, after: Projection | None, in
     return {claim.key for claim in claims if not claim.fact("unbound")}
 
 
-def managed_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-    """The handle of a managed object; whoever looks after it knows what Perdure itself has written."""
-    if own_write(before, after):
-        return set()
-    handles = {side.fact("handle") for side in _existing(before, after)} - {""}
-    return set(index.keys(RESOURCE_HANDLE.name, OPERATOR_NAMESPACE, handles))
-
-
 def _at(index: Index, kind: Kind, path: str) -> Projection | None:
     namespace, _, name = path.partition("/")
     return index.get(kind.name, namespace, name) if name else None
@@ -231,6 +223,19 @@ def managed(kind: str) -> Watched:
     api_version, _, name = kind.partition(" ")
     group, _, version = api_version.rpartition("/")
 
+    def dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+        """The handle that a managed object names, and any that has recorded it as its own: they may wait for each other.
+
+        Whoever looks after them knows what Perdure itself has written.
+        """
+        if own_write(before, after):
+            return set()
+        keys: set[Key] = set()
+        for side in _existing(before, after):
+            keys |= set(index.keys(RESOURCE_HANDLE.name, OPERATOR_NAMESPACE, [side.fact("handle")]))
+            keys |= _keys(*index.find(RESOURCE_HANDLE.name, "references", f"{kind} {'/'.join(side.name)}"))
+        return keys
+
     def missed_by(index: Index) -> set[Key]:
         """The handles whose recorded object of this kind does not exist."""
         there = {f"{kind} {'/'.join(known)}" for known in index.of(entry.name)}
@@ -241,7 +246,7 @@ def managed(kind: str) -> Watched:
         kind=Kind(name=name, group=group, version=version, plural="", area=""),
         name=f"{name} of {api_version}, managed",
         read=read_managed,
-        dependents=managed_dependents,
+        dependents=dependents,
         has_workflow=False,
         missed_by=missed_by,
         lingers=DECLARED_LINGERS,

@@ -401,6 +401,16 @@ def test_an_object_that_loses_our_annotations_is_news() -> None:
     assert Scene(handle()).changed(resource("1"), resource("2", of="")) == {"ResourceHandle/guid-b7k2q"}
 
 
+def test_a_handle_that_waits_for_anothers_object_learns_that_it_is_gone() -> None:
+    recorded = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things", "name": "thing"}
+    waits = edited(handle(entry("base", reference=recorded)), "metadata.name", "guid-waits")
+    assert Scene(handle(), waits).changed(resource(), None) == {
+        "ResourceHandle/guid-b7k2q",
+        "ResourceHandle/guid-waits",
+    }
+    assert Scene(waits).changed(None, resource(of="")) == {"ResourceHandle/guid-waits"}
+
+
 def test_objects_that_are_nobodys_are_no_news_and_cost_no_facts() -> None:
     assert Scene(handle()).changed(resource("1", of=""), resource("2", of="")) == set()
     assert Scene().seen(resource(of="")).facts == {}
