@@ -224,7 +224,7 @@ def managed(kind: str) -> Watched:
     group, _, version = api_version.rpartition("/")
 
     def dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-        """The handle that a managed object names, and any that has recorded it as its own: they may wait for each other.
+        """The handle that a managed object names, and any that has recorded it: they may wait for each other.
 
         Whoever looks after them knows what Perdure itself has written.
         """
