@@ -15,7 +15,9 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from tests.replay.recording import keep, recording
-from workflows.claims import WORKFLOWS
+from workers.roster import workflows_of
+
+WORKFLOWS = workflows_of("claims")
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
 

@@ -33,8 +33,10 @@ from engine.settings import Settings
 from engine.temporal import wake
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
-from workflows.accounts import WORKFLOWS
+from workers.roster import workflows_of
 from workflows.accounts.account import AccountWorkflow
+
+WORKFLOWS = workflows_of("accounts")
 
 pytestmark = pytest.mark.integration
 

@@ -15,7 +15,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from tests.replay.recording import HISTORIES
-from workflows import accounts, claims
+from workers.roster import workflows_of
 
 RECORDED = sorted(HISTORIES.glob("*.json"))
 CLAIMS = {"ClaimBinder", "ResourceClaim", "ResourceHandle", "ResourcePool"}
@@ -28,5 +28,7 @@ def test_every_lifecycle_with_a_workflow_of_its_own_actions_is_recorded() -> Non
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 async def test_a_recorded_history_is_replayed(path: Path) -> None:
     history = WorkflowHistory.from_json(path.stem, path.read_text())
-    replayer = Replayer(workflows=[*accounts.WORKFLOWS, *claims.WORKFLOWS], data_converter=pydantic_data_converter)
+    replayer = Replayer(
+        workflows=[*workflows_of("accounts"), *workflows_of("claims")], data_converter=pydantic_data_converter
+    )
     await replayer.replay_workflow(history)

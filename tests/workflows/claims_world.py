@@ -29,7 +29,9 @@ from domain.why import Why
 from domain.writes import Patch, Written
 from engine import clock
 from workers.boundary import Boundary
-from workflows.claims import WORKFLOWS
+from workers.roster import workflows_of
+
+WORKFLOWS = workflows_of("claims")
 
 PATIENCE = 20.0
 READY = Decision(phase="Ready", outcome=Outcome.SETTLED, why="its resources are ready")

@@ -30,7 +30,9 @@ from domain.identity import Key
 from domain.why import Why
 from engine.temporal import wake
 from workers.boundary import Boundary
-from workflows.accounts import WORKFLOWS
+from workers.roster import workflows_of
+
+WORKFLOWS = workflows_of("accounts")
 
 PATIENCE = 20.0
 

@@ -30,7 +30,9 @@ from domain.identity import Key
 from engine.errors import Denied
 from engine.temporal import wake
 from workers.boundary import Boundary
-from workflows.accounts import WORKFLOWS
+from workers.roster import workflows_of
+
+WORKFLOWS = workflows_of("accounts")
 
 POOL = Key(kind="AccountPool", namespace="aws-account-operator", name="gathering", uid="1")
 IDLE = Decision(phase="Waiting", outcome=Outcome.WAITING, why="a test")

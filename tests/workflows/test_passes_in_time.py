@@ -17,7 +17,9 @@ from domain.identity import Key
 from engine import clock
 from engine.temporal import wake
 from workers.boundary import Boundary
-from workflows.accounts import WORKFLOWS
+from workers.roster import workflows_of
+
+WORKFLOWS = workflows_of("accounts")
 
 KEY = Key(kind="AccountPool", namespace="aws-account-operator", name="default", uid="1")
 

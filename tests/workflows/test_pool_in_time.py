@@ -20,7 +20,9 @@ from domain.writes import Delete
 from engine.kube import KubeApi
 from engine.temporal import wake
 from workers.boundary import Boundary
-from workflows.accounts import WORKFLOWS
+from workers.roster import workflows_of
+
+WORKFLOWS = workflows_of("accounts")
 
 POOL = Key(kind="AccountPool", namespace="aws-account-operator", name="pool", uid="uid-pool")
 DECIDED = Decision(phase="Waiting", outcome=Outcome.WAITING, why="a test")
