@@ -23,7 +23,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 
-from domain.identity import Key
+from domain.identity import Key, all_kinds
 from engine.health import Health
 from engine.kube.api import KubeApi
 from engine.kube.reflector import Timing
@@ -89,7 +89,8 @@ class Watcher:
             self._mirrors.run_in(group)
             for entry in self._watched.values():
                 self._mirrors.start(entry)
-                self._measure(entry.kind.name)
+            for kind in {entry.kind.name for entry in self._watched.values()} | _without_objects():
+                self._measure(kind)
             group.create_task(self.queue.run(self._wakers))
             group.create_task(self._after_start())
             if self._sweep:
@@ -300,6 +301,11 @@ class _ChangesOf:
 
     def absent(self) -> None:
         self.watcher.absent(self.watched)
+
+
+def _without_objects() -> set[str]:
+    """The kinds of lifecycles that no custom resource stands behind."""
+    return {kind.name for kind in all_kinds().values() if kind.lifecycle and not kind.plural}
 
 
 def _names(entry: Watched, known: Projection, declared: str) -> bool:
