@@ -14,7 +14,9 @@ from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.moments import born
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.resource import parse_timestamp
 from engine.errors import ApiError, Conflict
 
 
@@ -50,7 +52,10 @@ class Releasing:
         return Ended(tuple(refused), claim)
 
     async def _end_claim(self, handle: JsonObject) -> JsonObject | None:
-        """Delete the claim that holds the handle; one that has given it up, or names another, lives on."""
+        """Delete the claim that holds the handle.
+
+        One that has given it up, names another, or was made anew under the name after the handle's end, lives on.
+        """
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
             return None
@@ -58,9 +63,15 @@ class Releasing:
         if claim is None or value_at(claim, "status", "resourceHandle", "detached") is True:
             return None
         held = text_at(claim, "status", "resourceHandle", "name")
-        if held and held != text_at(handle, "metadata", "name"):
+        if held != text_at(handle, "metadata", "name") and (held or _made_after_the_end_of(handle, claim)):
             return None
         try:
             return await self._writer.delete(RESOURCE_CLAIM, claim)
         except Conflict:
             return None  # made anew under its name: another claim
+
+
+def _made_after_the_end_of(handle: JsonObject, claim: JsonObject) -> bool:
+    """Whether the claim is younger than the handle's deletion; within one second it is taken for so, to harm nobody."""
+    ended = parse_timestamp(text_at(handle, "metadata", "deletionTimestamp"))
+    return ended is not None and born(claim) >= ended
