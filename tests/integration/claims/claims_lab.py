@@ -23,7 +23,7 @@ import yaml
 from product import process
 from service_accounts import kubeconfig_of
 
-from claims.claims_objects import Json, deleting, link, look, told, without_noise
+from claims.claims_objects import Json, deleting, link, look, told, version, without_noise
 from domain.claims import (
     RESOURCE_CLAIM,
     RESOURCE_HANDLE,
@@ -48,7 +48,8 @@ GADGET = Kind(name="Gadget", group=GADGET_GROUP, version="v1", plural="gadgets",
 # "Reacts to the event": far below any of the intervals at which things are looked at again, with the load of a small
 # shared machine in mind.
 PROMPT = 2.0
-PATIENT = 20.0
+PATIENT = 15.0
+CAUGHT_UP = 1.0
 
 # Templates that depend on the clock are rendered again so often; nothing else may need it.
 CLOCK_SECONDS = 5
@@ -188,9 +189,14 @@ class Ground:
         return await self.kube.create(kind, obj, self._where(kind))
 
     async def edit(self, kind: Kind, name: str, patch: Json, *, status: bool = False) -> Json:
-        """A merge patch, as `kubectl patch` sends it."""
+        """A merge patch, as `kubectl patch` sends it; what is seen from then on is not older."""
         where, part = self._where(kind), "status" if status else ""
-        return await self.kube.patch(kind, where, name, patch, subresource=part, field_manager=PERSON)
+        edited = await self.kube.patch(kind, where, name, patch, subresource=part, field_manager=PERSON)
+        if kind in FOLLOWED:
+            await self.objects.until(
+                lambda: not self.one(kind, name) or version(self.one(kind, name)) >= version(edited)
+            )
+        return edited
 
     async def edit_claim(self, name: str = "mine", **spec: Any) -> None:
         await self.edit(RESOURCE_CLAIM, name, {"spec": spec})
@@ -260,6 +266,29 @@ class Ground:
                 await self.objects.until(lambda: bool(condition()))
         except TimeoutError:
             pytest.fail(f"not within {seconds:g} s: {what}\n{self.describe()}", pytrace=True)
+        await self._caught_up()
+
+    async def _caught_up(self) -> None:
+        """Kinds are followed one by one: wait until each shows what is there now, so that they can be compared.
+
+        What comes and goes meanwhile may never be seen; it is not waited for long.
+        """
+        kinds = (RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, GADGET)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CAUGHT_UP):
+                await asyncio.gather(*(self._caught_up_with(kind) for kind in kinds))
+
+    async def _caught_up_with(self, kind: Kind) -> None:
+        where = self._where(kind)
+        listing = await self.kube.list(kind, where)
+        there = {look(obj, "metadata.name"): version(obj) for obj in listing.items}
+
+        def is_up_to_date() -> bool:
+            known = {look(obj, "metadata.name"): version(obj) for obj in self.objects.of(kind, where)}
+            gone = [name for name in known.keys() - there.keys() if known[name] < int(listing.resource_version)]
+            return not gone and all(known.get(name, 0) >= seen for name, seen in there.items())
+
+        await self.objects.until(is_up_to_date)
 
     async def bound(self, name: str = "mine", seconds: float = PATIENT) -> Json:
         """Wait until the claim shows a handle that says it holds the claim; the handle."""
