@@ -22,6 +22,7 @@ from activities.claims.requester import Requesters
 from activities.claims.writing import Writer, in_hand, with_spec
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_handles_stalled, with_stalled
+from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
 from domain.claims.faults import each_once, summed
 from domain.claims.moments import passed
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at
@@ -183,6 +184,9 @@ class Bundles:
         if plan.end_was_cut and plan.wish is not None and plan.end is not None:
             text = f"lifespan.end {timestamp(plan.wish.end)} is beyond what is allowed: {timestamp(plan.end)}"
             await self._writer.tell(kind, after, "LifespanEndCut", text, now)
+        if text := _moved_end(bundle, after, plan):
+            reason = LIFESPAN_END_CHANGED if _shown_end(after) else LIFESPAN_END_CLEARED
+            await self._writer.tell(kind, after, reason, text, now, normal=True, action=LIFESPAN_EVENT_ACTION)
 
     async def _show_fault(self, bundle: Bundle, fault: Fault, now: datetime) -> Settled:
         """What could not be evaluated at all: everything stays as it is, but the end still counts."""
@@ -205,3 +209,17 @@ def _kept(handle: JsonObject, spec: JsonObject) -> JsonObject:
 
 def _end(handle: JsonObject) -> datetime | None:
     return parse_timestamp(text_at(handle, "spec", "lifespan", "end"))
+
+
+def _shown_end(obj: JsonObject) -> str:
+    """The end that a claim shows."""
+    return text_at(obj, "status", "lifespan", "end")
+
+
+def _moved_end(bundle: Bundle, claim: JsonObject, plan: HandlePlan) -> str:
+    """What to say of a claim's end that has moved; nothing of the first one, nor of one that rolls on by itself."""
+    before, after = _shown_end(bundle.claim or {}), _shown_end(claim)
+    rolls = plan.wish is not None and plan.wish == bundle.known.honoured
+    if not before or before == after or rolls:
+        return ""
+    return f"lifespan end is {after}, was {before}" if after else f"lifespan end is cleared, was {before}"
