@@ -23,10 +23,12 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_own_stalled
 from domain.claims.constants import CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, FINALIZER, HANDLE_NAME_PREFIX
 from domain.claims.faults import FAULTS, fault_of
+from domain.claims.lifespan import Terms, bound_status
 from domain.claims.matching import FreeHandle, Wanted, WantedResource
 from domain.claims.merging import same
+from domain.claims.moments import end_of_handle
 from domain.claims.names import claim_handle_name
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.passes import ObjectKnown
 from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan
 from domain.claims.references import claim_reference, handle_reference
@@ -73,7 +75,7 @@ class Serving:
         except FAULTS as error:
             return await self._judging.fault(judged, fault_of(error), now), None
         metrics.claim_bound(claim, now, pool=text_at(handle, "spec", "resourcePool", "name"), made=made)
-        claim = await self._show_bound(claim, handle)
+        claim = await self._show_bound(claim, handle, now)
         bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True, known=ObjectKnown())
         states = tuple(None for _ in objects_at(handle, "spec", "resources")) if made else None
         return judged, await self._bundles.settle(bundle, now, states)
@@ -172,9 +174,18 @@ class Serving:
 
     # --- the claim ---
 
-    async def _show_bound(self, claim: JsonObject, handle: JsonObject) -> JsonObject:
-        """The claim's status with its handle at once, so that whoever waits for it sees it before its resources."""
-        status = {**object_at(claim, "status"), "resourceHandle": handle_reference(handle)}
+    async def _show_bound(self, claim: JsonObject, handle: JsonObject, now: datetime) -> JsonObject:
+        """The claim's status with its handle and its lifespan at once, before its resources.
+
+        The two are always seen together; how long the lifespan may be at most follows when it is rendered.
+        """
+        ready = value_at(handle, "status", "ready") is True
+        lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=now)
+        status: JsonObject = {
+            **object_at(claim, "status"),
+            "resourceHandle": handle_reference(handle),
+            "lifespan": {**lifespan, **without(object_at(claim, "status", "lifespan"), ("end",))},
+        }
         return await self._writer.put_status(RESOURCE_CLAIM, claim, status)
 
     async def _wait_for_a_free_one(self, judged: Judged, now: datetime) -> Judged:
