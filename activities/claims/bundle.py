@@ -147,7 +147,8 @@ class Bundles:
 
     async def _show(self, bundle: Bundle, plan: HandlePlan, faults: tuple[Fault, ...], now: datetime) -> Settled:
         """Write the statuses, the handle's first; the claim's spec where its end moves."""
-        told = each_once((*plan.faults, *faults))
+        refused = (Fault(reason="ChangeRefused", message=refusal) for refusal in plan.refused)
+        told = each_once((*plan.faults, *faults, *refused))
         status = with_stalled(plan.handle_status, summed(told), now)
         handle = await self._writer.put_status(RESOURCE_HANDLE, bundle.handle, status)
         claim = bundle.claim
@@ -179,8 +180,6 @@ class Bundles:
         for fault in faults:
             if fault.message not in shown_before:
                 await self._writer.tell(kind, after, fault.reason, fault.message, now)
-        for refusal in plan.refused:
-            await self._writer.tell(kind, after, "ChangeRefused", refusal, now)
         if plan.end_was_cut and plan.wish is not None and plan.end is not None:
             text = f"lifespan.end {timestamp(plan.wish.end)} is beyond what is allowed: {timestamp(plan.end)}"
             await self._writer.tell(kind, after, "LifespanEndCut", text, now)
