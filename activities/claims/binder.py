@@ -166,7 +166,7 @@ class BinderActivities:
             look_at = moment + self._tools.settings.claims_interval
             decision = standing.halted(judged.plan, look_at) if halted else standing.waits_for_free(judged.plan)
             return ObjectWorld(key=key, decision=decision), judged.claim
-        if settled.ends or settled.plan.auto_delete or settled.plan.auto_detach:
+        if settled.over:
             # Nothing is ended here: its own workflow reads everything afresh before it does.
             decision = standing.asked_binder(moment).model_copy(update={"phase": "Bound", "why": "its end has come"})
             return ObjectWorld(key=key, decision=decision), judged.claim

@@ -34,7 +34,10 @@ from domain.resource import parse_timestamp, timestamp
 
 @dataclass(frozen=True)
 class Bundle:
-    """What a pass has in its hands. `shown`: the claim's own object may be written."""
+    """What a pass has in its hands.
+
+    `shown`: the claim's own object may be written. `unwritten`: the claim's status, as it is here, has not been yet.
+    """
 
     key: Key
     handle: JsonObject
@@ -42,6 +45,7 @@ class Bundle:
     assigned: tuple[str, ...] = ()
     push: bool = False
     shown: bool = True
+    unwritten: bool = False
     known: ObjectKnown = field(default_factory=ObjectKnown)
 
 
@@ -54,6 +58,11 @@ class Settled:
     plan: HandlePlan
     faults: tuple[Fault, ...] = ()
     ends: bool = False
+
+    @property
+    def over(self) -> bool:
+        """Whether the handle is to be ended or given up, so that nothing was written."""
+        return self.ends or self.plan.auto_delete or self.plan.auto_detach
 
     @property
     def known(self) -> ObjectKnown:
@@ -157,7 +166,7 @@ class Bundles:
                 lifespan: JsonObject = {**object_at(claim, "spec", "lifespan"), "end": plan.requested_end}
                 claim = await self._writer.put(RESOURCE_CLAIM, claim, with_spec(claim, lifespan=lifespan))
             status = with_handles_stalled(plan.claim_status, told, now, accepted=bundle.push)
-            claim = await self._writer.put_status(RESOURCE_CLAIM, claim, status)
+            claim = await self._writer.put_status(RESOURCE_CLAIM, claim, status, unwritten=bundle.unwritten)
         await self._tell(bundle, handle, claim, plan, told, now)
         return Settled(handle, claim, plan, faults=told)
 

@@ -141,7 +141,7 @@ class ClaimActivities:
             )
         bundle = Bundle(key, handle, judged.claim, assigned=judged.assigned, push=not judged.halted, known=look.known)
         settled = await self._tools.bundles.settle(bundle, moment)
-        if settled.ends or settled.plan.auto_delete or settled.plan.auto_detach:
+        if settled.over:
             if not look.woken:
                 return await self._again(look)
             return await self._over(look, settled, moment)

@@ -29,7 +29,6 @@ from domain.claims.merging import same
 from domain.claims.moments import end_of_handle
 from domain.claims.names import claim_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
-from domain.claims.passes import ObjectKnown
 from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan
 from domain.claims.references import claim_reference, handle_reference
 from domain.identity import Key
@@ -37,6 +36,8 @@ from engine.errors import Absent, Conflict
 
 # Five characters of 27: two of a thousand claims meet with a chance of one in thirty, three times in a row never.
 MOST_SALTS = 8
+# So many claims wait at once that one write less for each is worth more than an early word to each.
+BURST = 8
 
 
 class Serving:
@@ -75,10 +76,18 @@ class Serving:
         except FAULTS as error:
             return await self._judging.fault(judged, fault_of(error), now), None
         metrics.claim_bound(claim, now, pool=text_at(handle, "spec", "resourcePool", "name"), made=made)
-        claim = await self._show_bound(claim, handle, now)
-        bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True, known=ObjectKnown())
+        claim = _with_handle(claim, handle, now)
+        # Who is alone sees the handle at once. In a burst each write makes all the others wait, and a handle just made
+        # has its resources a moment later.
+        hurry = made and len(self._known.waiting) > BURST
+        if not hurry:
+            claim = await self._writer.put_status(RESOURCE_CLAIM, claim, object_at(claim, "status"), unwritten=True)
+        bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True, unwritten=hurry)
         states = tuple(None for _ in objects_at(handle, "spec", "resources")) if made else None
-        return judged, await self._bundles.settle(bundle, now, states)
+        settled = await self._bundles.settle(bundle, now, states)
+        if hurry and settled.over:
+            await self._writer.put_status(RESOURCE_CLAIM, claim, object_at(claim, "status"), unwritten=True)
+        return judged, settled
 
     def _handle_that_names(self, claim: JsonObject) -> JsonObject | None:
         """The handle that is the claim's already: a binding that was not finished, or whose trace was wiped out."""
@@ -174,22 +183,23 @@ class Serving:
 
     # --- the claim ---
 
-    async def _show_bound(self, claim: JsonObject, handle: JsonObject, now: datetime) -> JsonObject:
-        """The claim's status with its handle and its lifespan at once, before its resources.
-
-        The two are always seen together; how long the lifespan may be at most follows when it is rendered.
-        """
-        ready = value_at(handle, "status", "ready") is True
-        lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=now)
-        status: JsonObject = {
-            **object_at(claim, "status"),
-            "resourceHandle": handle_reference(handle),
-            "lifespan": {**lifespan, **without(object_at(claim, "status", "lifespan"), ("end",))},
-        }
-        return await self._writer.put_status(RESOURCE_CLAIM, claim, status)
-
     async def _wait_for_a_free_one(self, judged: Judged, now: datetime) -> Judged:
         """No free handle fits, and none may be made: no fault, the claim waits for one."""
         status = with_own_stalled(object_at(judged.claim, "status"), None, now, bound=False)
         claim = await self._writer.put_status(RESOURCE_CLAIM, judged.claim, status)
         return judged.waiting_for_handle(claim)
+
+
+def _with_handle(claim: JsonObject, handle: JsonObject, now: datetime) -> JsonObject:
+    """The claim with its handle and its lifespan in the status: the two are always seen together.
+
+    How long the lifespan may be at most follows when it is rendered.
+    """
+    ready = value_at(handle, "status", "ready") is True
+    lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=now)
+    status: JsonObject = {
+        **object_at(claim, "status"),
+        "resourceHandle": handle_reference(handle),
+        "lifespan": {**lifespan, **without(object_at(claim, "status", "lifespan"), ("end",))},
+    }
+    return {**claim, "status": status}

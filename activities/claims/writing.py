@@ -43,9 +43,11 @@ class Writer:
         answer = await self.api.replace(kind, *_name(before), _plain(after))
         return self._learnt(kind, cast("JsonObject", answer))
 
-    async def put_status(self, kind: Kind, before: JsonObject, status: JsonObject) -> JsonObject:
-        """The object with this status, as it stands."""
-        if same(object_at(before, "status"), status):
+    async def put_status(
+        self, kind: Kind, before: JsonObject, status: JsonObject, *, unwritten: bool = False
+    ) -> JsonObject:
+        """The object with this status, as it stands; `unwritten` says that the status of `before` never was."""
+        if same(object_at(before, "status"), status) and not unwritten:
             return before
         body: JsonObject = {**before, "status": status}
         answer = await self.api.replace(kind, *_name(before), _plain(body), subresource="status")
