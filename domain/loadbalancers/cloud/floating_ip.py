@@ -1,0 +1,97 @@
+"""The floating IP of a LoadBalancer that is not internal: its own, or one that its user has brought.
+
+Its own is made leading to the LoadBalancer's port, which is also how it is found again; an address that was deleted
+behind our back is made anew, and becomes another one. The user's is found by its address, never made, never deleted,
+and never taken away from another port. Of several things only a description can tell whose a floating IP is, so one
+that is not described as ours is never deleted, recorded or not: an address that is given back is lost for good.
+"""
+
+from __future__ import annotations
+
+from domain.loadbalancers.addresses import same_address
+from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, LoadBalancerCloud
+from domain.loadbalancers.cloud.ownership import Selection, select
+from domain.loadbalancers.cloud.parts import Part, owner_of
+from domain.loadbalancers.cloud.steps import CreateFloatingIp, DeleteFloatingIp, Step, UpdateFloatingIp
+from domain.loadbalancers.names import cloud_name
+from domain.loadbalancers.notices import warning
+from domain.loadbalancers.resources import LoadBalancer
+
+_USER_MANAGED = " (user managed)"
+
+
+def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
+    """What the LoadBalancer lacks of a floating IP, or has of it without need."""
+    if balancer.internal:
+        return _none(balancer, cloud, port)
+    if balancer.spec.existing_floating_ip:
+        return _users(balancer, cloud, port, balancer.spec.existing_floating_ip)
+    if port is None:
+        return Part()
+    name, found = cloud_name(balancer.metadata), floating_ips_of(balancer, cloud, port)
+    if found.kept is not None:
+        return _leading_to(port, found.kept, name)
+    gone = balancer.status.floating_id
+    told = (warning("Failed", f"floating IP {gone} does not exist any more: another one is made"),) if gone else ()
+    network = balancer.spec.infrastructure.floating_net
+    return Part(steps=(CreateFloatingIp(description=name, network_id=network, port_id=port.id),), notices=told)
+
+
+def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
+    """The LoadBalancer's own floating IPs: what leads to its port is its own, what leads elsewhere is not."""
+    recorded = balancer.status.floating_id or ""
+    named = (each for each in cloud.floating_ips if _described(balancer, each) or each.id == recorded)
+
+    def mark(each: FloatingIp) -> str:
+        leads_to_us = port is not None and each.port_id == port.id
+        return balancer.metadata.uid if leads_to_us else each.port_id
+
+    return select(named, owner_of(balancer, recorded, balancer.status.floating_name), mark)
+
+
+def deleted_floating_ips(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> tuple[Step, ...]:
+    """The floating IPs that go with the LoadBalancer: those described as its own, never the user's."""
+    users = balancer.spec.existing_floating_ip
+    ours = (each for each in floating_ips_of(balancer, cloud, port).ours if _described(balancer, each))
+    return tuple(DeleteFloatingIp(id=each.id) for each in ours if not (users and same_address(each.address, users)))
+
+
+def _described(balancer: LoadBalancer, floating: FloatingIp) -> bool:
+    return floating.description == cloud_name(balancer.metadata)
+
+
+def _leading_to(port: CloudPort, floating: FloatingIp, name: str, description: str | None = None) -> Part:
+    target = None if floating.port_id == port.id else port.id
+    step = UpdateFloatingIp(floating_ip_id=floating.id, port_id=target, description=description)
+    return Part(
+        steps=(step,) if target is not None or description is not None else (),
+        status={"floating_id": floating.id, "floating_name": name, "external_ip": floating.address},
+    )
+
+
+def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None, address: str) -> Part:
+    floating = next((each for each in cloud.floating_ips if same_address(each.address, address)), None)
+    if floating is None:
+        return Part(problem=f"there is no floating IP {address} in the project")
+    if port is None:
+        return Part()
+    if floating.port_id not in ("", port.id):
+        return Part(problem=f"floating IP {address} leads to port {floating.port_id} already, and is left there")
+    name = cloud_name(balancer.metadata)
+    # Its description must not look like that of one of ours, which is deleted with the load balancer.
+    description = f"{name}{_USER_MANAGED}" if floating.description == name else None
+    return _leading_to(port, floating, name, description)
+
+
+def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
+    """The address is the port's own; a floating IP goes, or leads nowhere if it is the user's."""
+    address, users = port.address if port else balancer.status.port_ip, balancer.spec.existing_floating_ip
+    lent = (
+        UpdateFloatingIp(floating_ip_id=each.id, port_id="")
+        for each in cloud.floating_ips
+        if users and port is not None and each.port_id == port.id and same_address(each.address, users)
+    )
+    return Part(
+        steps=(*deleted_floating_ips(balancer, cloud, port), *lent),
+        status={"floating_id": None, "floating_name": None, "external_ip": address or None},
+    )

@@ -1,0 +1,210 @@
+"""What a LoadBalancer lacks in the cloud, step by step, and what its status should say.
+
+    security group --> rules, port --> floating IP (external only)
+    server group (with a policy only)
+
+Each pass gives the steps that can be taken now; what they bring shows in the next one. Drift is repaired by the same
+rules. Some of it cannot be, such as another network under a port that has the virtual address: the problem is shown,
+and no machine is touched for it.
+
+Machines can be made once the plan is settled and its status written: the template hash speaks of both.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.loadbalancers.cloud.floating_ip import plan_floating_ip
+from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, SecurityGroup, ServerGroup
+from domain.loadbalancers.cloud.ownership import Selection, mark_of, marked_for, select
+from domain.loadbalancers.cloud.parts import Part, contested, owner_of
+from domain.loadbalancers.cloud.rules import changed_rules, wanted_rules
+from domain.loadbalancers.cloud.steps import (
+    CreatePort,
+    CreateSecurityGroup,
+    CreateServerGroup,
+    DeletePort,
+    DeleteSecurityGroup,
+    DeleteServerGroup,
+    Step,
+    UpdatePort,
+)
+from domain.loadbalancers.hashes import cloud_hash
+from domain.loadbalancers.names import cloud_name
+from domain.loadbalancers.notices import Notice, warning
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerStatus
+from domain.model import Model
+from domain.resource import timestamp
+from domain.writes import JsonPatch, difference
+
+_IDENTIFIERS = (
+    "floating_id",
+    "floating_name",
+    "external_ip",
+    "port_id",
+    "port_name",
+    "port_ip",
+    "server_group_id",
+    "server_group_name",
+    "group_id",
+    "group_name",
+)
+
+
+class CloudPlan(Model):
+    """What to do now, and how it stands.
+
+    Attributes:
+        steps: what can be done now; empty when nothing is left to do or something stands in the way.
+        status: the merge patch of the LoadBalancer's status, empty if it says what is there.
+        notices: what a person is told.
+        problem: what only a person can mend.
+        settled: whether everything is there, so that machines can be made.
+    """
+
+    steps: tuple[Step, ...] = ()
+    status: JsonPatch = {}
+    notices: tuple[Notice, ...] = ()
+    problem: str = ""
+    settled: bool = False
+
+
+def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> CloudPlan:
+    """What the LoadBalancer lacks in the cloud now. Former names must have been migrated before."""
+    groups = security_groups_of(balancer, cloud)
+    ports = ports_of(balancer, cloud)
+    parts = (
+        _security_group(balancer, groups),
+        _port(balancer, groups.kept, ports),
+        plan_floating_ip(balancer, cloud, ports.kept),
+        _server_group(balancer, cloud),
+    )
+    steps = tuple(step for part in parts for step in part.steps)
+    problem = "; ".join(part.problem for part in parts if part.problem)
+    facts: dict[str, object] = {}
+    for part in parts:
+        facts.update(part.status)
+    settled = not steps and not problem
+    if settled and balancer.status.openstack_reconcile_hash != (found := cloud_hash(balancer)):
+        facts.update(openstack_reconcile_hash=found, last_openstack_reconcile=timestamp(now))
+    status = difference(balancer.status, balancer.status.model_copy(update=facts))
+    notices = tuple(notice for part in parts for notice in part.notices)
+    problems = tuple(warning("Failed", part.problem) for part in parts if part.problem)
+    return CloudPlan(
+        steps=steps,
+        status={"status": status} if status else {},
+        notices=(*notices, *problems),
+        problem=problem,
+        settled=settled,
+    )
+
+
+# --- which are ours ---
+
+
+def security_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[SecurityGroup]:
+    """The LoadBalancer's security groups."""
+    status = balancer.status
+    owner = owner_of(balancer, status.group_id, status.group_name)
+    return select(cloud.security_groups, owner, lambda each: marked_for(each.description))
+
+
+def ports_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[CloudPort]:
+    """The LoadBalancer's ports."""
+    owner = owner_of(balancer, balancer.status.port_id, balancer.status.port_name)
+    return select(cloud.ports, owner, lambda each: marked_for(each.description))
+
+
+def server_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[ServerGroup]:
+    """The LoadBalancer's server groups: an empty one of its name may be its own, one with servers need not."""
+    status = balancer.status
+    owner = owner_of(balancer, status.server_group_id, status.server_group_name)
+    return select(cloud.server_groups, owner, lambda each: balancer.metadata.uid if not each.members else "")
+
+
+# --- security group ---
+
+
+def _security_group(balancer: LoadBalancer, found: Selection[SecurityGroup]) -> Part:
+    name = cloud_name(balancer.metadata)
+    group = found.kept
+    if group is None:
+        if found.strangers:
+            return contested("security group", name)
+        return Part(steps=(CreateSecurityGroup(name=name, description=mark_of(balancer.metadata.uid)),))
+    wanted = wanted_rules(balancer, group.id)
+    change = changed_rules(group.id, wanted.rules, group.rules)
+    doubles = tuple(DeleteSecurityGroup(id=each.id) for each in found.doubles)
+    return Part(
+        steps=((change,) if change else ()) + doubles,
+        status={"group_id": group.id, "group_name": name},
+        notices=wanted.notices,
+    )
+
+
+# --- port ---
+
+
+def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[CloudPort]) -> Part:
+    name, infrastructure = cloud_name(balancer.metadata), balancer.spec.infrastructure
+    port = found.kept
+    if port is None and found.strangers:
+        return contested("port", name)
+    if group is None:
+        return Part()
+    if port is None:
+        create = CreatePort(
+            name=name,
+            description=mark_of(balancer.metadata.uid),
+            network_id=infrastructure.network,
+            subnet_id=infrastructure.subnet,
+            security_groups=(group.id,),
+        )
+        return Part(steps=(create,))
+    steps: list[Step] = [DeletePort(id=each.id) for each in found.doubles]
+    if port.security_groups != (group.id,):
+        steps.append(UpdatePort(port_id=port.id, security_groups=(group.id,)))
+    return Part(
+        steps=tuple(steps),
+        status={"port_id": port.id, "port_name": name, "port_ip": port.address or None},
+        problem=_moved(balancer, port),
+    )
+
+
+def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
+    """A port stays where it was made: machines on another network could not serve its address."""
+    infrastructure = balancer.spec.infrastructure
+    if port.network_id and port.network_id != infrastructure.network:
+        was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"
+    elif (
+        infrastructure.subnet
+        and port.fixed_ips
+        and all(each.subnet_id != infrastructure.subnet for each in port.fixed_ips)
+    ):
+        was, wanted = f"subnet {port.fixed_ips[0].subnet_id}", f"subnet {infrastructure.subnet}"
+    else:
+        return ""
+    return f"the virtual address lives in {was} and cannot be moved to {wanted}: make another LoadBalancer there"
+
+
+# --- server group ---
+
+
+def _server_group(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Part:
+    policy, name = balancer.spec.options.server_group_policy, cloud_name(balancer.metadata)
+    found = server_groups_of(balancer, cloud)
+    wrong = tuple(DeleteServerGroup(id=each.id) for each in found.ours if each.policy != policy)
+    if not policy:
+        gone: dict[str, object] = {} if wrong else {"server_group_id": None, "server_group_name": None}
+        return Part(steps=wrong, status=gone)
+    fitting = next((each for each in found.ours if each.policy == policy), None)
+    if fitting is None:
+        # Its name is part of the template hash: it stays while the group is made anew.
+        return Part(steps=wrong or (CreateServerGroup(name=name, policy=policy),))
+    return Part(steps=wrong, status={"server_group_id": fitting.id, "server_group_name": name})
+
+
+def released_status(status: LoadBalancerStatus) -> JsonPatch:
+    """The merge patch that forgets everything in the cloud, once all of it is gone."""
+    change = difference(status, status.model_copy(update=dict.fromkeys(_IDENTIFIERS)))
+    return {"status": change} if change else {}

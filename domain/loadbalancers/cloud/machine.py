@@ -1,0 +1,209 @@
+r"""What a machine lacks in the cloud: its own port, which may also answer for the virtual address, and its server.
+
+    port --> server BUILD --> ACTIVE
+                        \--> ERROR: the machine is given up, its set makes another
+
+A server that has disappeared is not made again under the same machine: the machine is given up as well, so that its
+successor has the whole time to boot. Other states of a server are told, and left to the machine's own reports.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from enum import StrEnum
+
+from domain.loadbalancers.addresses import ip_version
+from domain.loadbalancers.cloud.objects import CloudPort, MachineCloud, Server
+from domain.loadbalancers.cloud.ownership import Owner, Selection, mark_of, marked_for, select
+from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, DeleteServer, Step, UpdatePort
+from domain.loadbalancers.names import cloud_name
+from domain.loadbalancers.resources import DebugSettings, LoadBalancerMachine
+from domain.model import Model
+from domain.resource import timestamp
+from domain.writes import JsonPatch, difference
+
+
+class ServerState(StrEnum):
+    """How the machine's server stands."""
+
+    ABSENT = "absent"  # not made yet
+    BUILDING = "building"
+    ACTIVE = "active"
+    FAILED = "failed"  # Nova could not make it
+    LOST = "lost"  # it was there, and is no more
+    STOPPED = "stopped"  # there, and neither building nor active
+
+
+class MachinePlan(Model):
+    """What to do now, and how it stands.
+
+    Attributes:
+        steps: what can be done now.
+        status: the merge patch of the machine's status, empty if it says what is there.
+        server: how the server stands.
+        fault: Nova's words on a server that failed.
+        problem: what stands in the way.
+        virtual_address: what the machine listens on.
+        settled: whether nothing is left to do: the rest is the machine's own.
+    """
+
+    steps: tuple[Step, ...] = ()
+    status: JsonPatch = {}
+    server: ServerState = ServerState.ABSENT
+    fault: str = ""
+    problem: str = ""
+    virtual_address: str = ""
+    settled: bool = False
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the machine will never serve: its set replaces it."""
+        return self.server in (ServerState.FAILED, ServerState.LOST)
+
+
+def plan_machine(
+    machine: LoadBalancerMachine, cloud: MachineCloud, *, security_group_id: str, debug: DebugSettings
+) -> MachinePlan:
+    """What a machine lacks in the cloud now.
+
+    Args:
+        machine: the machine.
+        cloud: what was observed for it.
+        security_group_id: its LoadBalancer's, empty if there is none yet.
+        debug: its LoadBalancer's settings for access to machines.
+    """
+    servers, ports = machine_servers(machine, cloud), machine_ports(machine, cloud)
+    server, port = servers.kept, ports.kept
+    state = _state(machine, server)
+    facts: dict[str, object] = {}
+    if port is not None:
+        facts.update(
+            default_port_id=port.id,
+            default_port_name=cloud_name(machine.metadata),
+            default_port_ip=port.address or None,
+        )
+    if server is not None:
+        created = timestamp(server.created_at) if server.created_at else machine.status.creation_timestamp
+        facts.update(server_id=server.id, creation_timestamp=created)
+    change = difference(machine.status, machine.status.model_copy(update=facts))
+    address = virtual_address(cloud.virtual_port)
+    problem = _problem(machine, cloud, address, security_group_id)
+    base = MachinePlan(
+        status={"status": change} if change else {},
+        server=state,
+        fault=server.fault if server else "",
+        problem=problem,
+        virtual_address=address,
+    )
+    if base.given_up or problem:
+        return base
+    steps: list[Step] = [DeleteServer(id=each.id) for each in servers.doubles]
+    # A double of the port may carry a double of the server.
+    steps.extend(DeletePort(id=each.id) for each in ports.doubles if not servers.doubles)
+    steps.extend(_port_steps(machine, port, cloud.virtual_port, security_group_id))
+    if server is None and port is not None:
+        steps.append(_creation(machine, port, debug))
+    settled = not steps and state not in (ServerState.ABSENT, ServerState.BUILDING)
+    return base.model_copy(update={"steps": tuple(steps), "settled": settled})
+
+
+def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[CloudPort]:
+    """The machine's own ports, by today's id or else by the former one."""
+    status = machine.status
+    recorded = status.default_port_id or status.port_id or ""
+    owner = Owner(
+        uid=machine.metadata.uid, recorded=recorded, inherited=bool(status.default_port_name) and not recorded
+    )
+    return select(cloud.ports, owner, lambda each: marked_for(each.description))
+
+
+def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
+    """The machine's servers. Nova finds names by pattern: only the very name counts, and an unmarked server is ours.
+
+    yawol records no name of a server before it makes it, and a machine's name ends in random characters.
+    """
+    named = tuple(each for each in cloud.servers if each.name == machine.metadata.name or _recorded(machine, each))
+    owner = Owner(uid=machine.metadata.uid, recorded=machine.status.server_id or "", inherited=True)
+    return select(named, owner, lambda each: each.uid)
+
+
+def virtual_address(port: CloudPort | None) -> str:
+    """The address that machines listen on and hand to one another: the port's last IPv4; empty if it has none."""
+    found = [each.address for each in port.fixed_ips if ip_version(each.address) == 4] if port else []
+    return found[-1] if found else ""
+
+
+def _recorded(machine: LoadBalancerMachine, server: Server) -> bool:
+    return server.id == machine.status.server_id
+
+
+def _state(machine: LoadBalancerMachine, server: Server | None) -> ServerState:
+    if server is None:
+        return ServerState.LOST if machine.status.server_id else ServerState.ABSENT
+    states = {
+        "BUILD": ServerState.BUILDING,
+        "ACTIVE": ServerState.ACTIVE,
+        "ERROR": ServerState.FAILED,
+        "DELETED": ServerState.LOST,
+        "SOFT_DELETED": ServerState.LOST,
+    }
+    return states.get(server.status.upper(), ServerState.STOPPED)
+
+
+def _problem(machine: LoadBalancerMachine, cloud: MachineCloud, address: str, security_group_id: str) -> str:
+    if not security_group_id:
+        return "its LoadBalancer has no security group yet"
+    if cloud.virtual_port is None:
+        return f"port {machine.spec.port_id} with the virtual address does not exist"
+    if not address:
+        return f"port {machine.spec.port_id} has no IPv4 address, and machines can hand over no other"
+    return ""
+
+
+def _port_steps(
+    machine: LoadBalancerMachine, port: CloudPort | None, virtual: CloudPort | None, security_group_id: str
+) -> tuple[Step, ...]:
+    """The machine's port has the load balancer's group, and may send and receive as the virtual addresses."""
+    allowed = tuple(each.address for each in virtual.fixed_ips) if virtual else ()
+    infrastructure = machine.spec.infrastructure
+    if port is None:
+        create = CreatePort(
+            name=cloud_name(machine.metadata),
+            description=mark_of(machine.metadata.uid),
+            network_id=infrastructure.network,
+            subnet_id=infrastructure.subnet,
+            security_groups=(security_group_id,),
+            allowed_addresses=allowed,
+        )
+        return (create,)
+    grouped = port.security_groups == (security_group_id,)
+    may_answer = _addresses(port.allowed_addresses) == _addresses(allowed)
+    if grouped and may_answer:
+        return ()
+    update = UpdatePort(
+        port_id=port.id,
+        security_groups=None if grouped else (security_group_id,),
+        allowed_addresses=None if may_answer else allowed,
+    )
+    return (update,)
+
+
+def _addresses(texts: tuple[str, ...]) -> set[str]:
+    """Addresses in one spelling; Neutron writes a pair's as it was given, perhaps with the length of its prefix."""
+    return {str(ipaddress.ip_interface(each).ip) if ip_version(each.partition("/")[0]) else each for each in texts}
+
+
+def _creation(machine: LoadBalancerMachine, port: CloudPort, debug: DebugSettings) -> CreateServer:
+    infrastructure = machine.spec.infrastructure
+    return CreateServer(
+        name=machine.metadata.name,
+        uid=machine.metadata.uid,
+        flavor=infrastructure.flavor,
+        image=infrastructure.image,
+        availability_zone=infrastructure.availability_zone,
+        port_id=port.id,
+        network_id=infrastructure.network,
+        additional_networks=tuple(each.network_id for each in infrastructure.additional_networks or ()),
+        key_name=debug.sshkey_name if debug.enabled else "",
+        server_group_id=machine.spec.server_group_id,
+    )

@@ -1,0 +1,144 @@
+"""The rules of a load balancer's security group, and what differs from them.
+
+Rules are compared by meaning: protocols by number and by any of their names, networks by their normal form, the network
+of all addresses like none at all. Neutron stores what it likes, and a rule that was compared by spelling would be
+deleted and made again for ever.
+
+The rule for ICMP says type 1, code 8, which is no ping, as in yawol: groups that are taken over stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from domain.loadbalancers.addresses import source_range
+from domain.loadbalancers.cloud.objects import SecurityGroupRule
+from domain.loadbalancers.cloud.steps import ChangeRules
+from domain.loadbalancers.constants import AD_HOC_DEBUG_ANNOTATION
+from domain.loadbalancers.go_texts import parse_bool
+from domain.loadbalancers.names import cloud_name
+from domain.loadbalancers.notices import Notice, bad_source_range, warning
+from domain.loadbalancers.resources import LoadBalancer
+from domain.model import Model
+
+_ANYBODY: Final = ("0.0.0.0/0", "::/0")
+_ICMP: Final = {"IPv4": "icmp", "IPv6": "ipv6-icmp"}
+_SSH: Final = 22
+_OPEN = "DebugSettings are enabled, Port 22 is open to all IP ranges."
+_IN_USE = "DebugSettings are enabled, but port 22 is already in use."
+
+# https://www.iana.org/assignments/protocol-numbers; Neutron takes names and numbers alike.
+_PROTOCOLS: Final = {
+    "1": "icmp",
+    "6": "tcp",
+    "17": "udp",
+    "58": "ipv6-icmp",
+    "icmpv6": "ipv6-icmp",
+    "112": "vrrp",
+    "any": "",
+    "0": "",
+    "none": "",
+}
+
+
+class WantedRules(Model):
+    """The rules, and what a person is told of them."""
+
+    rules: tuple[SecurityGroupRule, ...]
+    notices: tuple[Notice, ...] = ()
+
+
+def wanted_rules(balancer: LoadBalancer, security_group_id: str) -> WantedRules:
+    """The rules of the LoadBalancer's security group."""
+    ranges, notices = _ranges(balancer)
+    rules = [*_basic_rules(security_group_id)]
+    for port in balancer.spec.ports:
+        rules.extend(_ingress(each, port.protocol.lower(), port.port) for each in ranges)
+    if _debugging(balancer):
+        taken = any(port.port == _SSH and port.protocol.upper() == "TCP" for port in balancer.spec.ports)
+        notices.append(warning("Warning", _IN_USE if taken else _OPEN))
+        if not taken:
+            rules.extend(_ingress(each, "tcp", _SSH) for each in _ANYBODY)
+    name = cloud_name(balancer.metadata)
+    described = (rule.model_copy(update={"description": name}) for rule in rules)
+    # Two ranges may be one network, and Neutron refuses the same rule twice.
+    distinct = {meaning(rule): rule for rule in reversed(list(described))}
+    return WantedRules(rules=tuple(reversed(distinct.values())), notices=tuple(notices))
+
+
+def changed_rules(
+    security_group_id: str, wanted: Iterable[SecurityGroupRule], present: Iterable[SecurityGroupRule]
+) -> ChangeRules | None:
+    """What has to change, None if nothing has. Doubles of a rule go as well."""
+    missing = {meaning(rule): rule for rule in wanted}
+    unwanted: list[str] = []
+    for rule in present:
+        if missing.pop(meaning(rule), None) is None:
+            unwanted.append(rule.id)
+    if not missing and not unwanted:
+        return None
+    return ChangeRules(security_group_id=security_group_id, create=tuple(missing.values()), delete=tuple(unwanted))
+
+
+def meaning(rule: SecurityGroupRule) -> tuple[object, ...]:
+    """What two rules have in common that allow the same."""
+    return (
+        rule.direction.lower(),
+        rule.ethertype.lower(),
+        _protocol(rule.protocol),
+        rule.port_range_min,
+        rule.port_range_max,
+        _prefix(rule.remote_ip_prefix),
+        rule.remote_group_id,
+    )
+
+
+def _basic_rules(security_group_id: str) -> Iterable[SecurityGroupRule]:
+    for ethertype in ("IPv4", "IPv6"):
+        yield SecurityGroupRule(direction="egress", ethertype=ethertype)
+        yield SecurityGroupRule(
+            direction="ingress", ethertype=ethertype, protocol="vrrp", remote_group_id=security_group_id
+        )
+        yield SecurityGroupRule(
+            direction="ingress",
+            ethertype=ethertype,
+            protocol=_ICMP[ethertype],
+            port_range_min=1,
+            port_range_max=8,
+        )
+
+
+def _ranges(balancer: LoadBalancer) -> tuple[list[str], list[Notice]]:
+    """Who may connect. If somebody is named, but nobody readably, it is nobody."""
+    named = balancer.spec.options.load_balancer_source_ranges
+    ranges = [str(network) for each in named if (network := source_range(each)) is not None]
+    notices = [bad_source_range(each) for each in named if source_range(each) is None]
+    return (ranges if named else list(_ANYBODY)), notices
+
+
+def _ingress(prefix: str, protocol: str, port: int) -> SecurityGroupRule:
+    return SecurityGroupRule(
+        direction="ingress",
+        ethertype="IPv6" if ":" in prefix else "IPv4",
+        protocol=protocol,
+        port_range_min=port,
+        port_range_max=port,
+        remote_ip_prefix=prefix,
+    )
+
+
+def _debugging(balancer: LoadBalancer) -> bool:
+    ad_hoc = parse_bool(balancer.metadata.annotations.get(AD_HOC_DEBUG_ANNOTATION, ""))
+    return balancer.spec.debug_settings.enabled or bool(ad_hoc)
+
+
+def _protocol(name: str) -> str:
+    return _PROTOCOLS.get(name.lower(), name.lower())
+
+
+def _prefix(text: str) -> str:
+    network = source_range(text)
+    if network is None:
+        return text
+    return str(network) if network.prefixlen else ""
