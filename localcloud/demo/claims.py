@@ -181,6 +181,8 @@ def failure(obj: JsonObject) -> str:
 
 def look(obj: JsonObject) -> Waiting:
     """How far it is, what it waits for, and when it ends."""
+    if text(obj, "metadata", "deletionTimestamp"):
+        return Waiting()
     if text(obj, "kind") == RESOURCE_POOL.name:
         return _pool_shown(obj)
     end = parse_timestamp(text(obj, "status", "lifespan", "end") or text(obj, "spec", "lifespan", "end"))
@@ -190,7 +192,8 @@ def look(obj: JsonObject) -> Waiting:
         return Waiting("Ready", ("its end",) if end else (), end)
     waits = tuple(text(entry, "waitingFor") for entry in sequence(obj, "status", "resources"))
     held = text(obj, "status", "resourceHandle", "name") or text(obj, "kind") == RESOURCE_HANDLE.name
-    return Waiting("Unready" if held else "", tuple(filter(None, waits)))
+    phase = "Unready" if held else "Approved" if _approval(obj) == "approved" else ""
+    return Waiting(phase, tuple(filter(None, waits)))
 
 
 def _pool_shown(pool: JsonObject) -> Waiting:

@@ -128,8 +128,10 @@ def _until(moment: datetime | None, now: datetime) -> str:
 
 
 def _span(duration: timedelta) -> str:
-    """Minutes and seconds, or hours and minutes."""
+    """Minutes and seconds, hours and minutes, or days and hours."""
     minutes, seconds = divmod(max(0, int(duration.total_seconds())), 60)
+    if minutes >= 48 * 60:
+        return f"{minutes // 1440}d{minutes % 1440 // 60}h"
     if minutes >= 60:
         return f"{minutes // 60}h{minutes % 60}m"
     return f"{minutes}m{seconds}s" if minutes else f"{seconds}s"

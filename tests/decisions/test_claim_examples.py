@@ -106,6 +106,8 @@ def test_a_notebooks_template_finds_its_provider_and_is_filled_up() -> None:
     matches = {name: value_at(each, "spec", "match") for name, each in PROVIDERS.items()}
     assert serving(template, {name: match for name, match in matches.items() if match}) == ("notebook",)
     first, second = initialised_resources(scene(claim=claim), ["notebook", "notebook"])
+    assert value_at(first, "template", "metadata", "generateName") == "notebook-python-"
+    assert value_at(second, "template", "metadata", "generateName") == "notebook-r-"
     assert value_at(first, "template", "data", "memory") == "1Gi"
     assert value_at(second, "template", "data", "memory") == "4Gi"
     initialised = {**claim, "spec": {"resources": [first, second]}}

@@ -32,8 +32,14 @@ HELD = {"resourceHandle": {"name": "guid-abcde"}}
         (obj("ResourcePool", {"minAvailable": 3}), Waiting("0 of 3 ready")),
         (obj("ResourceClaim"), Waiting()),
         (obj("ResourceClaim", approval={"state": "pending"}), Waiting("ApprovalPending", ("approval",))),
+        (obj("ResourceClaim", approval={"state": "approved"}), Waiting("Approved")),
+        (obj("ResourceClaim", **HELD, approval={"state": "approved"}), Waiting("Unready")),
         (obj("ResourceClaim", **HELD), Waiting("Unready")),
         (obj("ResourceClaim", **HELD, ready=True), Waiting("Ready")),
+        (
+            {"kind": "ResourceClaim", "metadata": {"name": "it", "deletionTimestamp": END}, "status": {"ready": True}},
+            Waiting(),
+        ),
         (
             obj("ResourceClaim", **HELD, ready=True, lifespan={"end": END}),
             Waiting("Ready", ("its end",), datetime(2026, 11, 21, 12, 0, 8, tzinfo=UTC)),
