@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from activities.claims import metrics
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.known import Known
 from activities.claims.managed import Managed
@@ -179,7 +180,7 @@ class Bundles:
         faults: Sequence[Fault],
         now: datetime,
     ) -> None:
-        """Events of what a person may want to know; a fault is told when it is another than before."""
+        """Events of what a person may want to know, and counts; a fault is told when it is another than before."""
         kind, before, after = (
             (RESOURCE_CLAIM, bundle.claim, claim)
             if bundle.claim is not None and claim is not None
@@ -192,6 +193,8 @@ class Bundles:
         if plan.end_was_cut and plan.wish is not None and plan.end is not None:
             text = f"lifespan.end {timestamp(plan.wish.end)} is beyond what is allowed: {timestamp(plan.end)}"
             await self._writer.tell(kind, after, "LifespanEndCut", text, now)
+        if kind is RESOURCE_CLAIM and _first_ready(after) and not _first_ready(before):
+            metrics.claim_ready(after, now, pool=text_at(handle, "spec", "resourcePool", "name"))
         if text := _moved_end(bundle, after, plan):
             reason = LIFESPAN_END_CHANGED if _shown_end(after) else LIFESPAN_END_CLEARED
             await self._writer.tell(kind, after, reason, text, now, normal=True, action=LIFESPAN_EVENT_ACTION)
@@ -208,6 +211,10 @@ class Bundles:
             }
         )
         return await self._show(bundle, shown, (), now)
+
+
+def _first_ready(claim: JsonObject) -> str:
+    return text_at(claim, "status", "lifespan", "firstReady")
 
 
 def _kept(handle: JsonObject, spec: JsonObject) -> JsonObject:
