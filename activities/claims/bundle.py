@@ -100,6 +100,12 @@ class Bundles:
         try:
             return await self._make_true(bundle, question)
         except Beyond as beyond:
+            if not _has_conditions(bundle):
+                return await self._show_fault(bundle, beyond.fault, now)
+            fault = beyond.fault
+        try:  # without the conditions that the claim's author wrote, which then harm nobody but the claim
+            return await self._make_true(bundle, question.model_copy(update={"push": False}), fault)
+        except Beyond as beyond:
             return await self._show_fault(bundle, beyond.fault, now)
 
     async def _question(
@@ -120,7 +126,7 @@ class Bundles:
             honoured=bundle.known.honoured,
         )
 
-    async def _make_true(self, bundle: Bundle, question: HandleQuestion) -> Settled:
+    async def _make_true(self, bundle: Bundle, question: HandleQuestion, *before: Fault) -> Settled:
         handle = bundle.handle
         faults: dict[int, Fault] = {}
         done: set[int] = set()
@@ -144,7 +150,7 @@ class Bundles:
             question = question.model_copy(update={"handle": handle, "states": tuple(states)})
             if not acted:
                 break
-        return await self._show(replace(bundle, handle=handle), plan, tuple(faults.values()), question.now)
+        return await self._show(replace(bundle, handle=handle), plan, (*before, *faults.values()), question.now)
 
     @staticmethod
     def _take(
@@ -215,6 +221,12 @@ class Bundles:
 
 def _first_ready(claim: JsonObject) -> str:
     return text_at(claim, "status", "lifespan", "firstReady")
+
+
+def _has_conditions(bundle: Bundle) -> bool:
+    """Whether the claim's author has written conditions that were to be judged."""
+    spec = object_at(bundle.claim, "spec")
+    return bundle.push and any(object_at(spec, field) for field in ("autoDelete", "autoDetach"))
 
 
 def _kept(handle: JsonObject, spec: JsonObject) -> JsonObject:

@@ -23,10 +23,6 @@ from engine.kube.discovery import Discovery
 from engine.kube.errors import NO_SUCH_KIND
 
 
-class NotOurs(Exception):  # noqa: N818 - says what the object is
-    """The object belongs to another handle that exists."""
-
-
 class Managed:
     """Managed resources on the API server."""
 
@@ -81,10 +77,9 @@ class Managed:
         except Absent as error:
             if error.code == NO_SUCH_KIND:
                 return Fault(reason="UnknownKind", message=f"{where}: {error.message}")
-            return Fault(reason="ResourceNotCreated", message=error.message)
+            return Fault(reason="ResourceNotCreated", message=_said(error, definition))
         except (Denied, Invalid) as error:
-            reason = "ResourceForbidden" if isinstance(error, Denied) else "ResourceInvalid"
-            return Fault(reason=reason, message=error.message)
+            return _refused(error, definition)
 
     async def update(self, state: JsonObject, operations: Operations) -> JsonObject | Fault:
         """The object after the patch, which is carried out only on the version that it was computed from.
@@ -103,8 +98,7 @@ class Managed:
                 resource_version=text_at(meta, "resourceVersion"),
             )
         except (Denied, Invalid) as error:
-            reason = "ResourceForbidden" if isinstance(error, Denied) else "ResourceInvalid"
-            return Fault(reason=reason, message=error.message)
+            return _refused(error, state)
         return cast("JsonObject", answer)
 
     async def delete_all(self, handle: JsonObject) -> list[ApiError]:
@@ -140,6 +134,19 @@ class Managed:
     async def _kind(self, obj: JsonObject) -> Kind:
         served = await self._discovery.served(text_at(obj, "apiVersion"), text_at(obj, "kind"))
         return served.kind
+
+
+def _refused(error: Denied | Invalid, obj: JsonObject) -> Fault:
+    reason = "ResourceForbidden" if isinstance(error, Denied) else "ResourceInvalid"
+    return Fault(reason=reason, message=_said(error, obj))
+
+
+def _said(error: ApiError, obj: JsonObject) -> str:
+    """What the API server said; of a Secret only the word for it, as the sentence may quote what is secret."""
+    if text_at(obj, "kind") != "Secret":
+        return error.message
+    namespace, name = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
+    return f"Secret {namespace}/{name}: {error.code}"
 
 
 def resource_count(handle: JsonObject) -> int:
