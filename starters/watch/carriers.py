@@ -2,13 +2,14 @@
 
 An object may change hands. Whoever carried it until then, or does from now on, has made the change and knows; the
 object's own workflow need not. It is woken when its work has gone to another, so that it shows this, and opened when
-the work comes to it and nobody has opened it, as who should have may have crashed. Neither is urgent.
+the work comes to it and nobody has opened it, as who should have may have crashed. One that is open is also woken when
+its object has gone while another did the work, so that it ends. None of this is urgent.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 
 from domain.identity import Key
 from starters.watch.index import Index
@@ -70,15 +71,22 @@ class Handover:
 
     def noted(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         """An object has changed."""
-        if not watched.relieved or after is None or (before is None and not watched.made_by_others):
+        if not watched.relieved or (before is None and not watched.made_by_others):
+            return
+        if after is None:
+            if before is not None and self._is_open is not None and self._is_carried(before):
+                self._later(self._end(before.key, watched.relieved))
             return
         was_carried, is_carried = self._is_carried(before), self._is_carried(after)
         if is_carried and not was_carried:
             asyncio.get_running_loop().call_later(watched.relieved, self._queue.put, after.key)
         elif was_carried and not is_carried:
-            task = asyncio.create_task(self._open(after.key, watched.relieved))
-            self._opening.add(task)
-            task.add_done_callback(self._opening.discard)
+            self._later(self._open(after.key, watched.relieved))
+
+    def _later(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
 
     def _is_carried(self, known: Projection | None) -> bool:
         """Whether another's workflow does the work of an object, or has until it was made."""
@@ -86,9 +94,17 @@ class Handover:
 
     async def _open(self, key: Key, seconds: float) -> None:
         await asyncio.sleep(seconds)
-        try:
-            is_open = self._is_open is not None and await self._is_open(key)
-        except Exception:  # whatever Temporal answers, the wake is the remedy
-            is_open = False
-        if not is_open:
+        if await self._opened(key) is not True:
             self._queue.put(key)
+
+    async def _end(self, key: Key, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        if await self._opened(key) is not False:
+            self._queue.put(key)
+
+    async def _opened(self, key: Key) -> bool | None:
+        """Whether its workflow is open; None where Temporal does not say, and a wake is the remedy."""
+        try:
+            return self._is_open is not None and await self._is_open(key)
+        except Exception:
+            return None

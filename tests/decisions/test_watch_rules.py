@@ -308,6 +308,19 @@ async def test_an_object_that_carries_itself_now_is_opened_if_nobody_has(
     assert waiting(subject) == (set() if opened else {"a"})
 
 
+@pytest.mark.parametrize("opened", [True, False])
+async def test_the_workflow_of_what_has_gone_while_another_carried_it_is_ended(opened: bool) -> None:
+    async def is_open(key: Key) -> bool:
+        return opened
+
+    subject = carrying(is_open=is_open)
+    subject.changed(CARRIED, carried(), None, seen_live=True)
+    subject.queue._waiting.clear()
+    async with asyncio.timeout(5):
+        await asyncio.gather(*subject._handover._opening)
+    assert waiting(subject) == ({"a"} if opened else set())
+
+
 async def test_only_what_carries_itself_is_missed_among_workflows(monkeypatch: pytest.MonkeyPatch) -> None:
     async def unmatched(kind: str, keys: list[Key]) -> list[Key]:
         assert {key.name for key in keys} == {"free", "carried"}
