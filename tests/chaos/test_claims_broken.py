@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 WATCHER = "watcher killed at that moment"
 KILLS = {
-    "worker killed before the effect": Break.BEFORE,
     "worker killed after the effect": Break.AFTER,
+    "worker killed before the effect": Break.BEFORE,
     "worker killed, effect comes later": Break.LATE,
 }
 ANSWERS = {
@@ -31,11 +31,12 @@ FAULTS = (*KILLS, *ANSWERS, WATCHER)
 
 
 def _cases() -> list[object]:
+    """A fault after the other, so that a run that is cut short has tried some of them everywhere."""
     return [
-        pytest.param(turn, write, fault, id=f"{turn.name}-{write}-{fault}".replace(" ", "_").replace("/", "."))
+        pytest.param(turn, write, fault, id=f"{fault}-{turn.name}-{write}".replace(" ", "_").replace("/", "."))
+        for fault in FAULTS
         for turn in TURNS
         for write in turn.writes
-        for fault in FAULTS
     ]
 
 
