@@ -12,7 +12,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -180,17 +181,18 @@ class KubeProxy:
             self._here.connection = kept
         return kept
 
-    def open_stream(self, path: str, headers: dict[str, str]) -> http.client.HTTPResponse | None:
+    @contextmanager
+    def stream(self, path: str, headers: dict[str, str]) -> Iterator[http.client.HTTPResponse]:
         """A watch, on a connection of its own."""
         connection = http.client.HTTPSConnection(
             self._address.hostname or "", self._address.port, timeout=LONGEST_SILENCE_SECONDS, context=self._context
         )
         try:
             connection.request("GET", path, headers=headers)
-            return connection.getresponse()
-        except (http.client.HTTPException, OSError):
+            with connection.getresponse() as answer:
+                yield answer
+        finally:
             connection.close()
-            return None
 
     def hang_up(self) -> None:
         """Close this thread's connection to the API server."""
@@ -255,23 +257,18 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self, headers: dict[str, str]) -> None:
         """Forward a watch until one of the two sides ends it."""
-        answer = self.proxy.open_stream(self.path, headers)
-        if answer is None:
-            self._answer(None)
-            return
         self.close_connection = True
-        self.send_response_only(answer.status)
-        self.send_header("Content-Type", answer.getheader("Content-Type", "application/json"))
-        self.send_header("Connection", "close")
-        self.end_headers()
         try:
-            while chunk := answer.read1(65536):
-                self.wfile.write(chunk)
-                self.wfile.flush()
+            with self.proxy.stream(self.path, headers) as answer:
+                self.send_response_only(answer.status)
+                self.send_header("Content-Type", answer.getheader("Content-Type", "application/json"))
+                self.send_header("Connection", "close")
+                self.end_headers()
+                while chunk := answer.read1(65536):
+                    self.wfile.write(chunk)
+                    self.wfile.flush()
         except (http.client.HTTPException, OSError):
-            return
-        finally:
-            answer.close()
+            self._answer(None)
 
     def _answer(self, answer: tuple[int, str, bytes] | None) -> None:
         if answer is None:
