@@ -66,11 +66,12 @@ MASTER_UNKNOWN = timedelta(minutes=15)
 # Empty sets of former templates that are kept; yawol keeps all of them.
 SETS_KEPT = 3
 
-# Pauses before the next machine after machines of the same template that did not boot.
+# Pauses before the next machine after a second machine of the same template in a row that did not boot.
 FIRST_BOOT_PAUSE = timedelta(minutes=1)
 LONGEST_BOOT_PAUSE = timedelta(minutes=30)
 
 # What Perdure adds, on sets and machines.
-BOOT_FAILURES_ANNOTATION = "perdure.dev/boot-failures"  # of a set: how many machines in a row did not boot
+BOOT_FAILURES_ANNOTATION = "perdure.dev/boot-failures"  # of a set: the uids of the machines in a row that did not boot
 BOOT_FAILED_AT_ANNOTATION = "perdure.dev/boot-failed-at"  # of a set: when the last of them was given up
 MARKED_AT_ANNOTATION = "perdure.dev/marked-for-deletion-at"  # of a machine: since when it is given up
+GIVEN_UP_ANNOTATION = "perdure.dev/given-up"  # of a machine: why its server will never serve

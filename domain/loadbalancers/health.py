@@ -1,0 +1,240 @@
+"""A machine's health, by what its agent reports: whether it is ready, and whether it is to be given up.
+
+    booting --first report--> running <--> ready
+       | boot timeout            | unhealthy for 3 minutes
+       v                         v
+       `--------> marked <-------'
+                    | healthy again: the mark goes       | 2 minutes later: condemned, its set replaces it
+
+A report counts for three minutes. A machine that reports a fault is given three minutes to mend it, one that reports
+nothing at all ten minutes from its birth (or what its annotation says), one that reports some of its conditions only
+is unhealthy at once, all as in yawol. Every moment here is exact: each look says when the next one can differ.
+
+A machine whose server Nova could not make, or has lost, is given up by its own lifecycle, in words in an annotation,
+and is condemned at once.
+
+The mark is a condition among those that the agent writes as a whole from what it has last read, so it may be lost, or
+come back after it was taken away. Its moment therefore stands in an annotation too, and that is the one that counts;
+only a machine that yawol has marked has the condition alone.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from domain.decision import earliest
+from domain.loadbalancers.constants import (
+    BOOT_TIMEOUT,
+    CREATION_TIMEOUT_ANNOTATION,
+    DELETION_GRACE,
+    GIVEN_UP_ANNOTATION,
+    HEALTH_WINDOW,
+    MARKED_AT_ANNOTATION,
+)
+from domain.loadbalancers.go_texts import parse_duration
+from domain.loadbalancers.resources import LoadBalancerMachine, MachineCondition
+from domain.model import Model
+from domain.resource import parse_timestamp, timestamp
+from domain.writes import JsonPatch
+
+CONFIG_READY = "ConfigReady"
+ENVOY_READY = "EnvoyReady"
+ENVOY_UP_TO_DATE = "EnvoyUpToDate"
+KEEPALIVED_MASTER = "KeepalivedMaster"
+MARKED = "MarkedForDeletion"
+# In the order in which they are looked at.
+RELEVANT = (CONFIG_READY, ENVOY_READY, ENVOY_UP_TO_DATE)
+
+TRUE = "True"
+_PENDING = "PendingDeletion"
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+_TICK = timedelta(seconds=1)  # Kubernetes keeps whole seconds
+
+
+class Timings(Model):
+    """How long is waited; yawol's own values unless an installation sets others."""
+
+    window: timedelta = HEALTH_WINDOW
+    boot: timedelta = BOOT_TIMEOUT
+    grace: timedelta = DELETION_GRACE
+
+
+class Standing(StrEnum):
+    """How a machine stands."""
+
+    BOOTING = "booting"  # has not reported yet, and may take its time
+    RUNNING = "running"  # reports, and is not ready
+    READY = "ready"
+    MARKED = "marked"  # given up, unless it recovers within the grace
+    CONDEMNED = "condemned"  # to be replaced
+
+
+class Health(Model):
+    """How a machine stands now.
+
+    Attributes:
+        standing: in one word.
+        ready: whether it counts as ready; a marked one may, just before its mark goes.
+        why: what is missing, empty for a healthy machine.
+        reported: whether its agent has ever reported.
+        hopeless: whether its server cannot be made, or is gone: no report will ever come.
+        mark: the moment to write as its mark's; None if it is not to be marked now.
+        unmark: whether its mark has to go.
+        next_change: when another look can differ, without any new report; None for never.
+    """
+
+    standing: Standing
+    ready: bool = False
+    why: str = ""
+    reported: bool = False
+    hopeless: bool = False
+    mark: datetime | None = None
+    unmark: bool = False
+    next_change: datetime | None = None
+
+
+DEFAULT_TIMINGS = Timings()
+
+
+def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DEFAULT_TIMINGS) -> Health:
+    """How the machine stands now."""
+    conditions = reports_of(machine)
+    if given_up := machine.metadata.annotations.get(GIVEN_UP_ANNOTATION):
+        return Health(standing=Standing.CONDEMNED, why=given_up, reported=bool(conditions), hopeless=True)
+    fault = unmet(machine, now, timings.window, stable=False)
+    doomed = _doomed(machine, now, timings)
+    marked = marked_at(machine)
+    changes = [_expiry(machine, timings), *_turning_points(machine, timings)]
+    ahead = [moment for moment in changes if moment and moment > now]
+    base = Health(
+        standing=Standing.READY if not fault else Standing.RUNNING if conditions else Standing.BOOTING,
+        ready=not fault,
+        why=fault,
+        reported=bool(conditions),
+        next_change=earliest(ahead),
+    )
+    if not doomed:
+        has_mark = marked is not None or _condition(machine, MARKED) is not None
+        return base.model_copy(update={"unmark": has_mark})
+    since = marked if marked is not None else now
+    end = since + timings.grace
+    if end <= now:
+        return base.model_copy(update={"standing": Standing.CONDEMNED, "why": doomed, "next_change": None})
+    whole = _condition(machine, MARKED) is not None and MARKED_AT_ANNOTATION in machine.metadata.annotations
+    mark = None if whole else since
+    return base.model_copy(update={"standing": Standing.MARKED, "why": doomed, "mark": mark, "next_change": end})
+
+
+def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, stable: bool) -> str:
+    """Why the machine does not answer what is asked of it; empty if it does.
+
+    Args:
+        machine: the machine.
+        now: the moment.
+        window: how old a report may be.
+        stable: whether only a fault that has lasted for the window counts.
+    """
+    limit = now - window
+    if not reports_of(machine):
+        return "no conditions set"
+    for type_ in RELEVANT:
+        found = _condition(machine, type_)
+        if found is None:
+            return f"required condition {type_} not present on machine"
+        if found.status != TRUE and (not stable or _moment(found.last_transition_time) < limit):
+            return f"condition {type_} is in status {found.status} with reason: {found.reason or ''}"
+        if _moment(found.last_heartbeat_time) < limit:
+            return f"condition {type_} heartbeat is stale"
+    return ""
+
+
+def reports_of(machine: LoadBalancerMachine) -> tuple[MachineCondition, ...]:
+    """What the machine's agent has written: its conditions without our mark."""
+    return tuple(each for each in machine.status.conditions if each.type != MARKED)
+
+
+def is_master(machine: LoadBalancerMachine) -> bool:
+    """Whether the machine says that it holds the virtual address."""
+    found = _condition(machine, KEEPALIVED_MASTER)
+    return found is not None and found.status == TRUE
+
+
+def last_report(machine: LoadBalancerMachine) -> datetime | None:
+    """When the machine's agent last wrote something; None if it never has."""
+    beats = [parse_timestamp(each.last_heartbeat_time) for each in reports_of(machine)]
+    known = [beat for beat in beats if beat is not None]
+    return max(known) if known else None
+
+
+def boot_deadline(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
+    """Until when the machine may stay silent at first."""
+    born = machine.metadata.creation_timestamp
+    own = parse_duration(machine.metadata.annotations.get(CREATION_TIMEOUT_ANNOTATION, ""))
+    return born + (timings.boot if own is None else own) if born else None
+
+
+def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
+    """When its last report will count no more: what a watcher holds instead of waking for each heartbeat."""
+    return _expiry(machine, timings)
+
+
+def marked_at(machine: LoadBalancerMachine) -> datetime | None:
+    """Since when the machine is given up; None if it is not."""
+    noted = parse_timestamp(machine.metadata.annotations.get(MARKED_AT_ANNOTATION))
+    if noted is not None:
+        return noted
+    found = _condition(machine, MARKED)
+    return parse_timestamp(found.last_transition_time) if found is not None and found.status == TRUE else None
+
+
+def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatch, JsonPatch]:
+    """The merge patches of the machine and of its status that set or remove the mark; empty ones if neither."""
+    if health.unmark:
+        kept = [each.model_dump(mode="json", exclude_none=True) for each in reports_of(machine)]
+        noted = MARKED_AT_ANNOTATION in machine.metadata.annotations
+        there = _condition(machine, MARKED) is not None
+        return (
+            {"metadata": {"annotations": {MARKED_AT_ANNOTATION: None}}} if noted else {},
+            {"status": {"conditions": kept}} if there else {},
+        )
+    if health.mark is None:
+        return {}, {}
+    moment = timestamp(health.mark)
+    mark = MachineCondition(type=MARKED, status=TRUE, reason=_PENDING, message=health.why, last_transition_time=moment)
+    conditions = [each.model_dump(mode="json", exclude_none=True) for each in (*reports_of(machine), mark)]
+    return {"metadata": {"annotations": {MARKED_AT_ANNOTATION: moment}}}, {"status": {"conditions": conditions}}
+
+
+def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> str:
+    """Why the machine is to be given up; empty if it is not."""
+    deadline = boot_deadline(machine, timings)
+    if not reports_of(machine) and deadline is not None and now < deadline:
+        return ""
+    return unmet(machine, now, timings.window, stable=True)
+
+
+def _expiry(machine: LoadBalancerMachine, timings: Timings) -> datetime | None:
+    beats = [_condition(machine, type_) for type_ in RELEVANT]
+    moments = [parse_timestamp(each.last_heartbeat_time) for each in beats if each is not None]
+    # A report counts for as long as its window, the end included.
+    known = [moment + timings.window + _TICK for moment in moments if moment is not None]
+    return min(known) if known else None
+
+
+def _turning_points(machine: LoadBalancerMachine, timings: Timings) -> list[datetime | None]:
+    """When a fault will have lasted for the window, or a boot for its time."""
+    if not reports_of(machine):
+        return [boot_deadline(machine, timings)]
+    found = (_condition(machine, type_) for type_ in RELEVANT)
+    faults = [parse_timestamp(each.last_transition_time) for each in found if each and each.status != TRUE]
+    return [moment + timings.window + _TICK if moment else None for moment in faults]
+
+
+def _moment(text: str | None) -> datetime:
+    """A moment that cannot be read is long ago."""
+    return parse_timestamp(text) or _LONG_AGO
+
+
+def _condition(machine: LoadBalancerMachine, type_: str) -> MachineCondition | None:
+    return next((each for each in machine.status.conditions if each.type == type_), None)

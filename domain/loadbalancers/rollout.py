@@ -1,0 +1,292 @@
+"""The sets of a LoadBalancer: which one is current, and when the others are emptied.
+
+    new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
+
+The new set's revision is the LoadBalancer's; agents whose machine has it win the election by their priority. So a
+template that had a set before (a rollback) gets that set back with a *new* revision, on the set, on its machines and on
+the LoadBalancer. The gate opens when a machine of the current set has held the virtual address for two minutes, or none
+has for ten, or nobody knows after fifteen.
+
+There is one rollout at a time: when a third template comes, the set that was still on its way is emptied at once, and
+the one that serves stays until the newest can take over. A set's template is never changed, but for the id of a server
+group that was made anew: the hash knows the group by name, and machines of a dead id could not be made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
+from domain.loadbalancers.constants import (
+    API_VERSION,
+    MASTER_LACKING,
+    MASTER_STABLE,
+    MASTER_UNKNOWN,
+    REVISION_ANNOTATION,
+    SET_FINALIZER,
+    SETS_KEPT,
+    TEMPLATE_HASH_LABEL,
+)
+from domain.loadbalancers.hashes import template_hash
+from domain.loadbalancers.names import set_name
+from domain.loadbalancers.resources import (
+    HAS_MASTER,
+    LoadBalancer,
+    LoadBalancerReference,
+    LoadBalancerSet,
+    MachineSpec,
+)
+from domain.model import Model
+from domain.resource import parse_timestamp
+from domain.schema import Document
+from domain.writes import JsonPatch, difference
+
+_TICK = timedelta(seconds=1)  # Kubernetes keeps whole seconds
+
+
+class SetPatch(Model):
+    """A merge patch of one of the sets."""
+
+    name: str
+    patch: JsonPatch
+    note: str = ""
+
+
+class Rollout(Model):
+    """What to do now with the sets, in this order, and how it stands.
+
+    Attributes:
+        revise: the merge patch of the LoadBalancer, its revision; first of all.
+        create: the set to be made, as a document for the API server.
+        patches: what changes in sets that are there.
+        delete: names of sets to be deleted.
+        status: the merge patch of the LoadBalancer's status, the counts of its machines.
+        done: whether the current set serves alone.
+        why: what is waited for.
+        problem: what only a person can mend.
+        deadline: when another look can differ without anything happening.
+    """
+
+    revise: JsonPatch = {}
+    create: Document = {}
+    patches: tuple[SetPatch, ...] = ()
+    delete: tuple[str, ...] = ()
+    status: JsonPatch = {}
+    done: bool = False
+    why: str = ""
+    problem: str = ""
+    deadline: datetime | None = None
+
+
+class Gate(Model):
+    """Whether the old sets may go; if not, why and until when."""
+
+    open: bool
+    why: str = ""
+    opens_at: datetime | None = None
+
+
+def sets_of(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> tuple[LoadBalancerSet, ...]:
+    """The sets of the LoadBalancer, newest revision first: those it owns, and those of nobody with its labels.
+
+    An empty selector selects nothing: two LoadBalancers without labels would otherwise delete each other's sets.
+    """
+    wanted = balancer.spec.selector.match_labels
+
+    def belongs(each: LoadBalancerSet) -> bool:
+        if each.metadata.namespace != balancer.metadata.namespace:
+            return False
+        owners = [owner.uid for owner in each.metadata.owner_references if owner.kind == LOAD_BALANCER.name]
+        if owners:
+            return balancer.metadata.uid in owners
+        return bool(wanted) and wanted.items() <= each.metadata.labels.items()
+
+    return tuple(sorted(filter(belongs, sets), key=lambda each: (-(_number(each.revision) or 0), each.metadata.name)))
+
+
+def plan_rollout(
+    balancer: LoadBalancer, sets: Sequence[LoadBalancerSet], now: datetime, *, frozen: str = ""
+) -> Rollout:
+    """What to do now with the sets of a LoadBalancer that has everything in the cloud.
+
+    Args:
+        balancer: the LoadBalancer; its status says what is in the cloud.
+        sets: its sets, newest revision first.
+        now: the moment.
+        frozen: why no new set may be made and no old one emptied, empty if both may.
+    """
+    counts = _counts(balancer, sets)
+    if balancer.revision and _number(balancer.revision) is None:
+        problem = f"annotation {REVISION_ANNOTATION} is {balancer.revision!r}, which is no revision"
+        return Rollout(status=counts, problem=problem)
+    if not balancer.status.port_id:
+        return Rollout(status=counts, why="waits for the port with the virtual address")
+    hash_ = template_hash(balancer)
+    current = next((each for each in sets if each.template_hash == hash_ and not each.metadata.deleting), None)
+    if current is None and any(each.template_hash == hash_ for each in sets):
+        return Rollout(status=counts, why="waits until the set of this template that is being deleted is gone")
+    if current is None:
+        if frozen:
+            return Rollout(status=counts, problem=frozen, why=frozen)
+        revision = _top(sets) + 1
+        why = "makes machines of the new template" if sets else "makes machines"
+        create = set_document(balancer, hash_, revision)
+        return Rollout(revise=_revised(balancer, revision), create=create, status=counts, why=why)
+    revision = _revision(balancer, current, sets)
+    patches = _current_patch(balancer, current, revision)
+    others = [each for each in sets if each.metadata.uid != current.metadata.uid]
+    gate = gate_of(balancer, current, now)
+    emptied = [] if frozen else _emptied(current, others, gate)
+    finished = gate.open and not any(each.spec.replicas for each in others)
+    return Rollout(
+        revise=_revised(balancer, revision),
+        patches=(*patches, *(_to_zero(each) for each in emptied)),
+        delete=_forgotten(others) if finished else (),
+        status=counts,
+        done=finished,
+        why=frozen or ("" if finished else gate.why),
+        problem=frozen,
+        deadline=None if finished else gate.opens_at,
+    )
+
+
+def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> Gate:
+    """Whether the current set has taken over."""
+    wanted, status = balancer.spec.replicas, current.status
+    if not wanted:
+        return Gate(open=True)
+    ready, seen = status.ready_replicas or 0, status.replicas or 0
+    if seen != wanted or ready != wanted:
+        return Gate(open=False, why=f"{ready} of {wanted} machines of {current.metadata.name} are ready")
+    found = next((each for each in status.conditions if each.type == HAS_MASTER), None)
+    since = parse_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp
+    if found is None:
+        wait, why = MASTER_UNKNOWN, "nobody knows yet who holds the virtual address"
+    elif found.status == "True":
+        wait, why = MASTER_STABLE, "a new machine must have held the virtual address for a while"
+    else:
+        wait, why = MASTER_LACKING, "no new machine holds the virtual address yet"
+    # More than the time: whole seconds are compared.
+    opens_at = since + wait + _TICK if since else None
+    if opens_at is None or opens_at <= now:
+        return Gate(open=True)
+    return Gate(open=False, why=why, opens_at=opens_at)
+
+
+def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:
+    """The set for the LoadBalancer's present template, as a document for the API server."""
+    meta = balancer.metadata
+    labels = {**balancer.spec.selector.match_labels, TEMPLATE_HASH_LABEL: hash_}
+    machine = MachineSpec(
+        infrastructure=balancer.spec.infrastructure,
+        port_id=balancer.status.port_id or "",
+        server_group_id=balancer.status.server_group_id or "",
+        load_balancer_ref=LoadBalancerReference(name=meta.name, namespace=meta.namespace),
+    )
+    return {
+        "apiVersion": API_VERSION,
+        "kind": LOAD_BALANCER_SET.name,
+        "metadata": {
+            "name": set_name(meta.name, hash_),
+            "namespace": meta.namespace,
+            "labels": labels,
+            "annotations": {REVISION_ANNOTATION: str(revision)},
+            "finalizers": [SET_FINALIZER],
+            "ownerReferences": [
+                {"apiVersion": API_VERSION, "kind": LOAD_BALANCER.name, "name": meta.name, "uid": meta.uid}
+            ],
+        },
+        "spec": {
+            "replicas": balancer.spec.replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"labels": labels, "spec": machine.model_dump(mode="json", exclude_none=True)},
+        },
+    }
+
+
+# --- revisions ---
+
+
+def _number(revision: str) -> int | None:
+    """A revision as a number; None for what is none, and for 0, which is none either."""
+    return int(revision) or None if revision.isascii() and revision.isdigit() and len(revision) < 19 else None
+
+
+def _top(sets: Sequence[LoadBalancerSet]) -> int:
+    return max((_number(each.revision) or 0 for each in sets), default=0)
+
+
+def _revision(balancer: LoadBalancer, current: LoadBalancerSet, sets: Sequence[LoadBalancerSet]) -> int:
+    """The revision that LoadBalancer and current set should have: higher than that of any other set."""
+    own, others = _number(current.revision) or 0, _top([each for each in sets if each is not current])
+    mine = _number(balancer.revision) or 0
+    if own > others:
+        return max(own, mine)
+    return mine if mine > others else others + 1
+
+
+def _revised(balancer: LoadBalancer, revision: int) -> JsonPatch:
+    if balancer.revision == str(revision):
+        return {}
+    return {"metadata": {"annotations": {REVISION_ANNOTATION: str(revision)}}}
+
+
+def _current_patch(balancer: LoadBalancer, current: LoadBalancerSet, revision: int) -> tuple[SetPatch, ...]:
+    patch: JsonPatch = {}
+    if current.revision != str(revision):
+        patch["metadata"] = {"annotations": {REVISION_ANNOTATION: str(revision)}}
+    spec: JsonPatch = {}
+    if current.spec.replicas != balancer.spec.replicas:
+        spec["replicas"] = balancer.spec.replicas
+    group = balancer.status.server_group_id or ""
+    if current.spec.template.spec.server_group_id != group:
+        spec["template"] = {"spec": {"serverGroupID": group}}
+    if spec:
+        patch["spec"] = spec
+    return (SetPatch(name=current.metadata.name, patch=patch, note="bring up to date"),) if patch else ()
+
+
+# --- the others ---
+
+
+def _emptied(current: LoadBalancerSet, others: Sequence[LoadBalancerSet], gate: Gate) -> list[LoadBalancerSet]:
+    """The sets that need no machines any more: all others behind the gate, before it those that never took over."""
+    filled = [each for each in others if each.spec.replicas and not each.metadata.deleting]
+    if gate.open:
+        return filled
+    serving = max(filled, key=_serves, default=None)
+    if serving is None or not serving.status.ready_replicas:
+        return []
+    return [each for each in filled if each is not serving]
+
+
+def _serves(each: LoadBalancerSet) -> tuple[bool, int, int]:
+    master = any(found.type == HAS_MASTER and found.status == "True" for found in each.status.conditions)
+    return (master, each.status.ready_replicas or 0, -(_number(each.revision) or 0))
+
+
+def _to_zero(each: LoadBalancerSet) -> SetPatch:
+    return SetPatch(name=each.metadata.name, patch={"spec": {"replicas": 0}}, note="empty: another set serves")
+
+
+def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:
+    """Empty sets beyond those that are kept to go back to, which have the highest revisions."""
+    empty = [
+        each for each in others if not (each.spec.replicas or each.status.ready_replicas or each.metadata.deleting)
+    ]
+    ranked = sorted(empty, key=lambda each: -(_number(each.revision) or 0))
+    return tuple(each.metadata.name for each in ranked[SETS_KEPT:])
+
+
+def _counts(balancer: LoadBalancer, sets: Sequence[LoadBalancerSet]) -> JsonPatch:
+    """The machines of all sets together."""
+    status = balancer.status
+    wanted = status.model_copy(
+        update={
+            "replicas": sum(each.status.replicas or 0 for each in sets),
+            "ready_replicas": sum(each.status.ready_replicas or 0 for each in sets),
+        }
+    )
+    change = difference(status, wanted)
+    return {"status": change} if change else {}
