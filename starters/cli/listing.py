@@ -21,7 +21,7 @@ from domain.resource import parse_timestamp
 from starters.cli import output
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption
-from starters.cli.target import checked_name, kind_named
+from starters.cli.target import checked_name, kind_named, path
 
 if TYPE_CHECKING:
     from temporalio.client import WorkflowExecution
@@ -202,7 +202,7 @@ def _lines(found: Iterable[Row], now: datetime) -> Iterable[tuple[str | Text, ..
     for row in found:
         yield (
             row.kind,
-            f"{row.namespace}/{row.name}",
+            path(row.namespace, row.name),
             output.phase(row.phase).append(_mark(row), style="yellow"),
             ", ".join(row.waits_for),
             output.until(row.deadline, now),

@@ -34,7 +34,12 @@ class Target:
         return f"{self.kind.plural}.{self.kind.group}"
 
     def __str__(self) -> str:
-        return f"{self.kind.name} {self.namespace}/{self.name}"
+        return f"{self.kind.name} {path(self.namespace, self.name)}"
+
+
+def path(namespace: str, name: str) -> str:
+    """An object as the commands take it: lifecycles of no object in particular may have no namespace."""
+    return f"{namespace}/{name}" if namespace else name
 
 
 def target(kind: str, name: str) -> Target:
@@ -44,10 +49,12 @@ def target(kind: str, name: str) -> Target:
         typer.BadParameter: no such kind, one without lifecycles, or not of the form NAMESPACE/NAME; ends with exit
             code 2.
     """
+    found = kind_named(kind)
+    if not found.plural and "/" not in name:
+        return Target(found, "", checked_name(name))
     namespace, slash, short = name.partition("/")
     if not (slash and namespace and short) or "/" in short:
         raise typer.BadParameter(f"{name!r} is not of the form NAMESPACE/NAME", param_hint="NAMESPACE/NAME")
-    found = kind_named(kind)
     if not found.lifecycle:
         raise typer.BadParameter(f"a {found.name} has no lifecycle of its own", param_hint="KIND")
     return Target(found, checked_name(namespace), checked_name(short))

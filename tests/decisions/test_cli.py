@@ -265,3 +265,11 @@ def test_broken_commands_of_others_leave_ours_alone(tmp_path: Path) -> None:
 def test_kinds_without_a_custom_resource_have_no_plural() -> None:
     organization = Kind(name="Organization", group="", version="", plural="", area="accounts")
     assert kind_named("organization").plural == organization.plural
+
+
+def test_a_lifecycle_of_no_object_is_named_without_a_namespace() -> None:
+    found = target("claimbinder", "poolboy.gpte.redhat.com")
+    assert (found.namespace, found.name) == ("", "poolboy.gpte.redhat.com")
+    assert str(found) == "ClaimBinder poolboy.gpte.redhat.com"
+    with pytest.raises(typer.BadParameter):
+        target("resourceclaim", "poolboy.gpte.redhat.com")
