@@ -1,14 +1,14 @@
 """What Envoy is told: one cluster and one listener for each of a LoadBalancer's ports, as plain data.
 
-The documents are Envoy's v3 resources in their JSON form (https://www.envoyproxy.io/docs/envoy/latest/api-v3/api), named
-as yawol names them: `TCP-80`, `UDP-53`. Whoever speaks to Envoy turns them into its messages.
+The documents are Envoy's v3 resources in their JSON form (https://www.envoyproxy.io/docs/envoy/latest/api-v3/api), with
+yawol's names: `TCP-80`, `UDP-53`. Whoever speaks to Envoy turns them into its messages.
 
     port 80/TCP ──► listener TCP-80: [source ranges] ──► tcp_proxy ──► cluster TCP-80 ──► nodes at the node port
     port 53/UDP ──► listener UDP-53: udp_proxy ─────────────────────► cluster UDP-53 ──► nodes at the node port
 
 What cannot be served is left out by itself and told, and everything else is served: yawol refuses the whole
-configuration for one bad port or one endpoint without addresses, and so loses its machines to a bad Service. Envoy's own
-rules that matter here: a static cluster takes IP addresses only; it takes no cluster of a name twice; it refuses an
+configuration for one bad port or one endpoint without addresses, and so loses its machines to a bad Service. Envoy's
+own rules that matter here: a static cluster takes IP addresses only; it takes no cluster of a name twice; it refuses an
 access rule without principals. Where source ranges are named and none is valid, nobody gets in: an access rule without
 policies lets nobody pass, while leaving the rule out would let everybody.
 

@@ -1,0 +1,100 @@
+"""The command: `yawollet` inside a machine, `perdure yawollet` everywhere.
+
+The flags are those that a machine's user data passes to yawol's agent. Ours come last; without them everything is where
+the machine image expects it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+PANEL = "Processes"
+_OURS = "Places, as the machine image has them"
+_LOG_LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "warning": "WARNING", "error": "ERROR"}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to a CLI."""
+    app.command(rich_help_panel=PANEL)(yawollet)
+
+
+def yawollet(
+    namespace: Annotated[str, typer.Option(help="Namespace of both objects.")],
+    loadbalancer_name: Annotated[str, typer.Option(help="The LoadBalancer to serve.")],
+    loadbalancer_machine_name: Annotated[str, typer.Option(help="The LoadBalancerMachine to report in.")],
+    listen_address: Annotated[str, typer.Option(help="Where Envoy listens; by default everywhere.")] = "",
+    listen_interface: Annotated[str, typer.Option(help="Listen at this interface's last IPv4 address.")] = "",
+    requeue_time: Annotated[str, typer.Option(help="Longest time between two looks, 5 to 170 seconds.")] = "30",
+    keepalived_stats_file: Annotated[
+        str, typer.Option(help="Where keepalived writes its statistics; empty: there is no keepalived.")
+    ] = "/tmp/keepalived.stats",  # noqa: S108 - where the machine image puts it
+    metrics_bind_address: Annotated[str, typer.Option(help="Serve the process' own metrics; 0: nowhere.")] = "0",
+    health_probe_bind_address: Annotated[str, typer.Option(help="Serve readyz; 0: nowhere.")] = "127.0.0.1:8080",
+    kubeconfig: Annotated[str, typer.Option(help="How the cluster is reached.")] = "",
+    zap_log_level: Annotated[str, typer.Option(hidden=True)] = "",
+    zap_encoder: Annotated[str, typer.Option(hidden=True)] = "",
+    zap_stacktrace_level: Annotated[str, typer.Option(hidden=True)] = "",
+    zap_time_encoding: Annotated[str, typer.Option(hidden=True)] = "",
+    zap_devel: Annotated[bool, typer.Option("--zap-devel", hidden=True)] = False,
+    ads_bind_address: Annotated[
+        str, typer.Option(help="Where Envoy asks for its configuration.", rich_help_panel=_OURS)
+    ] = "127.0.0.1:18000",
+    envoy_admin_address: Annotated[
+        str, typer.Option(help="Envoy's administration.", rich_help_panel=_OURS)
+    ] = "127.0.0.1:9000",
+    keepalived_pid_file: Annotated[
+        Path, typer.Option(help="keepalived's process.", rich_help_panel=_OURS)
+    ] = Path("/run/keepalived.pid"),
+    snapshot_file: Annotated[
+        Path, typer.Option(help="Keeps what Envoy has accepted.", rich_help_panel=_OURS)
+    ] = Path("/var/lib/yawollet/snapshot.json"),
+    state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
+) -> None:
+    """Configure Envoy inside a load balancer's machine, and report how the machine stands."""
+    import asyncio
+
+    from engine.settings import Settings
+    from engine.telemetry import configure_logging
+    from yawollet import options as told
+    from yawollet.main import run
+
+    try:
+        listen = told.interface_address(listen_interface) if listen_interface and not listen_address else listen_address
+        ads, admin = told.server_address(ads_bind_address), told.server_address(envoy_admin_address)
+        if ads is None or admin is None:
+            raise ValueError("Envoy has to be reached: neither of its addresses may be 0")
+        options = told.Options(
+            namespace=namespace,
+            load_balancer=loadbalancer_name,
+            machine=loadbalancer_machine_name,
+            listen_address=listen or told.EVERY_ADDRESS,
+            requeue=told.requeue_time(requeue_time),
+            stats_file=Path(keepalived_stats_file) if keepalived_stats_file else None,
+            pid_file=keepalived_pid_file,
+            health=told.server_address(health_probe_bind_address),
+            metrics=told.server_address(metrics_bind_address),
+            kubeconfig=kubeconfig,
+            ads=ads,
+            admin=admin,
+            snapshot_file=snapshot_file,
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    level = _LOG_LEVELS.get(zap_log_level)
+    settings = Settings.model_validate({"log_level": level}) if level else Settings()
+    configure_logging(settings, "yawollet")
+    asyncio.run(run(options, settings))
+
+
+def main() -> None:
+    """Be the agent."""
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(yawollet)
+    app()
+
+
+if __name__ == "__main__":
+    main()

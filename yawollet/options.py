@@ -1,0 +1,100 @@
+"""What the agent is told on its command line: the flags of yawol's agent, and ours for what that one has built in."""
+
+from __future__ import annotations
+
+import socket
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+
+from domain.loadbalancers.go_texts import parse_duration
+from domain.model import Model
+
+EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - yawol's default; a machine's security group decides who comes in
+STATS_FILE = "/tmp/keepalived.stats"  # noqa: S108 - where the machine image puts it
+_SHORTEST, _LONGEST = timedelta(seconds=5), timedelta(seconds=170)
+_OFF = ("", "0")
+
+
+class Address(Model):
+    """Where a server of ours listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class Options(Model):
+    """What the agent is told.
+
+    Attributes:
+        namespace: of both objects.
+        load_balancer: the LoadBalancer's name.
+        machine: the LoadBalancerMachine's name.
+        listen_address: where Envoy listens, the virtual address on a real machine.
+        requeue: the longest time between two passes.
+        stats_file: what keepalived writes on SIGUSR2; None if there is no keepalived.
+        pid_file: keepalived's.
+        health: where readyz is served; None for nowhere.
+        metrics: where the process' own metrics are served; None for nowhere.
+        kubeconfig: a file, empty for what the environment says.
+        ads: where Envoy asks for its configuration.
+        admin: Envoy's own administration.
+        snapshot_file: where what Envoy has accepted is kept.
+    """
+
+    namespace: str
+    load_balancer: str
+    machine: str
+    listen_address: str = EVERY_ADDRESS
+    requeue: timedelta = timedelta(seconds=30)
+    stats_file: Path | None = Path(STATS_FILE)
+    pid_file: Path = Path("/run/keepalived.pid")
+    health: Address | None = Address(host="127.0.0.1", port=8080)
+    metrics: Address | None = None
+    kubeconfig: str = ""
+    ads: Address = Address(host="127.0.0.1", port=18000)
+    admin: Address = Address(host="127.0.0.1", port=9000)
+    snapshot_file: Path = Path("/var/lib/yawollet/snapshot.json")
+
+
+def server_address(text: str) -> Address | None:
+    """The address of a text such as `127.0.0.1:8080` or `:8080`; None for `0` and nothing, which turn a server off.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if text in _OFF:
+        return None
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal():
+        raise ValueError(f"{text!r} is no address such as 127.0.0.1:8080")
+    return Address(host=host.strip("[]") or EVERY_ADDRESS, port=int(port))
+
+
+def requeue_time(text: str) -> timedelta:
+    """The time between two passes, within yawol's limits, from seconds or a Go duration.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    found = timedelta(seconds=int(text)) if text.isdecimal() else parse_duration(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no duration")
+    return min(max(found, _SHORTEST), _LONGEST)
+
+
+def interface_address(name: str) -> str:
+    """The last IPv4 address of a network interface.
+
+    Raises:
+        ValueError: there is no such interface, or it has none.
+    """
+    addresses = [each.address for each in psutil.net_if_addrs().get(name, ()) if each.family is socket.AF_INET]
+    if not addresses:
+        raise ValueError(f"interface {name!r} has no IPv4 address")
+    return addresses[-1]
