@@ -68,6 +68,8 @@ class Serving:
         try:
             handle = held or await self._take_free(key, claim, plan, now)
             if handle is None:
+                if plan.creation is None and plan.fault is not None:
+                    return await self._judging.fault(judged, plan.fault, now), None
                 if plan.creation is None:
                     return await self._wait_for_a_free_one(judged, now), None
                 handle, made = await self._create(key, claim, plan, now), True

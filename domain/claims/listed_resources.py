@@ -76,10 +76,11 @@ def validation_errors(scene: Scene, provider_names: Sequence[str]) -> list[str |
 
 def _fault(scene: Scene, template: JsonObject, provider: JsonObject) -> str | None:
     schema = value_at(provider, "spec", "validation", "openAPIV3Schema")
+    where = f"ResourceProvider {text_at(provider, 'metadata', 'name')}"
     try:
-        text = None if schema is None else violation(schema, template)
+        text = None if schema is None else violation(schema, template, f"{where}, validation schema")
     except SchemaError as error:
-        return f"ResourceProvider {text_at(provider, 'metadata', 'name')}: {error}"
+        return f"{where}: {error}"
     return text if text is not None else _failed_check(scene, template, provider)
 
 

@@ -123,8 +123,9 @@ class _Settling:
         """The schema first; a value that breaks it is not checked further."""
         value = self.values[name]
         schema = value_at(parameter, "validation", "openAPIV3Schema")
+        what = f"ResourceProvider {self.provider_name}, schema of parameter {name}"
         try:
-            text = None if schema is None else violation(schema, value)
+            text = None if schema is None else violation(schema, value, what)
         except SchemaError as error:
             text = str(error)
         if text is not None:

@@ -21,6 +21,8 @@ from openapi_schema_validator import OAS30Validator
 from pydantic import JsonValue
 from referencing import Registry
 
+from domain.claims.templates import renderer
+
 # The text holds the offending value and the schema; a status has to stay far below the 1.5 MB of an object in etcd.
 LONGEST_TEXT = 16_000
 CACHED_SCHEMAS = 512
@@ -30,14 +32,17 @@ class SchemaError(Exception):
     """The schema cannot be used; the text says why, in one line."""
 
 
-def violation(schema: JsonValue, value: JsonValue) -> str | None:
+def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None:
     """The first violation's multi-line text, None for a valid value.
+
+    A `pattern` may take for ever: `what` is announced beforehand, so that whoever ends it can name it.
 
     Raises:
         SchemaError: when the schema itself is at fault.
     """
     if not isinstance(schema, dict):
         raise SchemaError(f"openAPIV3Schema is no object but {json.dumps(schema)[:100]}")
+    renderer.announce(what)
     try:
         error = next(_validator(json.dumps(schema)).iter_errors(value), None)
         return None if error is None else _bounded(str(error))
