@@ -18,6 +18,7 @@ from rich.table import Table
 from localcloud.deployment import Deployment, DeploymentError, DeploymentStatus
 from localcloud.kubernetes.build import BuildError
 from localcloud.kubernetes.toolchain import ToolchainError
+from localcloud.openstack.programs import BuildError as OpenStackBuildError
 from localcloud.progress import ConsoleNarrator
 from localcloud.services import ALL, TEMPORAL
 from localcloud.state import Cloud, Running, ServiceState, StateDirectoryError
@@ -47,7 +48,7 @@ def register(app: typer.Typer) -> None:
 
 def up(
     with_: Annotated[
-        str, typer.Option("--with", metavar="CLOUD,...", help="The clouds to emulate; this version has `aws`.")
+        str, typer.Option("--with", metavar="CLOUD,...", help="The clouds to run: `aws`, `openstack`.")
     ] = "aws",
     state: StateOption = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return when everything is ready.")] = False,
@@ -91,7 +92,7 @@ def up(
         _leave(deployment)
         if not ready:
             raise typer.Exit(130) from None
-    except (DeploymentError, BuildError, ToolchainError, StateDirectoryError) as error:
+    except (DeploymentError, BuildError, OpenStackBuildError, ToolchainError, StateDirectoryError) as error:
         complain(str(error))
         raise typer.Exit(1) from None
 

@@ -17,11 +17,14 @@ from pathlib import Path
 from domain.model import Model
 from localcloud import services, supervisor
 from localcloud.kubernetes.programs import find_programs
+from localcloud.openstack import build as openstack_build
 from localcloud.processes import ProcessIdentity, tethered
 from localcloud.progress import Narrator, Silence
 from localcloud.state import Cloud, Plan, Running, ServiceState, ServiceStatus, StateDirectory
 
 START_SECONDS = 120.0
+# Nova and Neutron import for half a minute on a busy computer, and their networks are made after that.
+START_SECONDS_WITH_OPENSTACK = 300.0
 STOP_SECONDS = 10.0
 # A service that ended so often before everything was ready will not become well by waiting.
 HOPELESS_RESTARTS = 3
@@ -62,7 +65,7 @@ class Deployment:
         tether: bool = False,
         narrator: Narrator | None = None,
         on_change: Callable[[Running], None] | None = None,
-        timeout_seconds: float = START_SECONDS,
+        timeout_seconds: float | None = None,
     ) -> Running:
         """Start what is not running and wait until all of it is ready; what cannot start is stopped again.
 
@@ -90,7 +93,7 @@ class Deployment:
         narrator: Narrator | None = None,
     ) -> bool:
         """Start the supervisor; false when one runs already with all that was asked for."""
-        wanted = _chosen_services(only, own_cluster=kubeconfig is not None)
+        wanted = _chosen_services(only, clouds, own_cluster=kubeconfig is not None)
         reason = services.refused(tuple(clouds))
         if reason is not None:
             raise DeploymentError(reason)
@@ -98,20 +101,25 @@ class Deployment:
             self._check_running_plan(tuple(clouds), wanted, kubeconfig)
             return False
         needs_programs = any(name in services.CLUSTER for name in wanted)
+        needs_openstack = any(name in services.OPENSTACK for name in wanted)
         plan = Plan(
             clouds=tuple(clouds),
             services=wanted,
             binaries=find_programs(narrator or Silence()) if needs_programs else None,
             kubeconfig=kubeconfig.absolute() if kubeconfig is not None else None,
+            openstack=openstack_build.find_programs(narrator or Silence()) if needs_openstack else None,
         )
         self.state.create(plan)
         self._spawn_supervisor(tether=tether)
         return True
 
     def wait_ready(
-        self, timeout_seconds: float = START_SECONDS, on_change: Callable[[Running], None] | None = None
+        self, timeout_seconds: float | None = None, on_change: Callable[[Running], None] | None = None
     ) -> Running:
         """Wait until everything is ready; raises DeploymentError with the reason and the log's end when it is not."""
+        if timeout_seconds is None:
+            with_openstack = self.state.plan().openstack is not None
+            timeout_seconds = START_SECONDS_WITH_OPENSTACK if with_openstack else START_SECONDS
         deadline = time.monotonic() + timeout_seconds
         before: Running | None = None
         while True:
@@ -308,15 +316,18 @@ def _is_handed_down(descriptor: int) -> bool:
         return False
 
 
-def _chosen_services(only: Sequence[str] | None, *, own_cluster: bool) -> tuple[str, ...]:
+def _chosen_services(only: Sequence[str] | None, clouds: Sequence[Cloud], *, own_cluster: bool) -> tuple[str, ...]:
     unknown = [name for name in only or () if name not in services.ALL]
     if unknown:
         raise DeploymentError(f"no such service: {', '.join(unknown)}; there are {', '.join(services.ALL)}")
     chosen = tuple(only) if only is not None else services.ALL
-    return tuple(name for name in services.ALL if name in chosen and not (own_cluster and name in services.CLUSTER))
+    left_out = {name for cloud, names in services.OF_CLOUD.items() if cloud not in clouds for name in names}
+    if own_cluster:
+        left_out |= {*services.CLUSTER}
+    return tuple(name for name in services.ALL if name in chosen and name not in left_out)
 
 
-def _checked(row: ServiceStatus, probe: services.Probe | None) -> ServiceStatus:
+def _checked(row: ServiceStatus, probe: services.Probe | services.SocketProbe | None) -> ServiceStatus:
     if row.state is ServiceState.DONE:
         return row
     if row.process is None or not row.process.is_alive():

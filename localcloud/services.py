@@ -3,7 +3,8 @@
     etcd ── kube-apiserver ── kube-controller-manager
                     │
     aws ────────────┴── preparation (once) ──┬── worker
-    temporal ────────────────────────────────┴── watch
+    temporal ───────────────────────────┐    ├── watch
+    mariadb ── keystone, ... ── openstack (once) ┘
 
 A service starts when all that it comes `after` are ready, and they stop in the opposite order, by stage. A service is
 ready when its probe says so; a one-shot service when it has ended well. The table is a pure function, so that
@@ -19,16 +20,19 @@ import json
 import os
 import shutil
 import signal
+import socket
 import ssl
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from localcloud.aws.contract import DEFAULT_ACCESS_KEY_ID, DEFAULT_SECRET_ACCESS_KEY
 from localcloud.kubernetes import control_plane
+from localcloud.openstack import control_plane as openstack
+from localcloud.openstack.configuration import APIS
 from localcloud.state import LOOPBACK, Cloud, Plan, StateDirectory
 
 ETCD = "etcd"
@@ -36,14 +40,19 @@ API_SERVER = "kube-apiserver"
 CONTROLLER_MANAGER = "kube-controller-manager"
 TEMPORAL = "temporal"
 AWS = "aws"
+MARIADB = "mariadb"
+OPENSTACK_PREPARATION = "openstack"
 PREPARATION = "preparation"
 WORKER = "worker"
 WATCH = "watch"
 
 CLUSTER = (ETCD, API_SERVER, CONTROLLER_MANAGER)
 SERVERS = (*CLUSTER, TEMPORAL, AWS, PREPARATION)
+OPENSTACK = (MARIADB, *APIS, OPENSTACK_PREPARATION)
 PRODUCT = (WORKER, WATCH)
-ALL = (*SERVERS, *PRODUCT)
+ALL = (*SERVERS, *OPENSTACK, *PRODUCT)
+# What runs only for a cloud that was asked for.
+OF_CLOUD = {Cloud.AWS: (AWS,), Cloud.OPENSTACK: OPENSTACK}
 
 PORTS = {
     ETCD: ("etcd", "etcd-peer"),
@@ -52,6 +61,9 @@ PORTS = {
     TEMPORAL: ("temporal", "temporal-ui", "temporal-http", "temporal-metrics"),
     AWS: ("aws",),
     PREPARATION: (),
+    MARIADB: (),
+    **{name: (name,) for name in APIS},
+    OPENSTACK_PREPARATION: (),
     WORKER: ("worker",),
     WATCH: ("watch",),
 }
@@ -110,6 +122,24 @@ class Probe:
 
 
 @dataclass(frozen=True)
+class SocketProbe:
+    """A Unix socket that greets whoever connects when the service is ready."""
+
+    path: Path
+
+    def failure(self) -> str | None:
+        """Why the service is not ready; none when it is."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_PROBE_TIMEOUT_SECONDS)
+            try:
+                connection.connect(str(self.path))
+                greeting = connection.recv(1)
+            except OSError as error:
+                return f"{self.path} does not answer: {error}"
+        return None if greeting else f"{self.path} says nothing"
+
+
+@dataclass(frozen=True)
 class Service:
     """One row of the table."""
 
@@ -117,7 +147,7 @@ class Service:
     command: list[str]
     environment: Mapping[str, str]
     after: tuple[str, ...] = ()
-    probe: Probe | None = None
+    probe: Probe | SocketProbe | None = None
     """None for a one-shot service."""
     port: int | None = None
     url: str | None = None
@@ -127,6 +157,9 @@ class Service:
     """How long it may take to end before it is killed; a killed server loses nothing, each writes ahead."""
     death_signal: signal.Signals = field(default=signal.SIGKILL)
     """What it gets when the supervisor dies."""
+
+
+Builder = Callable[[Plan, StateDirectory, Mapping[str, int]], Service]
 
 
 def port_names(plan: Plan) -> tuple[str, ...]:
@@ -153,12 +186,14 @@ def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, in
             "AWS_SECRET_ACCESS_KEY": DEFAULT_SECRET_ACCESS_KEY,
             "AWS_DEFAULT_REGION": REGION,
         }
+    if OPENSTACK_PREPARATION in plan.services:
+        variables |= openstack.public_environment(state, ports)
     return variables
 
 
 def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
     """The environment of our own and the product's processes."""
-    foreign = ("AWS_", "TEMPORAL_", "KUBERNETES_")
+    foreign = ("AWS_", "OS_", "TEMPORAL_", "KUBERNETES_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return {
         **LOCAL_SETTINGS,
@@ -170,6 +205,8 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
+        # Where nobody listens: without the emulator, keys that a cluster of the user's own holds must not reach AWS.
+        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         **public_environment(plan, state, ports),
     }
 
@@ -292,13 +329,52 @@ def _preparation(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) ->
     )
 
 
+def _mariadb(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    assert plan.openstack is not None
+    return Service(
+        name=MARIADB,
+        command=openstack.mariadb(plan.openstack, state),
+        environment=openstack.database_environment(plan.openstack),
+        probe=SocketProbe(openstack.layout(state, ports).socket),
+        stop_stage=2,
+    )
+
+
+def _openstack_api(name: str) -> Builder:
+    def build(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+        assert plan.openstack is not None
+        url = f"http://{LOOPBACK}:{ports[name]}"
+        return Service(
+            name=name,
+            command=openstack.api(plan.openstack, name, ports[name]),
+            environment=openstack.environment(state, ports),
+            after=(MARIADB,),
+            probe=Probe(f"{url}/perdure/health"),
+            port=ports[name],
+            url=url,
+            stop_stage=1,
+        )
+
+    return build
+
+
+def _openstack_preparation(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    assert plan.openstack is not None
+    return Service(
+        name=OPENSTACK_PREPARATION,
+        command=openstack.preparation(plan.openstack),
+        environment=openstack.environment(state, ports),
+        after=APIS,
+    )
+
+
 def _product(name: str, plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
     port = ports[name]
     return Service(
         name=name,
         command=_python("starters.cli.main", name),
         environment=our_environment(plan, state, ports) | {"PERDURE_HEALTH_PORT": str(port)},
-        after=(PREPARATION, TEMPORAL),
+        after=(PREPARATION, TEMPORAL, OPENSTACK_PREPARATION),
         probe=Probe(f"http://{LOOPBACK}:{port}/readyz"),
         port=port,
         grace_seconds=4.0,
@@ -313,13 +389,16 @@ def _watch(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Servi
     return _product(WATCH, plan, state, ports)
 
 
-_BUILDERS = {
+_BUILDERS: dict[str, Builder] = {
     ETCD: _etcd,
     API_SERVER: _api_server,
     CONTROLLER_MANAGER: _controller_manager,
     TEMPORAL: _temporal,
     AWS: _aws,
     PREPARATION: _preparation,
+    MARIADB: _mariadb,
+    **{name: _openstack_api(name) for name in APIS},
+    OPENSTACK_PREPARATION: _openstack_preparation,
     WORKER: _worker,
     WATCH: _watch,
 }
@@ -350,5 +429,7 @@ def _plain_environment(unwanted_prefix: str) -> dict[str, str]:
 
 def refused(clouds: tuple[Cloud, ...]) -> str | None:
     """Why these clouds cannot be brought up; none when they can."""
-    absent = [cloud.value for cloud in clouds if cloud is not Cloud.AWS]
-    return f"--with {','.join(absent)}: this version's local deployment has only `aws`" if absent else None
+    absent = [cloud.value for cloud in clouds if cloud not in OF_CLOUD]
+    return (
+        f"--with {','.join(absent)}: this version's local deployment has only {', '.join(OF_CLOUD)}" if absent else None
+    )

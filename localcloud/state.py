@@ -33,6 +33,7 @@ import platformdirs
 from pydantic import TypeAdapter
 
 from domain.model import Model
+from localcloud.openstack.programs import OpenStackPrograms
 from localcloud.processes import ProcessIdentity
 
 LOOPBACK = "127.0.0.1"
@@ -67,6 +68,8 @@ class Plan(Model):
     """None when the user's own cluster is used."""
     kubeconfig: Path | None
     """The user's own, if they gave one."""
+    openstack: OpenStackPrograms | None = None
+    """None without that cloud."""
 
 
 class ServiceState(StrEnum):

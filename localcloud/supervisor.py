@@ -25,6 +25,7 @@ from pathlib import Path
 
 from localcloud import services
 from localcloud.kubernetes.certificates import Certificates
+from localcloud.openstack import control_plane as openstack
 from localcloud.processes import ProcessIdentity, end_all, identify, tethered
 from localcloud.services import Service
 from localcloud.state import Plan, Running, ServiceState, ServiceStatus, StateDirectory, choose_ports
@@ -245,6 +246,8 @@ def prepare(state: StateDirectory, plan: Plan) -> tuple[dict[str, int], tuple[st
         port = ports["kube-apiserver"]
         certificates.write_kubeconfig(state.kubeconfig, "admin", port)
         certificates.write_kubeconfig(state.certificates / "controller-manager.kubeconfig", "controller-manager", port)
+    if plan.openstack is not None:
+        openstack.prepare(state, ports, plan.openstack)
     state.write_env(services.public_environment(plan, state, ports))
     return ports, tuple(notes)
 

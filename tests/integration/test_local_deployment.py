@@ -287,8 +287,8 @@ def test_the_users_own_cluster_is_used_when_given(deployment: Deployment, fresh:
 
 
 def test_clouds_that_do_not_exist_yet_are_refused(fresh: Deployment) -> None:
-    with pytest.raises(DeploymentError, match="openstack"):
-        fresh.up(clouds=(Cloud.AWS, Cloud.OPENSTACK))
+    with pytest.raises(DeploymentError, match="threescale"):
+        fresh.up(clouds=(Cloud.AWS, Cloud.THREESCALE))
 
     assert not fresh.state.root.exists()
 

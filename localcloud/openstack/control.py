@@ -1,0 +1,106 @@
+"""The typed client of the control APIs that stand before OpenStack's services, for tests, demos and benchmarks.
+
+Example:
+    >>> cloud = OpenStackControl.of(deployment)
+    >>> cloud.boots(boot_delay=60)
+    >>> cloud.fault("neutron", "POST", "/floatingips$", kind="after", count=1, status=504)
+    >>> cloud.ledger().calls("neutron", "POST", "/v2.0/floatingips")
+    2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from localcloud.deployment import Deployment
+from localcloud.openstack.configuration import APIS
+from localcloud.openstack.contract import BootFaults, Call, CallCount, Fault, FaultKind, Ledger
+
+
+class ControlRefusedError(Exception):
+    """The control API did not understand, or knows no such thing."""
+
+
+class OpenStackControl:
+    """OpenStack behind its addresses, as a test steers it. Calls block; none of them shows in the ledger."""
+
+    def __init__(self, urls: Mapping[str, str], timeout_seconds: float = 30) -> None:
+        self._http = {
+            name: httpx.Client(base_url=f"{url}/perdure/", timeout=timeout_seconds, trust_env=False)
+            for name, url in urls.items()
+        }
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> Self:
+        """That of a deployment."""
+        return cls({name: str(deployment.service(name).url) for name in APIS})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        for client in self._http.values():
+            client.close()
+
+    def fault(
+        self,
+        service: str,
+        method: str = "*",
+        path: str = "",
+        *,
+        kind: FaultKind | str = FaultKind.BEFORE,
+        **more: object,
+    ) -> Fault:
+        """Disturb calls of a service; `Fault` has the list of what else can be said (count, status, headers, ...)."""
+        fault = Fault.model_validate({"method": method, "path": path, "kind": kind, **more})
+        answer = self._request(service, "POST", "faults", fault.model_dump(mode="json"))
+        return Fault.model_validate(answer)
+
+    def faults(self, service: str) -> list[Fault]:
+        """The faults of a service, with how often each struck."""
+        return [Fault.model_validate(fault) for fault in self._request(service, "GET", "faults")]
+
+    def clear(self) -> None:
+        """Lift all faults of all services, those of booting too."""
+        for name in self._http:
+            self._request(name, "DELETE", "faults")
+        self._request("nova", "PUT", "boots", BootFaults().model_dump(mode="json"))
+
+    def boots(self, **changes: object) -> BootFaults:
+        """Change how servers boot and go, of which `BootFaults` has the list; without names only return it."""
+        if not changes:
+            return BootFaults.model_validate(self._request("nova", "GET", "boots"))
+        return BootFaults.model_validate(self._request("nova", "PUT", "boots", changes))
+
+    def ledger(self, *, recent: bool = False) -> Ledger:
+        """The calls since the last reset, on request with the last ones one by one, in their order."""
+        counts: list[CallCount] = []
+        calls: list[Call] = []
+        for name in self._http:
+            report = self._request(name, "GET", "ledger?recent=1" if recent else "ledger")
+            counts += [CallCount.model_validate({"service": name, **entry}) for entry in report["counts"]]
+            calls += [Call.model_validate({"service": name, **entry}) for entry in report["recent"]]
+        return Ledger(counts=tuple(counts), recent=tuple(sorted(calls, key=lambda call: call.at)))
+
+    def reset_ledger(self) -> None:
+        """Forget the calls so far."""
+        for name in self._http:
+            self._request(name, "DELETE", "ledger")
+
+    def _request(self, service: str, method: str, path: str, body: object = None) -> Any:
+        arguments: dict[str, Any] = {} if body is None else {"json": body}
+        response = self._http[service].request(method, path, **arguments)
+        if response.status_code in (400, 404):
+            raise ControlRefusedError(f"{service}: {method} /perdure/{path}: {response.text}")
+        response.raise_for_status()
+        return response.json()

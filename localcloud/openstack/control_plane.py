@@ -1,0 +1,91 @@
+"""Command lines, environment and layout of OpenStack's services in one deployment, for the supervisor's table."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from localcloud.openstack import configuration, database, loopback
+from localcloud.openstack.configuration import ADMIN_CLOUD, APIS, CLOUD, Layout
+from localcloud.openstack.loopback import Networks
+from localcloud.openstack.programs import OpenStackPrograms
+from localcloud.state import LOOPBACK, StateDirectory
+
+# Requests that an API answers at once. Those that wait for another service hold a thread meanwhile.
+THREADS = {"keystone": 8, "placement": 4, "glance": 4, "neutron": 8, "nova": 8}
+
+
+def layout(state: StateDirectory, ports: Mapping[str, int]) -> Layout:
+    """Where this deployment's OpenStack lies and listens."""
+    return Layout(
+        home=state.data("openstack"),
+        socket=database.socket_of(state.data("mariadb")),
+        urls={name: f"http://{LOOPBACK}:{ports[name]}" for name in APIS},
+    )
+
+
+def prepare(state: StateDirectory, ports: Mapping[str, int], programs: OpenStackPrograms) -> None:
+    """Write what the services read when they start, and settle their networks."""
+    placed = layout(state, ports)
+    configuration.write(placed, programs)
+    loopback.choose(placed.home)
+
+
+def mariadb(programs: OpenStackPrograms, state: StateDirectory) -> list[str]:
+    """The database server, on data that is made when missing."""
+    data = state.data("mariadb") / "tables"
+    listening = database.socket_of(state.data("mariadb"))
+    return [
+        *(sys.executable, "-m", "localcloud.openstack.database"),
+        *("--schemas", str(programs.schemas), "--data", str(data), "--socket", str(listening)),
+        *database.server(programs.mariadb, data, listening),
+    ]
+
+
+def database_environment(programs: OpenStackPrograms) -> dict[str, str]:
+    """Of the database server, and of what becomes it."""
+    source_root = str(Path(__file__).parents[2])
+    return {**database.environment(programs.mariadb), "PYTHONPATH": source_root}
+
+
+def api(programs: OpenStackPrograms, name: str, port: int) -> list[str]:
+    """One API."""
+    return [str(programs.python), "-m", "perdure_openstack.serve", name, str(port), str(THREADS[name])]
+
+
+def preparation(programs: OpenStackPrograms) -> list[str]:
+    """What makes image, flavors and networks."""
+    return [str(programs.python), "-m", "perdure_openstack.prepare"]
+
+
+def environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
+    """Of all programs that run in OpenStack's own environment."""
+    placed = layout(state, ports)
+    networks = _networks(placed)
+    return {
+        **configuration.environment(placed, os.environ),
+        "OS_CLIENT_CONFIG_FILE": str(placed.clouds),
+        "PERDURE_OPENSTACK_ADMIN": ADMIN_CLOUD,
+        "PERDURE_OPENSTACK_PROJECT": CLOUD,
+        "PERDURE_OPENSTACK_TENANT": networks.tenant,
+        "PERDURE_OPENSTACK_EXTERNAL": networks.external,
+        "PERDURE_OPENSTACK_CLAIM": networks.claim[1:],
+    }
+
+
+def public_environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
+    """How clients reach it: what clouds.yaml says, and where that is."""
+    placed = layout(state, ports)
+    return {
+        "OS_CLIENT_CONFIG_FILE": str(placed.clouds),
+        "OS_CLOUD": CLOUD,
+        "OS_AUTH_URL": f"{placed.urls['keystone']}/v3",
+    }
+
+
+def _networks(placed: Layout) -> Networks:
+    """As settled by `prepare`; what `perdure status` asks needs no network."""
+    kept = placed.home / "loopback"
+    return Networks(int(kept.read_text())) if kept.is_file() else Networks(loopback.PAIRS[0])

@@ -1,0 +1,193 @@
+"""MariaDB for OpenStack: the system's, else Debian's packages unpacked into the cache, which needs no root.
+
+MariaDB comes in no Python package. Where it is not installed, `apt-get download` and `dpkg-deb -x` bring the server and
+the few libraries that the system lacks; nothing is installed, and nothing outside the cache is written. The server
+listens on a Unix socket only and has no passwords: who can reach the socket's directory is its owner.
+
+Run as `python -m localcloud.openstack.database --schemas DIR --data DIR COMMAND...` it gives a new deployment a copy
+of the empty schemas that `build` made, by rename, so that half a copy is never used, and becomes the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from localcloud.openstack.programs import BuildError, MariaDB
+from localcloud.progress import Narrator
+
+PACKAGE = "mariadb-server-core"
+
+# sun_path of sockaddr_un holds 108 bytes with the closing zero.
+_LONGEST_SOCKET_PATH = 100
+_SYSTEM_TABLES = ("mysql_system_tables.sql", "mysql_performance_tables.sql", "mysql_system_tables_data.sql")
+_PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec")
+
+
+def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
+    """The server, brought into the cache if the system has none; raises BuildError."""
+    path = os.pathsep.join((os.environ.get("PATH", ""), *_PLACES))
+    installed = shutil.which("mariadbd", path=path)
+    if installed is not None:
+        return _described(Path(installed).resolve(), None)
+    home = cache / "mariadb"
+    if not home.is_dir():
+        narrator.say(f"No mariadbd on PATH: unpacking Debian's {PACKAGE} (8 MB) into the cache.")
+        _unpack(home)
+    return _described(home / "usr" / "sbin" / "mariadbd", next((home / "usr" / "lib").glob("*-linux-*")))
+
+
+def environment(mariadb: MariaDB) -> dict[str, str]:
+    """The caller's environment, with the libraries that came along."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(("MYSQL", "MARIADB"))}
+    if mariadb.libraries is not None:
+        variables["LD_LIBRARY_PATH"] = str(mariadb.libraries)
+    return variables
+
+
+def server(mariadb: MariaDB, data: Path, socket: Path, *options: str) -> list[str]:
+    """The server's command line. A commit is with the system at once and on the disk within a second."""
+    return [
+        *_common(mariadb, data),
+        *(f"--socket={socket}", f"--pid-file={data}/mariadbd.pid", "--skip-networking", "--skip-grant-tables"),
+        *("--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=128M", "--skip-log-bin"),
+        *("--max-connections=500", "--performance-schema=off", *options),
+    ]
+
+
+def make_empty(mariadb: MariaDB, data: Path) -> None:
+    """A data directory with the server's own tables and nothing else, as mariadb-install-db would make it."""
+    data.mkdir(parents=True)
+    script = "create database mysql;\nuse mysql;\n"
+    script += "".join((mariadb.share / name).read_text() for name in _SYSTEM_TABLES)
+    command = [*_common(mariadb, data), "--bootstrap", "--log-warnings=0", "--max-allowed-packet=8M"]
+    result = subprocess.run(
+        [*command, "--innodb-flush-method=nosync"],
+        input=script,
+        env=environment(mariadb),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise BuildError(f"{mariadb.program} could not make its tables:\n{result.stderr[-2000:]}")
+
+
+def socket_of(data: Path) -> Path:
+    """Beside the data, or where that path is too long for a socket, in a private directory with a short one."""
+    beside = data / "mariadb.sock"
+    if len(os.fsencode(beside)) <= _LONGEST_SOCKET_PATH:
+        return beside
+    name = hashlib.sha256(os.fsencode(data)).hexdigest()[:12]
+    runtime = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+    return Path(runtime) / f"perdure-{os.getuid()}-{name}" / "mariadb.sock"
+
+
+def _common(mariadb: MariaDB, data: Path) -> list[str]:
+    return [
+        *(str(mariadb.program), "--no-defaults", f"--user={getpass.getuser()}"),
+        *(f"--basedir={mariadb.share.parent.parent}", f"--lc-messages-dir={mariadb.share}"),
+        *(f"--datadir={data}", "--innodb-log-file-size=32M"),
+    ]
+
+
+def _described(program: Path, libraries: Path | None) -> MariaDB:
+    shares = [program.parent.parent / "share" / name for name in ("mysql", "mariadb")]
+    share = next((place for place in shares if (place / _SYSTEM_TABLES[0]).is_file()), None)
+    if share is None:
+        raise BuildError(f"{program} comes without {_SYSTEM_TABLES[0]}; looked in {', '.join(map(str, shares))}")
+    return MariaDB(program=program, share=share, libraries=libraries)
+
+
+def _unpack(home: Path) -> None:
+    if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
+        raise BuildError("OpenStack needs MariaDB's server: install it so that `mariadbd` is on PATH")
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home.parent, prefix=".mariadb-") as temporary:
+        work = Path(temporary)
+        _download(work)
+        for package in work.glob("*.deb"):
+            _run(["dpkg-deb", "-x", str(package), str(work / "root")], work)
+        probe = MariaDB(
+            program=work / "root/usr/sbin/mariadbd",
+            share=work / "root/usr/share/mysql",
+            libraries=next((work / "root/usr/lib").glob("*-linux-*")),
+        )
+        _run([str(probe.program), "--no-defaults", "--version"], work, environment(probe))
+        (work / "root").rename(home)
+
+
+def _download(work: Path) -> None:
+    """With the system's package lists, or where it has none, with lists of our own."""
+    options: list[str] = []
+    try:
+        wanted = [PACKAGE, *_absent_libraries(options, work)]
+        _run(["apt-get", *options, "download", *wanted], work)
+    except BuildError:
+        for name in ("lists/partial", "archives/partial"):
+            (work / name).mkdir(parents=True)
+        options = [f"-oDir::State::lists={work}/lists", f"-oDir::Cache={work}", "-oDir::Cache::archives=archives"]
+        _run(["apt-get", *options, "update"], work)
+        wanted = [PACKAGE, *_absent_libraries(options, work)]
+        _run(["apt-get", *options, "download", *wanted], work)
+
+
+def _absent_libraries(options: list[str], work: Path) -> list[str]:
+    listed = _run(["apt-cache", *options, "depends", "--important", "--no-conflicts", "--no-breaks", PACKAGE], work)
+    libraries = re.findall(r"^\s*\|?Depends: (lib\S+)", listed, re.MULTILINE)
+    if not libraries:
+        raise BuildError(f"no package lists, or no {PACKAGE} in them")
+    return [name for name in libraries if not _is_installed(name)]
+
+
+def _is_installed(package: str) -> bool:
+    command = ["dpkg-query", "-W", "-f", "${db:Status-Status}", package]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout == "installed"
+
+
+def _run(command: list[str], work: Path, variables: dict[str, str] | None = None) -> str:
+    result = subprocess.run(
+        command, cwd=work, env=variables or {**os.environ, "LC_ALL": "C"}, capture_output=True, text=True, check=False
+    )
+    if result.returncode != 0:
+        raise BuildError(f"`{' '.join(command[:3])}` failed with {result.returncode}:\n{result.stderr[-2000:]}")
+    return result.stdout
+
+
+def _ensure_data(schemas: Path, data: Path) -> None:
+    """A copy of the schemas, once; refuses data that was made from others."""
+    origin = data.with_name("made-from")
+    if data.is_dir():
+        if origin.read_text() != schemas.parent.name:
+            sys.exit(f"{data} was made by another version of OpenStack; `perdure down --wipe` removes it")
+        return
+    half = data.with_name(f".{data.name}")
+    shutil.rmtree(half, ignore_errors=True)
+    shutil.copytree(schemas, half)
+    origin.write_text(schemas.parent.name)
+    half.rename(data)
+
+
+def main() -> None:
+    """Make the data directory when missing, and become the server."""
+    parser = argparse.ArgumentParser(description="Run MariaDB on a copy of OpenStack's schemas.")
+    parser.add_argument("--schemas", type=Path, required=True)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--socket", type=Path, required=True)
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args()
+    _ensure_data(arguments.schemas, arguments.data)
+    arguments.socket.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.execv(arguments.command[0], arguments.command)  # noqa: S606 - no shell is wanted
+
+
+if __name__ == "__main__":
+    main()

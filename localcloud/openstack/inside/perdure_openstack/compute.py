@@ -1,0 +1,125 @@
+"""Nova's conductor, scheduler and computes inside the process of its API, on Nova's own fake hypervisor.
+
+Together in one process they reach each other through oslo.messaging's `fake://` transport, which is memory, as they do
+in Nova's functional tests; three computes let anti-affinity mean something. The hypervisor accepts every server and
+boots nothing. It is disturbed by what `front` was told about boots: slow, aborted, failing, slow to go.
+
+Each compute registers with Placement when it starts and finds it through Keystone, so both have to answer first.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+import types
+import urllib.error
+import urllib.request
+import uuid
+from typing import Any
+
+from nova import context, exception, objects, service
+from nova.compute import manager
+from nova.compute import rpcapi as compute_rpcapi
+from nova.objects import host_mapping
+from nova.virt import fake
+
+from . import environment
+from .front import Boots
+
+HOSTS = ("compute-1", "compute-2", "compute-3")
+# Where nova.conf's `compute_driver` points; Nova looks for drivers below its own package.
+DRIVER_MODULE = "nova.virt.perdure"
+
+_NEEDED = ("keystone", "placement")
+_NEEDED_SECONDS = 120.0
+
+_boots = Boots()
+_running: list[Any] = []
+
+
+class Driver(fake.FakeDriver):
+    """The fake hypervisor, with nodes that keep their UUID over restarts, and with faults."""
+
+    def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
+        """FakeDriver's UUIDs are new in each process, and Placement would then refuse the node's name."""
+        return {_node_id(name): name for name in self.get_available_nodes()}
+
+    def get_available_resource(self, nodename: str) -> dict[str, Any]:
+        """As FakeDriver, with the UUID that lasts."""
+        return dict(super().get_available_resource(nodename), uuid=_node_id(nodename))
+
+    def spawn(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
+        """Boot a server, as slowly and as badly as was asked for."""
+        asked = _boots.current()
+        time.sleep(asked.boot_delay)
+        if _struck(asked.boot_abort, instance):
+            raise exception.BuildAbortException(instance_uuid=instance.uuid, reason="the deployment was asked to fail")
+        if _struck(asked.boot_fail, instance):
+            raise exception.InstanceDeployFailure(reason="the deployment was asked to fail")
+        return super().spawn(context, instance, *rest, **named)
+
+    def destroy(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
+        """Remove a server, as slowly and as badly as was asked for."""
+        asked = _boots.current()
+        time.sleep(asked.delete_delay)
+        if _struck(asked.delete_fail, instance):
+            raise exception.InstanceTerminationFailure(reason="the deployment was asked to fail")
+        return super().destroy(context, instance, *rest, **named)
+
+
+def start(boots: Boots) -> None:
+    """Start all of Nova that is not its API; returns when every compute can be scheduled to."""
+    global _boots
+    _boots = boots
+    sys.modules[DRIVER_MODULE] = types.ModuleType(DRIVER_MODULE)
+    sys.modules[DRIVER_MODULE].Driver = Driver  # type: ignore[attr-defined]
+    # Nova keeps its node's identity in a file and refuses to start elsewhere; that file knows one host per process.
+    manager.ComputeManager._ensure_existing_node_identity = lambda *_: None
+    objects.register_all()
+    _await_needed()
+    for binary in ("nova-conductor", "nova-scheduler"):
+        _run(service.Service.create(binary=binary, host=HOSTS[0]))
+    for host in HOSTS:
+        _run(
+            service.Service.create(
+                binary="nova-compute",
+                host=host,
+                topic=compute_rpcapi.RPC_TOPIC,
+                topic_alt=compute_rpcapi.RPC_TOPIC_ALT,
+            )
+        )
+    host_mapping.discover_hosts(context.get_admin_context())
+
+
+def _run(started: Any) -> None:
+    started.start()
+    _running.append(started)  # or it would be collected
+
+
+def _await_needed() -> None:
+    """Until Keystone and Placement answer; importing Nova takes longer than they do, so this seldom waits."""
+    deadline = time.monotonic() + _NEEDED_SECONDS
+    for name in _NEEDED:
+        url = f"{environment.urls()[name]}/perdure/health"
+        while not _answers(url):
+            if time.monotonic() > deadline:
+                sys.exit(f"{name} does not answer at {url}")
+            time.sleep(0.1)
+
+
+def _answers(url: str) -> bool:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=3):
+            return True
+    except OSError:
+        return False
+
+
+def _node_id(name: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_DNS, name))
+
+
+def _struck(pattern: str, instance: Any) -> bool:
+    return bool(pattern) and re.search(pattern, instance.display_name) is not None

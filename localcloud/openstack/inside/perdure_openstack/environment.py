@@ -1,0 +1,20 @@
+"""What the supervisor tells a service by its environment."""
+
+from __future__ import annotations
+
+import os
+
+LOOPBACK = "127.0.0.1"
+
+HOME = os.environ["PERDURE_OPENSTACK_HOME"]
+"""The directory of the deployment's OpenStack, which holds its configuration and its keys."""
+
+
+def urls() -> dict[str, str]:
+    """Where each API is to be found: PERDURE_OPENSTACK_URLS holds `keystone=http://...,nova=...`."""
+    return dict(pair.split("=", 1) for pair in os.environ["PERDURE_OPENSTACK_URLS"].split(","))
+
+
+def password() -> str:
+    """Of every user."""
+    return os.environ["PERDURE_OPENSTACK_PASSWORD"]

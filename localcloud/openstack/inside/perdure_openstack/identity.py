@@ -1,0 +1,106 @@
+"""What Keystone knows before its first answer: keys, the catalog, the user's project.
+
+The administrator, the roles and the default domain come with the schemas (`build`). The rest belongs to one deployment
+and is brought up to date at each start: signing keys, made once; where each API is to be found, since a port may have
+moved; a project with one member, for the lifecycles; and the role by which services act for a user.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import keystone.conf
+from keystone import exception
+from keystone.common import driver_hints, fernet_utils, provider_api
+
+from . import environment
+
+CONF = keystone.conf.CONF
+PROVIDERS = provider_api.ProviderAPIs
+
+REGION = "RegionOne"
+ADMIN = "admin"
+USER = "perdure"
+"""The name of the project, and of its member."""
+
+_TYPES = {
+    "keystone": ("identity", "/v3"),
+    "placement": ("placement", ""),
+    "glance": ("image", ""),
+    "neutron": ("network", ""),
+    "nova": ("compute", "/v2.1"),
+}
+# Services look for each other at the internal endpoint, clients at the public one.
+_INTERFACES = ("public", "internal")
+
+
+def ensure() -> None:
+    """Make it so; harmless when it is so already."""
+    for group in ("fernet_tokens", "fernet_receipts", "credential"):
+        options = CONF[group]
+        keys = fernet_utils.FernetUtils(options.key_repository, getattr(options, "max_active_keys", 3), group)
+        keys.create_key_directory()
+        keys.initialize_key_repository()
+    for name, url in environment.urls().items():
+        kind, path = _TYPES[name]
+        _ensure_endpoints(_ensure_service(name, kind), url + path)
+    domain = CONF.identity.default_domain_id
+    roles = {role["name"]: role["id"] for role in PROVIDERS.role_api.list_roles()}
+    admin_project = PROVIDERS.resource_api.get_project_by_name(ADMIN, domain)["id"]
+    _grant(_ensure_user(ADMIN, domain), admin_project, roles["service"])
+    _grant(_ensure_user(USER, domain), _ensure_project(USER, domain), roles["member"])
+
+
+def _ensure_service(name: str, kind: str) -> str:
+    found = PROVIDERS.catalog_api.list_services(_where(type=kind))
+    if found:
+        return str(found[0]["id"])
+    new = uuid.uuid4().hex
+    PROVIDERS.catalog_api.create_service(new, {"id": new, "name": name, "type": kind, "enabled": True})
+    return new
+
+
+def _ensure_endpoints(service: str, url: str) -> None:
+    """Where it is now; the address in the catalog is of the last `up`, and none at the first."""
+    known = {one["interface"]: one for one in PROVIDERS.catalog_api.list_endpoints(_where(service_id=service))}
+    for interface in _INTERFACES:
+        endpoint = known.get(interface)
+        if endpoint is None:
+            new = uuid.uuid4().hex
+            fresh = {"id": new, "interface": interface, "service_id": service, "region_id": REGION, "enabled": True}
+            PROVIDERS.catalog_api.create_endpoint(new, fresh | {"url": url})
+        elif endpoint["url"] != url:
+            PROVIDERS.catalog_api.update_endpoint(endpoint["id"], {"url": url})
+
+
+def _ensure_project(name: str, domain: str) -> str:
+    try:
+        return str(PROVIDERS.resource_api.get_project_by_name(name, domain)["id"])
+    except exception.ProjectNotFound:
+        new = uuid.uuid4().hex
+        project = {"id": new, "name": name, "domain_id": domain, "enabled": True, "description": ""}
+        PROVIDERS.resource_api.create_project(new, project)
+        return new
+
+
+def _ensure_user(name: str, domain: str) -> str:
+    try:
+        return str(PROVIDERS.identity_api.get_user_by_name(name, domain)["id"])
+    except exception.UserNotFound:
+        user = {"name": name, "domain_id": domain, "enabled": True, "password": environment.password()}
+        return str(PROVIDERS.identity_api.create_user(user)["id"])
+
+
+def _grant(user: str, project: str, role: str) -> None:
+    try:
+        PROVIDERS.assignment_api.add_role_to_user_and_project(user_id=user, project_id=project, role_id=role)
+    except exception.Conflict:
+        return  # it has it
+
+
+def _where(**filters: str) -> Any:
+    hints = driver_hints.Hints()
+    for name, value in filters.items():
+        hints.add_filter(name, value)
+    return hints

@@ -1,0 +1,96 @@
+"""The ledger of one API: which calls clients made, counted where they arrive.
+
+Tests, demos and benchmarks read it to hold figures such as "at most 22 calls until ready". Calls are grouped by method
+and route, which is the path with its identifiers left out, and by the caller's project, which keystonemiddleware has
+written into the request by the time it has been answered. It lives in memory and starts empty with each process.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import deque
+from dataclasses import asdict, dataclass
+from threading import Lock
+from typing import Any
+
+RECENT = 2000
+_TOKENS = 2000
+
+_IDENTIFIER = re.compile(
+    r"(?<=/)([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|[0-9a-f]{32}|\d+)(?=/|$)"
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call. `status` is 0 where the answer was cut off."""
+
+    at: float
+    seconds: float
+    method: str
+    route: str
+    path: str
+    query: str
+    project: str
+    user_agent: str
+    status: int
+    mutating: bool
+    fault: str
+
+
+@dataclass
+class _Count:
+    count: int = 0
+    errors: int = 0
+    lost: int = 0
+
+
+class Ledger:
+    """Counts, and the last calls one by one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._counts: dict[tuple[str, str, str, bool], _Count] = {}
+        self._recent: deque[Call] = deque(maxlen=RECENT)
+        self._projects: dict[int, str] = {}
+        self._since = time.time()
+
+    def enter(self, call: Call, token: str) -> None:
+        """Count a call, and remember whose the token is."""
+        with self._lock:
+            entry = self._counts.setdefault((call.method, call.route, call.project, call.mutating), _Count())
+            entry.count += 1
+            entry.errors += call.status >= 400
+            entry.lost += call.status == 0
+            self._recent.append(call)
+            if token and call.project:
+                if len(self._projects) >= _TOKENS:
+                    self._projects.clear()
+                self._projects[hash(token)] = call.project
+
+    def project_of(self, token: str) -> str | None:
+        """Whose token this is, if it was used here before."""
+        return self._projects.get(hash(token)) if token else None
+
+    def report(self, *, recent: bool) -> dict[str, Any]:
+        """What was counted since the start or the last reset."""
+        with self._lock:
+            counts = [
+                {"method": method, "route": route, "project": project, "mutating": mutating, **asdict(entry)}
+                for (method, route, project, mutating), entry in sorted(self._counts.items())
+            ]
+            calls = [asdict(call) for call in self._recent] if recent else []
+            return {"since": self._since, "counts": counts, "recent": calls}
+
+    def reset(self) -> None:
+        """Forget all calls."""
+        with self._lock:
+            self._counts.clear()
+            self._recent.clear()
+            self._since = time.time()
+
+
+def route_of(path: str) -> str:
+    """`/v2.1/servers/{id}` for any server: UUIDs, their short form and numbers are identifiers."""
+    return _IDENTIFIER.sub("{id}", path.rstrip("/") or "/")

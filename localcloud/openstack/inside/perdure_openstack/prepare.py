@@ -1,0 +1,78 @@
+"""What a load balancer's project needs before the first one: an image, flavors, networks. Runs once at every `up`.
+
+Networks are of loopback addresses (Neutron takes them where DHCP is off): a floating address is then a real address of
+this computer that a process can listen on. `external` holds the floating ones, and each project has a network `tenant`
+with a router between them. Objects are looked up by name and made when missing; those that exist stay as they are.
+
+The image's content is of no matter, since nothing boots it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import openstack
+
+from .front import PREPARATION
+
+IMAGE = "loadbalancer"
+FLAVORS = (("m1.tiny", 64, 1, 1), ("m1.small", 512, 2, 5))
+EXTERNAL = "external"
+TENANT = "tenant"
+ROUTER = "router"
+
+
+def main() -> None:
+    """Make what is missing."""
+    cloud: Any = openstack.connect(cloud=os.environ["PERDURE_OPENSTACK_ADMIN"], app_name=PREPARATION)
+    if cloud.image.find_image(IMAGE) is None:
+        cloud.image.create_image(
+            name=IMAGE,
+            disk_format="raw",
+            container_format="bare",
+            visibility="public",
+            data=b"\0" * 512,
+            min_disk=0,
+            min_ram=0,
+        )
+    for name, ram, vcpus, disk in FLAVORS:
+        if cloud.compute.find_flavor(name) is None:
+            cloud.compute.create_flavor(name=name, ram=ram, vcpus=vcpus, disk=disk)
+    external = _ensure_external(cloud, os.environ["PERDURE_OPENSTACK_EXTERNAL"])
+    for project in (os.environ["PERDURE_OPENSTACK_PROJECT"], "admin"):
+        project_id = cloud.identity.find_project(project, ignore_missing=False).id
+        _ensure_tenant(cloud, project_id, os.environ["PERDURE_OPENSTACK_TENANT"], external.id)
+
+
+def _ensure_external(cloud: Any, cidr: str) -> Any:
+    network = cloud.network.find_network(EXTERNAL) or cloud.network.create_network(
+        name=EXTERNAL,
+        is_router_external=True,
+        provider_network_type="flat",
+        provider_physical_network=EXTERNAL,
+        is_shared=False,
+    )
+    if cloud.network.find_subnet(EXTERNAL, network_id=network.id) is None:
+        cloud.network.create_subnet(
+            name=EXTERNAL, network_id=network.id, ip_version=4, cidr=cidr, is_dhcp_enabled=False
+        )
+    return network
+
+
+def _ensure_tenant(cloud: Any, project_id: str, cidr: str, external_id: str) -> None:
+    owned = {"project_id": project_id}
+    network = cloud.network.find_network(TENANT, **owned) or cloud.network.create_network(name=TENANT, **owned)
+    subnet = cloud.network.find_subnet(TENANT, network_id=network.id) or cloud.network.create_subnet(
+        name=TENANT, network_id=network.id, ip_version=4, cidr=cidr, is_dhcp_enabled=False, **owned
+    )
+    router = cloud.network.find_router(ROUTER, **owned) or cloud.network.create_router(
+        name=ROUTER, external_gateway_info={"network_id": external_id}, **owned
+    )
+    attached = cloud.network.ports(device_id=router.id, device_owner="network:router_interface")
+    if not any(attached):
+        cloud.network.add_interface_to_router(router, subnet_id=subnet.id)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""One OpenStack API under waitress: `python -m perdure_openstack.serve SERVICE PORT THREADS`.
+
+Each service's own WSGI application, with `front` before it. Two have work to do first: Keystone gives itself keys, the
+administrator, the catalog and the user's project (`identity`), and Nova starts its conductor, scheduler and computes in
+this very process (`compute`), so that they talk through memory instead of a message broker. The others need nothing.
+
+A service answers only when all that has been done; until then its port is closed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+import sys
+from pathlib import Path
+
+import waitress
+
+from . import environment
+from .front import Front
+
+APPLICATIONS = {
+    "keystone": "keystone.wsgi.api",
+    "placement": "placement.wsgi.api",
+    "glance": "glance.wsgi.api",
+    "neutron": "neutron.wsgi.api",
+    "nova": "nova.wsgi.osapi_compute",
+}
+
+
+def main() -> None:
+    """Serve until told to end."""
+    service, port, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    sys.argv = [service]  # oslo.config would read the rest as its own
+    application = importlib.import_module(APPLICATIONS[service]).application
+    if service == "keystone":
+        from . import identity
+
+        identity.ensure()
+    if service == "neutron":
+        _hold_addresses()
+    front = Front(application, service, Path(environment.HOME) / "faults")
+    if service == "nova":
+        from . import compute
+
+        compute.start(front.boots)
+    waitress.serve(
+        front, host=environment.LOOPBACK, port=port, threads=threads, ident=None, _quiet=True, channel_timeout=300
+    )
+
+
+def _hold_addresses() -> None:
+    """Say to other deployments on this computer that our loopback networks are taken, for as long as we live."""
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        claim.bind("\0" + os.environ["PERDURE_OPENSTACK_CLAIM"])
+    except OSError as error:
+        print(f"another deployment uses the same loopback networks: {error}", file=sys.stderr)
+    _held.append(claim)
+
+
+_held: list[socket.socket] = []
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""Which loopback addresses a deployment's networks have: 127.64.0.0/16 and 127.65.0.0/16, or the next free pair.
+
+Neutron hands out addresses of its subnets, and processes of the deployment listen on them, so that two deployments on
+one computer must not have the same. Neutron's process holds a name in Linux's abstract socket namespace for as long as
+it lives, which no crash leaves behind. A pair, once chosen, is kept: the networks exist.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from localcloud.state import replace_file
+
+PAIRS = range(64, 256, 2)
+
+log = logging.getLogger("openstack")
+
+
+@dataclass(frozen=True)
+class Networks:
+    """The pair, by the second number of its first address."""
+
+    first: int
+
+    @property
+    def tenant(self) -> str:
+        """Of ports."""
+        return f"127.{self.first}.0.0/16"
+
+    @property
+    def external(self) -> str:
+        """Of floating addresses."""
+        return f"127.{self.first + 1}.0.0/16"
+
+    @property
+    def claim(self) -> str:
+        """The name that whoever uses the pair holds; the first character keeps it out of the file system."""
+        return f"\0perdure-loopback-{self.first}"
+
+    def is_free(self) -> bool:
+        """Whether no deployment that runs has it."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as candidate:
+            try:
+                candidate.bind(self.claim)
+            except OSError:
+                return False
+        return True
+
+
+def choose(home: Path) -> Networks:
+    """The pair of this deployment, chosen at its first `up`."""
+    kept = home / "loopback"
+    if kept.is_file():
+        networks = Networks(int(kept.read_text()))
+        if not networks.is_free():
+            log.warning("another deployment uses the addresses %s too", networks.tenant)
+        return networks
+    networks = next((pair for pair in map(Networks, PAIRS) if pair.is_free()), Networks(PAIRS[0]))
+    home.mkdir(parents=True, exist_ok=True)
+    replace_file(kept, str(networks.first))
+    return networks
