@@ -31,6 +31,7 @@ async def process(
     """One of the product's processes, ready; stopped at the end as an operator would. It logs with the deployment."""
     port = port or free_port()
     settings = {
+        "PERDURE_STATE": "",  # what is given here counts, not the state directory's own environment
         "PERDURE_HEALTH_PORT": str(port),
         "PERDURE_WORKER_DRAIN": "2",
         "PERDURE_WATCH_LEASE": "false",

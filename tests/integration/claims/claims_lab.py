@@ -68,6 +68,7 @@ class Lab:
     def __init__(self, deployment: Deployment, kube: KubeApi) -> None:
         self.kube = kube
         self.objects = Objects(kube)
+        self.others: Ground  # of somebody with whom no test has to do
         self._deployment = deployment
         self._product = AsyncExitStack()
 
@@ -341,13 +342,11 @@ class Ground:
         return "\n".join(parts)
 
     async def others_go_on(self) -> None:
-        """A claim made now is served in the ordinary time: so long the product had to do what it should not do."""
-        name = f"other-{uuid4().hex[:4]}"
-        word = f"plain{name[6:]}"
-        await self.provider(word)
-        await self.ask(name, provider=word)
-        await self.ready(name)
-        await self.delete(RESOURCE_CLAIM, name)
+        """A claim made elsewhere is served in the ordinary time: so long the product had to do what it should not."""
+        others, name = self.lab.others, f"other-{uuid4().hex[:6]}"
+        await others.ask(name, provider="lab")
+        await others.ready(name)
+        await others.delete(RESOURCE_CLAIM, name)
 
     # Leaving.
 
@@ -406,7 +405,8 @@ async def laboratory(deployment: Deployment) -> AsyncIterator[Lab]:
     async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as kube:
         await serve(kube, GADGET)
         lab = Lab(deployment, kube)
-        async with lab.objects.followed(*FOLLOWED):
+        async with lab.objects.followed(*FOLLOWED), lab.ground() as lab.others:
+            await lab.others.provider()
             yield lab
 
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from claims.claims_lab import DENIED_GROUP, GADGET, GADGET_GROUP, PROMPT, Ground, binding, rule, serve
+from claims.claims_lab import DENIED_GROUP, GADGET, GADGET_GROUP, PERSON, PROMPT, Ground, binding, rule, serve
 from claims.claims_objects import Json, look
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.identity import Kind
@@ -31,7 +31,7 @@ HOSTILE = {
     "a huge range": "{{ range(10 ** 12) | list | length }}",
     "a memory bomb": "{{ 'x' * (10 ** 10) }}",
     "a doubling text": "{% set t = namespace(v='x') %}{% for i in range(60) %}{% set t.v = t.v ~ t.v %}{% endfor %}",
-    "a power tower": "{{ 9 ** 9 ** 9 }}",
+    "a power tower": "{{ 9 ** (9 ** 9) }}",
     "a wide format": "{{ '%999999999d' % 1 }}",
 }
 
@@ -42,7 +42,7 @@ HOSTILE_CONDITIONS = {
     "globals of a function": "cycler.__init__.__globals__.os.popen('id').read() != ''",
     "a huge range": "range(10 ** 12) | list | length > 0",
     "a memory bomb": "'x' * (10 ** 10) != ''",
-    "an endless computation": "range(90000) | map('string') | map('upper') | join | length > 1 and 9 ** 9 ** 9 > 1",
+    "a power tower": "9 ** (9 ** 9) > 1",
 }
 
 
@@ -71,41 +71,37 @@ async def test_a_hostile_condition_of_a_claim_is_named_and_does_nothing(
     assert ground.claim("bad")
 
 
-@pytest.mark.parametrize("where", ["parameter", "matchIgnore", "updateFilters"])
-async def test_a_bomb_of_a_regular_expression_is_named_while_others_go_on(
-    ground: Ground, elsewhere: Ground, where: str
+async def test_a_bomb_of_a_regular_expression_is_named_while_others_go_on(ground: Ground, elsewhere: Ground) -> None:
+    schema = {"type": "string", "pattern": "^(a|a?)+$"}
+    parameter = {"name": "text", "validation": {"openAPIV3Schema": schema}}
+    await ground.provider("bad", override=ground.gadget(), parameters=[parameter])
+    await elsewhere.provider()
+    await asyncio.gather(
+        ground.ask("bad", provider="bad", values={"text": VICTIM}), elsewhere.ask("mine", provider="lab")
+    )
+    await elsewhere.ready(seconds=PROMPT)
+    await ground.says("bad", ground.named("bad"), "schema of parameter text")
+    assert ground.handles() == []
+
+
+VICTIM = "a" * 60 + "!"
+BOMB = "/spec/(a|a?)+$"
+
+
+@pytest.mark.parametrize("spec", [{"matchIgnore": [BOMB]}, {"updateFilters": [{"pathMatch": BOMB}]}], ids=str)
+async def test_a_bomb_among_the_patterns_of_paths_goes_off_nowhere(
+    ground: Ground, elsewhere: Ground, spec: Json
 ) -> None:
-    spec, asked = REGEX_BOMBS[where]
-    await ground.provider("bad", override=ground.gadget(spec={"fixed": 1}), **spec)
+    await ground.provider("bad", override=ground.gadget(spec={"fixed": 1}), readinessCheck="true", **spec)
     await elsewhere.provider()
     # What makes the expressions run: a free handle that differs, a live resource that differs.
     await ground.make_handle("spare", resources=[ground.entry("bad", spec={"other": 1})])
-    listed: Json = {"resources": [{"provider": {"name": ground.named("bad")}, "template": {"spec": {VICTIM: 1}}}]}
-    by_provider: Json = {"provider": {"name": ground.named("bad"), "parameterValues": {"text": VICTIM}}}
-    claim = {"metadata": {"name": "bad"}, "spec": by_provider if where == "parameter" else listed}
-    await ground.create(RESOURCE_CLAIM, claim)
-    if where == "updateFilters":
-        await ground.served("bad")
-        await ground.edit(GADGET, look(ground.resource("bad"), "metadata.name"), {"spec": {VICTIM: 2}})
+    listed = [{"provider": {"name": ground.named("bad")}, "template": {"spec": {VICTIM: 1}}}]
+    await ground.ask("bad", resources=listed)
+    await ground.ready("bad", seconds=2 * PROMPT)
+    await ground.edit(GADGET, look(ground.resource("bad"), "metadata.name"), {"spec": {VICTIM: 2}})
     await elsewhere.ask("mine", provider="lab")
     await elsewhere.ready(seconds=PROMPT)
-    await ground.says("bad", asked, seconds=2 * PROMPT)
-
-
-BOMB, VICTIM = "/spec/(a|a?)+$", "a" * 60 + "!"
-# What the provider says, and the word by which the claim's author knows it.
-REGEX_BOMBS: dict[str, tuple[Json, str]] = {
-    "parameter": (
-        {
-            "parameters": [
-                {"name": "text", "validation": {"openAPIV3Schema": {"type": "string", "pattern": "^(a|a?)+$"}}}
-            ]
-        },
-        "pattern",
-    ),
-    "matchIgnore": ({"matchIgnore": [BOMB]}, "regular expression"),
-    "updateFilters": ({"updateFilters": [{"pathMatch": BOMB}]}, "regular expression"),
-}
 
 
 async def test_a_mended_template_is_taken_up_at_once(ground: Ground) -> None:
@@ -179,9 +175,8 @@ async def test_a_claim_asks_by_provider_or_by_list_and_not_both_ways(ground: Gro
     await ground.ask("neither")
     await ground.ask("empty", resources=[])
     await ground.ask("bare", resources=[{"name": "nothing more"}])
-    await ground.says("both", "resources")
-    for name in ("neither", "empty", "bare"):
-        await ground.says(name, "provider")
+    for name, word in {"both": "resources", "neither": "provider", "empty": "resources", "bare": "provider"}.items():
+        await ground.says(name, word)
     assert ground.handles() == []
     await ground.edit_claim("both", resources=None)
     await ground.edit_claim("neither", provider=provider)
@@ -281,7 +276,7 @@ async def test_a_kind_that_is_installed_later_is_made_and_followed_then(ground: 
     await serve(ground.kube, late)
     await ground.ready(seconds=NOTICED)
     name = look(ground.claim(), "status.resources.0.reference.name")
-    await ground.kube.patch(late, ground.namespace, name, {"spec": {"theirs": 1}})
+    await ground.kube.patch(late, ground.namespace, name, {"spec": {"theirs": 1}}, field_manager=PERSON)
     await ground.until(
         "it is followed", lambda: look(ground.claim(), "status.resources.0.state.spec.theirs") == 1, NOTICED
     )

@@ -170,12 +170,13 @@ async def test_the_status_follows_what_becomes_of_the_handles(ground: Ground) ->
 
 
 async def test_handles_without_resources_are_of_unknown_health(ground: Ground) -> None:
-    await ground.provider()
-    await ground.make_handle("empty")
+    await ground.provider("nothing", vars={"makes": "nothing"})
+    name = await ground.make_handle("empty", provider={"name": ground.named("nothing")})
+    await ground.until(
+        "it is looked after", lambda: look(ground.one(RESOURCE_HANDLE, name), "metadata.finalizers") == [FINALIZER]
+    )
     await ground.others_go_on()
-    handle = ground.one(RESOURCE_HANDLE, f"guid-{ground.named('empty')}")
-    assert look(handle, "metadata.finalizers") == [FINALIZER]
-    assert not {"healthy", "ready"} & (look(handle, "status") or {}).keys()
+    assert not {"healthy", "ready"} & (look(ground.one(RESOURCE_HANDLE, name), "status") or {}).keys()
 
 
 async def test_a_pools_labels_and_annotations_are_put_on_what_its_handles_manage(ground: Ground) -> None:
