@@ -1,0 +1,116 @@
+"""A machine's rights on the API server: a ServiceAccount with a token that lasts, a Role, and a kubeconfig with both.
+
+All objects are called like the machine and live beside it, without labels or owners, as in yawol: agents and people
+know them so. kube-controller-manager fills the Secret with the token, and removes it when the ServiceAccount is gone.
+An agent may read every load balancer and machine of its namespace (it watches by name, which RBAC cannot narrow for
+lists), and write its own machine alone.
+"""
+
+from __future__ import annotations
+
+import base64
+
+import yaml
+from pydantic import Field
+
+from domain.loadbalancers.constants import GROUP
+from domain.loadbalancers.resources import LoadBalancerMachine
+from domain.model import Model
+from domain.schema import Document
+from domain.writes import JsonPatch, difference
+
+TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Secrets
+_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
+_RBAC = "rbac.authorization.k8s.io"
+# Deleted in this order; the Secret follows its account.
+REMOVED = ("ServiceAccount", "RoleBinding", "Role")
+
+
+class Credentials(Model):
+    """What a machine's Secret holds once it is filled. Never logged, never kept in a workflow.
+
+    Attributes:
+        token: of the ServiceAccount.
+        ca: the API server's certificates, PEM.
+    """
+
+    token: str = Field(repr=False)
+    ca: bytes
+
+
+def access_objects(machine: LoadBalancerMachine) -> tuple[Document, ...]:
+    """ServiceAccount, Secret, Role and RoleBinding of a machine, in the order in which they are made."""
+    name, namespace = machine.metadata.name, machine.metadata.namespace
+    meta: Document = {"name": name, "namespace": namespace}
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    return (
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": dict(meta)},
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {**meta, "annotations": {_ACCOUNT_ANNOTATION: name}},
+            "type": TOKEN_TYPE,
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "Role",
+            "metadata": dict(meta),
+            "rules": role_rules(machine.spec.load_balancer_ref.name, name),
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": dict(meta),
+            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
+            "subjects": [subject],
+        },
+    )
+
+
+def role_rules(load_balancer: str, machine: str) -> list[Document]:
+    """What a machine's agent may do."""
+    return [
+        {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
+        _rule("loadbalancers", ["list", "watch"]),
+        _rule("loadbalancers", ["get"], load_balancer),
+        _rule("loadbalancermachines", ["list", "watch"]),
+        _rule("loadbalancermachines", ["get", "update", "patch"], machine),
+        _rule("loadbalancermachines/status", ["get", "update", "patch"], machine),
+    ]
+
+
+def _rule(resource: str, verbs: list[str], name: str = "") -> Document:
+    named: Document = {"resourceNames": [name]} if name else {}
+    return {"apiGroups": [GROUP], "resources": [resource], **named, "verbs": verbs}
+
+
+def access_status(machine: LoadBalancerMachine) -> JsonPatch:
+    """The merge patch of the machine's status that names its objects; empty if it does.
+
+    yawol never fills in `roleBindingName`, and nobody reads it.
+    """
+    path = f"{machine.metadata.namespace}/{machine.metadata.name}"
+    names = {"service_account_name": path, "service_account_secret_name": path, "role_name": path}
+    change = difference(machine.status, machine.status.model_copy(update=names))
+    return {"status": change} if change else {}
+
+
+def kubeconfig(server: str, namespace: str, credentials: Credentials) -> str:
+    """The kubeconfig of a machine's agent.
+
+    Args:
+        server: the API server as machines reach it, such as https://api.example.com:443.
+        namespace: of the machine.
+        credentials: its own.
+    """
+    cluster, user, context = "default-cluster", "user", "context"
+    ca = base64.b64encode(credentials.ca).decode()
+    document: Document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": cluster, "cluster": {"server": server, "certificate-authority-data": ca}}],
+        "users": [{"name": user, "user": {"token": credentials.token}}],
+        "contexts": [{"name": context, "context": {"cluster": cluster, "user": user, "namespace": namespace}}],
+        "current-context": context,
+    }
+    return yaml.safe_dump(document, sort_keys=False)
