@@ -14,5 +14,5 @@ that environment lies in `inside/perdure_openstack`: it must not import anything
 
 In front of each API stands `front`: it counts the calls of clients, disturbs them on request, and answers a control
 API under `/perdure/`. `control` is the typed client for that; `contract` holds its shapes. `configuration` writes the
-services' files and says where everything lies; the rows of the supervisor's table are in `rows`.
+services' files and says where everything lies; `control_plane` has their command lines.
 """
