@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from claims.claims_lab import Ground, Lab, laboratory
+from claims.claims_ground import Ground
+from claims.claims_lab import Lab, laboratory
 from localcloud.deployment import Deployment
 
 

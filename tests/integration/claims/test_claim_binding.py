@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from claims.claims_lab import GADGET, PROMPT, Ground
+from claims.claims_ground import GADGET, PROMPT, Ground
 from claims.claims_objects import Json, annotation, deleting, label_of, look, now, stamp
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import FINALIZER, POOL_NAME_ANNOTATION

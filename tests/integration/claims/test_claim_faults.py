@@ -9,7 +9,8 @@ from uuid import uuid4
 
 import pytest
 
-from claims.claims_lab import DENIED_GROUP, GADGET, GADGET_GROUP, PERSON, PROMPT, Ground, binding, rule, serve
+from claims.claims_ground import GADGET, GADGET_GROUP, PERSON, PROMPT, Ground
+from claims.claims_lab import DENIED_GROUP, binding, rule, serve
 from claims.claims_objects import Json, look
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.identity import Kind
@@ -132,6 +133,12 @@ async def test_a_check_that_cannot_answer_leaves_health_unknown(ground: Ground) 
     await ground.ask("mine", provider="lab")
     claim = await ground.served()
     assert not {"healthy", "ready"} & claim["status"].keys()
+    # It hinders nobody else whose resources are of the same kind.
+    await ground.provider("good", override=ground.gadget(), readinessCheck="status.up")
+    await ground.ask("good", provider="good")
+    await ground.served("good")
+    await ground.report(look(ground.resource("good"), "metadata.name"), up=True)
+    await ground.ready("good", seconds=PROMPT)
 
 
 # --- providers ---

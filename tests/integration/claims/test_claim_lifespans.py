@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from claims.claims_lab import GADGET, PATIENT, PROMPT, Ground, Lab
+from claims.claims_ground import GADGET, PATIENT, PROMPT, Ground
+from claims.claims_lab import Lab
 from claims.claims_objects import Json, look, moment, now, stamp
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import LIFESPAN_END_CHANGED

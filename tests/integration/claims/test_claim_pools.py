@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from claims.claims_lab import GADGET, PROMPT, Ground
+from claims.claims_ground import GADGET, PROMPT, Ground
 from claims.claims_objects import Json, annotation, deleting, label_of, link, look, moment, now, stamp
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING
 from domain.claims.constants import FINALIZER

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
-from claims.claims_lab import CLOCK_SECONDS, GADGET, PROMPT, Ground, serve
+from claims.claims_ground import GADGET, PROMPT, Ground
+from claims.claims_lab import CLOCK_SECONDS, serve
 from claims.claims_objects import annotation, look
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import FINALIZER, IGNORE_LABEL
@@ -243,3 +245,22 @@ async def test_an_edit_of_the_claims_own_metadata_is_rendered_at_once(ground: Gr
     await ground.served()
     await ground.edit(RESOURCE_CLAIM, "mine", {"metadata": {"annotations": {"mood": "fine"}}})
     await ground.until("the mood is there", lambda: look(ground.resource(), "spec.mood") == "fine", PROMPT)
+
+
+async def test_a_person_and_the_product_write_one_status_and_neither_loses_a_word(ground: Ground) -> None:
+    await ground.provider("lab", override=ground.gadget(), statusSummaryTemplate={"step": STEP})
+    await ground.ask("mine", provider="lab")
+    await ground.served()
+    gadget = look(ground.resource(), "metadata.name")
+    for step in range(10):
+        approval = {"state": "approved", "message": f"word {step}"}
+        await asyncio.gather(
+            ground.report(gadget, step=step),
+            ground.edit(RESOURCE_CLAIM, "mine", {"status": {"approval": approval}}, status=True),
+        )
+    await ground.until("the last step is shown", lambda: look(ground.claim(), "status.summary.step") == "9", PROMPT)
+    assert look(ground.claim(), "status.approval.message") == "word 9"
+    assert look(ground.claim(), "status.resources.0.state.status.step") == 9
+
+
+STEP = "{{ resources[0].state.status.step | default('none') }}"

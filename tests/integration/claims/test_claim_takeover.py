@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from claims.claims_lab import GADGET, OPERATOR_NAMESPACE, PROMPT, Ground, Lab
+from claims.claims_ground import GADGET, OPERATOR_NAMESPACE, PROMPT, Ground
+from claims.claims_lab import Lab
 from claims.claims_objects import Json, annotation, deleting, link, look, now, stamp
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.claims.constants import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from claims.claims_lab import GADGET, PROMPT, Ground
+from claims.claims_ground import GADGET, PROMPT, Ground
 from claims.claims_objects import Json, annotation, look
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION

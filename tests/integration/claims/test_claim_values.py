@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from claims.claims_lab import PROMPT, Ground
+from claims.claims_ground import PROMPT, Ground
 from claims.claims_objects import Json, look
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 

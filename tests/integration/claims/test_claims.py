@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from claims.claims_lab import GADGET, OPERATOR_NAMESPACE, PROMPT, Ground
+from claims.claims_ground import GADGET, OPERATOR_NAMESPACE, PROMPT, Ground
 from claims.claims_objects import Json, annotation, deleting, label_of, link, look, version
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.constants import API_VERSION, FINALIZER
