@@ -14,6 +14,8 @@ failures; without a service's own token Nova may not delete ports that it made, 
 
 from __future__ import annotations
 
+import base64
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -62,6 +64,8 @@ def write(layout: Layout, programs: OpenStackPrograms) -> None:
     """Write all files, and make the directories they name."""
     for name in ("settings", "locks", "neutron", "nova", "images/staging", "images/tasks"):
         (layout.home / name).mkdir(parents=True, exist_ok=True)
+    for name in ("tokens", "receipts", "credentials"):
+        _ensure_keys(layout.home / "keys" / name)
     files = {
         "keystone.conf": _keystone(layout),
         "placement.conf": _placement(layout),
@@ -98,6 +102,14 @@ def environment(layout: Layout, caller: Mapping[str, str]) -> dict[str, str]:
         "PERDURE_OPENSTACK_URLS": ",".join(f"{name}={url}" for name, url in layout.urls.items()),
         "PERDURE_OPENSTACK_PASSWORD": PASSWORD,
     }
+
+
+def _ensure_keys(repository: Path) -> None:
+    """As `keystone-manage fernet_setup`: a key to come (0) and the one in use (1); Keystone does not start without."""
+    repository.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for name in ("0", "1"):
+        if not (repository / name).exists():
+            replace_file(repository / name, base64.urlsafe_b64encode(os.urandom(32)).decode())
 
 
 def _keystone(layout: Layout) -> dict[str, Section]:

@@ -1,8 +1,8 @@
-"""What Keystone knows before its first answer: keys, the catalog, the user's project.
+"""What Keystone knows before its first answer: the catalog, and the user's project.
 
 The administrator, the roles and the default domain come with the schemas (`build`). The rest belongs to one deployment
-and is brought up to date at each start: signing keys, made once; where each API is to be found, since a port may have
-moved; a project with one member, for the lifecycles; and the role by which services act for a user.
+and is brought up to date at each start: where each API is to be found, since a port may have moved; a project with one
+member, for the lifecycles; and the role by which services act for a user.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import keystone.conf
 from keystone import exception
-from keystone.common import driver_hints, fernet_utils, provider_api
+from keystone.common import driver_hints, provider_api
 
 from . import environment
 
@@ -37,11 +37,6 @@ _INTERFACES = ("public", "internal")
 
 def ensure() -> None:
     """Make it so; harmless when it is so already."""
-    for group in ("fernet_tokens", "fernet_receipts", "credential"):
-        options = CONF[group]
-        keys = fernet_utils.FernetUtils(options.key_repository, getattr(options, "max_active_keys", 3), group)
-        keys.create_key_directory()
-        keys.initialize_key_repository()
     for name, url in environment.urls().items():
         kind, path = _TYPES[name]
         _ensure_endpoints(_ensure_service(name, kind), url + path)
