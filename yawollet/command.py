@@ -45,12 +45,12 @@ def yawollet(
     envoy_admin_address: Annotated[
         str, typer.Option(help="Envoy's administration.", rich_help_panel=_OURS)
     ] = "127.0.0.1:9000",
-    keepalived_pid_file: Annotated[
-        Path, typer.Option(help="keepalived's process.", rich_help_panel=_OURS)
-    ] = Path("/run/keepalived.pid"),
-    snapshot_file: Annotated[
-        Path, typer.Option(help="Keeps what Envoy has accepted.", rich_help_panel=_OURS)
-    ] = Path("/var/lib/yawollet/snapshot.json"),
+    keepalived_pid_file: Annotated[Path, typer.Option(help="keepalived's process.", rich_help_panel=_OURS)] = Path(
+        "/run/keepalived.pid"
+    ),
+    snapshot_file: Annotated[Path, typer.Option(help="Keeps what Envoy has accepted.", rich_help_panel=_OURS)] = Path(
+        "/var/lib/yawollet/snapshot.json"
+    ),
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
 ) -> None:
     """Configure Envoy inside a load balancer's machine, and report how the machine stands."""

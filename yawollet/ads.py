@@ -1,0 +1,151 @@
+"""Envoy's side: the aggregated discovery service, state of the world, over one stream per Envoy.
+
+    Envoy: clusters? ──► answer v3 ──► accepted v3   (or refused, with the reason)
+           listeners? ─────────────► answer v3 ──► accepted v3
+
+Each first request of a stream is answered with what is served now, whatever version Envoy says it has: versions are
+counted by the agent, and one that has lost its count may give a number twice. Without anything to serve there is no
+answer, and Envoy keeps what it has (the protocol has no other way to say "not yet": an answer without listeners takes
+all of them away). Listeners of a version follow when its clusters were answered, so that no listener leads to a cluster
+that is not there yet.
+
+Envoy applies what it can of a refused answer and keeps its former version; the reason names the resources.
+https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import grpc
+
+from domain.loadbalancers.envoy import CLUSTER_TYPE, LISTENER_TYPE
+from yawollet import messages
+from yawollet.options import Address
+from yawollet.snapshot import Snapshot
+
+SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
+METHOD = "StreamAggregatedResources"
+_STREAMS = 100
+
+log = logging.getLogger(__name__)
+
+
+class Answer(NamedTuple):
+    """What Envoy says of resources that it was sent; `refusal` is empty if it has taken them."""
+
+    type_url: str
+    version: int
+    refusal: str
+
+
+@dataclass
+class _Stream:
+    """One Envoy."""
+
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    wanted: set[str] = field(default_factory=set)
+    sent: dict[str, Snapshot] = field(default_factory=dict)  # by type
+    nonces: dict[str, str] = field(default_factory=dict)  # by type, of the last answer
+    answered: dict[str, int] = field(default_factory=dict)  # by type, the version that Envoy last spoke of
+
+
+class AdsServer:
+    """Serves one snapshot at a time to every Envoy that asks; `told` hears what they say."""
+
+    def __init__(self, address: Address, told: Callable[[Answer], None]) -> None:
+        self._address = address
+        self._told = told
+        self._snapshot: Snapshot | None = None
+        self._streams: list[_Stream] = []
+        self._nonce = 0
+        self._server = grpc.aio.server(options=[("grpc.max_concurrent_streams", _STREAMS), ("grpc.so_reuseport", 0)])
+        handler = grpc.stream_stream_rpc_method_handler(self._converse, messages.Request, None)
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {METHOD: handler}),))
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            RuntimeError: the address is taken.
+        """
+        self._server.add_insecure_port(str(self._address))
+        await self._server.start()
+
+    async def stop(self) -> None:
+        """End all streams; every Envoy keeps what it has."""
+        await self._server.stop(None)
+
+    @property
+    def connected(self) -> bool:
+        """Whether an Envoy is there."""
+        return bool(self._streams)
+
+    def serve(self, snapshot: Snapshot) -> None:
+        """Serve this from now on."""
+        self._snapshot = snapshot
+        for stream in self._streams:
+            stream.moved.set()
+
+    async def _converse(
+        self, requests: AsyncIterator[messages.Request], context: grpc.aio.ServicerContext
+    ) -> AsyncIterator[bytes]:
+        stream = _Stream()
+        self._streams.append(stream)
+        log.info("Envoy has connected")
+        listening = asyncio.create_task(self._listen(stream, requests))
+        try:
+            while not listening.done():
+                await stream.moved.wait()
+                stream.moved.clear()
+                for type_url in messages.TYPES:
+                    if due := self._due(stream, type_url):
+                        yield self._answer(stream, type_url, due)
+        finally:
+            listening.cancel()
+            self._streams.remove(stream)
+            log.info("Envoy has gone")
+
+    async def _listen(self, stream: _Stream, requests: AsyncIterator[messages.Request]) -> None:
+        try:
+            async for request in requests:
+                self._hear(stream, request)
+                stream.moved.set()
+        except Exception as error:  # gRPC's own, or a message that is none: it ends this stream and nothing else
+            log.info("Envoy's stream has broken: %s", error)
+        finally:
+            stream.moved.set()
+
+    def _hear(self, stream: _Stream, request: messages.Request) -> None:
+        stream.wanted.add(request.type_url)
+        if not request.nonce or request.nonce != stream.nonces.get(request.type_url):
+            return  # a first request, or one that has crossed a newer answer
+        version = stream.sent[request.type_url].version
+        if stream.answered.get(request.type_url) != version:
+            stream.answered[request.type_url] = version
+            self._told(Answer(request.type_url, version, request.refusal))
+
+    def _due(self, stream: _Stream, type_url: str) -> Snapshot | None:
+        """What is to be sent now, None if nothing is."""
+        snapshot = self._snapshot
+        if snapshot is None or type_url not in stream.wanted or stream.sent.get(type_url) is snapshot:
+            return None
+        clusters_first = type_url == LISTENER_TYPE and CLUSTER_TYPE in stream.wanted
+        if clusters_first and (stream.sent.get(CLUSTER_TYPE) is not snapshot or not self._spoken(stream)):
+            return None
+        return snapshot
+
+    def _spoken(self, stream: _Stream) -> bool:
+        return stream.answered.get(CLUSTER_TYPE) == stream.sent[CLUSTER_TYPE].version
+
+    def _answer(self, stream: _Stream, type_url: str, snapshot: Snapshot) -> bytes:
+        self._nonce += 1
+        stream.sent[type_url] = snapshot
+        stream.nonces[type_url] = str(self._nonce)
+        stream.answered.pop(type_url, None)
+        documents = snapshot.of(type_url).values()
+        return messages.response(type_url, str(snapshot.version), str(self._nonce), documents)

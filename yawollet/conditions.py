@@ -1,0 +1,96 @@
+"""What the agent reports of its machine: the conditions of yawol's agent, by the same names and reasons.
+
+A condition's heartbeat is the moment of the pass, its transition the moment at which its status last changed. The whole
+list is written each time; what others have put into it, the mark of a machine that is given up, stays as it was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from domain.loadbalancers.health import CONFIG_READY, ENVOY_READY, ENVOY_UP_TO_DATE, KEEPALIVED_MASTER
+from domain.loadbalancers.resources import MachineCondition
+from domain.model import Model
+from domain.resource import timestamp
+
+KEEPALIVED_STATS = "KeepalivedStatsFile"
+KEEPALIVED_PROCESS = "KeepalivedProcess"
+
+_CONFIG_FAILED = "EnvoyConfigurationFailed"
+_CONFIG_UPDATED = "EnvoyConfigurationUpToDate"
+_CONFIG_UNCHANGED = "EnvoyConfigurationCreated"
+_SNAPSHOT = "EnvoySnapshotUpToDate"
+_LONGEST_MESSAGE = 4096
+
+
+class Finding(Model):
+    """What a pass has found of one condition."""
+
+    type: str
+    met: bool
+    reason: str
+    message: str
+
+
+def config_ready(*, changed: bool, faults: Iterable[str] = ()) -> Finding:
+    """Whether the LoadBalancer's spec is served in full; `faults` say why not, Envoy's refusals word for word."""
+    said = "; ".join(faults)
+    if said:
+        return Finding(type=CONFIG_READY, met=False, reason=_CONFIG_FAILED, message=said)
+    if changed:
+        message = "envoy config is successfully updated"
+        return Finding(type=CONFIG_READY, met=True, reason=_CONFIG_UPDATED, message=message)
+    return Finding(type=CONFIG_READY, met=True, reason=_CONFIG_UNCHANGED, message="envoy config is already up to date")
+
+
+def envoy_ready(fault: str) -> Finding:
+    """Whether Envoy says that it is ready."""
+    if fault:
+        return Finding(type=ENVOY_READY, met=False, reason="EnvoyNotReady", message=fault)
+    return Finding(type=ENVOY_READY, met=True, reason="EnvoyReady", message="envoy response with 200")
+
+
+def envoy_up_to_date(served: int | None, versions: tuple[str, str] | None) -> Finding:
+    """Whether Envoy works by what it is served: both of its versions are that of the snapshot."""
+    if versions is None:
+        return Finding(
+            type=ENVOY_UP_TO_DATE, met=False, reason=_SNAPSHOT, message="unable to get envoy snapshot version"
+        )
+    if served is None or versions != (str(served), str(served)):
+        return Finding(type=ENVOY_UP_TO_DATE, met=False, reason=_SNAPSHOT, message="envoy is not up to date")
+    return Finding(type=ENVOY_UP_TO_DATE, met=True, reason=_SNAPSHOT, message="envoy is up to date")
+
+
+def reported(
+    before: Iterable[MachineCondition], findings: Iterable[Finding], now: datetime
+) -> tuple[MachineCondition, ...]:
+    """The machine's conditions after a pass, by type."""
+    known = {each.type: each for each in before}
+    found = {each.type: _condition(known.get(each.type), each, timestamp(now)) for each in findings}
+    return tuple(condition for _, condition in sorted({**known, **found}.items()))
+
+
+def _condition(before: MachineCondition | None, finding: Finding, moment: str) -> MachineCondition:
+    status = str(finding.met)
+    unchanged = before is not None and before.status == status and before.last_transition_time
+    return MachineCondition(
+        type=finding.type,
+        status=status,
+        reason=finding.reason,
+        message=finding.message[:_LONGEST_MESSAGE],
+        last_heartbeat_time=moment,
+        last_transition_time=before.last_transition_time if before is not None and unchanged else moment,
+    )
+
+
+__all__ = [
+    "KEEPALIVED_MASTER",
+    "KEEPALIVED_PROCESS",
+    "KEEPALIVED_STATS",
+    "Finding",
+    "config_ready",
+    "envoy_ready",
+    "envoy_up_to_date",
+    "reported",
+]

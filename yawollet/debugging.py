@@ -1,0 +1,72 @@
+"""Ad-hoc debugging: a person's SSH key, taken from the LoadBalancer's annotations into a running machine.
+
+The machine image lets the agent's user run exactly two commands as root, and they are written here as its sudoers file
+names them. What was opened is never closed again by the agent, as in yawol: the machine is replaced afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+
+from domain.loadbalancers.constants import AD_HOC_DEBUG_ANNOTATION, AD_HOC_DEBUG_KEY_ANNOTATION
+from domain.loadbalancers.go_texts import parse_bool
+from domain.loadbalancers.notices import Notice, warning
+from domain.loadbalancers.resources import LoadBalancer
+from domain.model import Model
+
+KEYS_FILE = "/home/yawoldebug/.ssh/authorized_keys"
+WRITE_KEY = ("sudo", "tee", KEYS_FILE)
+START_SSHD = ("sudo", "rc-service", "sshd", "start")
+
+_KEY = re.compile(r"ssh-rsa [A-Za-z0-9+/]+={0,2}")
+_NOT_ENABLED = "AdHocDebuggingNotEnabled"
+_TIMEOUT_SECONDS = 10
+
+
+class Wish(Model):
+    """What the annotations ask for: a key, or the reason why there will be none."""
+
+    key: str = ""
+    refusal: str = ""
+
+
+def wish(balancer: LoadBalancer) -> Wish | None:
+    """What is asked for, None if nothing is."""
+    annotations = balancer.metadata.annotations
+    key = annotations.get(AD_HOC_DEBUG_KEY_ANNOTATION, "")
+    if not parse_bool(annotations.get(AD_HOC_DEBUG_ANNOTATION, "")) or not key:
+        return None
+    if balancer.spec.debug_settings.enabled:
+        return Wish(refusal="debugSettings are enabled, there is no need for ad-hoc debugging")
+    if not _KEY.fullmatch(key):
+        return Wish(refusal="the SSH key is not of the form `ssh-rsa KEY`, without a comment")
+    return Wish(key=key)
+
+
+async def fulfil(asked: Wish) -> Notice:
+    """Let the key in, if there is one; what came of it."""
+    if asked.refusal:
+        return warning(_NOT_ENABLED, f"Ad-hoc debugging is not enabled: {asked.refusal}")
+    for command, given in ((WRITE_KEY, f"{asked.key}\n"), (START_SSHD, "")):
+        if fault := await _fault(command, given):
+            return warning(_NOT_ENABLED, f"Ad-hoc debugging is not enabled: {' '.join(command)}: {fault}")
+    return warning("AdHocDebuggingEnabled", "Ad-hoc debugging is enabled: SSH is open for the annotated key")
+
+
+async def _fault(command: Sequence[str], given: str) -> str:
+    """Why a command failed; empty if it has not."""
+    pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    try:
+        process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=null, stderr=pipe)
+    except OSError as error:
+        return str(error)
+    try:
+        async with asyncio.timeout(_TIMEOUT_SECONDS):
+            _, said = await process.communicate(given.encode())
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return f"no end within {_TIMEOUT_SECONDS} s"
+    return "" if process.returncode == 0 else f"exit code {process.returncode}: {said.decode(errors='replace').strip()}"

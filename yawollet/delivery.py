@@ -1,0 +1,111 @@
+"""What Envoy is served, and what becomes of what it refuses.
+
+    wanted ──► proposed ──accepted──► good (kept on disk)
+                  │
+                  └────refused──► put aside: its last good form is served in its place, or nothing
+                                       │
+                                       └── proposed again when it changes, or by the first pass after
+                                           30 s, 1, 2, ... 10 minutes
+
+Envoy's reason names the resources ("Error adding/updating listener(s) TCP-80: ..."), and what it does not name it has
+taken. A reason that names none speaks of all that was new. Something else may be at fault than the resource, a port
+that another process holds for one, so it is tried again; and what Envoy refuses never keeps a later change of the
+others from it, nor leaves it behind the version that is served.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+
+from domain.loadbalancers.envoy import CLUSTER_TYPE, LISTENER_TYPE, EnvoyConfiguration
+from domain.model import Model
+from domain.schema import Document
+from yawollet.messages import TYPES
+from yawollet.snapshot import Resources, Snapshot
+
+FIRST_PAUSE = timedelta(seconds=30)
+LONGEST_PAUSE = timedelta(minutes=10)
+
+
+class Refused(Model):
+    """A resource that Envoy does not take, and why, in Envoy's words."""
+
+    document: Document
+    reason: str
+    times: int
+    again_at: datetime
+
+
+class Delivery:
+    """What one Envoy is served."""
+
+    def __init__(self, kept: Snapshot | None = None) -> None:
+        self.served = kept
+        self._good: dict[str, Resources] = {each: dict(kept.of(each)) if kept else {} for each in TYPES}
+        self._refused: dict[str, dict[str, Refused]] = {each: {} for each in TYPES}
+        self._accepted: dict[str, int] = {}  # by type, the last version that was taken as a whole
+
+    @property
+    def settled(self) -> bool:
+        """Whether Envoy has taken all that is served."""
+        return self.served is not None and all(self._accepted.get(each) == self.served.version for each in TYPES)
+
+    @property
+    def refusals(self) -> list[str]:
+        """Envoy's reasons for all that is put aside now, each once."""
+        return list(dict.fromkeys(each.reason for part in self._refused.values() for each in part.values()))
+
+    def want(self, configuration: EnvoyConfiguration, now: datetime) -> Snapshot | None:
+        """The snapshot to serve from now on, None if it is served already."""
+        clusters = self._servable(CLUSTER_TYPE, configuration.clusters, now)
+        listeners = self._servable(LISTENER_TYPE, configuration.listeners, now)
+        before = self.served
+        if before is not None and (before.clusters, before.listeners) == (clusters, listeners):
+            return None
+        version = before.version + 1 if before else 1
+        self.served = Snapshot(version=version, clusters=clusters, listeners=listeners)
+        return self.served
+
+    def taken(self, type_url: str, version: int) -> None:
+        """Envoy has taken all resources of a type."""
+        if self.served is None or version != self.served.version or type_url not in TYPES:
+            return
+        self._accepted[type_url] = version
+        good = self._good[type_url] = dict(self.served.of(type_url))
+        for name, refused in tuple(self._refused[type_url].items()):
+            if good.get(name) == refused.document:
+                del self._refused[type_url][name]
+
+    def refuse(self, type_url: str, version: int, reason: str, now: datetime) -> None:
+        """Envoy has refused resources of a type: put aside what it names."""
+        if self.served is None or version != self.served.version or type_url not in TYPES:
+            return
+        sent, good, refused = self.served.of(type_url), self._good[type_url], self._refused[type_url]
+        named = [name for name in sent if _names(reason, name)]
+        new = [name for name in sent if sent[name] != good.get(name)]
+        for name in named or new or list(sent):
+            before = refused.get(name)
+            times = before.times + 1 if before and before.document == sent[name] else 1
+            pause = min(FIRST_PAUSE * 2 ** min(times - 1, 10), LONGEST_PAUSE)
+            refused[name] = Refused(document=sent[name], reason=reason, times=times, again_at=now + pause)
+            if good.get(name) == sent[name]:
+                del good[name]
+
+    def _servable(self, type_url: str, wanted: Resources, now: datetime) -> Resources:
+        good, refused = self._good[type_url], self._refused[type_url]
+        for name in tuple(refused):
+            if wanted.get(name) != refused[name].document:
+                del refused[name]
+        found: Resources = {}
+        for name, document in wanted.items():
+            aside = refused.get(name)
+            if aside is None or now >= aside.again_at:
+                found[name] = document
+            elif name in good:
+                found[name] = good[name]
+        return found
+
+
+def _names(reason: str, name: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", reason) is not None

@@ -1,0 +1,81 @@
+"""Kubernetes Events about the machine, as a person reads them in `kubectl describe`.
+
+The machine's role may create and patch Events, and not read them. So the same words are said once, and again by
+counting them up on the Event that was made for them.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from uuid import uuid4
+
+from domain.loadbalancers import LOAD_BALANCER_MACHINE
+from domain.loadbalancers.notices import Notice
+from domain.resource import timestamp
+from engine.errors import Absent, ApiError
+from engine.kube import EVENT, JsonObject, KubeApi
+from engine.kube.json import text
+
+COMPONENT = "yawollet"
+_LONGEST_MESSAGE = 1024  # the API server's limit
+_REMEMBERED = 100
+
+log = logging.getLogger(__name__)
+
+
+class EventRecorder:
+    """Tells of one machine."""
+
+    def __init__(self, api: KubeApi, host: str) -> None:
+        self._api = api
+        self._host = host
+        self._told: dict[Notice, tuple[str, int]] = {}  # the Event's name, and how often
+
+    async def tell(self, machine: JsonObject, notice: Notice, now: datetime) -> None:
+        """Tell; that an Event cannot be written is only logged."""
+        (log.info if notice.type == "Normal" else log.warning)("%s: %s", notice.reason, notice.message)
+        namespace = text(machine, "metadata", "namespace")
+        name, count = self._told.get(notice, ("", 0))
+        try:
+            if name and await self._counted_up(namespace, name, count + 1, now):
+                self._told[notice] = (name, count + 1)
+                return
+            made = await self._api.create(EVENT, self._event(machine, notice, now), namespace)
+        except ApiError as error:
+            log.info("no Event about %s: %s", text(machine, "metadata", "name"), error.message)
+            return
+        if len(self._told) >= _REMEMBERED:
+            self._told.clear()
+        self._told[notice] = (text(made, "metadata", "name"), 1)
+
+    async def _counted_up(self, namespace: str, name: str, count: int, now: datetime) -> bool:
+        try:
+            await self._api.patch(EVENT, namespace, name, {"count": count, "lastTimestamp": timestamp(now)})
+        except Absent:
+            return False  # Events are kept for an hour
+        return True
+
+    def _event(self, machine: JsonObject, notice: Notice, now: datetime) -> JsonObject:
+        name, moment = text(machine, "metadata", "name"), timestamp(now)
+        return {
+            "metadata": {
+                "name": f"{name[:200]}.{uuid4().hex[:16]}",
+                "namespace": text(machine, "metadata", "namespace"),
+            },
+            "involvedObject": {
+                "apiVersion": LOAD_BALANCER_MACHINE.api_version,
+                "kind": LOAD_BALANCER_MACHINE.name,
+                "namespace": text(machine, "metadata", "namespace"),
+                "name": name,
+                "uid": text(machine, "metadata", "uid"),
+                "resourceVersion": text(machine, "metadata", "resourceVersion"),
+            },
+            "type": notice.type.value,
+            "reason": notice.reason,
+            "message": notice.message[:_LONGEST_MESSAGE],
+            "source": {"component": COMPONENT, "host": self._host},
+            "firstTimestamp": moment,
+            "lastTimestamp": moment,
+            "count": 1,
+        }

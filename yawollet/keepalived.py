@@ -1,0 +1,123 @@
+"""keepalived, which moves the virtual address between machines: whether it runs, and whether this machine is master.
+
+It tells by a text file that it writes on SIGUSR2, which the machine image sends every 20 seconds:
+
+    VRRP Instance: ENVOY
+      Advertisements:
+        Received: 0
+        Sent: 12
+      Became master: 1
+      Released master: 0
+      ...
+
+Each section's body is read as YAML. A machine is master when it has become so more often than it has ceased to be.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from textwrap import dedent
+
+import psutil
+import yaml
+
+from domain.model import Model
+from yawollet.conditions import KEEPALIVED_MASTER, KEEPALIVED_PROCESS, KEEPALIVED_STATS, Finding
+
+INSTANCE = "ENVOY"
+_SECTION = "VRRP Instance:"
+_STALE = timedelta(minutes=5)
+
+_UNREADABLE = "CouldNotReadStats"
+_STATUS = "KeepalivedStatus"
+
+
+class Statistics(Model):
+    """What keepalived counts for the instance that holds the virtual address."""
+
+    became_master: int
+    released_master: int
+    sent: int
+    received: int
+
+    @property
+    def is_master(self) -> bool:
+        """Whether this machine holds the virtual address."""
+        return self.became_master > self.released_master
+
+
+def read_statistics(text: str) -> Statistics:
+    """The numbers of a dump.
+
+    Raises:
+        ValueError: the instance, or a number, is not in it.
+    """
+    for section in text.split(_SECTION)[1:]:
+        name, _, body = section.partition("\n")
+        if name.strip() == INSTANCE:
+            return _statistics(body)
+    raise ValueError(f"there is no VRRP instance {INSTANCE} in it")
+
+
+def findings(stats_file: Path | None, pid_file: Path, now: datetime) -> tuple[list[Finding], Statistics | None]:
+    """The conditions that speak of keepalived, and its numbers; without a file of statistics only its process."""
+    process = _process(pid_file)
+    if stats_file is None:
+        return [process], None
+    try:
+        written = datetime.fromtimestamp(stats_file.stat().st_mtime, now.tzinfo)
+        statistics = read_statistics(stats_file.read_text())
+    except (OSError, ValueError) as error:
+        unread = f"keepalived's statistics cannot be read: {error}"
+        types = (KEEPALIVED_STATS, KEEPALIVED_MASTER)
+        return [*(Finding(type=each, met=False, reason=_UNREADABLE, message=unread) for each in types), process], None
+    return [_freshness(written, now), _mastery(statistics), process], statistics
+
+
+def _statistics(body: str) -> Statistics:
+    try:
+        found = yaml.safe_load(dedent(body))
+        advertisements = found["Advertisements"]
+        return Statistics(
+            became_master=found["Became master"],
+            released_master=found["Released master"],
+            sent=advertisements["Sent"],
+            received=advertisements["Received"],
+        )
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def _freshness(written: datetime, now: datetime) -> Finding:
+    if now - written > _STALE:
+        return Finding(
+            type=KEEPALIVED_STATS,
+            met=False,
+            reason="StatsNotUpToDate",
+            message=f"keepalived's statistics are older than {_STALE.seconds // 60} minutes",
+        )
+    return Finding(
+        type=KEEPALIVED_STATS, met=True, reason="StatsUpToDate", message="keepalived's statistics are up to date"
+    )
+
+
+def _mastery(statistics: Statistics) -> Finding:
+    message = "this machine is master" if statistics.is_master else "this machine is not master"
+    return Finding(type=KEEPALIVED_MASTER, met=statistics.is_master, reason=_STATUS, message=message)
+
+
+def _process(pid_file: Path) -> Finding:
+    try:
+        text = pid_file.read_text().strip()
+    except OSError as error:
+        return _stopped("CouldNotGetPIDFile", f"keepalived's pid file cannot be read: {error}")
+    if not text.isdecimal():
+        return _stopped("CouldNotGetPID", f"keepalived's pid file holds no pid: {text[:40]!r}")
+    if not psutil.pid_exists(int(text)):
+        return _stopped("CouldNotKeepalivedProcess", f"no process has keepalived's pid {text}")
+    return Finding(type=KEEPALIVED_PROCESS, met=True, reason="KeepalivedIsRunning", message="keepalived is running")
+
+
+def _stopped(reason: str, message: str) -> Finding:
+    return Finding(type=KEEPALIVED_PROCESS, met=False, reason=reason, message=message)

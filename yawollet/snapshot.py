@@ -1,0 +1,85 @@
+"""What Envoy is served at one moment, and the file that keeps it across restarts.
+
+The file is read before anything else happens, so that an agent that starts without an API server serves what Envoy
+accepted last. It is written anew beside itself and then renamed, so it is whole or the one before. A file that cannot
+be read, or that speaks of another LoadBalancer, is as good as none: serving nothing keeps Envoy as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from domain.loadbalancers.envoy import CLUSTER_TYPE, LISTENER_TYPE
+from domain.model import Model
+from domain.schema import Document
+from yawollet.messages import resources
+
+log = logging.getLogger(__name__)
+
+Resources = dict[str, Document]  # by name
+
+
+class Snapshot(Model):
+    """Clusters and listeners under one version."""
+
+    version: int
+    clusters: Resources
+    listeners: Resources
+
+    def of(self, type_url: str) -> Resources:
+        """Its resources of one type."""
+        return {CLUSTER_TYPE: self.clusters, LISTENER_TYPE: self.listeners}[type_url]
+
+
+class _Kept(Model):
+    load_balancer: str
+    snapshot: Snapshot
+
+
+class SnapshotFile:
+    """Where what Envoy has accepted is kept."""
+
+    def __init__(self, path: Path, load_balancer: str) -> None:
+        self._path = path
+        self._load_balancer = load_balancer
+        self._troubled = False
+
+    def read(self) -> Snapshot | None:
+        """What was kept, None if nothing is there that can be served."""
+        try:
+            kept = _Kept.model_validate_json(self._path.read_bytes())
+            for type_url in (CLUSTER_TYPE, LISTENER_TYPE):
+                resources(type_url, kept.snapshot.of(type_url).values())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError, ValueError) as error:
+            log.warning("%s cannot be read, it is left aside: %s", self._path, error)
+            return None
+        if kept.load_balancer != self._load_balancer:
+            log.warning("%s is of %s, it is left aside", self._path, kept.load_balancer)
+            return None
+        return kept.snapshot
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot; that it cannot be kept is logged once, and is no reason not to serve."""
+        kept = _Kept(load_balancer=self._load_balancer, snapshot=snapshot)
+        beside = self._path.with_name(f"{self._path.name}.new")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with beside.open("w") as file:
+                file.write(kept.model_dump_json())
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self._path)
+        except OSError as error:
+            if not self._troubled:
+                log.warning(
+                    "%s cannot be written, a restart will have to wait for the API server: %s", self._path, error
+                )
+            self._troubled = True
+            return
+        self._troubled = False
