@@ -37,6 +37,8 @@ from domain.accounts.actions import (
     TagAccount,
 )
 from domain.accounts.constants import (
+    AT_LIMIT_CONDITION,
+    AT_LIMIT_REASON,
     CREATION_TIMEOUT,
     FINALIZER,
     IAM_USER_ID_LABEL,
@@ -163,11 +165,11 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
         return _discard(world, "no AWS account within 25 minutes")
     why = permit.message or f"waits for {asks}"
     actions: tuple[Action, ...] = ()
-    if permit.verdict is Verdict.LIMIT_REACHED and condition_of(account.status.conditions, "Pending") is None:
+    if permit.verdict is Verdict.LIMIT_REACHED and condition_of(account.status.conditions, AT_LIMIT_CONDITION) is None:
         conditions = with_condition(
             account.status.conditions,
-            "Pending",
-            "AWSAccountLimitReached",
+            AT_LIMIT_CONDITION,
+            AT_LIMIT_REASON,
             "AWS account limit reached, waiting for capacity",
             now,
         )

@@ -32,6 +32,10 @@ REGION_INIT_TAG_NAME = "red-hat-region-init"
 # Of an AWS account: the installation that made it, by its `shard-name`.
 OWNER_TAG = "owner"
 
+# Condition and reason of an Account that the organization has no room for.
+AT_LIMIT_CONDITION = "Pending"
+AT_LIMIT_REASON = "AWSAccountLimitReached"
+
 CREATION_TIMEOUT = timedelta(minutes=25)
 REGION_INITIALIZATION_TIMEOUT = timedelta(seconds=3060)
 # How long a worker may decide by the ConfigMap it has read; who a change concerns is woken again after that.

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 
 from domain.accounts.claim import spec_fault
 from domain.accounts.config import OperatorConfig
+from domain.accounts.constants import AT_LIMIT_CONDITION, AT_LIMIT_REASON
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.resources import (
     OPT_IN_STATES,
@@ -123,19 +124,20 @@ def decide(view: PoolView, now: datetime) -> PoolDecision:
         )
     wanted = counts.pool_size - supply(counts, members)
     create, why, waits_for, until = _fill(view, members, wanted, now)
-    conditions = _conditions(view, why if wanted > len(create) else "", waits_for, now)
+    conditions = _conditions(view, why, waits_for, now)
     counts = _with_created(counts, len(create)).model_copy(update={"conditions": conditions})
-    settled = wanted <= 0 and not unserved
+    short = bool(waits_for)
+    settled = not short and not unserved
     return PoolDecision(
         status=counts,
         create=create,
         bind=bindings,
         unserved=unserved,
-        outcome=Outcome.SETTLED if settled else Outcome.WAITING if wanted <= 0 or not create else Outcome.WORKING,
-        why=why if wanted > 0 else f"{len(unserved)} claims wait for an account" if unserved else "full",
-        waits_for=waits_for if wanted > 0 else (("Account",) if unserved else ()),
-        deadline=until if wanted > 0 else None,
-        at_deadline="creation goes on" if wanted > 0 and until else "",
+        outcome=Outcome.SETTLED if settled else Outcome.WORKING if create else Outcome.WAITING,
+        why=why if short else f"{len(unserved)} claims wait for an account" if unserved else "full",
+        waits_for=waits_for if short else (("Account",) if unserved else ()),
+        deadline=until,
+        at_deadline="creation goes on" if until else "",
     )
 
 
@@ -192,9 +194,11 @@ def _pending(account: Account) -> bool:
 def _fill(
     view: PoolView, members: Sequence[Account], wanted: int, now: datetime
 ) -> tuple[tuple[NewAccount, ...], str, tuple[str, ...], datetime | None]:
-    """The Accounts to create now; why not more; what that waits for; and until when, where a clock decides."""
+    """The Accounts to create now; why not more; what that waits for, if there is a lack; and until when."""
     if wanted <= 0:
-        return (), "full", (), None
+        # Pools that fill at the same moment see the same room; who comes too late has made Accounts that wait for it.
+        stuck = sum(_at_limit(a) for a in members)
+        return (), f"{stuck} accounts wait for room" if stuck else "full", ("AccountLimit",) if stuck else (), None
     if not view.config.present:
         return (), "the operator's ConfigMap does not exist", ("ConfigMap",), None
     if missing := view.config.missing("accountpool", "account-limit"):
@@ -222,6 +226,11 @@ def _fill(
 
 def _unborn(account: Account) -> bool:
     return not account.spec.aws_account_id and not account.failed and not account.metadata.deleting
+
+
+def _at_limit(account: Account) -> bool:
+    pending = condition_of(account.status.conditions, AT_LIMIT_CONDITION)
+    return _unborn(account) and pending is not None and pending.reason == AT_LIMIT_REASON
 
 
 def _problem(config: OperatorConfig, key: str) -> str:

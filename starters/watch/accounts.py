@@ -25,6 +25,7 @@ from domain import levers
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.claim import NOT_MOVED, POOLS_TURN, spec_fault
 from domain.accounts.constants import (
+    AT_LIMIT_CONDITION,
     CONFIG_KEPT,
     CONFIG_MAP,
     FAKE_ANNOTATION,
@@ -97,7 +98,10 @@ def read_account(obj: JsonObject) -> View:
             "claimed": _word(claimed),
             "state": state,
             "counts as": repr(
-                (_state_class(state), bound, claimed, flag(status, "reused"), entity, paused, spec.get("byoc") is True)
+                (
+                    *(_state_class(state), bound, claimed, flag(status, "reused"), entity, paused),
+                    *(spec.get("byoc") is True, not has_id and _at_limit(status)),
+                )
             ),
             "has id": _word(has_id),
             "support case": text(status, "supportCaseID"),
@@ -197,6 +201,11 @@ def _state_class(state: str) -> str:
     if state in OPT_IN_STATES | {AccountState.NEW, AccountState.READY}:
         return state
     return AccountState.FAILED if state in FAILED_STATES else "other"
+
+
+def _at_limit(status: object) -> bool:
+    """True for an Account that waits for room: its pool says so."""
+    return any(text(c, "type") == AT_LIMIT_CONDITION for c in sequence(status, "conditions"))
 
 
 def _word(holds: bool) -> str:

@@ -361,6 +361,19 @@ def test_a_deleted_pool_creates_and_binds_nothing() -> None:
 # --- the condition Stalled ---
 
 
+def test_a_pool_whose_accounts_wait_for_room_is_stalled_though_it_has_made_them_all() -> None:
+    """Three pools that fill at the same moment see the same room."""
+    at_limit = {**condition("Pending"), "reason": "AWSAccountLimitReached"}
+    stuck = account("osd-creds-mgmt-waits1", status={"state": "", "conditions": [at_limit]})
+    decision = decide(view(ready_account(), stuck, size=2, room=Room(active=9, limit=9, free=0, budget=30)), NOW)
+    stalled = condition_of(decision.status.conditions, "Stalled")
+    assert stalled is not None
+    assert (stalled.reason, stalled.message) == ("AccountLimit", "1 accounts wait for room")
+    assert (decision.create, decision.outcome, decision.waits_for) == ((), Outcome.WAITING, ("AccountLimit",))
+    landed = account("osd-creds-mgmt-waits1", spec={"awsAccountID": AWS_ID}, status={"conditions": [at_limit]})
+    assert decide(view(ready_account(), landed, size=2), NOW).outcome is Outcome.SETTLED
+
+
 def stalled_pool(**fields: str) -> Any:
     numbers = AccountPoolStatus(pool_size=3).model_dump()
     stalled = {**condition("Stalled", entered=ago(hours=1)), "reason": "AccountLimit", **fields}

@@ -292,8 +292,13 @@ def test_an_account_that_loses_its_link_wakes_the_claim_it_had(world: World) -> 
 def test_an_account_without_an_id_asks_the_organization_once(world: World) -> None:
     new = changed(account(), "spec.awsAccountID", "")
     assert "Organization/aws" in world.wakes("Account", None, new)
-    assert world.wakes("Account", new, changed(new, "status.conditions", [{"type": "Pending"}])) == set()
+    assert world.wakes("Account", new, changed(new, "status.conditions", [{"type": "Other"}])) == set()
     assert "Organization/aws" in world.wakes("Account", new, changed(new, "spec.awsAccountID", "1"))
+
+
+def test_an_account_that_waits_for_room_tells_its_pool(world: World) -> None:
+    new = changed(account(), "spec.awsAccountID", "")
+    assert world.wakes("Account", new, changed(new, "status.conditions", [{"type": "Pending"}])) == {"AccountPool/pool"}
 
 
 def test_a_ready_account_that_appears_asks_nothing_of_the_organization(world: World) -> None:
