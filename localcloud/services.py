@@ -185,7 +185,7 @@ def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, in
             "AWS_SECRET_ACCESS_KEY": DEFAULT_SECRET_ACCESS_KEY,
             "AWS_DEFAULT_REGION": REGION,
         }
-    if OPENSTACK_PREPARATION in plan.services:
+    if plan.openstack is not None:
         variables |= openstack.public_environment(state, ports)
     return variables
 

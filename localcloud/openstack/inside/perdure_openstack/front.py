@@ -18,6 +18,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields, replace
@@ -36,15 +37,10 @@ Headers = list[tuple[str, str]]
 
 _CONTROL = "/perdure/"
 _JSON = ("Content-Type", "application/json")
-# How the services' own calls to each other are told from clients': keystonemiddleware checks tokens for all of them,
-# and Nova and Neutron put their own name before that of their HTTP library.
-_SERVICES = (
-    "keystonemiddleware",
-    "nova-",
-    "neutron-",
-    "python-novaclient",
-    "python-neutronclient",
-    "python-glanceclient",
+# How the services' own calls to each other are told from clients': all let keystonemiddleware check their callers'
+# tokens, which it does under two names, and put their own name before that of their HTTP library.
+_SERVICES = re.compile(
+    r"(nova|neutron|glance|placement)[-/ ]|.*keystonemiddleware|python-(keystone|nova|neutron|glance)client"
 )
 # The first preparation uses a client's library and is none.
 PREPARATION = "perdure-preparation"
@@ -212,4 +208,4 @@ def _answer(start: Start, status: str, body: Any) -> Iterable[bytes]:
 
 
 def _is_internal(user_agent: str) -> bool:
-    return user_agent.startswith(_SERVICES) or PREPARATION in user_agent
+    return _SERVICES.match(user_agent) is not None or PREPARATION in user_agent
