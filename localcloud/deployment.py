@@ -18,6 +18,7 @@ from domain.model import Model
 from localcloud import services, supervisor
 from localcloud.kubernetes.programs import find_programs
 from localcloud.openstack import build as openstack_build
+from localcloud.probes import Probe
 from localcloud.processes import ProcessIdentity, tethered
 from localcloud.progress import Narrator, Silence
 from localcloud.state import Cloud, Plan, Running, ServiceState, ServiceStatus, StateDirectory
@@ -327,7 +328,7 @@ def _chosen_services(only: Sequence[str] | None, clouds: Sequence[Cloud], *, own
     return tuple(name for name in services.ALL if name in chosen and name not in left_out)
 
 
-def _checked(row: ServiceStatus, probe: services.Probe | services.SocketProbe | None) -> ServiceStatus:
+def _checked(row: ServiceStatus, probe: Probe | None) -> ServiceStatus:
     if row.state is ServiceState.DONE:
         return row
     if row.process is None or not row.process.is_alive():

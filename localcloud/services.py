@@ -20,11 +20,7 @@ import json
 import os
 import shutil
 import signal
-import socket
-import ssl
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +29,7 @@ from localcloud.aws.contract import DEFAULT_ACCESS_KEY_ID, DEFAULT_SECRET_ACCESS
 from localcloud.kubernetes import control_plane
 from localcloud.openstack import control_plane as openstack
 from localcloud.openstack.configuration import APIS
+from localcloud.probes import HttpProbe, Probe, SocketProbe
 from localcloud.state import LOOPBACK, Cloud, Plan, StateDirectory
 
 ETCD = "etcd"
@@ -88,54 +85,6 @@ LOCAL_SETTINGS = {
 }
 
 _SOURCE_ROOT = Path(__file__).parent.parent
-_PROBE_TIMEOUT_SECONDS = 3.0
-_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-
-
-@dataclass(frozen=True)
-class Probe:
-    """A URL that answers 2xx, with the given words in it, when the service is ready."""
-
-    url: str
-    words: tuple[str, ...] = ()
-    authority: Path | None = None
-
-    def failure(self) -> str | None:
-        """Why the service is not ready; none when it is."""
-        context = ssl.create_default_context(cafile=str(self.authority)) if self.authority else None
-        opener = _opener
-        if context is not None:
-            opener = urllib.request.build_opener(
-                urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
-            )
-        try:
-            with opener.open(self.url, timeout=_PROBE_TIMEOUT_SECONDS) as answer:
-                body = answer.read().decode(errors="replace")
-        except urllib.error.HTTPError as error:
-            with error:
-                return f"{self.url} answers {error.code}"
-        except OSError as error:
-            return f"{self.url} does not answer: {getattr(error, 'reason', error)}"
-        absent = [word for word in self.words if word not in body]
-        return f"{self.url} does not name {', '.join(absent)} yet" if absent else None
-
-
-@dataclass(frozen=True)
-class SocketProbe:
-    """A Unix socket that greets whoever connects when the service is ready."""
-
-    path: Path
-
-    def failure(self) -> str | None:
-        """Why the service is not ready; none when it is."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(_PROBE_TIMEOUT_SECONDS)
-            try:
-                connection.connect(str(self.path))
-                greeting = connection.recv(1)
-            except OSError as error:
-                return f"{self.path} does not answer: {error}"
-        return None if greeting else f"{self.path} says nothing"
 
 
 @dataclass(frozen=True)
@@ -146,7 +95,7 @@ class Service:
     command: list[str]
     environment: Mapping[str, str]
     after: tuple[str, ...] = ()
-    probe: Probe | SocketProbe | None = None
+    probe: Probe | None = None
     """None for a one-shot service."""
     port: int | None = None
     url: str | None = None
@@ -228,7 +177,7 @@ def _etcd(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Servic
         name=ETCD,
         command=control_plane.etcd(plan.binaries, state, port, ports["etcd-peer"]),
         environment=_plain_environment("ETCD_"),
-        probe=Probe(f"http://{LOOPBACK}:{port}/readyz"),
+        probe=HttpProbe(f"http://{LOOPBACK}:{port}/readyz"),
         port=port,
         stop_stage=3,
     )
@@ -243,7 +192,7 @@ def _api_server(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> 
         command=control_plane.api_server(plan.binaries, state, port, ports["etcd"]),
         environment=_plain_environment("KUBE"),
         after=(ETCD,),
-        probe=Probe(f"{url}/readyz", authority=state.certificates / "ca.crt"),
+        probe=HttpProbe(f"{url}/readyz", authority=state.certificates / "ca.crt"),
         port=port,
         url=url,
         stop_stage=2,
@@ -258,7 +207,7 @@ def _controller_manager(plan: Plan, state: StateDirectory, ports: Mapping[str, i
         command=control_plane.controller_manager(plan.binaries, state, port),
         environment=_plain_environment("KUBE"),
         after=(API_SERVER,),
-        probe=Probe(f"https://{LOOPBACK}:{port}/healthz", authority=state.certificates / "ca.crt"),
+        probe=HttpProbe(f"https://{LOOPBACK}:{port}/healthz", authority=state.certificates / "ca.crt"),
         port=port,
         stop_stage=1,
     )
@@ -285,7 +234,7 @@ def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
         environment=_plain_environment("TEMPORAL_"),
         # The server serves before it has registered our search attributes; starting a workflow with one that is not
         # there yet would be refused.
-        probe=Probe(
+        probe=HttpProbe(
             f"http://{LOOPBACK}:{http}/cluster/namespaces/default/search-attributes",
             words=tuple(json.dumps(name) for name in SEARCH_ATTRIBUTES),
         ),
@@ -306,7 +255,7 @@ def _aws(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service
             *("--state", str(state.data("aws") / "state")),
         ],
         environment=our_environment(plan, state, ports),
-        probe=Probe(f"{url}/perdure/health"),
+        probe=HttpProbe(f"{url}/perdure/health"),
         port=port,
         url=url,
         stop_stage=1,
@@ -348,7 +297,7 @@ def _openstack_api(name: str) -> Builder:
             command=openstack.api(plan.openstack, name, ports[name]),
             environment=openstack.environment(state, ports),
             after=(MARIADB,),
-            probe=Probe(f"{url}/perdure/health"),
+            probe=HttpProbe(f"{url}/perdure/health"),
             port=ports[name],
             url=url,
             stop_stage=1,
@@ -374,7 +323,7 @@ def _product(name: str, plan: Plan, state: StateDirectory, ports: Mapping[str, i
         command=_python("starters.cli.main", name),
         environment=our_environment(plan, state, ports) | {"PERDURE_HEALTH_PORT": str(port)},
         after=(PREPARATION, TEMPORAL, OPENSTACK_PREPARATION),
-        probe=Probe(f"http://{LOOPBACK}:{port}/readyz"),
+        probe=HttpProbe(f"http://{LOOPBACK}:{port}/readyz"),
         port=port,
         grace_seconds=4.0,
     )

@@ -1,0 +1,67 @@
+"""How the supervisor and `perdure status` learn whether a service is ready: by asking it what a client would ask."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+_TIMEOUT_SECONDS = 3.0
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Probe(Protocol):
+    """A question to a service."""
+
+    def failure(self) -> str | None:
+        """Why the service is not ready; none when it is."""
+
+
+@dataclass(frozen=True)
+class HttpProbe:
+    """A URL that answers 2xx, with the given words in it, when the service is ready."""
+
+    url: str
+    words: tuple[str, ...] = ()
+    authority: Path | None = None
+
+    def failure(self) -> str | None:
+        """Why the service is not ready; none when it is."""
+        context = ssl.create_default_context(cafile=str(self.authority)) if self.authority else None
+        opener = _opener
+        if context is not None:
+            opener = urllib.request.build_opener(
+                urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+            )
+        try:
+            with opener.open(self.url, timeout=_TIMEOUT_SECONDS) as answer:
+                body = answer.read().decode(errors="replace")
+        except urllib.error.HTTPError as error:
+            with error:
+                return f"{self.url} answers {error.code}"
+        except OSError as error:
+            return f"{self.url} does not answer: {getattr(error, 'reason', error)}"
+        absent = [word for word in self.words if word not in body]
+        return f"{self.url} does not name {', '.join(absent)} yet" if absent else None
+
+
+@dataclass(frozen=True)
+class SocketProbe:
+    """A Unix socket that greets whoever connects when the service is ready."""
+
+    path: Path
+
+    def failure(self) -> str | None:
+        """Why the service is not ready; none when it is."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_TIMEOUT_SECONDS)
+            try:
+                connection.connect(str(self.path))
+                greeting = connection.recv(1)
+            except OSError as error:
+                return f"{self.path} does not answer: {error}"
+        return None if greeting else f"{self.path} says nothing"
