@@ -1,6 +1,6 @@
 """yawollet, the agent inside a load balancer's machine: the LoadBalancer's spec to Envoy, the machine's state back.
 
-    LoadBalancer ──watch──► pass ──► snapshot ──ADS──► Envoy          (ads.py, delivery.py, snapshot.py)
+    LoadBalancer ──watch──► pass ──► snapshot ──ADS──► Envoy          (conversation.py, ads.py, delivery.py)
                              ▲  │                        │
                every 30 s ───┘  │◄── accepted, refused ──┘
                                 ▼

@@ -1,0 +1,68 @@
+"""What Envoy is started with on a machine: where it finds the agent, and nothing of what it serves.
+
+The machine image has this in a file. Everything else comes from the agent over one stream of aggregated discovery.
+While the agent is away Envoy serves on by what it was told last, and asks again.
+"""
+
+from __future__ import annotations
+
+from domain.schema import Document
+
+NODE_ID = "lb-id"
+_NODE_CLUSTER = "cluster-name"
+_AGENT = "xds_cluster"
+_HTTP = "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+# More connections of clients than this are refused, so that the machine's memory lasts.
+_MOST_CONNECTIONS = 60000
+
+
+def envoy_bootstrap(*, agent: tuple[str, int], admin: tuple[str, int]) -> Document:
+    """Envoy's bootstrap configuration, which may be written as JSON or YAML.
+
+    Args:
+        agent: host and port where the agent answers.
+        admin: host and port for Envoy's own administration.
+    """
+    discovery: Document = {"ads": {}, "resource_api_version": "V3"}
+    http2: Document = {"@type": _HTTP, "explicit_http_config": {"http2_protocol_options": {}}}
+    endpoint: Document = {"endpoint": {"address": _socket(agent)}}
+    return {
+        "node": {"id": NODE_ID, "cluster": _NODE_CLUSTER},
+        "admin": {"address": _socket(admin), "ignore_global_conn_limit": True},
+        "dynamic_resources": {
+            "ads_config": {
+                "api_type": "GRPC",
+                "transport_api_version": "V3",
+                "set_node_on_first_message_only": True,
+                "grpc_services": [{"envoy_grpc": {"cluster_name": _AGENT}}],
+            },
+            "cds_config": discovery,
+            "lds_config": discovery,
+        },
+        "static_resources": {
+            "clusters": [
+                {
+                    "name": _AGENT,
+                    "type": "STATIC",
+                    "connect_timeout": "1s",
+                    "typed_extension_protocol_options": {
+                        "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": http2
+                    },
+                    "load_assignment": {"cluster_name": _AGENT, "endpoints": [{"lb_endpoints": [endpoint]}]},
+                }
+            ]
+        },
+        "layered_runtime": {
+            "layers": [
+                {
+                    "name": "limits",
+                    "static_layer": {"overload": {"global_downstream_max_connections": _MOST_CONNECTIONS}},
+                }
+            ]
+        },
+    }
+
+
+def _socket(address: tuple[str, int]) -> Document:
+    host, port = address
+    return {"socket_address": {"address": host, "port_value": port}}

@@ -1,0 +1,217 @@
+"""The agent's passes: read both objects, serve Envoy, look at the machine, report.
+
+    LoadBalancer changed ─┐
+    Envoy has answered ───┼──► pass ──► all well: the next one after `requeue` (30 s)
+    time ─────────────────┘         └─► not well: sooner, after 1, 2, 4 ... 30 s
+
+A change of the machine's own object begins no pass: the agent writes it each time. A pass that has something new for
+Envoy waits a moment for the answer, so that what it reports is not already old.
+
+Without an API server passes fail and Envoy works on by what it was served last. The report is written over the version
+of the object that was read; whoever came in between is read first, so no mark is lost and none comes back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import UTC, datetime, timedelta
+
+from pydantic import ValidationError
+
+from domain.identity import Kind
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
+from domain.loadbalancers.health import unmet
+from domain.loadbalancers.notices import Notice, normal, warning
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, Metric
+from engine.errors import ApiError, Conflict
+from engine.kube import JsonObject, KubeApi
+from engine.kube.json import mapping
+from engine.kube.store import Followed, Mirror
+from yawollet import conditions, debugging, keepalived, measurements
+from yawollet.admin import EnvoyAdmin
+from yawollet.conditions import Finding
+from yawollet.conversation import Conversation
+from yawollet.events import EventRecorder
+from yawollet.options import Options
+
+_FIRST_PAUSE = timedelta(seconds=1)
+_WRITES = 3
+
+log = logging.getLogger(__name__)
+
+
+class Agent:
+    """One machine's agent, as soon as there is a way to its cluster."""
+
+    def __init__(
+        self, options: Options, api: KubeApi, conversation: Conversation, admin: EnvoyAdmin, host: str, cpus: int
+    ) -> None:
+        self._options = options
+        self._api = api
+        self._conversation = conversation
+        self._admin = admin
+        self._cpus = cpus
+        self._events = EventRecorder(api, host)
+        self._notices: frozenset[Notice] = frozenset()
+        self._refusals: list[str] = []
+        self._woken = asyncio.Event()
+        self.balancers = Mirror(api, _followed(LOAD_BALANCER, options.namespace, options.load_balancer))
+        self.machines = Mirror(api, _followed(LOAD_BALANCER_MACHINE, options.namespace, options.machine))
+        self.balancers.listen(self._changed)
+
+    def wake(self) -> None:
+        """Begin a pass."""
+        self._woken.set()
+
+    def _changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
+        if before is None or after is None or _spoken(before) != _spoken(after):
+            self.wake()
+
+    async def run(self) -> None:
+        """Mirror both objects and pass for ever."""
+        async with asyncio.TaskGroup() as group:
+            for mirror in (self.balancers, self.machines):
+                group.create_task(mirror.run())
+            group.create_task(self._passes())
+
+    async def _passes(self) -> None:
+        failures = 0
+        while True:
+            self._woken.clear()
+            failures = 0 if await self._well() else failures + 1
+            pause = self._options.requeue
+            if failures:
+                pause = min(_FIRST_PAUSE * 2 ** min(failures - 1, 10), pause)
+            try:
+                async with asyncio.timeout(pause.total_seconds()):
+                    await self._woken.wait()
+            except TimeoutError:
+                continue
+
+    async def _well(self) -> bool:
+        try:
+            fault = await self.make_pass()
+        except ApiError as error:
+            fault = error.message
+        if fault:
+            log.info("trying again soon: %s", fault)
+        return not fault
+
+    async def make_pass(self) -> str:
+        """One pass; why another one is due soon, empty if all is well."""
+        options = self._options
+        balancer_object = self.balancers.get(options.namespace, options.load_balancer)
+        machine_object = self.machines.get(options.namespace, options.machine)
+        if machine_object is None or balancer_object is None:
+            return "the LoadBalancer or its machine is not there, or not known yet"
+        config = await self._config(balancer_object, machine_object)
+        now = _now()
+        found, statistics = keepalived.findings(options.stats_file, options.pid_file, now)
+        served = self._conversation.delivery.served
+        findings = [
+            config,
+            conditions.envoy_ready(await self._admin.fault()),
+            conditions.envoy_up_to_date(served.version if served else None, await self._admin.versions()),
+            *found,
+        ]
+        counted = await self._admin.statistics(measurements.STATISTICS_PATTERN)
+        metrics = measurements.metrics(now, counted, statistics, cpus=self._cpus)
+        reported = await self._report(machine_object, findings, metrics, now)
+        return unmet(reported, now, 2 * options.requeue, stable=False)
+
+    async def _config(self, balancer_object: JsonObject, machine: JsonObject) -> Finding:
+        """Serve what the LoadBalancer asks for, and tell of it."""
+        try:
+            balancer = LoadBalancer.model_validate(balancer_object)
+        except ValidationError as error:
+            return conditions.config_ready(changed=False, faults=[f"the LoadBalancer cannot be read: {error}"])
+        await self._debug(balancer, machine)
+        changed, notices = await self._conversation.serve(balancer, self._options.listen_address, self._cpus)
+        refusals = self._conversation.delivery.refusals
+        served = self._conversation.delivery.served
+        if changed and served is not None:
+            message = f"Envoy is updated to new snapshot version: {served.version}"
+            await self._events.tell(machine, normal("Update", message), _now())
+        await self._tell_new(machine, notices, refusals)
+        return conditions.config_ready(changed=changed, faults=refusals)
+
+    async def _tell_new(self, machine: JsonObject, notices: tuple[Notice, ...], refusals: list[str]) -> None:
+        """Tell what is left out and what Envoy refuses, when it begins."""
+        refused = tuple(warning("Failed", reason) for reason in refusals)
+        for notice in (*notices, *refused):
+            if notice not in self._notices:
+                await self._events.tell(machine, notice, _now())
+        self._notices = frozenset((*notices, *refused))
+
+    async def _debug(self, balancer: LoadBalancer, machine: JsonObject) -> None:
+        asked = debugging.wish(balancer)
+        if asked is not None:
+            await self._events.tell(machine, await debugging.fulfil(asked), _now())
+
+    async def _report(
+        self, machine_object: JsonObject, findings: list[Finding], metrics: tuple[Metric, ...], now: datetime
+    ) -> LoadBalancerMachine:
+        """Write conditions and metrics over what is there now."""
+        options = self._options
+        for attempt in range(_WRITES):
+            machine = LoadBalancerMachine.model_validate(machine_object)
+            reported = conditions.reported(machine.status.conditions, findings, now)
+            status = {
+                "conditions": [each.model_dump(mode="json", exclude_none=True) for each in reported],
+                "metrics": [each.model_dump(mode="json") for each in metrics],
+            }
+            try:
+                written = await self._api.patch(
+                    LOAD_BALANCER_MACHINE,
+                    options.namespace,
+                    options.machine,
+                    {"status": status},
+                    subresource="status",
+                    resource_version=machine.metadata.resource_version,
+                )
+            except Conflict:
+                if attempt + 1 == _WRITES:
+                    raise
+                machine_object = await self._api.get(LOAD_BALANCER_MACHINE, options.namespace, options.machine)
+                continue
+            return LoadBalancerMachine.model_validate(written)
+        raise AssertionError("the last attempt returns or raises")
+
+    # What readyz asks.
+
+    def unsynced(self) -> list[str]:
+        """Which objects have not been read yet."""
+        return [mirror.followed.name for mirror in (self.balancers, self.machines) if not mirror.listed]
+
+    def silent(self) -> list[str]:
+        """Why the machine, as it is read back, does not show what was reported."""
+        machine = self.machines.get(self._options.namespace, self._options.machine)
+        if machine is None:
+            return ["the LoadBalancerMachine is not known"]
+        fault = unmet(LoadBalancerMachine.model_validate(machine), _now(), 2 * self._options.requeue, stable=False)
+        return [fault] if fault else []
+
+    def outdated(self) -> list[str]:
+        """Why this machine is not of the LoadBalancer's revision."""
+        balancer = self.balancers.get(self._options.namespace, self._options.load_balancer)
+        machine = self.machines.get(self._options.namespace, self._options.machine)
+        if balancer is None or machine is None:
+            return ["the LoadBalancer or its machine is not known"]
+        wanted = LoadBalancer.model_validate(balancer).revision
+        own = LoadBalancerMachine.model_validate(machine).revision
+        return [] if wanted == own else [f"the LoadBalancer's revision is {wanted!r}, the machine's {own!r}"]
+
+
+def _followed(kind: Kind, namespace: str, name: str) -> Followed:
+    return Followed(kind, namespace, field_selector=f"metadata.name={name}")
+
+
+def _spoken(balancer: JsonObject) -> tuple[object, object]:
+    """What begins a pass when it changes."""
+    metadata = mapping(balancer, "metadata")
+    return metadata.get("generation"), metadata.get("annotations")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,94 @@
+"""The process: Envoy's side first, then the cluster's, for as long as it takes to find one.
+
+Envoy is served what it accepted last before the kubeconfig is even read. A kubeconfig that cannot be used is told and
+tried again: ending the process would help nobody. The process ends only when told to, or when one of its own addresses
+is taken; Envoy then works on, and waits for the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import psutil
+from kubernetes.aio.config import ConfigException
+
+from engine.health import Health, serve
+from engine.kube import KubeApi
+from engine.process import first_of, stopped_by_signals
+from engine.settings import Settings
+from yawollet.admin import EnvoyAdmin
+from yawollet.agent import Agent
+from yawollet.conversation import Conversation
+from yawollet.options import Address, Options
+
+_RETRY_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+
+
+async def run(options: Options, settings: Settings, stop: asyncio.Event | None = None) -> None:
+    """Be the agent until told to stop."""
+    process = _Process(options, settings)
+    async with stopped_by_signals(stop) as stopped, process.serving():
+        await first_of(stopped.wait(), process.work())
+
+
+class _Process:
+    def __init__(self, options: Options, settings: Settings) -> None:
+        self._options = options
+        self._settings = settings
+        self._agent: Agent | None = None
+        self._conversation = Conversation(options, self._wake)
+        self._health = Health()
+        # yawol's four checks.
+        self._health.add("readyz")
+        self._health.add("informer-sync", unready=lambda: self._asked("unsynced"))
+        self._health.add("loadbalancer-heartbeat", unready=lambda: self._asked("silent"))
+        self._health.add("loadbalancer-revision", unready=lambda: self._asked("outdated"))
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[None]:
+        """Answer Envoy, and whoever asks how the agent is."""
+        async with AsyncExitStack() as servers:
+            await self._conversation.ads.start()
+            servers.push_async_callback(self._conversation.ads.stop)
+            for address in {self._options.health, self._options.metrics} - {None}:
+                await servers.enter_async_context(serve(self._health, self._at(address)))
+            yield
+
+    async def work(self) -> None:
+        """Find the cluster and be the agent of its machine."""
+        admin = EnvoyAdmin(self._options.admin)
+        try:
+            async with await self._cluster() as api:
+                host, cpus = socket.gethostname(), psutil.cpu_count() or 1
+                self._agent = Agent(self._options, api, self._conversation, admin, host, cpus)
+                await self._agent.run()
+        finally:
+            await admin.close()
+
+    async def _cluster(self) -> KubeApi:
+        while True:
+            try:
+                return await KubeApi.open(self._settings, "yawollet", self._options.kubeconfig)
+            except (ConfigException, OSError, ValueError) as error:
+                log.warning("the cluster cannot be found, trying again: %s", error)
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    def _wake(self) -> None:
+        if self._agent is not None:
+            self._agent.wake()
+
+    def _asked(self, check: str) -> Iterable[str]:
+        agent = self._agent
+        if agent is None:
+            return ["the cluster has not been found yet"]
+        return {"unsynced": agent.unsynced, "silent": agent.silent, "outdated": agent.outdated}[check]()
+
+    def _at(self, address: Address | None) -> Settings:
+        assert address is not None  # noqa: S101
+        return self._settings.model_copy(update={"health_host": address.host, "health_port": address.port})
