@@ -59,7 +59,8 @@ def server(mariadb: MariaDB, data: Path, socket: Path, *options: str) -> list[st
         *_common(mariadb, data),
         *(f"--socket={socket}", f"--pid-file={data}/mariadbd.pid", "--skip-networking", "--skip-grant-tables"),
         *("--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=128M", "--skip-log-bin"),
-        *("--max-connections=500", "--performance-schema=off", *options),
+        # Level 2 would tell of every probe that greets and leaves.
+        *("--max-connections=500", "--performance-schema=off", "--log-warnings=1", *options),
     ]
 
 
