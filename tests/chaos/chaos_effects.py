@@ -202,6 +202,7 @@ TAKING: tuple[tuple[Effect, ...], ...] = (
     (account(_state("accounts", "Ready")),),
     (Effect(_O, "accounts.pass_organization", AwsCall("organizations", "ListCreateAccountStatus")),),
     (
+        Effect(_O, "accounts.tell_pools", _named("GET-accountpools", lambda r: r.of("GET", "accountpools"))),
         account(_named("GET-account", lambda r: r.of_one("GET", "accounts")), "accounts.observe_account"),
         claim(_named("GET-accountclaim", lambda r: r.of_one("GET", "accountclaims")), "accounts.observe_claim"),
     ),

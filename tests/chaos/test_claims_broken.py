@@ -91,3 +91,8 @@ def test_an_undisturbed_turn_makes_the_writes_that_are_tried_and_no_other(claims
     finally:
         lab.proxy.recording = False
     assert sorted(numbered(lab.proxy.requests)) == sorted(turn.writes)
+
+
+def test_a_handle_that_was_made_when_the_worker_died_is_found_again(claims_lab: ClaimsLab) -> None:
+    """What the default run holds of all this."""
+    _break(claims_lab, TURNS[0], "POST resourcehandles 1", "worker killed after the effect")
