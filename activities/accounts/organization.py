@@ -25,6 +25,7 @@ from domain.accounts.observations import (
     EnsureUnits,
     OrganizationWorld,
     PassOrganization,
+    TellPools,
     Units,
 )
 from domain.accounts.organization import (
@@ -70,7 +71,7 @@ class OrganizationActivities:
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
-        return (self.pass_organization, self.ensure_units)
+        return (self.pass_organization, self.tell_pools, self.ensure_units)
 
     @activity.defn(name=EnsureUnits.activity)
     async def ensure_units(self, wish: EnsureUnits) -> Units:
@@ -81,6 +82,11 @@ class OrganizationActivities:
     async def pass_organization(self, look: PassOrganization) -> OrganizationWorld:
         """One pass."""
         return await self._pass(look)
+
+    @activity.defn(name=TellPools.activity)
+    async def tell_pools(self, news: TellPools) -> None:
+        """Wake every pool."""
+        await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._read.pools()))
 
     async def _pass(self, look: PassOrganization) -> OrganizationWorld:
         hold = await self._read.hold(ObjectMeta())
@@ -141,10 +147,8 @@ class OrganizationActivities:
             fresh = known
         untold = known.untold or _differs(known.room, fresh.room)
         decides = scarce(known.room, unborn(accounts), budget) or scarce(fresh.room, unborn(accounts), budget)
-        tells_pools = tells and untold and (decides or not wanting)
-        if tells_pools:
-            await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._read.pools()))
-        return fresh.model_copy(update={"untold": untold and not tells_pools})
+        news = known.news or (untold and (decides or not wanting))
+        return fresh.model_copy(update={"untold": untold, "news": news})
 
     async def _verdicts(
         self,

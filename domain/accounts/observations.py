@@ -7,16 +7,16 @@ act.
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from domain.accounts.organization import OrganizationKnown
-from domain.accounts.pool import Deaths
+from domain.accounts.pool import Deaths, Room
 from domain.accounts.worlds import AccountWorld, ClaimWorld
-from domain.decision import Action, Queue, World
+from domain.decision import Action, Decision, Queue, World
 from domain.identity import Key
 from domain.model import Model
-from domain.passes import PassedWorld
+from domain.passes import PassedWorld, passed
 
 
 class ObserveAccount(Action):
@@ -126,6 +126,32 @@ class PassOrganization(Action):
     def summary(self) -> str:
         """For the timeline."""
         return "count the organization, give permits, look at cases"
+
+
+class TellPools(Action):
+    """Wake the pools now that the organization's workflow can tell them its room.
+
+    An action of its own, because a pool woken by the pass would ask before that has ended, and hear the room of before.
+    """
+
+    activity: ClassVar[str] = "accounts.tell_pools"
+
+    room: Room | None
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "tell the pools what room there is"
+
+    def fold(self, world: OrganizationWorld, result: Model | None) -> OrganizationWorld:  # type: ignore[override]
+        """They know; unless a pass has measured another room meanwhile, of which they are told next."""
+        return world.learn(untold=False, news=False) if world.known.room == self.room else world
+
+
+def decide(world: OrganizationWorld, now: datetime) -> Decision:
+    """What the pass has decided; and the news for the pools, when it is folded."""
+    actions = (TellPools(room=world.known.room),) if world.known.news else ()
+    return passed(world, now).model_copy(update={"actions": actions})
 
 
 class UnitRefused(Model):

@@ -99,6 +99,7 @@ class OrganizationKnown(Model):
     old_cases: dict[str, Key] = {}
     wanting: int = 0  # Accounts that want to be created, seen last
     untold: bool = False  # the pools have not been told of the last change of the room
+    news: bool = False  # they are to be told now
     units: dict[str, str] = {}  # legal entity id -> OU id
 
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
-from temporalio.client import WorkflowUpdateFailedError
+from temporalio.client import Client, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
@@ -20,11 +20,13 @@ from domain.accounts.observations import (
     PassOrganization,
     PassPool,
     PoolWorld,
+    TellPools,
     UnitRefused,
     Units,
     UnitsRequest,
 )
 from domain.accounts.organization import ORGANIZATION
+from domain.accounts.pool import Room
 from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
 from engine.errors import Denied
@@ -80,7 +82,10 @@ async def test_wakes_of_a_moment_are_served_by_one_pass_where_the_last_said_so(
 class Cloud:
     """The organization's activities; what `refuse` names gets no OU."""
 
-    def __init__(self) -> None:
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.room: Room | None = None
+        self.heard: list[Room] = []  # what a pool hears that asks when it is told
         self.asked: list[tuple[str, ...]] = []
         self.refuse: set[str] = set()
         self.denies = False
@@ -94,7 +99,14 @@ class Cloud:
         self.looks.append(look.woken)
         if self.blind:
             raise Denied("no", code="AccessDenied")
-        return OrganizationWorld(key=look.key, known=look.known, decision=IDLE)
+        known = look.known
+        known = known.model_copy(update={"room": self.room, "news": known.news or self.room != known.room})
+        return OrganizationWorld(key=look.key, known=known, decision=IDLE)
+
+    @activity.defn(name=TellPools.activity)
+    async def tell_pools(self, news: TellPools) -> None:
+        answer: object = await self.client.get_workflow_handle(ORGANIZATION.workflow_id).query("room")
+        self.heard.append(Room.model_validate(answer))
 
     @activity.defn(name=EnsureUnits.activity)
     async def ensure_units(self, wish: EnsureUnits) -> Units:
@@ -110,12 +122,14 @@ class Cloud:
 
 @pytest.fixture
 async def cloud(env: WorkflowEnvironment) -> AsyncIterator[Cloud]:
-    found = Cloud()
+    found = Cloud(env.client)
     queue = Queue.AWS_ORGANIZATION.value
     effects = [found.pass_organization, found.ensure_units]
+    telling = Worker(env.client, task_queue=Queue.KUBE.value, activities=[found.tell_pools], interceptors=[Boundary()])
     async with (
         Worker(env.client, task_queue="accounts", workflows=WORKFLOWS),
         Worker(env.client, task_queue=queue, activities=effects, interceptors=[Boundary()]),
+        telling,
     ):
         await wake(env.client, ORGANIZATION)
         yield found
@@ -188,3 +202,17 @@ async def test_a_look_that_was_asked_for_and_refused_is_still_asked_for_when_it_
     await env.sleep(600)
     await until(lambda: len(cloud.looks) == 3)
     assert cloud.looks == [True, True, True]
+
+
+async def test_pools_are_told_of_a_room_when_they_can_hear_of_it_and_once(
+    env: WorkflowEnvironment, cloud: Cloud
+) -> None:
+    rooms = [Room(active=active, limit=10, free=10 - active, budget=5) for active in (9, 4)]
+    for number, cloud.room in enumerate(rooms, 1):
+        await wake(env.client, ORGANIZATION)
+        await until(lambda n=number: len(cloud.heard) == n)  # type: ignore[misc]
+    looks = len(cloud.looks)
+    await wake(env.client, ORGANIZATION)
+    await until(lambda: len(cloud.looks) > looks)
+    await env.sleep(60)
+    assert cloud.heard == rooms

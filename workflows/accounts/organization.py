@@ -1,6 +1,6 @@
 """The organization's workflow: the one that hands out what is scarce.
 
-    wake, or the next look is due --> pass (count, permits to Accounts, room to pools, one look at all cases) --> wait
+    wake, or the next look is due --> pass (count, permits to Accounts, one look at all cases) --> tell pools --> wait
 
 Claims ask it for their OUs: the questions of a moment are answered together, one activity at a time, and the answers
 are carried for good.
@@ -21,6 +21,7 @@ with workflow.unsafe.imports_passed_through():
         UnitRefused,
         Units,
         UnitsRequest,
+        decide,
     )
     from domain.accounts.pool import Room
     from domain.carry import Carry
@@ -38,6 +39,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
     @workflow.init
     def __init__(self, carry: Carry) -> None:
         super().__init__(carry, OrganizationWorld(key=carry.key))
+        self._decide = decide
         self._asked: dict[tuple[str, str], None] = {}  # in the order of asking
         self._asking = False
 
