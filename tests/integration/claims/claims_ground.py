@@ -1,8 +1,8 @@
 """The ground of one test: a namespace for its users, and what its name ends in the operator's namespace.
 
-All providers, pools and handles live in the operator's namespace, so the name of whatever a test makes there ends in the
-tag of its ground, and nothing has to be gone before the next test begins. What handles manage are Gadgets, a kind of the
-tests' own with a status of its own, and ConfigMaps.
+All providers, pools and handles live in the operator's namespace, so the name of whatever a test makes there ends in
+the tag of its ground, and nothing has to be gone before the next test begins. What handles manage are Gadgets, a kind
+of the tests' own with a status of its own, and ConfigMaps.
 
 Everything is followed by watches, so that waiting looks at each change when it comes, and a reaction is measured from
 what the API server said.
