@@ -140,7 +140,7 @@ def test_promtail_is_disabled_unless_logs_are_forwarded() -> None:
 
 
 def test_promtail_sends_the_log_with_our_labels_over_the_users() -> None:
-    labels = {"team": "shop", "lb": "mine"}
+    labels = {"team": "shop", "lb": "mine", "job": "mine"}
     forward = LogForward(enabled=True, loki_url="http://loki?a=b&c: d", proxy_url="http://proxy", labels=labels)
     assert yaml.safe_load(promtail_yaml(forward, machine())) == {
         "server": {"disable": True},

@@ -219,6 +219,12 @@ def test_going_back_comes_to_the_same_revision_after_a_crash(crashed_after: str)
     assert found.revise in ({}, {"metadata": {"annotations": {REVISION: "3"}}})
 
 
+def test_a_revision_is_never_lowered() -> None:
+    found = plan(revised(balancer(), "7"), a_set("other", revision=2), a_set(revision=1))
+    assert found.revise == {}
+    assert found.patches[0].patch == {"metadata": {"annotations": {REVISION: "7"}}}
+
+
 def test_a_set_that_lost_its_revision_gets_it_back() -> None:
     (patch,) = plan(balancer(), a_set(revision="")).patches
     assert patch.patch == {"metadata": {"annotations": {REVISION: "1"}}}

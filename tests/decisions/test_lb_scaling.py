@@ -262,6 +262,11 @@ def test_a_fault_of_the_configuration_costs_no_machine(type_: str) -> None:
     assert [notice.message for notice in found.notices] == [found.hold]
 
 
+def test_a_fault_of_the_configuration_holds_nothing_back_while_nobody_is_to_be_replaced() -> None:
+    conditions = [{**condition("ConfigReady", "False", since=ago(minutes=1))}, *healthy()[1:]]
+    assert plan(1, of("a", conditions)).hold == ""
+
+
 def test_a_machine_that_alone_has_a_fault_of_its_configuration_is_replaced() -> None:
     found = plan(2, unconfigured("a"), ready("b"))
     assert (len(found.create), found.hold) == (1, "")

@@ -257,6 +257,8 @@ def test_the_installations_network_is_added_to_another_default_unless_that_is_de
     asked = {"defaultNetworkID": "net-2"}
     added = after(work(service(asked))).spec.infrastructure.additional_networks or ()
     assert [each.network_id for each in added] == ["net"]
+    same = after(work(service({"defaultNetworkID": "net"})))
+    assert same.spec.infrastructure.additional_networks is None
     declined = after(work(service({**asked, "skipCloudControllerDefaultNetworkID": "true"})))
     assert declined.spec.infrastructure.additional_networks is None
 
