@@ -11,7 +11,6 @@ of the empty schemas that `build` made, by rename, so that half a copy is never 
 from __future__ import annotations
 
 import argparse
-import getpass
 import hashlib
 import os
 import re
@@ -94,7 +93,8 @@ def socket_of(data: Path) -> Path:
 
 def _common(mariadb: MariaDB, data: Path) -> list[str]:
     return [
-        *(str(mariadb.program), "--no-defaults", f"--user={getpass.getuser()}"),
+        *(str(mariadb.program), "--no-defaults"),
+        *(("--user=root",) if os.getuid() == 0 else ()),  # it refuses to be root unless told to
         *(f"--basedir={mariadb.share.parent.parent}", f"--lc-messages-dir={mariadb.share}"),
         *(f"--datadir={data}", "--innodb-log-file-size=32M"),
     ]
