@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from domain.identity import Key
-from starters.watch.queue import WakeQueue
+from starters.watch.queue import REST, WakeQueue
 
 
 def key(name: str, kind: str = "K") -> Key:
@@ -146,3 +146,32 @@ async def test_what_cannot_wait_ends_the_hold() -> None:
         await asyncio.wait_for(queue.acknowledged(), 5)
     assert temporal.woken == {"a": 1}
     assert len(queue) == 0
+
+
+async def test_a_burst_for_one_key_is_one_wake_at_once_and_one_after_its_rest() -> None:
+    temporal = Temporal()
+    queue = WakeQueue(temporal.wake)
+    async with draining(queue):
+        for _ in range(20):
+            queue.put(key("a"))
+            await asyncio.sleep(REST / 100)
+        assert temporal.woken == {"a": 1}
+        assert len(queue) == 1, "a checkpoint must not leave it out"
+        await asyncio.wait_for(queue.acknowledged(), 5)
+    assert temporal.woken == {"a": 2}
+    assert len(queue) == 0
+
+
+async def test_a_key_that_is_held_while_it_rests_is_woken_when_the_hold_is_over() -> None:
+    temporal = Temporal()
+    queue = WakeQueue(temporal.wake)
+    async with draining(queue):
+        queue.put(key("a"))
+        await asyncio.wait_for(queue.acknowledged(), 5)
+        queue.put(key("a"))
+        queue.hold(key("a"), 60)
+        await asyncio.sleep(2 * REST)
+        assert temporal.woken == {"a": 1}
+        queue.put_now(key("a"))
+        await asyncio.wait_for(queue.acknowledged(), 5)
+    assert temporal.woken == {"a": 2}
