@@ -67,9 +67,11 @@ def version(state: UnusedStateOption = None) -> None:
 def _execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     """Run a process to its end, and end hard: with logs flushed, without the interpreter's finalisation."""
     from engine.kube import LeadershipLost
+    from engine.process import collect_seldom
     from engine.settings import settings
     from engine.telemetry import configure_logging
 
+    collect_seldom()
     found = settings()
     configure_logging(found, name)
     code = 1
