@@ -155,11 +155,15 @@ def resources(type_url: str, documents: Iterable[Document]) -> list[Message]:
     """Each document in an `Any` of that type.
 
     Raises:
-        json_format.ParseError: a document is not of that type.
+        ValueError: a document is not of that type.
     """
-    return [
-        json_format.ParseDict({"@type": type_url, **each}, _ANY_CLASS(), descriptor_pool=_POOL) for each in documents
-    ]
+    try:
+        return [
+            json_format.ParseDict({"@type": type_url, **each}, _ANY_CLASS(), descriptor_pool=_POOL)
+            for each in documents
+        ]
+    except json_format.ParseError as error:
+        raise ValueError(str(error)) from error
 
 
 def response(type_url: str, version: str, nonce: str, documents: Iterable[Document]) -> bytes:

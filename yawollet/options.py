@@ -70,8 +70,8 @@ def server_address(text: str) -> Address | None:
     """
     if text in _OFF:
         return None
-    host, _, port = text.rpartition(":")
-    if not port.isdecimal():
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal():
         raise ValueError(f"{text!r} is no address such as 127.0.0.1:8080")
     return Address(host=host.strip("[]") or EVERY_ADDRESS, port=int(port))
 

@@ -1,0 +1,296 @@
+"""What the agent reports of its machine: conditions, metrics, keepalived; its flags; ad-hoc debugging."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from domain.loadbalancers.health import RELEVANT
+from domain.loadbalancers.resources import LoadBalancer, MachineCondition
+from domain.resource import timestamp
+from yawollet.conditions import Finding, config_ready, envoy_ready, envoy_up_to_date, reported
+from yawollet.debugging import wish
+from yawollet.keepalived import findings, read_statistics
+from yawollet.measurements import envoy_values, keepalived_values, machine_values, metrics
+from yawollet.options import Address, interface_address, requeue_time, server_address
+
+NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+BEFORE = timestamp(NOW - timedelta(minutes=5))
+MARK = MachineCondition(type="MarkedForDeletion", status="True", reason="PendingDeletion", last_transition_time=BEFORE)
+
+DUMP = """------< VRRP Topology >------
+ VRRP Instance: OTHER
+   Became master: 9
+   Released master: 0
+ VRRP Instance: ENVOY
+   Advertisements:
+     Received: 4
+     Sent: 12
+   Became master: 2
+   Released master: 1
+   Packet Errors:
+     Length: 0
+     TTL: 0
+   Authentication Errors:
+     Invalid Type: 0
+   Priority Zero:
+     Received: 0
+     Sent: 1
+"""
+
+
+def finding(*, met: bool = True) -> Finding:
+    return Finding(type="EnvoyReady", met=met, reason="EnvoyReady", message="envoy response with 200")
+
+
+def condition(status: str = "True") -> MachineCondition:
+    return MachineCondition(
+        type="EnvoyReady", status=status, last_heartbeat_time=BEFORE, last_transition_time=BEFORE, reason="EnvoyReady"
+    )
+
+
+# Conditions.
+
+
+def test_a_condition_that_stays_beats_and_keeps_its_transition() -> None:
+    (found,) = reported([condition()], [finding()], NOW)
+    assert (found.last_heartbeat_time, found.last_transition_time) == (timestamp(NOW), BEFORE)
+
+
+def test_a_condition_that_turns_has_its_transition_now() -> None:
+    (found,) = reported([condition()], [finding(met=False)], NOW)
+    assert (found.status, found.last_transition_time) == ("False", timestamp(NOW))
+
+
+def test_a_first_report_has_its_transition_now() -> None:
+    (found,) = reported([], [finding()], NOW)
+    assert found.last_transition_time == timestamp(NOW)
+
+
+def test_what_others_wrote_among_the_conditions_stays_as_it_was() -> None:
+    found = reported([MARK, condition()], [finding()], NOW)
+    assert [each.type for each in found] == ["EnvoyReady", "MarkedForDeletion"]
+    assert found[1] == MARK
+
+
+def test_the_three_conditions_that_decide_on_a_machine_are_reported_with_yawols_words() -> None:
+    found = (
+        config_ready(changed=True),
+        envoy_ready(""),
+        envoy_up_to_date(3, ("3", "3")),
+        config_ready(changed=False),
+    )
+    assert tuple(each.type for each in found[:3]) == RELEVANT
+    assert all(each.met for each in found)
+    assert [(each.reason, each.message) for each in found] == [
+        ("EnvoyConfigurationUpToDate", "envoy config is successfully updated"),
+        ("EnvoyReady", "envoy response with 200"),
+        ("EnvoySnapshotUpToDate", "envoy is up to date"),
+        ("EnvoyConfigurationCreated", "envoy config is already up to date"),
+    ]
+
+
+def test_envoys_refusal_is_the_message_of_config_ready_word_for_word() -> None:
+    found = config_ready(changed=True, faults=["cannot bind '203.0.113.7:80': Permission denied"])
+    assert (found.met, found.reason) == (False, "EnvoyConfigurationFailed")
+    assert found.message == "cannot bind '203.0.113.7:80': Permission denied"
+
+
+@pytest.mark.parametrize(
+    ("served", "versions", "message"),
+    [
+        (3, None, "unable to get envoy snapshot version"),
+        (3, ("3", "2"), "envoy is not up to date"),
+        (None, ("", ""), "envoy is not up to date"),
+    ],
+)
+def test_envoy_is_not_up_to_date_until_both_versions_are_the_snapshots(
+    served: int | None, versions: tuple[str, str] | None, message: str
+) -> None:
+    found = envoy_up_to_date(served, versions)
+    assert (found.met, found.reason, found.message) == (False, "EnvoySnapshotUpToDate", message)
+
+
+# keepalived.
+
+
+def test_keepalived_is_read_by_the_instance_that_holds_the_address() -> None:
+    found = read_statistics(DUMP)
+    assert (found.became_master, found.released_master, found.sent, found.received) == (2, 1, 12, 4)
+    assert found.is_master
+
+
+def keepalived(tmp_path: Path, dump: str = DUMP, pid: str | None = None, age: float = 0) -> dict[str, tuple[bool, str]]:
+    stats = tmp_path / "keepalived.stats"
+    stats.write_text(dump)
+    written = NOW.timestamp() - age
+    os.utime(stats, (written, written))
+    if pid is not None:
+        (tmp_path / "keepalived.pid").write_text(pid)
+    found, _ = findings(stats, tmp_path / "keepalived.pid", NOW)
+    return {each.type: (each.met, each.reason) for each in found}
+
+
+def test_a_running_master_is_reported_as_such(tmp_path: Path) -> None:
+    assert keepalived(tmp_path, pid=f"{os.getpid()}\n") == {
+        "KeepalivedStatsFile": (True, "StatsUpToDate"),
+        "KeepalivedMaster": (True, "KeepalivedStatus"),
+        "KeepalivedProcess": (True, "KeepalivedIsRunning"),
+    }
+
+
+def test_who_has_released_the_address_as_often_is_not_master(tmp_path: Path) -> None:
+    dump = DUMP.replace("Released master: 1", "Released master: 2")
+    assert keepalived(tmp_path, dump)["KeepalivedMaster"] == (False, "KeepalivedStatus")
+
+
+def test_old_statistics_are_told(tmp_path: Path) -> None:
+    assert keepalived(tmp_path, age=299)["KeepalivedStatsFile"] == (True, "StatsUpToDate")
+    assert keepalived(tmp_path, age=301)["KeepalivedStatsFile"] == (False, "StatsNotUpToDate")
+
+
+@pytest.mark.parametrize("dump", ["", "VRRP Instance: ENVOY\n  Became master: 1\n", "VRRP Instance: ENVOY\n  [\n"])
+def test_statistics_that_cannot_be_read_are_told(tmp_path: Path, dump: str) -> None:
+    found = keepalived(tmp_path, dump)
+    assert found["KeepalivedStatsFile"] == found["KeepalivedMaster"] == (False, "CouldNotReadStats")
+
+
+@pytest.mark.parametrize(
+    ("pid", "reason"),
+    [(None, "CouldNotGetPIDFile"), ("none", "CouldNotGetPID"), ("4194999", "CouldNotKeepalivedProcess")],
+)
+def test_a_keepalived_that_does_not_run_is_told(tmp_path: Path, pid: str | None, reason: str) -> None:
+    assert keepalived(tmp_path, pid=pid)["KeepalivedProcess"] == (False, reason)
+
+
+def test_a_machine_without_keepalived_speaks_of_its_process_only(tmp_path: Path) -> None:
+    found, statistics = findings(None, tmp_path / "keepalived.pid", NOW)
+    assert [each.type for each in found] == ["KeepalivedProcess"]
+    assert statistics is None
+
+
+# Metrics.
+
+
+def test_the_machine_is_measured_in_bytes_and_seconds() -> None:
+    found = machine_values(cpus=2)
+    assert set(found) == {
+        *("load1", "load5", "load15", "uptime", "memTotal", "memFree", "memAvailable", "stealTime", "numCPU")
+    }
+    assert int(found["memTotal"]) > int(found["memAvailable"]) > 2**20
+    assert int(found["uptime"]) > 0
+    assert found["load1"].partition(".")[2].isdigit()
+    assert len(found["stealTime"].partition(".")[2]) == 2
+    assert found["numCPU"] == "2"
+
+
+def test_envoys_counts_of_each_cluster_are_told_and_no_others() -> None:
+    counted = {
+        "cluster.TCP-80.upstream_cx_active": "1",
+        "cluster.TCP-80.upstream_cx_rx_bytes_total": "5",
+        "cluster.UDP-53.upstream_cx_connect_fail": "2",
+        "cluster.TCP-80.upstream_cx_connect_timeout": "3",
+        "cluster.TCP-80.circuit_breakers.default.upstream_cx_total": "4",
+        "cluster.xds_cluster.upstream_cx_total": "5",
+        "tcp.envoytcp.idle_timeout": "6",
+        "tcp.envoytcp.downstream_cx_total": "7",
+    }
+    assert envoy_values(counted) == {
+        "TCP-80-upstream_cx_active": "1",
+        "TCP-80-upstream_cx_rx_bytes_total": "5",
+        "UDP-53-upstream_cx_connect_fail": "2",
+        "envoytcp-idle_timeout": "6",
+    }
+
+
+def test_keepaliveds_numbers_are_told_where_there_are_any() -> None:
+    assert keepalived_values(None) == {}
+    assert keepalived_values(read_statistics(DUMP)) == {
+        "keepalivedIsMaster": "1",
+        "keepalivedReleasedMaster": "1",
+        "keepalivedBecameMaster": "2",
+        "keepalivedAdvertisementsSent": "12",
+        "keepalivedAdvertisementsReceived": "4",
+    }
+
+
+def test_every_metric_carries_the_moment() -> None:
+    assert {each.timestamp for each in metrics(NOW, {}, None, cpus=1)} == {timestamp(NOW)}
+
+
+# Ad-hoc debugging.
+
+
+def asked(key: str, *, enabled: str = "true", debug: bool = False) -> Any:
+    return wish(
+        LoadBalancer.model_validate(
+            {
+                "metadata": {
+                    "annotations": {
+                        "yawol.stackit.cloud/adHocDebug": enabled,
+                        "yawol.stackit.cloud/adHocDebugSSHKey": key,
+                    }
+                },
+                "spec": {"debugSettings": {"enabled": debug}},
+            }
+        )
+    )
+
+
+def test_a_key_is_let_in_when_it_is_asked_for() -> None:
+    assert asked("ssh-rsa AAAAB3Nza+/x==").key == "ssh-rsa AAAAB3Nza+/x=="
+
+
+@pytest.mark.parametrize(("key", "enabled"), [("", "true"), ("ssh-rsa AAAA", "no"), ("ssh-rsa AAAA", "")])
+def test_nothing_is_let_in_unasked(key: str, enabled: str) -> None:
+    assert asked(key, enabled=enabled) is None
+
+
+@pytest.mark.parametrize(
+    "key", ["ssh-ed25519 AAAA", "ssh-rsa AAAA me@home", "ssh-rsa AAAA\nssh-rsa BBBB", "ssh-rsa AAAA\n", "ssh-rsa "]
+)
+def test_a_key_of_another_form_is_refused(key: str) -> None:
+    assert asked(key).key == ""
+    assert "not of the form" in asked(key).refusal
+
+
+def test_no_key_is_let_in_where_debugging_is_on_anyway() -> None:
+    assert "debugSettings" in asked("ssh-rsa AAAA", debug=True).refusal
+
+
+# Flags.
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30", 30), ("1", 5), ("171", 170), ("1m", 60), ("0", 5), ("90s", 90)])
+def test_the_time_between_two_passes_stays_within_yawols_limits(text: str, seconds: int) -> None:
+    assert requeue_time(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("0", None),
+        ("", None),
+        ("127.0.0.1:8080", ("127.0.0.1", 8080)),
+        (":80", ("0.0.0.0", 80)),
+        ("[::1]:8", ("::1", 8)),
+    ],
+)
+def test_an_address_is_read_and_nought_turns_its_server_off(text: str, address: tuple[str, int] | None) -> None:
+    assert server_address(text) == (Address(host=address[0], port=address[1]) if address else None)
+
+
+@pytest.mark.parametrize("text", ["8080", "host:", "host:http"])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no address"):
+        server_address(text)
+
+
+def test_an_interface_is_listened_at_by_its_last_ipv4_address() -> None:
+    assert interface_address("lo").startswith("127.")
+    with pytest.raises(ValueError, match="no IPv4 address"):
+        interface_address("no-such-interface")
