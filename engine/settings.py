@@ -96,6 +96,13 @@ class Settings(BaseSettings):
     worker_organization_rate: float = Field(
         4.0, description="Organizations and Support activities started per second over all workers."
     )
+    worker_openstack_activities: int = Field(32, description="OpenStack activities at once, each on a thread.")
+    worker_openstack_calls_per_project: int = Field(
+        16, ge=1, description="OpenStack calls at once in one project; fewer than activities, so that none can hang all."
+    )
+    worker_openstack_rate_per_project: float = Field(
+        20.0, gt=0, description="OpenStack calls per second in one project and worker, on average over a few seconds."
+    )
     worker_drain: Duration = Field(
         timedelta(seconds=30), description="How long running activities may take to end after SIGTERM."
     )
@@ -185,6 +192,11 @@ class Settings(BaseSettings):
         timedelta(seconds=1.5), description="How long the templates of one step may take."
     )
     claims_evaluator_memory_mib: int = Field(256, description="What they may take of memory.")
+
+    # Load balancers.
+    loadbalancers_openstack_timeout: Duration = Field(
+        timedelta(seconds=20), description="Longest wait for one answer of an OpenStack API."
+    )
 
     @property
     def observing(self) -> bool:

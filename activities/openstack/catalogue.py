@@ -1,0 +1,73 @@
+"""Flavors and images by name: yawol takes names and searches, and uses ids alone; here all three lead to an id.
+
+A flavor's name is unique within a cloud. An image's is not: operators upload a new image under the old name, so the
+newest one that is ready is meant. A search is a part of a name; for a flavor it must fit exactly one. Ids are taken as
+they are, and cost no call.
+"""
+
+from __future__ import annotations
+
+from activities.openstack.session import Api, Project
+from domain.loadbalancers.resources import Flavor, Image
+from engine.errors import Invalid
+from engine.kube.json import JsonObject, text
+
+NO_FLAVOR = "NoSuchFlavor"
+NO_IMAGE = "NoSuchImage"
+_TOLD = 5
+
+
+def flavor_id(project: Project, flavor: Flavor) -> str:
+    """The flavor's id.
+
+    Raises:
+        Invalid: nothing is said, or nothing or too much fits.
+    """
+    given = flavor.id or flavor.former_id
+    if given:
+        return given
+    name, search = flavor.name or flavor.former_name, flavor.search or flavor.former_search
+    if not name and not search:
+        raise Invalid("no flavor is named: infrastructure.flavor needs flavorID or flavorName", code=NO_FLAVOR)
+    flavors = project.pages(Api.NOVA, "flavor", "/flavors", "flavors")
+    fitting = [each for each in flavors if _fits(each, name, search)]
+    if len(fitting) != 1:
+        raise Invalid(f"{_wanted('flavor', name, search)}: {_told(fitting)} in {project.name}", code=NO_FLAVOR)
+    return text(fitting[0], "id")
+
+
+def image_id(project: Project, image: Image) -> str:
+    """The image's id.
+
+    Raises:
+        Invalid: nothing is said, or nothing fits.
+    """
+    given = image.id or image.former_id
+    if given:
+        return given
+    name, search = image.name or image.former_name, image.search or image.former_search
+    if not name and not search:
+        raise Invalid("no image is named: infrastructure.image needs imageID or imageName", code=NO_IMAGE)
+    query = (("status", "active"), *((("name", name),) if name else ()))
+    images = project.pages(Api.GLANCE, "image", "/images", "images", query=query)
+    fitting = [each for each in images if _fits(each, name, search)]
+    if not fitting:
+        raise Invalid(f"{_wanted('image', name, search)}: {_told(fitting)} in {project.name}", code=NO_IMAGE)
+    return text(max(fitting, key=lambda each: (text(each, "created_at"), text(each, "id"))), "id")
+
+
+def _fits(found: JsonObject, name: str | None, search: str | None) -> bool:
+    own = text(found, "name")
+    return own == name if name else bool(search) and str(search) in own
+
+
+def _wanted(kind: str, name: str | None, search: str | None) -> str:
+    return f"{kind} {name}" if name else f"{kind} with {search} in its name"
+
+
+def _told(fitting: list[JsonObject]) -> str:
+    names = sorted(text(each, "name") for each in fitting)
+    if not names:
+        return "there is none"
+    more = ", ..." if len(names) > _TOLD else ""
+    return f"there are {len(names)} ({', '.join(names[:_TOLD])}{more})"

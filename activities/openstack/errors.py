@@ -1,0 +1,128 @@
+"""What OpenStack refuses, in Perdure's words: the one place where its answers are mapped.
+
+The HTTP status decides, except where one status says two things: Neutron's 409 is a quota (`OverQuota`), an empty pool
+of addresses or a conflict; Nova's 403 is a quota or a denial. Shapes of errors are those of the APIs' references:
+Neutron `{"NeutronError": {"type", "message"}}`, Nova `{"<kind>": {"code", "message"}}`, Keystone `{"error": {"title",
+"message"}}`.
+
+A quota is no failure: it passes when somebody frees something or an administrator raises it, so it is *throttled*, with
+a delay; after some attempts the decision is told (`domain/loadbalancers/actions.py`), and waits ever longer.
+
+An object is *absent* only where the API itself says so in its own shape: a proxy's page with the status 404 would
+otherwise look as if everything had been deleted. No answer, a broken or unreadable one, and an error of the server are
+*unavailable*: whether the effect has happened is not known then, and the next attempt looks first.
+
+Messages name the object, the call, the project, what came back and its request id. Nova repeats a value that it does
+not like, be it the whole user data, so that long unbroken texts are left out; tokens are such texts as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+from domain.model import Model
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
+from engine.kube.json import at, mapping, text
+
+QUOTA = "OverQuota"
+UNAUTHORIZED = "Unauthorized"
+UNREADABLE = "UnreadableAnswer"
+NO_ANSWER = "NoAnswer"
+
+# Neutron has no address left to give: somebody frees one, or an administrator adds some.
+_EXHAUSTED = frozenset({"IpAddressGenerationFailure", "ExternalIpAddressExhausted", "NoAvailableIp"})
+_SLOW = timedelta(seconds=5)
+_LONGEST_MESSAGE = 500
+# User data, tokens and keys: longer than any identifier or sentence without a space.
+_BLOB = re.compile(r"[A-Za-z0-9+/=_-]{80,}")
+_SPACE = re.compile(r"\s+")
+
+_HINTS: Mapping[str, str] = {
+    QUOTA: "Ask for a higher quota, or free what is not needed.",
+    "ExternalGatewayForFloatingIPNotFound": "The network needs a router with a gateway to the external network.",
+    "PolicyNotAuthorized": "The project's policy does not let these credentials do it.",
+    UNAUTHORIZED: "Keystone does not take these credentials (any more): look at the Secret.",
+}
+
+
+class Call(Model):
+    """One call: what was tried, on what, where. `what` names the object, by its name or its id."""
+
+    api: str
+    object: str
+    operation: str
+    what: str = ""
+    project: str = ""
+
+    def __str__(self) -> str:
+        named = f" {self.what}" if self.what else ""
+        return f"{self.api} {self.operation} {self.object}{named} in {self.project}"
+
+
+def refusal(call: Call, status: int, body: object, headers: Mapping[str, str]) -> ApiError:
+    """The answer of an HTTP status that is no success; `code` is OpenStack's own name for the error."""
+    said = _Said(call.api, body)
+    code = said.code or f"HTTP {status}"
+    kind, code = _class(status, code, said)
+    request = headers.get("x-openstack-request-id") or headers.get("x-compute-request-id") or "unknown"
+    hint = _HINTS.get(code, "")
+    words = shortened(said.message) or "no message"
+    message = f"{call}: {status} {code}: {words} [request {request}]{' ' + hint if hint else ''}"
+    return kind(message, code=code, delay=_delay(kind, code, headers))
+
+
+def no_answer(call: Call, error: BaseException) -> Unavailable:
+    """There was no answer, or not all of it."""
+    said = shortened(str(error))
+    return Unavailable(f"{call}: no answer, {said}. The next attempt looks what has happened.", code=NO_ANSWER)
+
+
+def unreadable(call: Call, why: str) -> Unavailable:
+    """A success that does not say what it should."""
+    return Unavailable(f"{call}: an answer that cannot be read, {shortened(why)}", code=UNREADABLE)
+
+
+def shortened(words: str) -> str:
+    """Words of the other side as they may be told: on one line, without long unbroken texts, not endless."""
+    told = _BLOB.sub("(...)", _SPACE.sub(" ", words).strip())
+    return told if len(told) <= _LONGEST_MESSAGE else f"{told[:_LONGEST_MESSAGE]}..."
+
+
+class _Said:
+    """What the body of an error says. `known` if it is in one of the shapes that OpenStack's APIs have."""
+
+    def __init__(self, api: str, body: object) -> None:
+        self.code, self.message, self.known = "", body if isinstance(body, str) else "", False
+        for name, content in mapping(body).items():
+            if isinstance(content, str) and name == "NeutronError":
+                self.code, self.message, self.known = "", content, True
+            elif isinstance(content, Mapping) and "message" in content:
+                own = text(content, "type") or text(content, "title")
+                self.code, self.message, self.known = own or name, str(content["message"]), True
+        if not self.known and isinstance(at(body, "message"), str):
+            self.message = text(body, "message")
+
+
+def _class(status: int, code: str, said: _Said) -> tuple[type[ApiError], str]:
+    quota = code == QUOTA or (status in (403, 413) and "quota" in said.message.lower())
+    if quota:
+        return Throttled, QUOTA
+    if code in _EXHAUSTED or status in (413, 429):
+        return Throttled, code
+    if status == 401:
+        return Denied, UNAUTHORIZED
+    if status == 404 and not said.known:
+        return Unavailable, UNREADABLE
+    if status >= 500 or status == 408:
+        return Unavailable, code
+    known: dict[int, type[ApiError]] = {403: Denied, 404: Absent, 409: Conflict}
+    return known.get(status, Invalid), code
+
+
+def _delay(kind: type[ApiError], code: str, headers: Mapping[str, str]) -> timedelta | None:
+    asked = str(headers.get("retry-after", ""))
+    if asked.isdecimal() and int(asked) > 0:
+        return timedelta(seconds=int(asked))
+    return _SLOW if code == QUOTA or code in _EXHAUSTED else None

@@ -1,0 +1,129 @@
+"""Which projects this process calls: by the Secrets that LoadBalancers name, each read once and shared by all.
+
+A Secret is read again after a minute, and soon after Keystone has refused what it said, so a new password works without
+a restart. A Secret of another resourceVersion is another credential, with a token of its own; the former one's
+connections are closed. What a project may take of the process (`guard.py`) belongs to the project, whichever Secrets
+lead there.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from activities.openstack.credentials import read_credentials
+from activities.openstack.guard import Guard
+from activities.openstack.session import Project
+from domain.loadbalancers.actions import ProjectReference
+from engine.errors import Absent, Denied
+from engine.kube import SECRET, BlockingKube
+from engine.kube.json import mapping, text
+from engine.settings import Settings
+
+NO_CREDENTIALS = "NoCredentials"
+
+_REREAD_SECONDS = 60.0
+_REREAD_REFUSED_SECONDS = 5.0
+
+
+@dataclass(slots=True)
+class _Known:
+    """A Secret as it was last read, and the projects that it leads to."""
+
+    read_at: float
+    resource_version: str
+    content: Mapping[str, object]
+    projects: dict[str, Project]
+
+
+class Projects:
+    """Every project of this process. Thread-safe; one per process."""
+
+    def __init__(self, kube: BlockingKube, settings: Settings, *, kept: int = 1024) -> None:
+        self._kube = kube
+        self._settings = settings
+        self._kept = kept
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
+        self._guards: dict[tuple[str, ...], Guard] = {}
+
+    def project(self, reference: ProjectReference) -> Project:
+        """The project that a LoadBalancer's infrastructure names.
+
+        Raises:
+            Denied: its Secret does not exist.
+            Invalid: its Secret does not say enough.
+        """
+        key = (reference.namespace, reference.secret)
+        with self._lock:
+            known = self._known.get(key)
+            fresh = known is not None and not _stale(known, reference.project_id)
+        read = None if fresh else self._read(reference)
+        with self._lock:
+            known = self._settled(key, read) if read is not None else self._known.get(key, known)
+            assert known is not None  # noqa: S101 - either it was fresh or it was read
+            if reference.project_id not in known.projects:
+                known.projects[reference.project_id] = self._opened(reference, known)
+            return known.projects[reference.project_id]
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            for known in self._known.values():
+                _closed(known)
+            self._known.clear()
+
+    def _read(self, reference: ProjectReference) -> _Known:
+        try:
+            found = self._kube.get(SECRET, reference.namespace, reference.secret)
+        except Absent as error:
+            raise Denied(
+                f"{reference.where} with an OpenStack project's credentials does not exist: create it",
+                code=NO_CREDENTIALS,
+            ) from error
+        version = text(found, "metadata", "resourceVersion")
+        return _Known(time.monotonic(), version, mapping(found, "data"), {})
+
+    def _settled(self, key: tuple[str, str], read: _Known) -> _Known:
+        """What was read; the same version keeps its projects, and with them their tokens."""
+        known = self._known.get(key)
+        if known is not None and known.resource_version == read.resource_version:
+            known.read_at = read.read_at
+            read = known
+        elif known is not None:
+            _closed(known)
+        self._known[key] = read
+        self._known.move_to_end(key)
+        while len(self._known) > self._kept:
+            _closed(self._known.popitem(last=False)[1])
+        return read
+
+    def _opened(self, reference: ProjectReference, known: _Known) -> Project:
+        credentials = read_credentials(
+            known.content, reference.where, project_id=reference.project_id, environment=os.environ
+        )
+        settings = self._settings
+        guard = self._guards.setdefault(
+            credentials.place,
+            Guard(
+                credentials.project,
+                settings.worker_openstack_calls_per_project,
+                settings.worker_openstack_rate_per_project,
+            ),
+        )
+        return Project(credentials, guard, settings)
+
+
+def _stale(known: _Known, project_id: str) -> bool:
+    project = known.projects.get(project_id)
+    refused = project is not None and project.token.refused
+    return time.monotonic() >= known.read_at + (_REREAD_REFUSED_SECONDS if refused else _REREAD_SECONDS)
+
+
+def _closed(known: _Known) -> None:
+    for project in known.projects.values():
+        project.close()

@@ -1,0 +1,114 @@
+"""OpenStack's answers as the domain's objects. What is null there is empty here.
+
+Facts of the answers: Neutron writes any protocol as null and a network as it was given; a port's fixed addresses are
+in the order in which they were given to it; Nova tells a `fault` of servers in ERROR only, and nothing but the id of a
+server that it has just begun to make.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from activities.openstack.errors import shortened
+from domain.loadbalancers.cloud.objects import (
+    CloudPort,
+    FixedIp,
+    FloatingIp,
+    SecurityGroup,
+    SecurityGroupRule,
+    Server,
+    ServerGroup,
+)
+from domain.resource import parse_timestamp
+from engine.kube.json import at, sequence, text
+
+# In a server's metadata: the uid of the machine it was made for. Nova takes no slash in a key.
+MACHINE_UID: Final = "perdure-machine"
+
+
+def security_group(found: object) -> SecurityGroup:
+    """With its rules."""
+    return SecurityGroup(
+        id=text(found, "id"),
+        name=text(found, "name"),
+        description=text(found, "description"),
+        rules=tuple(rule(each) for each in sequence(found, "security_group_rules")),
+        created_at=parse_timestamp(text(found, "created_at")),
+    )
+
+
+def rule(found: object) -> SecurityGroupRule:
+    """One rule."""
+    return SecurityGroupRule(
+        id=text(found, "id"),
+        direction=text(found, "direction"),
+        ethertype=text(found, "ethertype"),
+        protocol=_written(at(found, "protocol")),
+        port_range_min=_number(at(found, "port_range_min")),
+        port_range_max=_number(at(found, "port_range_max")),
+        remote_ip_prefix=text(found, "remote_ip_prefix"),
+        remote_group_id=text(found, "remote_group_id"),
+        description=text(found, "description"),
+    )
+
+
+def port(found: object) -> CloudPort:
+    """A port."""
+    return CloudPort(
+        id=text(found, "id"),
+        name=text(found, "name"),
+        description=text(found, "description"),
+        network_id=text(found, "network_id"),
+        fixed_ips=tuple(
+            FixedIp(address=text(each, "ip_address"), subnet_id=text(each, "subnet_id"))
+            for each in sequence(found, "fixed_ips")
+        ),
+        security_groups=tuple(str(each) for each in sequence(found, "security_groups")),
+        allowed_addresses=tuple(text(each, "ip_address") for each in sequence(found, "allowed_address_pairs")),
+        device_id=text(found, "device_id"),
+        created_at=parse_timestamp(text(found, "created_at")),
+    )
+
+
+def floating_ip(found: object) -> FloatingIp:
+    """A floating IP."""
+    return FloatingIp(
+        id=text(found, "id"),
+        address=text(found, "floating_ip_address"),
+        description=text(found, "description"),
+        network_id=text(found, "floating_network_id"),
+        port_id=text(found, "port_id"),
+        status=text(found, "status"),
+        created_at=parse_timestamp(text(found, "created_at")),
+    )
+
+
+def server_group(found: object) -> ServerGroup:
+    """A server group; up to 2.63 Nova writes the one policy that it allows as a list."""
+    policies = [str(each) for each in sequence(found, "policies")]
+    return ServerGroup(
+        id=text(found, "id"),
+        name=text(found, "name"),
+        policy=text(found, "policy") or next(iter(policies), ""),
+        members=tuple(str(each) for each in sequence(found, "members")),
+    )
+
+
+def server(found: object) -> Server:
+    """A server."""
+    return Server(
+        id=text(found, "id"),
+        name=text(found, "name"),
+        status=text(found, "status"),
+        fault=shortened(text(found, "fault", "message")),
+        uid=text(found, "metadata", MACHINE_UID),
+        created_at=parse_timestamp(text(found, "created")),
+    )
+
+
+def _written(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,347 @@
+"""Every step of `domain.loadbalancers.cloud.steps`, carried out so that it may be repeated at any moment.
+
+In the first attempt the plan's observation is the look-up. Whatever follows may follow a lost answer or a killed
+process, so each later attempt looks first for what the step was about to make: by name and mark, and where Neutron and
+Nova themselves keep something single, by that. A port leads to one floating IP, and carries one server: of two
+attempts that overlap, the slower one is refused with a conflict, and adopts what the other has made.
+
+Facts: creations are answered when they are done, but for servers; of a new server only the id is told. A deleted server
+is still there for seconds to minutes, and may turn out not to go (ERROR); it is looked at until it is gone, by the
+server's retries. A port that a server still holds may not be deleted by a project's member: 403 or 409, depending on
+the release. A bulk of rules is made as a whole or not at all, and refused if one of them exists.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable
+
+from activities.aws import attempt
+from activities.openstack import observing, reading
+from activities.openstack.catalogue import flavor_id, image_id
+from activities.openstack.observing import SERVER_GROUPS
+from activities.openstack.session import Api, Project
+from domain.loadbalancers.actions import Brought, RuleChange
+from domain.loadbalancers.cloud import steps
+from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, SecurityGroupRule, Server
+from domain.loadbalancers.cloud.ownership import Owner, marked_for, select
+from domain.loadbalancers.cloud.rules import meaning
+from engine.errors import ApiError, Conflict, Denied, Pending
+from engine.kube.json import JsonObject, text
+
+STILL_HELD = "StillHeld"
+NOT_DELETED = "NotDeleted"
+_RULE_EXISTS = "SecurityGroupRuleExists"
+
+# A server that goes at once is found gone by the first look; looks become rarer the longer it takes.
+_GOING_SECONDS = (1, 1, 2, 3, 5, 8, 13, 20, 30)
+# Eight looks for a boot of a minute, and none later than a third of the time that has passed.
+_BOOTING_SECONDS = (1, 1.5, 2.5, 4, 6, 10, 15, 20, 30)
+_PATIENT_ATTEMPTS = 5
+
+
+def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] | None = None) -> Brought:
+    """Carry out one step.
+
+    Args:
+        project: where.
+        step: what.
+        user_data: makes a server's user data, asked for when it is about to be sent and never kept.
+
+    Raises:
+        Absent, Conflict: what the plan rests on does not hold any more; look again.
+        Throttled: with the code OverQuota a quota, else too many calls.
+        Invalid, Denied: a person has to look.
+        Unavailable: no answer; the next attempt looks what has happened.
+        Pending: under way; the next attempt looks again.
+    """
+    match step:
+        case steps.CreateSecurityGroup():
+            return Brought(security_group=_create_security_group(project, step))
+        case steps.ChangeRules():
+            return Brought(rules=_change_rules(project, step))
+        case steps.CreatePort():
+            return Brought(port=_create_port(project, step))
+        case steps.UpdatePort():
+            return Brought(port=_update_port(project, step))
+        case steps.CreateFloatingIp():
+            return Brought(floating_ip=_create_floating_ip(project, step))
+        case steps.UpdateFloatingIp():
+            return Brought(floating_ip=_update_floating_ip(project, step))
+        case steps.CreateServerGroup():
+            return _create_server_group(project, step)
+        case steps.CreateServer():
+            assert user_data is not None  # noqa: S101 - whoever makes servers has some
+            return Brought(server=_create_server(project, step, user_data))
+        case steps.DeleteServer():
+            return _delete_server(project, step)
+        case steps.DeletePort():
+            return _delete_port(project, step)
+        case steps.DeleteSecurityGroup():
+            project.delete(Api.NEUTRON, "group", f"/security-groups/{step.id}", what=step.id)
+            return Brought(gone=step.id)
+        case steps.DeleteFloatingIp():
+            project.delete(Api.NEUTRON, "floatingip", f"/floatingips/{step.id}", what=step.id)
+            return Brought(gone=step.id)
+        case steps.DeleteServerGroup():
+            project.delete(Api.NOVA, "servergroup", f"/os-server-groups/{step.id}", what=step.id)
+            return Brought(gone=step.id)
+        case _:
+            raise TypeError(f"no way to carry out {type(step).__name__}")
+
+
+def await_server(project: Project, server_id: str) -> Server | None:
+    """One look at a server: what became of it, None if it is gone.
+
+    Raises:
+        Pending: it is being built.
+    """
+    server = observing.get_server(project, server_id)
+    if server is not None and server.status.upper() == "BUILD":
+        raise Pending(
+            f"server {server.name or server_id} is being built", code="BUILD", delay=attempt.growing(_BOOTING_SECONDS)
+        )
+    return server
+
+
+# --- security groups ---
+
+
+def _create_security_group(project: Project, step: steps.CreateSecurityGroup) -> SecurityGroup:
+    if attempt.repeated():
+        owner = Owner(uid=marked_for(step.description))
+        found = observing.security_groups_named(project, step.name)
+        kept = select(found, owner, lambda each: marked_for(each.description)).kept
+        if kept is not None:
+            return kept
+    body = {"security_group": {"name": step.name, "description": step.description}}
+    answer = project.post(Api.NEUTRON, "group", "/security-groups", body, what=step.name)
+    return reading.security_group(answer.get("security_group"))
+
+
+def _change_rules(project: Project, step: steps.ChangeRules) -> RuleChange:
+    made = _mend_rules(project, step) if attempt.repeated() else _create_rules(project, step)
+    for id_ in step.delete:
+        project.delete(Api.NEUTRON, "rule", f"/security-group-rules/{id_}", what=id_)
+    return RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete)
+
+
+def _create_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGroupRule, ...]:
+    """All in one call; where one of them exists already none was made, and each is looked at."""
+    if not step.create:
+        return ()
+    group = step.security_group_id
+    body = {"security_group_rules": [_rule_body(group, each) for each in step.create]}
+    try:
+        answer = project.post(Api.NEUTRON, "rule", "/security-group-rules", body, what=f"of group {group}")
+    except Conflict as error:
+        if error.code != _RULE_EXISTS:
+            raise
+        return _mend_rules(project, step)
+    made = answer.get("security_group_rules")
+    return tuple(map(reading.rule, made)) if isinstance(made, list) else ()
+
+
+def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGroupRule, ...]:
+    """Make those that are not there, one by one."""
+    group = step.security_group_id
+    path = f"/security-groups/{group}"
+    answer = project.get(Api.NEUTRON, "group", path, what=group)
+    there = {
+        meaning(each): each
+        for each in reading.security_group(answer.get("security_group")).rules
+        if each.id not in step.delete
+    }
+    for wanted in step.create:
+        if meaning(wanted) in there:
+            continue
+        body = {"security_group_rule": _rule_body(group, wanted)}
+        try:
+            made = project.post(Api.NEUTRON, "rule", "/security-group-rules", body, what=f"of group {group}")
+        except Conflict as error:
+            if error.code != _RULE_EXISTS:
+                raise
+            continue  # Neutron takes it for another one's equal
+        there[meaning(wanted)] = reading.rule(made.get("security_group_rule"))
+    asked = {meaning(each) for each in step.create}
+    return tuple(each for key, each in there.items() if key in asked)
+
+
+def _rule_body(group: str, rule: SecurityGroupRule) -> JsonObject:
+    said = rule.model_dump(exclude={"id"}, exclude_none=True)
+    return {"security_group_id": group, **{name: value for name, value in said.items() if value != ""}}
+
+
+# --- ports ---
+
+
+def _create_port(project: Project, step: steps.CreatePort) -> CloudPort:
+    if attempt.repeated():
+        owner = Owner(uid=marked_for(step.description))
+        found = observing.ports_named(project, step.name)
+        kept = select(found, owner, lambda each: marked_for(each.description)).kept
+        if kept is not None:
+            return kept
+    body: JsonObject = {
+        "name": step.name,
+        "description": step.description,
+        "network_id": step.network_id,
+        "security_groups": list(step.security_groups),
+    }
+    if step.subnet_id:
+        body["fixed_ips"] = [{"subnet_id": step.subnet_id}]
+    if step.allowed_addresses:
+        body["allowed_address_pairs"] = _pairs(step.allowed_addresses)
+    answer = project.post(Api.NEUTRON, "port", "/ports", {"port": body}, what=step.name)
+    return reading.port(answer.get("port"))
+
+
+def _update_port(project: Project, step: steps.UpdatePort) -> CloudPort:
+    """The same values twice come to the same: there is nothing to look for."""
+    body: JsonObject = {}
+    if step.security_groups is not None:
+        body["security_groups"] = list(step.security_groups)
+    if step.allowed_addresses is not None:
+        body["allowed_address_pairs"] = _pairs(step.allowed_addresses)
+    answer = project.put(Api.NEUTRON, "port", f"/ports/{step.port_id}", {"port": body}, what=step.port_id)
+    return reading.port(answer.get("port"))
+
+
+def _delete_port(project: Project, step: steps.DeletePort) -> Brought:
+    try:
+        project.delete(Api.NEUTRON, "port", f"/ports/{step.id}", what=step.id)
+    except (Conflict, Denied) as error:
+        port = observing.get_port(project, step.id)
+        if port is not None:
+            raise _held(port, error) from error.__cause__
+    return Brought(gone=step.id)
+
+
+def _held(port: CloudPort, error: ApiError) -> ApiError:
+    """Nova lets go of a port a moment after its server is gone; what holds it for longer is told."""
+    if not port.device_id or attempt.number() >= _PATIENT_ATTEMPTS:
+        return error
+    message = f"port {port.id} is still held by {port.device_id}"
+    return Pending(message, code=STILL_HELD, delay=attempt.growing(_GOING_SECONDS))
+
+
+def _pairs(addresses: Iterable[str]) -> list[dict[str, str]]:
+    return [{"ip_address": each} for each in addresses]
+
+
+# --- floating IPs ---
+
+
+def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> FloatingIp:
+    if attempt.repeated():
+        found = _floating_ip_of(project, step)
+        if found is not None:
+            return found
+    body = {
+        "floatingip": {
+            "floating_network_id": step.network_id,
+            "description": step.description,
+            "port_id": step.port_id,
+        }
+    }
+    try:
+        answer = project.post(Api.NEUTRON, "floatingip", "/floatingips", body, what=step.description)
+    except Conflict:
+        # A port leads to one floating IP: perhaps an earlier attempt of this very step has just made it.
+        found = _floating_ip_of(project, step)
+        if found is None:
+            raise
+        return found
+    return reading.floating_ip(answer.get("floatingip"))
+
+
+def _floating_ip_of(project: Project, step: steps.CreateFloatingIp) -> FloatingIp | None:
+    found = observing.floating_ips_of_port(project, step.port_id)
+    return next((each for each in found if each.description == step.description), None)
+
+
+def _update_floating_ip(project: Project, step: steps.UpdateFloatingIp) -> FloatingIp:
+    body: JsonObject = {}
+    if step.port_id is not None:
+        body["port_id"] = step.port_id or None
+    if step.description is not None:
+        body["description"] = step.description
+    path = f"/floatingips/{step.floating_ip_id}"
+    answer = project.put(Api.NEUTRON, "floatingip", path, {"floatingip": body}, what=step.floating_ip_id)
+    return reading.floating_ip(answer.get("floatingip"))
+
+
+# --- server groups and servers ---
+
+
+def _create_server_group(project: Project, step: steps.CreateServerGroup) -> Brought:
+    if attempt.repeated():
+        for each in observing.list_server_groups(project):
+            if each.name == step.name and each.policy == step.policy and not each.members:
+                return Brought(server_group=each)
+    body = {"server_group": {"name": step.name, "policies": [step.policy]}}
+    answer = project.post(Api.NOVA, "servergroup", "/os-server-groups", body, what=step.name, version=SERVER_GROUPS)
+    return Brought(server_group=reading.server_group(answer.get("server_group")))
+
+
+def _create_server(project: Project, step: steps.CreateServer, user_data: Callable[[], str]) -> Server:
+    if attempt.repeated():
+        found = _server_of(project, step)
+        if found is not None:
+            return found
+    body = _server_body(project, step, user_data())
+    try:
+        answer = project.post(Api.NOVA, "server", "/servers", body, what=step.name)
+    except Conflict:
+        # A port carries one server: perhaps an earlier attempt of this very step has just made it.
+        found = _server_of(project, step)
+        if found is None:
+            raise
+        return found
+    return Server(id=text(answer, "server", "id"), name=step.name, status="BUILD", uid=step.uid)
+
+
+def _server_of(project: Project, step: steps.CreateServer) -> Server | None:
+    found = observing.servers_named(project, step.name)
+    return select(found, Owner(uid=step.uid, inherited=True), lambda each: each.uid).kept
+
+
+def _server_body(project: Project, step: steps.CreateServer, user_data: str) -> JsonObject:
+    server: JsonObject = {
+        "name": step.name,
+        "flavorRef": flavor_id(project, step.flavor),
+        "imageRef": image_id(project, step.image),
+        "user_data": base64.b64encode(user_data.encode()).decode(),
+        "networks": [
+            {"uuid": step.network_id, "port": step.port_id},
+            *({"uuid": each} for each in step.additional_networks),
+        ],
+        "metadata": {reading.MACHINE_UID: step.uid},
+    }
+    if step.availability_zone:
+        server["availability_zone"] = step.availability_zone
+    if step.key_name:
+        server["key_name"] = step.key_name
+    hints: JsonObject = {"os:scheduler_hints": {"group": step.server_group_id}} if step.server_group_id else {}
+    return {"server": server, **hints}
+
+
+def _delete_server(project: Project, step: steps.DeleteServer) -> Brought:
+    """Ask for it, then look until it is gone; ask again where Nova has given up."""
+    path = f"/servers/{step.id}"
+    if attempt.repeated():
+        found = observing.get_raw_server(project, step.id)
+        if found is None:
+            return Brought(gone=step.id)
+        if text(found, "OS-EXT-STS:task_state") == "deleting":
+            raise _going(step)
+        if attempt.number() >= _PATIENT_ATTEMPTS and text(found, "status").upper() == "ERROR":
+            server = reading.server(found)
+            raise Conflict(f"server {server.name} ({step.id}) cannot be deleted: {server.fault}", code=NOT_DELETED)
+    if not project.delete(Api.NOVA, "server", path, what=step.id):
+        return Brought(gone=step.id)
+    raise _going(step)
+
+
+def _going(step: steps.DeleteServer) -> Pending:
+    return Pending(f"server {step.id} is being deleted", code="DELETING", delay=attempt.growing(_GOING_SECONDS))
