@@ -19,7 +19,9 @@ from yawollet.delivery import Delivery
 from yawollet.options import Options
 from yawollet.snapshot import SnapshotFile
 
-_ANSWER = timedelta(seconds=2)  # Envoy answers within milliseconds, unless it is busy
+# Envoy answers within milliseconds, or after the 5 seconds for which it waits for the health of a dead backend. Who
+# reported earlier would report a machine that is behind, and the virtual address would move for nothing.
+_ANSWER = timedelta(seconds=6)
 _ROUNDS = 3  # a refusal of clusters, one of listeners, and what remains
 
 log = logging.getLogger(__name__)

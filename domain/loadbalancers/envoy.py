@@ -56,6 +56,8 @@ _HEALTH_CHECK: Document = {
     "healthy_threshold": 2,
     "tcp_health_check": {},
 }
+# No timeout is written 0, which is what Envoy understands of TCP. UDP sessions it would end before their answer comes.
+_NEVER_IDLE = timedelta(days=365)
 _RANGES_POLICY = "load-balancer-source-ranges"
 
 
@@ -225,6 +227,8 @@ def _proxy_protocol() -> Document:
 
 def _listener(port: Port, address: str, ranges: list[Document] | None, timeouts: dict[str, timedelta]) -> Document:
     timeout = timeouts.get(port.protocol)
+    if port.protocol == UDP and timeout == timedelta(0):
+        timeout = _NEVER_IDLE
     idle: Document = {} if timeout is None else {"idle_timeout": f"{timeout.total_seconds():.6f}s"}
     served = _tcp_filters(port, ranges, idle) if port.protocol == TCP else _udp_filters(port, idle)
     return {

@@ -94,6 +94,12 @@ def test_idle_timeouts_are_told_per_protocol_and_only_where_they_are_set() -> No
     assert "idle_timeout" not in at(found["UDP-53"], "listener_filters", 0, "typed_config")
 
 
+def test_no_timeout_is_nought_for_tcp_and_a_year_for_udp() -> None:
+    found = told(HTTP, DNS, tcpIdleTimeout="0s", udpIdleTimeout="0s").listeners
+    assert at(found["TCP-80"], "filter_chains", 0, "filters", 0, "typed_config", "idle_timeout") == "0.000000s"
+    assert at(found["UDP-53"], "listener_filters", 0, "typed_config", "idle_timeout") == "31536000.000000s"
+
+
 @pytest.mark.parametrize("text", ["300", "-5s", "soon"])
 def test_a_timeout_that_is_none_is_told_and_left_out(text: str) -> None:
     found = told(HTTP, tcpIdleTimeout=text)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from domain.loadbalancers.envoy_bootstrap import envoy_bootstrap
 from domain.loadbalancers.resources import LoadBalancer
@@ -189,8 +189,7 @@ async def answered(number: int, line: str = "hello") -> str:
 
 class _UdpEcho(asyncio.DatagramProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.DatagramTransport)
-        self.transport = transport
+        self.transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
         self.transport.sendto(b"echo: " + data, addr)
