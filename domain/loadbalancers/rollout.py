@@ -80,9 +80,10 @@ class Rollout(Model):
 
 
 class Gate(Model):
-    """Whether the old sets may go; if not, why and until when."""
+    """Whether the old sets may go; if not, why and until when. `ready` says whether all new machines are."""
 
     open: bool
+    ready: bool = True
     why: str = ""
     opens_at: datetime | None = None
 
@@ -138,7 +139,8 @@ def plan_rollout(
     others = [each for each in sets if each.metadata.uid != current.metadata.uid]
     gate = gate_of(balancer, current, now)
     emptied = [] if frozen else _emptied(current, others, gate)
-    finished = gate.open and not any(each.spec.replicas for each in others)
+    alone = not any(each.spec.replicas for each in others)
+    finished = gate.ready and alone
     return Rollout(
         revise=_revised(balancer, revision),
         patches=(*patches, *(_to_zero(each) for each in emptied)),
@@ -147,7 +149,7 @@ def plan_rollout(
         done=finished,
         why=frozen or ("" if finished else gate.why),
         problem=frozen,
-        deadline=None if finished else gate.opens_at,
+        deadline=None if alone else gate.opens_at,
     )
 
 
@@ -158,7 +160,7 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
         return Gate(open=True)
     ready, seen = status.ready_replicas or 0, status.replicas or 0
     if seen != wanted or ready != wanted:
-        return Gate(open=False, why=f"{ready} of {wanted} machines of {current.metadata.name} are ready")
+        return Gate(open=False, ready=False, why=f"{ready} of {wanted} machines of {current.metadata.name} are ready")
     found = next((each for each in status.conditions if each.type == HAS_MASTER), None)
     since = parse_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp
     if found is None:

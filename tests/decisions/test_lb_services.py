@@ -117,6 +117,7 @@ def test_a_new_service_gets_a_finalizer_and_a_whole_load_balancer_in_one_request
             "name": "web--shop",
             "namespace": "lbs",
             "annotations": {"yawol.stackit.cloud/serviceName": "web/shop"},
+            "finalizers": ["yawol.stackit.cloud/controller2"],
         },
         "spec": {
             "selector": {"matchLabels": {"yawol.stackit.cloud/loadbalancer": "nhtfagm4uknmbphm"}},

@@ -23,6 +23,7 @@ from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.addresses import same_address
 from domain.loadbalancers.constants import (
     API_VERSION,
+    LOAD_BALANCER_FINALIZER,
     LOAD_BALANCER_LABEL,
     SERVICE_FINALIZER,
     SERVICE_NAME_ANNOTATION,
@@ -187,6 +188,7 @@ def _creation(
             "name": load_balancer_name(meta),
             "namespace": installation.control_namespace,
             "annotations": {SERVICE_NAME_ANNOTATION: service_name(meta)},
+            "finalizers": [LOAD_BALANCER_FINALIZER],
         },
         "spec": spec.model_dump(mode="json", exclude_defaults=True),
     }

@@ -1,0 +1,160 @@
+"""The lifecycle of a LoadBalancer, from what is observed to what is to be done now.
+
+    New --finalizer--> Provisioning --everything in the cloud--> Starting --machines ready--> Ready
+                            ^                                       ^                           |  new template
+                            | drift                                 |                           v
+                            `---------------------------------------+---------------------- RollingOut
+    any --deletion--> Deleting: sets, then the cloud, then the finalizer
+
+One look gives everything that can be done at once: steps in the cloud, sets, and one patch each of the object and of
+its status. What stands in the way of one does not stop the other: while a drift in the cloud is repaired machines are
+scaled all the same, only a new set waits until the cloud is as it should be, because its template speaks of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from enum import StrEnum
+
+from domain.loadbalancers.cloud.load_balancer import plan_cloud, released_status
+from domain.loadbalancers.cloud.objects import LoadBalancerCloud
+from domain.loadbalancers.cloud.removal import remove_load_balancer
+from domain.loadbalancers.cloud.steps import Step
+from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER
+from domain.loadbalancers.migration import migrated, spec_migration, status_migration
+from domain.loadbalancers.notices import Notice
+from domain.loadbalancers.patches import combined
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
+from domain.loadbalancers.rollout import Rollout, SetPatch, plan_rollout, sets_of
+from domain.model import Model
+from domain.schema import Document
+from domain.writes import JsonPatch, merge
+
+
+class Phase(StrEnum):
+    """Where a LoadBalancer stands."""
+
+    NEW = "New"
+    PROVISIONING = "Provisioning"
+    STARTING = "Starting"
+    ROLLING_OUT = "RollingOut"
+    READY = "Ready"
+    WAITING = "Waiting"
+    DELETING = "Deleting"
+    GONE = "Gone"
+
+
+class BalancerWork(Model):
+    """What to do now for a LoadBalancer, and how it stands.
+
+    Attributes:
+        phase: where it stands.
+        why: what is waited for, in words.
+        problem: what only a person, or a change of the world, can mend.
+        patch: the merge patch of the object; before anything else.
+        steps: what to do in the cloud now.
+        status: the merge patch of its status.
+        create_set: the set to be made, as a document for the API server.
+        set_patches: what changes in sets.
+        delete_sets: names of sets to be deleted.
+        drop_finalizer: nothing is left, and the object may go.
+        deadline: when another look can differ without anything happening.
+        notices: what a person is told.
+        left: what stays in the cloud when the object goes, in words.
+    """
+
+    phase: Phase
+    why: str = ""
+    problem: str = ""
+    patch: JsonPatch = {}
+    steps: tuple[Step, ...] = ()
+    status: JsonPatch = {}
+    create_set: Document = {}
+    set_patches: tuple[SetPatch, ...] = ()
+    delete_sets: tuple[str, ...] = ()
+    drop_finalizer: bool = False
+    deadline: datetime | None = None
+    notices: tuple[Notice, ...] = ()
+    left: tuple[str, ...] = ()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be done now."""
+        done = (self.patch, self.steps, self.status, self.create_set, self.set_patches, self.delete_sets)
+        return not any(done) and not self.drop_finalizer
+
+
+def work_for_balancer(
+    balancer: LoadBalancer, cloud: LoadBalancerCloud, sets: Iterable[LoadBalancerSet], now: datetime
+) -> BalancerWork:
+    """What to do now for a LoadBalancer that exists.
+
+    Args:
+        balancer: the LoadBalancer as it was read last.
+        cloud: its candidates in the cloud.
+        sets: the sets of its namespace.
+        now: the moment.
+    """
+    own = sets_of(balancer, sets)
+    if balancer.metadata.deleting:
+        return _farewell(balancer, cloud, own)
+    if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
+        finalizers = [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]
+        patch = combined(spec_migration(balancer), {"metadata": {"finalizers": finalizers}})
+        return BalancerWork(phase=Phase.NEW, why="sets its finalizer", patch=patch)
+    today = migrated(balancer)
+    plan = plan_cloud(today, cloud, now)
+    known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
+    waits = plan.problem or ("" if plan.settled else "the cloud is brought up to date first")
+    rollout = plan_rollout(known, own, now, frozen=waits)
+    problem = plan.problem or ("" if waits else rollout.problem)
+    return BalancerWork(
+        phase=_phase(known, own, rollout, settled=plan.settled, problem=problem),
+        why=problem or _told(plan.steps) or rollout.why,
+        problem=problem,
+        patch=combined(spec_migration(balancer), rollout.revise),
+        steps=plan.steps,
+        status=combined(status_migration(balancer), plan.status, rollout.status),
+        create_set=rollout.create,
+        set_patches=rollout.patches,
+        delete_sets=rollout.delete,
+        deadline=rollout.deadline,
+        notices=plan.notices,
+    )
+
+
+def _phase(
+    balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], rollout: Rollout, *, settled: bool, problem: str
+) -> Phase:
+    if problem:
+        return Phase.WAITING
+    if not settled:
+        return Phase.PROVISIONING
+    if rollout.done and not rollout.create:
+        return Phase.READY
+    others = len(sets) if rollout.create else len(sets) - 1
+    return Phase.ROLLING_OUT if others > 0 and any(each.spec.replicas for each in sets) else Phase.STARTING
+
+
+def _told(steps: tuple[Step, ...]) -> str:
+    return "; ".join(step.summary for step in steps)
+
+
+def _farewell(balancer: LoadBalancer, cloud: LoadBalancerCloud, sets: tuple[LoadBalancerSet, ...]) -> BalancerWork:
+    """Machines first: they use all the rest."""
+    if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
+        return BalancerWork(phase=Phase.GONE, why="it has let go of everything")
+    if sets:
+        names = tuple(each.metadata.name for each in sets if not each.metadata.deleting)
+        return BalancerWork(phase=Phase.DELETING, why=f"waits until {len(sets)} sets are gone", delete_sets=names)
+    removal = remove_load_balancer(migrated(balancer), cloud)
+    if removal.steps:
+        return BalancerWork(phase=Phase.DELETING, why=_told(removal.steps), steps=removal.steps)
+    return BalancerWork(
+        phase=Phase.DELETING,
+        why="nothing is left in the cloud",
+        status=released_status(balancer.status),
+        drop_finalizer=True,
+        left=removal.kept,
+    )

@@ -1,0 +1,178 @@
+"""The lifecycle of a machine, from what is observed to what is to be done now.
+
+    New --finalizer--> Provisioning: rights, port, server --ACTIVE--> Booting --first report--> Running <--> Ready
+    any but Ready --its server failed or is lost--> GivenUp: its set replaces it
+    any --deletion--> Deleting: server, port, rights, then the finalizer
+
+Health is the set's to judge (`health.py`); here it only names the phase. The rights are made first, because the token
+in the Secret takes the cluster a moment to fill in and the server's user data needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from enum import StrEnum
+
+from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, plan_machine
+from domain.loadbalancers.cloud.objects import MachineCloud
+from domain.loadbalancers.cloud.removal import remove_machine
+from domain.loadbalancers.cloud.steps import Step
+from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION, MACHINE_FINALIZER
+from domain.loadbalancers.health import DEFAULT_TIMINGS, Standing, Timings, health_of
+from domain.loadbalancers.machine.access import REMOVED, access_objects, access_status
+from domain.loadbalancers.migration import machine_migration
+from domain.loadbalancers.notices import Notice, warning
+from domain.loadbalancers.patches import combined
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.model import Model
+from domain.schema import Document
+from domain.writes import JsonPatch
+
+
+class MachinePhase(StrEnum):
+    """Where a machine stands."""
+
+    NEW = "New"
+    PROVISIONING = "Provisioning"
+    BOOTING = "Booting"
+    RUNNING = "Running"
+    READY = "Ready"
+    MARKED = "Marked"
+    GIVEN_UP = "GivenUp"
+    WAITING = "Waiting"
+    DELETING = "Deleting"
+    GONE = "Gone"
+
+
+_PHASES = {
+    Standing.BOOTING: MachinePhase.BOOTING,
+    Standing.RUNNING: MachinePhase.RUNNING,
+    Standing.READY: MachinePhase.READY,
+    Standing.MARKED: MachinePhase.MARKED,
+    Standing.CONDEMNED: MachinePhase.GIVEN_UP,
+}
+
+
+class MachineWork(Model):
+    """What to do now for a machine, and how it stands.
+
+    Attributes:
+        phase: where it stands.
+        why: what is waited for, in words.
+        problem: what only a person, or a change of the world, can mend.
+        patch: the merge patch of the object; before anything else.
+        create: objects of its rights that are missing, as documents for the API server.
+        steps: what to do in the cloud now.
+        status: the merge patch of its status.
+        remove: kinds of the objects of its rights that have to go, all called like the machine.
+        drop_finalizer: nothing is left, and the object may go.
+        building: whether the server is being made, so that it has to be looked at.
+        virtual_address: what the machine listens on, for its user data.
+        notices: what a person is told, on its LoadBalancer.
+    """
+
+    phase: MachinePhase
+    why: str = ""
+    problem: str = ""
+    patch: JsonPatch = {}
+    create: tuple[Document, ...] = ()
+    steps: tuple[Step, ...] = ()
+    status: JsonPatch = {}
+    remove: tuple[str, ...] = ()
+    drop_finalizer: bool = False
+    building: bool = False
+    virtual_address: str = ""
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be done now."""
+        return not any((self.patch, self.create, self.steps, self.status, self.remove, self.drop_finalizer))
+
+
+def work_for_machine(
+    machine: LoadBalancerMachine,
+    balancer: LoadBalancer | None,
+    cloud: MachineCloud,
+    rights: Collection[str],
+    now: datetime,
+    timings: Timings = DEFAULT_TIMINGS,
+) -> MachineWork:
+    """What to do now for a machine that exists.
+
+    Args:
+        machine: the machine as it was read last.
+        balancer: its LoadBalancer, None if there is none.
+        cloud: its candidates in the cloud.
+        rights: the kinds of the objects of its rights that exist.
+        now: the moment.
+        timings: how long is waited.
+    """
+    if machine.metadata.deleting:
+        return _farewell(machine, cloud, rights)
+    if MACHINE_FINALIZER not in machine.metadata.finalizers:
+        patch: JsonPatch = {"metadata": {"finalizers": [*machine.metadata.finalizers, MACHINE_FINALIZER]}}
+        return MachineWork(phase=MachinePhase.NEW, why="sets its finalizer", patch=patch)
+    if GIVEN_UP_ANNOTATION in machine.metadata.annotations:
+        return MachineWork(phase=MachinePhase.GIVEN_UP, why=machine.metadata.annotations[GIVEN_UP_ANNOTATION])
+    if balancer is None:
+        reference = machine.spec.load_balancer_ref
+        problem = f"LoadBalancer {reference.namespace}/{reference.name} does not exist"
+        return MachineWork(phase=MachinePhase.WAITING, why=problem, problem=problem)
+    missing = tuple(each for each in access_objects(machine) if each["kind"] not in rights)
+    plan = plan_machine(
+        machine,
+        cloud,
+        security_group_id=balancer.status.group_id or "",
+        debug=balancer.spec.debug_settings,
+    )
+    if plan.given_up:
+        return _given_up(plan)
+    named: JsonPatch = {} if missing else access_status(machine)
+    return MachineWork(
+        phase=_phase(machine, plan, now, timings),
+        why=plan.problem or "; ".join(step.summary for step in plan.steps),
+        problem=plan.problem,
+        create=missing,
+        steps=plan.steps,
+        status=combined(machine_migration(machine), plan.status, named),
+        building=plan.server is ServerState.BUILDING,
+        virtual_address=plan.virtual_address,
+    )
+
+
+def _given_up(plan: MachinePlan) -> MachineWork:
+    if plan.server is ServerState.LOST:
+        why = "its server does not exist any more"
+    else:
+        why = f"Nova could not make its server: {plan.fault or 'it does not say why'}"
+    return MachineWork(
+        phase=MachinePhase.GIVEN_UP,
+        why=why,
+        patch={"metadata": {"annotations": {GIVEN_UP_ANNOTATION: why}}},
+        status=plan.status,
+        notices=(warning("Failed", why),),
+    )
+
+
+def _phase(machine: LoadBalancerMachine, plan: MachinePlan, now: datetime, timings: Timings) -> MachinePhase:
+    if plan.problem:
+        return MachinePhase.WAITING
+    if plan.server in (ServerState.ABSENT, ServerState.BUILDING):
+        return MachinePhase.PROVISIONING
+    return _PHASES[health_of(machine, now, timings).standing]
+
+
+def _farewell(machine: LoadBalancerMachine, cloud: MachineCloud, rights: Collection[str]) -> MachineWork:
+    """What costs money first; the rights last, so that the agent can report until its server is gone."""
+    if MACHINE_FINALIZER not in machine.metadata.finalizers:
+        return MachineWork(phase=MachinePhase.GONE, why="it has let go of everything")
+    removal = remove_machine(machine, cloud)
+    if removal.steps:
+        why = "; ".join(step.summary for step in removal.steps)
+        return MachineWork(phase=MachinePhase.DELETING, why=why, steps=removal.steps)
+    remove = tuple(kind for kind in REMOVED if kind in rights)
+    if remove:
+        return MachineWork(phase=MachinePhase.DELETING, why="its rights go", remove=remove)
+    return MachineWork(phase=MachinePhase.DELETING, why="nothing is left", drop_finalizer=True)

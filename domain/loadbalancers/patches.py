@@ -1,0 +1,21 @@
+"""Several merge patches as one: fewer writes, and none that shows a half."""
+
+from __future__ import annotations
+
+from domain.writes import JsonPatch
+
+
+def combined(*patches: JsonPatch) -> JsonPatch:
+    """One merge patch with the effect of all, one after the other; nulls, which remove fields, are kept."""
+    result: JsonPatch = {}
+    for patch in patches:
+        result = _over(result, patch)
+    return result
+
+
+def _over(lower: JsonPatch, upper: JsonPatch) -> JsonPatch:
+    result = dict(lower)
+    for name, value in upper.items():
+        before = result.get(name)
+        result[name] = _over(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+    return result

@@ -1,0 +1,195 @@
+"""A cluster and a project on paper, in which load balancers live whole lives: pass by pass, with a clock.
+
+Each pass does what the plans say and nothing else. Agents report by themselves as soon as their server is there for as
+long as a machine takes to boot. `lose` names writes that do not arrive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from lb_objects import NOW, condition
+from lb_project import Project
+
+from domain.loadbalancers.balancer import BalancerWork, work_for_balancer
+from domain.loadbalancers.fleet import fleet_of
+from domain.loadbalancers.machine.lifecycle import MachineWork, work_for_machine
+from domain.loadbalancers.machine_set import SetWork, work_for_set
+from domain.loadbalancers.names import cloud_name
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.scaling import machines_of
+from domain.resource import timestamp
+from domain.writes import merge
+
+Json = dict[str, Any]
+
+
+class World:
+    """Objects by kind and name; what is made gets a uid and a birthday."""
+
+    def __init__(self, spec: Json) -> None:
+        self.now = NOW
+        self.project = Project()
+        self.objects: dict[str, dict[str, Json]] = {"lb": {}, "lbs": {}, "lbm": {}}
+        self.rights: dict[str, set[str]] = {}
+        self.made: list[str] = []
+        self.writes = 0
+        self.boots_in: timedelta | None = timedelta(seconds=60)
+        self.lose: Callable[[str], bool] = lambda what: False
+        self.create("lb", {"metadata": {"name": "web--shop", "namespace": "lbs"}, "spec": spec})
+
+    # --- the cluster ---
+
+    def create(self, kind: str, body: Json) -> None:
+        name = body["metadata"]["name"]
+        assert name not in self.objects[kind], "409 already exists"
+        self.made.append(kind)
+        meta = {**body["metadata"], "uid": f"{kind}-{len(self.made)}", "creationTimestamp": timestamp(self.now)}
+        self.objects[kind][name] = {**body, "metadata": meta}
+
+    def write(self, kind: str, name: str, patch: Json) -> None:
+        if patch and name in self.objects[kind] and not self.lose(kind):
+            self.writes += 1
+            self.objects[kind][name] = merge(self.objects[kind][name], patch)  # type: ignore[assignment]
+
+    def delete(self, kind: str, name: str) -> None:
+        found = self.objects[kind].get(name)
+        if found is not None:
+            found["metadata"].setdefault("deletionTimestamp", timestamp(self.now))
+            self._reap(kind, name)
+
+    def drop_finalizer(self, kind: str, name: str) -> None:
+        self.objects[kind][name]["metadata"]["finalizers"] = []
+        self._reap(kind, name)
+
+    def _reap(self, kind: str, name: str) -> None:
+        meta = self.objects[kind][name]["metadata"]
+        if "deletionTimestamp" in meta and not meta.get("finalizers"):
+            del self.objects[kind][name]
+
+    def balancer(self) -> LoadBalancer:
+        return LoadBalancer.model_validate(self.objects["lb"]["web--shop"])
+
+    def sets(self) -> list[LoadBalancerSet]:
+        return [LoadBalancerSet.model_validate(each) for each in self.objects["lbs"].values()]
+
+    def machines(self) -> list[LoadBalancerMachine]:
+        return [LoadBalancerMachine.model_validate(each) for each in self.objects["lbm"].values()]
+
+    # --- passes ---
+
+    def round(self) -> bool:
+        """One look at every object; whether anything was done."""
+        busy = False
+        for name in list(self.objects["lb"]):
+            busy |= self._balancer_pass(name)
+        for name in list(self.objects["lbs"]):
+            busy |= self._set_pass(name)
+        for name in list(self.objects["lbm"]):
+            busy |= self._machine_pass(name)
+        return busy
+
+    def settle(self, rounds: int = 40) -> None:
+        for _ in range(rounds):
+            if not self.round():
+                return
+        raise AssertionError("it does not settle")
+
+    def run(self, span: timedelta, step: timedelta = timedelta(seconds=15)) -> None:
+        """Let time pass, with agents reporting."""
+        end = self.now + span
+        while self.now < end:
+            self.settle()
+            self.now += step
+            self._nova()
+            self._agents()
+        self.settle()
+
+    def _balancer_pass(self, name: str) -> bool:
+        work: BalancerWork = work_for_balancer(self.balancer(), self.project.of_balancer(), self.sets(), self.now)
+        self.write("lb", name, work.patch)
+        self.project.carry_out(work.steps)
+        self.write("lb", name, work.status)
+        if work.create_set and not self.lose("create"):
+            self.create("lbs", work.create_set)
+        for each in work.set_patches:
+            self.write("lbs", each.name, each.patch)
+        for gone in work.delete_sets:
+            self.delete("lbs", gone)
+        if work.drop_finalizer:
+            self.drop_finalizer("lb", name)
+        return not work.idle
+
+    def _set_pass(self, name: str) -> bool:
+        current = LoadBalancerSet.model_validate(self.objects["lbs"][name])
+        machines = self.machines()
+        work: SetWork = work_for_set(current, machines_of(current, machines), fleet_of(machines, self.now), self.now)
+        self.write("lbs", name, work.patch)
+        for body in work.create:
+            if not self.lose("create"):
+                self.create("lbm", body)
+        for each in work.machine_patches:
+            self.write("lbm", each.name, each.patch)
+            self.write("lbm", each.name, each.status)
+        for gone in work.delete:
+            self.delete("lbm", gone)
+        self.write("lbs", name, work.status)
+        if work.drop_finalizer:
+            self.drop_finalizer("lbs", name)
+        return not work.idle
+
+    def _machine_pass(self, name: str) -> bool:
+        machine = LoadBalancerMachine.model_validate(self.objects["lbm"][name])
+        balancer = self.balancer() if self.objects["lb"] else None
+        virtual = machine.spec.port_id
+        cloud = self.project.of_machine(cloud_name(machine.metadata), virtual)
+        rights = self.rights.setdefault(name, set())
+        work: MachineWork = work_for_machine(machine, balancer, cloud, rights, self.now)
+        self.write("lbm", name, work.patch)
+        rights.update(str(each["kind"]) for each in work.create)
+        self.project.carry_out(work.steps)
+        self.write("lbm", name, work.status)
+        rights.difference_update(work.remove)
+        if work.drop_finalizer:
+            self.drop_finalizer("lbm", name)
+        return not work.idle
+
+    # --- what goes on by itself ---
+
+    def _nova(self) -> None:
+        for server in list(self.project.servers.values()):
+            if server.status == "BUILD":
+                self.project.servers[server.id] = server.model_copy(update={"status": "ACTIVE"})
+
+    def _agents(self) -> None:
+        """Every agent whose machine has had the time to boot reports; the first machine of the newest set is master."""
+        for name, body in self.objects["lbm"].items():
+            machine = LoadBalancerMachine.model_validate(body)
+            server = self.project.servers.get(machine.status.server_id or "")
+            born = machine.metadata.creation_timestamp
+            if server is None or server.status != "ACTIVE" or born is None or self.boots_in is None:
+                continue
+            if self.now - born >= self.boots_in:
+                self._report(name, body)
+
+    def _report(self, name: str, body: Json) -> None:
+        known = {each["type"]: each for each in body.get("status", {}).get("conditions", ())}
+        states = dict.fromkeys(("ConfigReady", "EnvoyReady", "EnvoyUpToDate"), "True")
+        states["KeepalivedMaster"] = str(name == self._master())
+        reports = []
+        for type_, status in states.items():
+            before = known.get(type_, {})
+            since = before.get("lastTransitionTime") if before.get("status") == status else None
+            reports.append(condition(type_, status, beat=timestamp(self.now), since=since or timestamp(self.now)))
+        body["status"]["conditions"] = reports
+
+    def _master(self) -> str:
+        revision = self.balancer().revision if self.objects["lb"] else ""
+        ranked = sorted(
+            (each.revision != revision, name)
+            for name, body in self.objects["lbm"].items()
+            if (each := LoadBalancerMachine.model_validate(body)) and not each.metadata.deleting
+        )
+        return ranked[0][1] if ranked else ""

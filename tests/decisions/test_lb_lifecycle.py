@@ -1,0 +1,324 @@
+"""Whole lives of load balancers on paper: everything comes to be once, changes, heals, and goes without a trace."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from lb_objects import LABELS, NOW, balancer, machine, machine_set
+from lb_world import World
+
+from domain.loadbalancers.balancer import Phase, work_for_balancer
+from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud
+from domain.loadbalancers.fleet import Fleet
+from domain.loadbalancers.hashes import template_hash
+from domain.loadbalancers.health import is_master
+from domain.loadbalancers.machine.lifecycle import MachinePhase, work_for_machine
+from domain.loadbalancers.machine_set import SetPhase, work_for_set
+from domain.loadbalancers.patches import combined
+from domain.writes import merge
+
+SPEC: dict[str, Any] = {
+    "selector": {"matchLabels": LABELS},
+    "replicas": 2,
+    "ports": [{"protocol": "TCP", "port": 80, "nodePort": 30080}],
+    "endpoints": [{"name": "node-a", "addresses": ["10.0.0.1"]}],
+    "infrastructure": {
+        "defaultNetwork": {"floatingNetID": "ext-net", "networkID": "net"},
+        "flavor": {"flavorID": "small"},
+        "image": {"imageID": "alpine"},
+        "authSecretRef": {"name": "cloud", "namespace": "lbs"},
+    },
+    "options": {"serverGroupPolicy": "anti-affinity"},
+}
+MINUTE = timedelta(minutes=1)
+
+
+def started(**spec: Any) -> World:
+    """A load balancer that serves."""
+    world = World(merge(SPEC, spec))  # type: ignore[arg-type]
+    world.run(5 * MINUTE)
+    return world
+
+
+def phase(world: World) -> Phase:
+    return work_for_balancer(world.balancer(), world.project.of_balancer(), world.sets(), world.now).phase
+
+
+def counts(world: World) -> dict[str, int]:
+    """What the load balancer has in the project."""
+    project = world.project
+    kinds = ("groups", "ports", "floating", "server_groups", "servers")
+    return {kind: len(getattr(project, kind)) for kind in kinds}
+
+
+ALL = {"groups": 1, "ports": 3, "floating": 1, "server_groups": 1, "servers": 2}
+
+
+def change(world: World, **spec: Any) -> None:
+    world.objects["lb"]["web--shop"] = merge(world.objects["lb"]["web--shop"], {"spec": spec})  # type: ignore[assignment]
+
+
+# --- to be ---
+
+
+def test_a_load_balancer_comes_to_serve_with_one_of_each() -> None:
+    world = started()
+    assert phase(world) is Phase.READY
+    assert counts(world) == ALL
+    (only,) = world.sets()
+    assert only.template_hash == template_hash(world.balancer())
+    assert [each.revision for each in world.machines()] == ["1", "1"]
+    status = world.balancer().status
+    assert (status.replicas, status.ready_replicas) == (2, 2)
+
+
+def test_a_settled_load_balancer_is_left_alone() -> None:
+    world = started()
+    writes, calls = world.writes, len(world.project.calls)
+    world.run(60 * MINUTE)
+    assert (world.writes, len(world.project.calls)) == (writes, calls)
+
+
+def test_the_cloud_is_asked_for_no_more_than_is_made() -> None:
+    world = started(replicas=1, options={"serverGroupPolicy": ""})
+    assert world.project.calls == [
+        "CreateSecurityGroup",
+        "ChangeRules",
+        "CreatePort",
+        "CreateFloatingIp",
+        "CreatePort",
+        "CreateServer",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_writes_are_lost_nothing_is_made_twice(seed: int) -> None:
+    dice = random.Random(seed)
+    world = World(SPEC)
+    world.lose = lambda what: dice.random() < 0.4
+    for _ in range(60):
+        world.round()
+        world.now += timedelta(seconds=2)
+        world._nova()
+    world.lose = lambda what: False
+    world.run(6 * MINUTE)
+    assert (phase(world), counts(world)) == (Phase.READY, ALL)
+
+
+def test_a_status_that_was_blanked_comes_back_as_it_was() -> None:
+    world = started()
+    before, calls = world.balancer().status, len(world.project.calls)
+    world.objects["lb"]["web--shop"]["status"] = {}
+    world.settle()
+    after = world.balancer().status
+    assert after.model_copy(update={"last_openstack_reconcile": None}) == before.model_copy(
+        update={"last_openstack_reconcile": None}
+    )
+    assert len(world.project.calls) == calls
+    assert counts(world) == ALL
+
+
+# --- to change ---
+
+
+def test_a_new_port_costs_one_call_and_no_machine() -> None:
+    world = started()
+    made, calls = list(world.made), len(world.project.calls)
+    change(world, ports=[*SPEC["ports"], {"protocol": "UDP", "port": 53, "nodePort": 30053}])
+    world.run(MINUTE)
+    assert world.project.calls[calls:] == ["ChangeRules"]
+    assert world.made == made
+
+
+def test_a_new_image_replaces_all_machines_without_a_gap() -> None:
+    world = started()
+    old = {each.metadata.name for each in world.machines()}
+    change(world, infrastructure={"image": {"imageID": "alpine-2"}})
+    serving = []
+    for _ in range(40):
+        world.run(timedelta(seconds=15))
+        serving.append(sum(bool(each.status.conditions) for each in world.machines()))
+    assert min(serving) == 2
+    assert len(world.machines()) == 2
+    assert not old & {each.metadata.name for each in world.machines()}
+    assert (phase(world), counts(world)) == (Phase.READY, ALL)
+    assert {each.revision for each in world.machines()} == {"2"} == {world.balancer().revision}
+
+
+def test_going_back_takes_the_old_set_with_a_new_revision() -> None:
+    world = started()
+    change(world, infrastructure={"image": {"imageID": "alpine-2"}})
+    world.run(8 * MINUTE)
+    change(world, infrastructure={"image": {"imageID": "alpine"}})
+    world.run(8 * MINUTE)
+    assert len(world.sets()) == 2
+    assert (phase(world), counts(world)) == (Phase.READY, ALL)
+    assert {each.revision for each in world.machines()} == {"3"} == {world.balancer().revision}
+    assert sum(map(is_master, world.machines())) == 1
+
+
+def test_three_templates_in_a_row_end_with_the_last_one_only() -> None:
+    world = started()
+    for image in ("alpine-2", "alpine-3", "alpine-4"):
+        change(world, infrastructure={"image": {"imageID": image}})
+        world.run(timedelta(seconds=30))
+        assert len(world.machines()) <= 6
+    world.run(10 * MINUTE)
+    assert (phase(world), counts(world)) == (Phase.READY, ALL)
+    assert {each.spec.infrastructure.image.id for each in world.machines()} == {"alpine-4"}
+
+
+@pytest.mark.parametrize("replicas", [0, 1, 4])
+def test_replicas_are_followed_up_and_down(replicas: int) -> None:
+    world = started()
+    change(world, replicas=replicas)
+    world.run(5 * MINUTE)
+    assert (len(world.machines()), len(world.project.servers)) == (replicas, replicas)
+    assert phase(world) is Phase.READY
+
+
+def test_a_network_that_cannot_change_costs_no_machine() -> None:
+    world = started()
+    made = list(world.made)
+    change(world, infrastructure={"defaultNetwork": {"networkID": "other"}})
+    world.run(20 * MINUTE)
+    assert (world.made, phase(world), counts(world)) == (made, Phase.WAITING, ALL)
+    change(world, infrastructure={"defaultNetwork": {"networkID": "net"}})
+    world.run(MINUTE)
+    assert (world.made, phase(world)) == (made, Phase.READY)
+
+
+# --- to heal ---
+
+
+def test_a_machine_that_a_person_deletes_is_replaced() -> None:
+    world = started()
+    gone = world.machines()[0].metadata.name
+    world.delete("lbm", gone)
+    world.run(5 * MINUTE)
+    assert world.made.count("lbm") == 3
+    assert (phase(world), counts(world)) == (Phase.READY, ALL)
+
+
+def test_a_server_that_disappears_is_replaced_with_its_machine() -> None:
+    world = started()
+    lost = world.machines()[0]
+    del world.project.servers[str(lost.status.server_id)]
+    world.run(5 * MINUTE)
+    assert lost.metadata.uid not in {each.metadata.uid for each in world.machines()}
+    assert (phase(world), counts(world)) == (Phase.READY, ALL)
+
+
+def test_a_machine_that_falls_silent_is_replaced_after_five_minutes() -> None:
+    world = started()
+    silent = world.machines()[0]
+    server = world.project.servers[str(silent.status.server_id)]
+    world.project.servers[server.id] = server.model_copy(update={"status": "SHUTOFF"})
+    world.run(4 * MINUTE)
+    assert silent.metadata.uid in {each.metadata.uid for each in world.machines()}
+    world.run(5 * MINUTE)
+    assert silent.metadata.uid not in {each.metadata.uid for each in world.machines()}
+    assert (phase(world), counts(world)) == (Phase.READY, ALL)
+
+
+def test_machines_that_never_boot_are_made_more_and_more_seldom() -> None:
+    world = World(merge(SPEC, {"replicas": 1}))  # type: ignore[arg-type]
+    world.boots_in = None
+    world.run(180 * MINUTE)
+    # 12 minutes for each and pauses of 0, 1, 2, 4, 8, 16 and 30 minutes: the ninth would be made after 187.
+    assert world.made.count("lbm") == 8
+    assert counts(world)["servers"] <= 1
+    world.boots_in = MINUTE
+    world.run(45 * MINUTE)
+    assert phase(world) is Phase.READY
+    (only,) = world.sets()
+    assert "perdure.dev/boot-failures" not in only.metadata.annotations
+
+
+def test_when_all_reports_stop_and_come_back_no_machine_is_lost() -> None:
+    world = started()
+    names = {each.metadata.name for each in world.machines()}
+    booted, world.boots_in = world.boots_in, None
+    world.run(30 * MINUTE)
+    assert names <= {each.metadata.name for each in world.machines()}
+    assert len(world.machines()) <= 3
+    world.boots_in = booted
+    world.run(10 * MINUTE)
+    assert (phase(world), len(world.machines())) == (Phase.READY, 2)
+
+
+# --- to go ---
+
+
+def test_a_deleted_load_balancer_leaves_nothing_behind() -> None:
+    world = started()
+    world.delete("lb", "web--shop")
+    world.settle()
+    assert world.objects == {"lb": {}, "lbs": {}, "lbm": {}}
+    assert world.project.left == []
+    # Kubernetes itself takes the Secret away with its ServiceAccount.
+    assert all(left <= {"Secret"} for left in world.rights.values())
+    order = world.project.calls[-8:]
+    assert order.index("DeleteServerGroup") > max(i for i, call in enumerate(order) if call == "DeleteServer")
+    assert order[-1] == "DeleteSecurityGroup"
+
+
+@pytest.mark.parametrize("rounds", range(1, 12))
+def test_a_load_balancer_deleted_at_any_moment_leaves_nothing_behind(rounds: int) -> None:
+    world = World(SPEC)
+    for _ in range(rounds):
+        world.round()
+    world.delete("lb", "web--shop")
+    world.settle()
+    assert (world.objects, world.project.left) == ({"lb": {}, "lbs": {}, "lbm": {}}, [])
+
+
+# --- single looks ---
+
+
+def test_the_finalizer_comes_before_the_first_step() -> None:
+    bare = balancer(
+        metadata={"finalizers": None}, spec={"infrastructure": {"flavor": {"flavor_id": "f", "flavorID": None}}}
+    )
+    work = work_for_balancer(bare, LoadBalancerCloud(), (), NOW)
+    assert (work.phase, work.steps, work.create_set) == (Phase.NEW, (), {})
+    assert work.patch["metadata"] == {"finalizers": ["yawol.stackit.cloud/controller2"]}
+    assert "spec" in work.patch
+    first = work_for_machine(machine(metadata={"finalizers": ["x"]}), balancer(), MachineCloud(), (), NOW)
+    assert (first.phase, first.steps, first.create) == (MachinePhase.NEW, (), ())
+    assert first.patch == {"metadata": {"finalizers": ["x", "yawol.stackit.cloud/controller4"]}}
+    adopted = work_for_set(machine_set(), (), Fleet(), NOW)
+    assert adopted.patch["metadata"] == {"finalizers": ["stackit.cloud/loadbalancermachine"]}
+
+
+OURS = {"finalizers": ["yawol.stackit.cloud/controller4"]}
+
+
+def test_a_machine_whose_load_balancer_is_gone_waits() -> None:
+    work = work_for_machine(machine(metadata=OURS), None, MachineCloud(), (), NOW)
+    assert (work.phase, work.problem) == (MachinePhase.WAITING, "LoadBalancer lbs/web--shop does not exist")
+
+
+def test_a_machine_without_rights_gets_those_that_are_missing() -> None:
+    rights = {"ServiceAccount", "Role"}
+    work = work_for_machine(machine(metadata=OURS), balancer(), MachineCloud(), rights, NOW)
+    assert work.phase is MachinePhase.GIVEN_UP  # its server is lost
+    fresh = machine(metadata=OURS, status={"serverID": None})
+    work = work_for_machine(fresh, balancer(), MachineCloud(), rights, NOW)
+    assert [each["kind"] for each in work.create] == ["Secret", "RoleBinding"]
+
+
+def test_an_object_that_let_go_of_everything_asks_for_nothing() -> None:
+    deleting = {"deletionTimestamp": "2026-05-01T11:00:00Z"}
+    assert work_for_balancer(balancer(metadata=deleting), LoadBalancerCloud(), (), NOW).idle
+    assert work_for_machine(machine(metadata=deleting), None, MachineCloud(), (), NOW).idle
+    gone = work_for_set(machine_set(metadata=deleting), (machine(),), Fleet(), NOW)
+    assert (gone.idle, gone.phase) == (True, SetPhase.GONE)
+
+
+def test_patches_are_combined_with_their_nulls() -> None:
+    assert combined({"a": {"b": 1, "c": None}}, {"a": {"b": None, "d": 2}}, {}) == {"a": {"b": None, "c": None, "d": 2}}
+    assert combined({"a": 1}, {"a": {"b": 1}}) == {"a": {"b": 1}}
