@@ -125,12 +125,23 @@ def test_udp_is_passed_on_to_its_cluster() -> None:
     assert "filter_chains" not in listener("UDP-53", ports=[DNS])
 
 
-def test_idle_timeouts_are_told_by_protocol_and_zero_is_one_too() -> None:
-    ports, options = [HTTP, DNS], {"tcpIdleTimeout": "5m30s", "udpIdleTimeout": "0s"}
+def seconds(document: Json) -> float:
+    return float(document["typed_config"]["idle_timeout"].removesuffix("s"))
+
+
+def test_idle_timeouts_are_told_by_protocol() -> None:
+    ports, options = [HTTP, DNS], {"tcpIdleTimeout": "5m30s", "udpIdleTimeout": "90s"}
     (tcp,) = filters(ports=ports, options=options)
     (udp,) = listener("UDP-53", ports=ports, options=options)["listener_filters"]
-    assert float(tcp["typed_config"]["idle_timeout"].removesuffix("s")) == 330
-    assert float(udp["typed_config"]["idle_timeout"].removesuffix("s")) == 0
+    assert (seconds(tcp), seconds(udp)) == (330, 90)
+
+
+def test_no_timeout_is_zero_for_tcp_and_as_good_as_never_for_udp() -> None:
+    ports, options = [HTTP, DNS], {"tcpIdleTimeout": "0s", "udpIdleTimeout": "0s"}
+    (tcp,) = filters(ports=ports, options=options)
+    (udp,) = listener("UDP-53", ports=ports, options=options)["listener_filters"]
+    # A UDP session of no time at all would end before its answer comes.
+    assert (seconds(tcp), seconds(udp)) == (0, 365 * 86400)
 
 
 def test_source_ranges_are_asked_before_tcp_is_passed_on() -> None:
