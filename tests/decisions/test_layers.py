@@ -72,3 +72,8 @@ def test_actions_and_activities_match_one_to_one() -> None:
     names = [activity._Definition.must_from_callable(each).name for each in made]
     assert sorted(str(name) for name in names) == sorted(actions())
     assert sum(len(each) for each in by_queue(made).values()) == len(made)
+
+
+def test_no_two_test_files_share_a_name() -> None:
+    names = sorted(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert names == sorted(set(names)), "pytest collects one of each name only"
