@@ -21,7 +21,7 @@ from activities.claims.filling import gathered
 from activities.claims.known import Name, looked_after
 from activities.claims.serving import Serving
 from activities.claims.tools import MOST_CONFLICTS, SOON, Tools, key_of
-from domain.claims import RESOURCE_CLAIM, standing
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
 from domain.claims.moments import passed, start_of
 from domain.claims.objects import JsonObject, text_at
@@ -32,7 +32,7 @@ from domain.identity import Key
 from domain.refusal import FIRST_RETRY, LONGEST_RETRY
 from domain.resource import parse_timestamp
 from engine.clock import now
-from engine.errors import ApiError, Conflict
+from engine.errors import Absent, ApiError, Conflict
 
 AT_ONCE = 16
 LONGEST_BATCH = 5.0
@@ -98,10 +98,7 @@ class BinderActivities:
         for _ in range(MOST_CONFLICTS):
             began = now()
             claim = self._known.get(RESOURCE_CLAIM, *name)
-            if claim is None:
-                self._known.waiting.discard(name)
-                return None
-            if not looked_after(claim):
+            if claim is None or not looked_after(claim):
                 self._known.waiting.discard(name)
                 return None  # it may have asked before it was deleted: its own workflow sees to that
             key = key_of(RESOURCE_CLAIM, claim, cluster)
@@ -110,10 +107,11 @@ class BinderActivities:
                 self._failures.pop(key.uid, None)
                 self._known.looked_at(left)
                 break
-            except Conflict as conflict:
+            except (Conflict, Absent) as conflict:
                 log.info("%s: %s", key, conflict.message)
-                if await self._known.fresh(RESOURCE_CLAIM, *name) is None:
-                    self._known.waiting.discard(name)
+                newest = await self._known.fresh(RESOURCE_CLAIM, *name)
+                if newest is None or not looked_after(newest):
+                    await self._leave_to_its_end(key)
                     return None
             except ApiError as error:
                 world = self._failed(name, key, error.type.value, error.message)
@@ -125,6 +123,14 @@ class BinderActivities:
         else:
             return None  # it stays among those that wait
         return self._news(key, world.model_copy(update={"at": began})) if key else None
+
+    async def _leave_to_its_end(self, key: Key) -> None:
+        """The claim was deleted while it was served: what it has got meanwhile has to end as well."""
+        name = (key.namespace, key.name)
+        self._known.waiting.discard(name)
+        for handle in self._known.handles_of_claim(*name):
+            await self._wake(key_of(RESOURCE_HANDLE, handle, key.cluster))
+        await self._wake(key)
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
         """Only what the claim's workflow has not been told already."""

@@ -5,13 +5,15 @@
        '-----> nothing left to do --> status of the handle --> status of the claim
 
 Safe to repeat at any point: names follow from the handle's, a reference is recorded before its object is made, what
-exists is adopted, and every write is made over the version that was read. A resource that cannot be made is a fault in
+exists is adopted, and every write is made over the version that was read. What was made while the handle ended beside
+it is taken back: whoever ended the handle could not know of it. A resource that cannot be made is a fault in
 the status; the others are made all the same, except those that wait for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -31,6 +33,7 @@ from domain.claims.passes import ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion
 from domain.identity import Key
 from domain.resource import parse_timestamp, timestamp
+from engine.errors import ApiError, Conflict
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,19 @@ class Settled:
         return ObjectKnown(honoured=self.plan.wish)
 
 
+@dataclass
+class _Made:
+    """What a pass has begun to make, and the version of the handle that it did so upon."""
+
+    definitions: list[JsonObject] = field(default_factory=list)
+    version: str = ""
+
+    def begin(self, handle: JsonObject, definition: JsonObject) -> None:
+        """Note it before it is asked for: the answer may be lost."""
+        self.definitions.append(definition)
+        self.version = text_at(handle, "metadata", "resourceVersion")
+
+
 class Bundles:
     """Settling bundles."""
 
@@ -96,17 +112,30 @@ class Bundles:
             Conflict: somebody has written what was read; look again.
             ApiError: the API server gave no answer.
         """
-        question = await self._question(bundle, now, states)
+        made = _Made()
         try:
-            return await self._make_true(bundle, question)
+            settled = await self._settle(bundle, await self._question(bundle, now, states), made)
+        except ApiError:
+            with suppress(ApiError):
+                await self._managed.take_back(bundle.handle, made.definitions)
+            raise
+        # A write of the handle after its resources were made has shown that it still lives; without one it is asked.
+        unchanged = text_at(settled.handle, "metadata", "resourceVersion") == made.version
+        if unchanged and await self._managed.take_back(bundle.handle, made.definitions):
+            raise Conflict(f"{bundle.key.path}: its handle has ended while resources were made", code="HandleEnded")
+        return settled
+
+    async def _settle(self, bundle: Bundle, question: HandleQuestion, made: _Made) -> Settled:
+        try:
+            return await self._make_true(bundle, question, made)
         except Beyond as beyond:
             if not _has_conditions(bundle):
-                return await self._show_fault(bundle, beyond.fault, now)
+                return await self._show_fault(bundle, beyond.fault, question.now)
             fault = beyond.fault
         try:  # without the conditions that the claim's author wrote, which then harm nobody but the claim
-            return await self._make_true(bundle, question.model_copy(update={"push": False}), fault)
+            return await self._make_true(bundle, question.model_copy(update={"push": False}), made, fault)
         except Beyond as beyond:
-            return await self._show_fault(bundle, beyond.fault, now)
+            return await self._show_fault(bundle, beyond.fault, question.now)
 
     async def _question(
         self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None
@@ -126,7 +155,7 @@ class Bundles:
             honoured=bundle.known.honoured,
         )
 
-    async def _make_true(self, bundle: Bundle, question: HandleQuestion, *before: Fault) -> Settled:
+    async def _make_true(self, bundle: Bundle, question: HandleQuestion, made: _Made, *before: Fault) -> Settled:
         handle = bundle.handle
         faults: dict[int, Fault] = {}
         done: set[int] = set()
@@ -140,6 +169,7 @@ class Bundles:
             for index, definition in plan.creations:
                 if index not in faults:
                     acted = True
+                    made.begin(handle, definition)
                     self._take(index, await self._managed.create(handle, definition), states, faults)
             for operations in plan.updates:
                 state = states[operations.index]

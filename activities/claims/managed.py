@@ -8,11 +8,13 @@ annotation says whose it is. The same annotation is asked before anything is del
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import cast
 
 from activities.claims.known import Known
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
+from domain.claims.definitions import reference_of
 from domain.claims.linked import recorded_reference
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at
 from domain.claims.plans import Fault, Operations
@@ -113,12 +115,30 @@ class Managed:
                 refused.append(error)
         return refused
 
-    async def _delete(self, handle: JsonObject, reference: JsonObject) -> None:
+    async def take_back(self, handle: JsonObject, definitions: Sequence[JsonObject]) -> bool:
+        """Delete what was made from these definitions if the handle has ended meanwhile; whether it has.
+
+        Its end is marked before its resources are deleted: what came after that is seen by nobody else.
+        """
+        if not definitions:
+            return False
+        there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, text_at(handle, "metadata", "name"))
+        same_one = text_at(there, "metadata", "uid") == text_at(handle, "metadata", "uid")
+        if same_one and not text_at(there, "metadata", "deletionTimestamp"):
+            return False
+        for definition in reversed(definitions):
+            await self._delete(handle, reference_of(definition), bearing_its_name=True)
+        return True
+
+    async def _delete(self, handle: JsonObject, reference: JsonObject, *, bearing_its_name: bool = False) -> None:
+        """Delete one; with `bearing_its_name` only if it says that it is the handle's, as what was made does."""
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
         try:
             kind = await self._kind(reference)
             there = cast("JsonObject", await self._api.get(kind, namespace, name))
             if text_at(there, "metadata", "deletionTimestamp") or await self._other_owner(handle, there):
+                return
+            if bearing_its_name and not text_at(there, "metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION):
                 return
             await self._api.delete(kind, namespace, name, uid=text_at(there, "metadata", "uid"))
         except (Absent, Conflict):

@@ -42,7 +42,7 @@ class ObjectWorld(PassedWorld):
 
     def recall(self, before: World) -> ObjectWorld:
         """The pass knew what was known before, unless somebody else has said something newer meanwhile."""
-        if isinstance(before, ObjectWorld) and self.at and before.at and before.at > self.at:
+        if self.exists and isinstance(before, ObjectWorld) and self.at and before.at and before.at > self.at:
             return before
         return self.model_copy(update={"refusals": before.refusals})
 

@@ -45,6 +45,10 @@ class Followed:
         return f"{self.kind.name}.{self.kind.group}{where}" if self.kind.group else f"{self.kind.name}{where}"
 
 
+# Far more than go within the time that an answer takes.
+MOST_GONE_REMEMBERED = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An object with what the reflector compares."""
@@ -60,6 +64,7 @@ class Mirror:
     def __init__(self, api: KubeApi, followed: Followed, timing: Timing | None = None) -> None:
         self.followed = followed
         self._entries: dict[Name, Entry] = {}
+        self._gone: dict[str, None] = {}  # uids, in the order of their going
         self._listeners: list[Listener] = []
         self._known = asyncio.Event()
         self._reflector: Reflector[Entry] = Reflector(api, followed, _entry, self._entries, self, timing=timing)
@@ -91,8 +96,13 @@ class Mirror:
         return len(self._entries)
 
     def learn(self, obj: JsonObject) -> None:
-        """Put in what a write of ours has answered, unless something newer is known."""
+        """Put in what a write of ours has answered, unless something newer is known.
+
+        An answer may come when the object is gone already; nothing would take it out again then.
+        """
         seen = _entry(obj)
+        if _uid(seen) in self._gone:
+            return
         before = self._entries.get(seen.name)
         if before is None or newer(seen.resource_version, before.resource_version):
             self._entries[seen.name] = seen
@@ -116,6 +126,10 @@ class Mirror:
 
     def changed(self, before: Entry | None, after: Entry | None, *, seen_live: bool) -> None:
         """An object differs from before."""
+        if before is not None and (after is None or _uid(after) != _uid(before)):
+            self._gone[_uid(before)] = None
+            if len(self._gone) > MOST_GONE_REMEMBERED:
+                del self._gone[next(iter(self._gone))]
         if before is None or after is None or before.resource_version != after.resource_version:
             self._tell(before, after)
 
@@ -159,6 +173,10 @@ class Store:
         if followed in self._mirrors:
             del self._mirrors[followed]
             self._tasks.pop(followed).cancel()
+
+
+def _uid(entry: Entry) -> str:
+    return text(entry.object, "metadata", "uid")
 
 
 def _entry(obj: JsonObject) -> Entry:

@@ -27,8 +27,10 @@ def keep(kind: str, case: str, history: WorkflowHistory) -> None:
 
 
 def impersonal(recorded: Any) -> Any:
-    """Without what tells of the machine: stack traces with its paths, identities with its name."""
+    """Without what tells of the machine: stack traces with its paths, identities and sticky queues with its name."""
     if isinstance(recorded, dict):
+        if recorded.get("kind") == "TASK_QUEUE_KIND_STICKY":
+            return {**recorded, "name": "sticky"}
         kept = {name: impersonal(value) for name, value in recorded.items() if name != "stackTrace"}
         return {**kept, "identity": "worker"} if "identity" in kept else kept
     return [impersonal(item) for item in recorded] if isinstance(recorded, list) else recorded
