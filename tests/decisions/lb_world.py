@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from lb_objects import NOW, condition
+from lb_objects import LABELS, NOW, condition
 from lb_project import Project
 
 from domain.loadbalancers.balancer import BalancerWork, work_for_balancer
@@ -24,6 +24,21 @@ from domain.resource import timestamp
 from domain.writes import merge
 
 Json = dict[str, Any]
+
+SPEC: dict[str, Any] = {
+    "selector": {"matchLabels": LABELS},
+    "replicas": 2,
+    "ports": [{"protocol": "TCP", "port": 80, "nodePort": 30080}],
+    "endpoints": [{"name": "node-a", "addresses": ["10.0.0.1"]}],
+    "infrastructure": {
+        "defaultNetwork": {"floatingNetID": "ext-net", "networkID": "net"},
+        "flavor": {"flavorID": "small"},
+        "image": {"imageID": "alpine"},
+        "authSecretRef": {"name": "cloud", "namespace": "lbs"},
+    },
+    "options": {"serverGroupPolicy": "anti-affinity"},
+}
+MINUTE = timedelta(minutes=1)
 
 
 class World:
@@ -193,3 +208,10 @@ class World:
             if (each := LoadBalancerMachine.model_validate(body)) and not each.metadata.deleting
         )
         return ranked[0][1] if ranked else ""
+
+
+def started(**spec: Any) -> World:
+    """A load balancer that serves."""
+    world = World(merge(SPEC, spec))  # type: ignore[arg-type]
+    world.run(5 * MINUTE)
+    return world

@@ -7,8 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from lb_objects import LABELS, NOW, balancer, machine, machine_set
-from lb_world import World
+from lb_objects import NOW, balancer, machine, machine_set
+from lb_world import MINUTE, SPEC, World, started
 
 from domain.loadbalancers.balancer import Phase, work_for_balancer
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud
@@ -19,28 +19,6 @@ from domain.loadbalancers.machine.lifecycle import MachinePhase, work_for_machin
 from domain.loadbalancers.machine_set import SetPhase, work_for_set
 from domain.loadbalancers.patches import combined
 from domain.writes import merge
-
-SPEC: dict[str, Any] = {
-    "selector": {"matchLabels": LABELS},
-    "replicas": 2,
-    "ports": [{"protocol": "TCP", "port": 80, "nodePort": 30080}],
-    "endpoints": [{"name": "node-a", "addresses": ["10.0.0.1"]}],
-    "infrastructure": {
-        "defaultNetwork": {"floatingNetID": "ext-net", "networkID": "net"},
-        "flavor": {"flavorID": "small"},
-        "image": {"imageID": "alpine"},
-        "authSecretRef": {"name": "cloud", "namespace": "lbs"},
-    },
-    "options": {"serverGroupPolicy": "anti-affinity"},
-}
-MINUTE = timedelta(minutes=1)
-
-
-def started(**spec: Any) -> World:
-    """A load balancer that serves."""
-    world = World(merge(SPEC, spec))  # type: ignore[arg-type]
-    world.run(5 * MINUTE)
-    return world
 
 
 def phase(world: World) -> Phase:

@@ -1,0 +1,79 @@
+"""What a look at a whole project finds: who differs from what should be, and what has lost its owner.
+
+One look serves all load balancers of a project. It changes nothing: whoever differs is woken and looks for itself, and
+decides by the same rules as here. Only what carries our mark can be called an orphan; an unmarked object that has the
+name of nothing that exists may be another cluster's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from domain.loadbalancers.cloud.load_balancer import plan_cloud
+from domain.loadbalancers.cloud.machine import plan_machine
+from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, MachineCloud, SecurityGroup, Server
+from domain.loadbalancers.cloud.ownership import marked_for
+from domain.loadbalancers.migration import migrated
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.model import Model
+
+
+class Orphan(Model):
+    """An object in the cloud that was made for what does not exist any more."""
+
+    kind: str
+    id: str
+    name: str
+    owner: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id} ({self.name}), made for {self.owner}"
+
+
+def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> str:
+    """What is not as it should be, in words; empty if all is, or if its lifecycle is about to take it away anyway."""
+    if balancer.metadata.deleting:
+        return ""
+    plan = plan_cloud(migrated(balancer), cloud, now)
+    told = "; ".join(step.summary for step in plan.steps)
+    return plan.problem or told or ("its status is not up to date" if plan.status else "")
+
+
+def difference_of_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: LoadBalancer) -> str:
+    """What is not as it should be, in words; empty if all is, or if its lifecycle is about to take it away anyway."""
+    if machine.metadata.deleting:
+        return ""
+    plan = plan_machine(
+        machine, cloud, security_group_id=balancer.status.group_id or "", debug=balancer.spec.debug_settings
+    )
+    if plan.given_up:
+        return f"its server is {plan.server}"
+    told = "; ".join(step.summary for step in plan.steps)
+    return plan.problem or told or ("its status is not up to date" if plan.status else "")
+
+
+def orphans(
+    security_groups: Iterable[SecurityGroup],
+    ports: Iterable[CloudPort],
+    servers: Iterable[Server],
+    uids: Collection[str],
+) -> tuple[Orphan, ...]:
+    """What carries a mark of nobody.
+
+    Args:
+        security_groups: of the project.
+        ports: of the project.
+        servers: of the project.
+        uids: of every LoadBalancer and machine of *all* clusters that share the project, as far as they are known.
+    """
+    found = [
+        *(("security group", each.id, each.name, marked_for(each.description)) for each in security_groups),
+        *(("port", each.id, each.name, marked_for(each.description)) for each in ports),
+        *(("server", each.id, each.name, each.uid) for each in servers),
+    ]
+    return tuple(
+        Orphan(kind=kind, id=id_, name=name, owner=owner)
+        for kind, id_, name, owner in found
+        if owner and owner not in uids
+    )
