@@ -42,6 +42,7 @@ class ClaimsLab(Installation):
         self.expected = Expected()
         self.oracle = ClaimsOracle(self.cluster, self.workflows, self.worker.log)
         self._serial = 0
+        self._audits = 0
         self.cluster.create("namespaces", "", {"metadata": {"name": USERS}})
         self.cluster.create("namespaces", "", {"metadata": {"name": POOLBOY}})
         for provider in (_provider("lid", lid=True), _provider("box"), _provider("chest"), _provider("clock")):
@@ -172,6 +173,12 @@ class ClaimsLab(Installation):
             for item in self.cluster.list(plural, namespace)[-4:]:
                 told.append(self.command("why", kind, f"{namespace}/{item['metadata']['name']}").stdout.decode())
         return "\n".join(told)
+
+    def audit_at_times(self) -> None:
+        """As `audit`, every fifth time: what is left stays left, and each takes five seconds."""
+        self._audits += 1
+        if self._audits % 5 == 0:
+            self.audit()
 
     def audit(self) -> None:
         """`perdure audit claims` finds nothing."""

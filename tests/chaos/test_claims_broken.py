@@ -58,8 +58,7 @@ def _break(lab: ClaimsLab, turn: Turn, write: str, fault: str) -> float:
         lab.worker.start()
     took = lab.settle()
     lab.lift()
-    if fault in KILLS:
-        lab.audit()
+    lab.audit_at_times()
     return took
 
 
