@@ -157,6 +157,8 @@ class ClaimsLab(Installation):
         return took
 
     def _moving(self) -> list[str]:
+        if self.proxy.held:
+            return ["a request is still without an answer"]
         before = self.proxy.changes
         time.sleep(QUIET_SECONDS)
         written = self.proxy.changes - before

@@ -96,6 +96,8 @@ class KubeProxy:
         self.requests: list[Request] = []
         self.changes = 0
         """How many requests that change something there were, Events and leases apart."""
+        self.held = 0
+        """How many requests are being broken now: their clients still wait for an answer."""
         self.recording = False
         self._httpd = _Server(("127.0.0.1", 0), type("BoundHandler", (_Handler,), {"proxy": self}))
         self.url = f"http://127.0.0.1:{self._httpd.server_address[1]}"
@@ -154,6 +156,11 @@ class KubeProxy:
                     each.hits += 1
                     return each
         return None
+
+    def hold(self, one: int) -> None:
+        """A request more is being broken, or one less."""
+        with self._lock:
+            self.held += one
 
     def forward(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, str, bytes] | None:
         """The API server's answer; None if there is none."""
@@ -231,7 +238,11 @@ class _Handler(BaseHTTPRequestHandler):
         elif taken is None:
             self._answer(self.proxy.forward(self.command, self.path, passed, body))
         else:
-            self._break(taken, passed, body)
+            self.proxy.hold(1)
+            try:
+                self._break(taken, passed, body)
+            finally:
+                self.proxy.hold(-1)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _serve  # noqa: N815 - http.server's names
 
