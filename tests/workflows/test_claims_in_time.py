@@ -207,6 +207,24 @@ async def test_an_answer_that_overtakes_the_question_counts(claims: Area) -> Non
     assert len(claims.asked(PassClaim)) == 1
 
 
+async def test_a_claim_that_a_pass_finds_gone_is_gone_whatever_the_binder_tells(claims: Area) -> None:
+    go_on = asyncio.Event()
+
+    async def gone(look: PassClaim) -> ObjectWorld:
+        began = clock.now()
+        await go_on.wait()
+        return ObjectWorld(key=look.key, exists=False, decision=standing.GONE, at=began)
+
+    claims.play(PassClaim, gone)
+    await wake(claims.env.client, claim())
+    await claims.looks(PassClaim, 1)
+    newer = claims.times(PassClaim)[0] + timedelta(seconds=1)
+    await open_with(claims.env.client, claim(), served(newer), told="served")
+    go_on.set()
+    async with asyncio.timeout(20):
+        await claims.handle(claim()).result()
+
+
 async def test_a_claim_that_waits_for_the_binder_takes_any_answer_and_asks_again_in_time(claims: Area) -> None:
     async def asks(look: PassClaim) -> ObjectWorld:
         return ObjectWorld(
