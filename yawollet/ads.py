@@ -108,6 +108,8 @@ class AdsServer:
                 for type_url in messages.TYPES:
                     if due := self._due(stream, type_url):
                         yield self._answer(stream, type_url, due)
+        except asyncio.CancelledError:
+            pass  # Envoy has gone, or the server ends; gRPC would log it as an error of ours
         finally:
             listening.cancel()
             self._streams.remove(stream)

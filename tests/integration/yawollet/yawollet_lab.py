@@ -8,8 +8,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -185,6 +185,20 @@ async def ask(number: int, line: str = "hello") -> str:
 async def answered(number: int, line: str = "hello") -> str:
     """What comes back as soon as something does: Envoy asks backends for their health first."""
     return str(await eventually(lambda: ask(number, line), f"port {number} answers"))
+
+
+@contextmanager
+def silence(host: str, number: int) -> Iterator[None]:
+    """An address whose connections are neither taken nor refused, as of a node that has lost its power."""
+    with ExitStack() as sockets:
+        listener = sockets.enter_context(socket.socket())
+        listener.bind((host, number))
+        listener.listen(0)
+        for _ in range(4):  # what fills the queue is never accepted, so what comes later gets no answer
+            waiting = sockets.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex((host, number))
+        yield
 
 
 class _UdpEcho(asyncio.DatagramProtocol):
