@@ -128,6 +128,10 @@ _MOVE = AwsCall("organizations", "MoveAccount")
 _SECRET = _named("POST-claim-secret", lambda r: r.of("POST", "secrets") and "/tenant-" in r.path)
 _PLACED = _named("PATCH-accountclaims-accountOU", lambda r: r.of("PATCH", "accountclaims") and "accountOU" in _spec(r))
 
+_LIST_POOLS = _named(
+    "GET-accountpools", lambda r: r.of("GET", "accountpools") and not r.of_one("GET", "accountpools")
+)
+
 BINDING = pool(_LINK)
 
 # What a claim brings about: an account goes to it, within one pass of the pool, and the next pass makes another.
@@ -202,7 +206,7 @@ TAKING: tuple[tuple[Effect, ...], ...] = (
     (account(_state("accounts", "Ready")),),
     (Effect(_O, "accounts.pass_organization", AwsCall("organizations", "ListCreateAccountStatus")),),
     (
-        Effect(_O, "accounts.tell_pools", _named("GET-accountpools", lambda r: r.of("GET", "accountpools"))),
+        Effect(_O, "accounts.tell_pools", _LIST_POOLS),
         account(_named("GET-account", lambda r: r.of_one("GET", "accounts")), "accounts.observe_account"),
         claim(_named("GET-accountclaim", lambda r: r.of_one("GET", "accountclaims")), "accounts.observe_claim"),
     ),
