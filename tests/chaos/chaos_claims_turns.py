@@ -1,8 +1,8 @@
 """The turns of resource claims: what people ask for, and every write with which Perdure answers.
 
 A turn begins when everything has settled. Its writes are named by verb, kind and subresource, with a number where one
-of a name follows another; a test holds that an undisturbed turn makes them, and none of another name. So every moment at
-which something changes outside is tried, and none is forgotten when the code changes.
+of a name follows another; a test holds that an undisturbed turn makes them, and none of another name. So every moment
+at which something changes outside is tried, and none is forgotten when the code changes.
 """
 
 from __future__ import annotations
