@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from chaos_claims_lab import POOL, ClaimsLab, write_name
 from chaos_proxy import Request
@@ -56,7 +57,7 @@ def nth(write: str) -> Callable[[Request], bool]:
     return matches
 
 
-def _settled(lab: ClaimsLab, provider: str = "chest", **spec: object) -> str:
+def _settled(lab: ClaimsLab, provider: str = "chest", **spec: Any) -> str:
     name = lab.claim(provider, **spec)
     lab.settle()
     return name
