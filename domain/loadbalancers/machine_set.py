@@ -18,7 +18,8 @@ from domain.loadbalancers.health import DEFAULT_TIMINGS, Timings, mark_patches
 from domain.loadbalancers.notices import Notice, normal
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.scaling import MachineStanding, plan_set
+from domain.loadbalancers.scaling import plan_set
+from domain.loadbalancers.set_status import MachineStanding
 from domain.model import Model
 from domain.schema import Document
 from domain.writes import JsonPatch

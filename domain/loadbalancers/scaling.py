@@ -25,7 +25,6 @@ from domain.loadbalancers.health import (
     ENVOY_READY,
     ENVOY_UP_TO_DATE,
     TRUE,
-    Health,
     Standing,
     Timings,
     health_of,
@@ -35,26 +34,12 @@ from domain.loadbalancers.health import (
 )
 from domain.loadbalancers.names import machine_names
 from domain.loadbalancers.notices import Notice, warning
-from domain.loadbalancers.resources import HAS_MASTER, LoadBalancerMachine, LoadBalancerSet, SetCondition, SetStatus
+from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.set_status import MachineStanding, status_patch
 from domain.model import Model
 from domain.resource import timestamp
 from domain.schema import Document
-from domain.writes import JsonPatch, difference
-
-_MASTER_REASON = "KeepalivedMasterInSet"
-_NO_MASTER_REASON = "NoKeepalivedMasterInSet"
-
-
-class MachineStanding(Model):
-    """A machine and how it stands."""
-
-    machine: LoadBalancerMachine
-    health: Health
-
-    @property
-    def name(self) -> str:
-        """The machine's name."""
-        return self.machine.metadata.name
+from domain.writes import JsonPatch
 
 
 class SetPlan(Model):
@@ -127,43 +112,29 @@ def plan_set(
         for each in machines
         if not each.metadata.deleting
     ]
-    condemned = [each for each in alive if each.health.standing is Standing.CONDEMNED]
-    counted = [each for each in alive if each.health.standing is not Standing.CONDEMNED]
-    useless = [each for each in condemned if each.health.hopeless or not each.health.reported]
-    former = [each for each in condemned if each not in useless]
-    config_fault = _config_fault(alive, now, timings) if former else ""
-    silence = _silence(fleet) if former else ""
-    if config_fault or (silence and fleet.scout != _path(machine_set)):
-        counted, former = [*counted, *former], []
+    ranks = _ranks(machine_set, alive, fleet, now, timings)
+    annotate = _memory(machine_set, ranks, now)
+    pause = paused_until(_with(machine_set, annotate))
+    paused_to = pause if pause is not None and pause > now else None
 
     wanted = machine_set.spec.replicas
-    failed = [each.machine for each in useless if not each.health.reported]
-    ready = [each.machine for each in counted if each.health.ready]
-    annotate = count_failures(machine_set, failed, now) or forget_failures(machine_set, ready)
-    remembered = _with(machine_set, annotate)
-    pause = paused_until(remembered)
-    paused = pause is not None and pause > now
-
-    missing = wanted - len(counted)
-    room = wanted + 1 - len(counted) - len(former)
-    create = 0 if paused else max(0, min(missing, room))
+    missing = wanted - len(ranks.counted)
+    room = missing + 1 - len(ranks.former)
+    create = 0 if paused_to else max(0, min(missing, room))
     names = machine_names(machine_set.metadata, {each.metadata.name for each in machines})
-    leaving = [*useless, *_replaced(former, wanted, counted, quota_refused=quota_refused, held=bool(silence))]
-    surplus = _surplus(counted, -missing)
-    hold = config_fault or silence
+    leaving = [*ranks.useless, *_replaced(ranks, wanted, quota_refused=quota_refused)]
+    waits = paused_to if missing > 0 else None
     return SetPlan(
         create=tuple(machine_document(machine_set, next(names)) for _ in range(create)),
-        delete=tuple(each.name for each in (*leaving, *surplus)),
+        delete=tuple(each.name for each in (*leaving, *_surplus(ranks.counted, -missing))),
         marks=tuple(each for each in alive if each.health.mark or each.health.unmark),
-        restamp=tuple(
-            each.name for each in alive if machine_set.revision and each.machine.revision != machine_set.revision
-        ),
+        restamp=_outdated(machine_set, alive),
         annotate=annotate,
-        status=_status(machine_set, [each for each in alive if each not in leaving], now),
-        hold=hold,
-        why=_why(missing, paused=paused, pause=pause, hold=hold),
-        deadline=earliest([*(each.health.next_change for each in alive), pause if paused and missing > 0 else None]),
-        notices=(warning("Failed", hold),) if hold else (),
+        status=status_patch(machine_set, [each for each in alive if each not in leaving], now),
+        hold=ranks.hold,
+        why=ranks.hold or _why(missing, waits),
+        deadline=earliest([waits, ranks.look_again, *(each.health.next_change for each in alive)]),
+        notices=(warning("Failed", ranks.hold),) if ranks.hold else (),
     )
 
 
@@ -187,12 +158,60 @@ def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
     }
 
 
+# --- who counts ---
+
+
+class _Ranks(Model):
+    """The machines that count, the condemned ones that may serve still, and those that never will.
+
+    `hold` says why the second are none, or why they are not deleted; `look_again` when nobody else will say that it is
+    over.
+    """
+
+    counted: tuple[MachineStanding, ...] = ()
+    former: tuple[MachineStanding, ...] = ()
+    useless: tuple[MachineStanding, ...] = ()
+    hold: str = ""
+    kept: bool = False
+    look_again: datetime | None = None
+
+
+def _ranks(
+    machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], fleet: Fleet, now: datetime, timings: Timings
+) -> _Ranks:
+    condemned = [each for each in alive if each.health.standing is Standing.CONDEMNED]
+    counted = tuple(each for each in alive if each not in condemned)
+    useless = tuple(each for each in condemned if each.health.hopeless or not each.health.reported)
+    former = tuple(each for each in condemned if each not in useless)
+    ranks = _Ranks(counted=counted, former=former, useless=useless)
+    if not former:
+        return ranks
+    if fault := _config_fault(alive, now, timings):
+        return ranks.model_copy(update={"counted": (*counted, *former), "former": (), "hold": fault})
+    if not fleet.silent:
+        return ranks
+    # That another set's machine reports again is no event of this one.
+    silent = {"hold": _silence(fleet), "kept": True, "look_again": now + timings.window}
+    if fleet.scout != f"{machine_set.metadata.namespace}/{machine_set.metadata.name}":
+        silent.update(counted=(*counted, *former), former=())
+    return ranks.model_copy(update=silent)
+
+
+def _memory(machine_set: LoadBalancerSet, ranks: _Ranks, now: datetime) -> JsonPatch:
+    failed = [each.machine for each in ranks.useless if not each.health.reported]
+    ready = [each.machine for each in ranks.counted if each.health.ready]
+    return count_failures(machine_set, failed, now) or forget_failures(machine_set, ready)
+
+
+def _outdated(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding]) -> tuple[str, ...]:
+    revision = machine_set.revision
+    return tuple(each.name for each in alive if revision and each.machine.revision != revision)
+
+
 # --- what holds back ---
 
 
 def _silence(fleet: Fleet) -> str:
-    if not fleet.silent:
-        return ""
     return f"none of {fleet.reported} machines reports: the way to the API server may be broken, nothing is deleted"
 
 
@@ -223,21 +242,15 @@ def _fault_of(machine: LoadBalancerMachine) -> str:
 # --- who goes ---
 
 
-def _replaced(
-    former: Sequence[MachineStanding],
-    wanted: int,
-    counted: Sequence[MachineStanding],
-    *,
-    quota_refused: bool,
-    held: bool,
-) -> list[MachineStanding]:
+def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineStanding]:
     """The condemned machines whose place is taken, who holds the virtual address last."""
-    if held:
+    if ranks.kept:
         return []
-    number = len(former) + len(counted) - wanted
+    number = len(ranks.former) + len(ranks.counted) - wanted
     if quota_refused:
         number = max(number, 1)
-    return sorted(former, key=lambda each: (is_master(each.machine), _age(each.machine)))[: max(0, number)]
+    ranked = sorted(ranks.former, key=lambda each: (is_master(each.machine), _age(each.machine)))
+    return ranked[: max(0, number)]
 
 
 def _surplus(counted: Sequence[MachineStanding], number: int) -> list[MachineStanding]:
@@ -254,34 +267,6 @@ def _age(machine: LoadBalancerMachine) -> tuple[str, str]:
 # --- the set itself ---
 
 
-def _status(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], now: datetime) -> JsonPatch:
-    status = machine_set.status
-    master = any(is_master(each.machine) for each in alive)
-    known = next((each for each in status.conditions if each.type == HAS_MASTER), None)
-    said = str(master)
-    condition = SetCondition(
-        type=HAS_MASTER,
-        status=said,
-        reason=_MASTER_REASON if master else _NO_MASTER_REASON,
-        message="a machine of the set holds the virtual address"
-        if master
-        else "no machine of the set holds the virtual address",
-        last_transition_time=timestamp(now),
-    )
-    kept = known if known is not None and known.status == said else condition
-    others = tuple(each for each in status.conditions if each.type != HAS_MASTER)
-    wanted = SetStatus(
-        available_replicas=status.available_replicas,
-        ready_replicas=sum(each.health.ready for each in alive),
-        replicas=machine_set.spec.replicas,
-        conditions=(*others, kept),
-    )
-    change = difference(status, wanted)
-    if "conditions" in change:
-        change["conditions"] = [each.model_dump(mode="json", exclude_none=True) for each in wanted.conditions]
-    return {"status": change} if change else {}
-
-
 def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
     """The set as it is after the write of its memory."""
     metadata = annotate.get("metadata")
@@ -293,13 +278,7 @@ def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
     return machine_set.model_copy(update={"metadata": machine_set.metadata.model_copy(update={"annotations": kept})})
 
 
-def _why(missing: int, *, paused: bool, pause: datetime | None, hold: str) -> str:
-    if hold:
-        return hold
-    if missing > 0 and paused and pause is not None:
-        return f"machines do not boot: the next one is made at {timestamp(pause)}"
+def _why(missing: int, paused_to: datetime | None) -> str:
+    if paused_to is not None:
+        return f"machines do not boot: the next one is made at {timestamp(paused_to)}"
     return f"{missing} more machines are made" if missing > 0 else ""
-
-
-def _path(machine_set: LoadBalancerSet) -> str:
-    return f"{machine_set.metadata.namespace}/{machine_set.metadata.name}"

@@ -1,0 +1,60 @@
+"""What a set's status says of its machines: how many are ready, and whether one holds the virtual address.
+
+`replicas` repeats what is wanted, as in yawol: it says that the set has seen the wish. The condition's moment moves
+with its status only, because the LoadBalancer's rollout waits for a time that counts from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from domain.loadbalancers.health import Health, is_master
+from domain.loadbalancers.resources import HAS_MASTER, LoadBalancerMachine, LoadBalancerSet, SetCondition, SetStatus
+from domain.model import Model
+from domain.resource import timestamp
+from domain.writes import JsonPatch, difference
+
+_MASTER_REASON = "KeepalivedMasterInSet"
+_NO_MASTER_REASON = "NoKeepalivedMasterInSet"
+
+
+class MachineStanding(Model):
+    """A machine and how it stands."""
+
+    machine: LoadBalancerMachine
+    health: Health
+
+    @property
+    def name(self) -> str:
+        """The machine's name."""
+        return self.machine.metadata.name
+
+
+def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], now: datetime) -> JsonPatch:
+    """The merge patch of the set's status, empty if it says how its machines stand."""
+    status = machine_set.status
+    master = any(is_master(each.machine) for each in alive)
+    known = next((each for each in status.conditions if each.type == HAS_MASTER), None)
+    said = str(master)
+    condition = SetCondition(
+        type=HAS_MASTER,
+        status=said,
+        reason=_MASTER_REASON if master else _NO_MASTER_REASON,
+        message="a machine of the set holds the virtual address"
+        if master
+        else "no machine of the set holds the virtual address",
+        last_transition_time=timestamp(now),
+    )
+    kept = known if known is not None and known.status == said else condition
+    others = tuple(each for each in status.conditions if each.type != HAS_MASTER)
+    wanted = SetStatus(
+        available_replicas=status.available_replicas,
+        ready_replicas=sum(each.health.ready for each in alive),
+        replicas=machine_set.spec.replicas,
+        conditions=(*others, kept),
+    )
+    change = difference(status, wanted)
+    if "conditions" in change:
+        change["conditions"] = [each.model_dump(mode="json", exclude_none=True) for each in wanted.conditions]
+    return {"status": change} if change else {}
