@@ -6,6 +6,15 @@ are made from makes a new set beside the old one, and the old one is emptied whe
 machine an agent turns the LoadBalancer's ports and endpoints into Envoy's configuration and reports in the machine's
 status.
 
+| file | says |
+|---|---|
+| `services/` | what a Service asks for, and what it is told |
+| `balancer.py` | what to do now for a LoadBalancer: `cloud/` for OpenStack, `rollout.py` for its sets |
+| `machine_set.py` | what to do now for a set: `scaling.py`, by `health.py`, `boots.py` and `fleet.py` |
+| `machine/` | what to do now for a machine, and what it is given at birth |
+| `envoy.py` | what Envoy is told on a machine |
+| `hashes.py`, `names.py`, `migration.py` | what is derived, and what older releases left |
+
 Who writes an object at each moment of its life:
 
 | object | what | writer |
