@@ -4,8 +4,8 @@
     Envoy has answered ───┼──► pass ──► all well: the next one after `requeue` (30 s)
     time ─────────────────┘         └─► not well: sooner, after 1, 2, 4 ... 30 s
 
-A change of the machine's own object begins no pass: the agent writes it each time. A pass that has something new for
-Envoy waits a moment for the answer, so that what it reports is not already old.
+Changes of the machine's own object begin no pass, only its appearance: the agent writes it each time. A pass that has
+something new for Envoy waits a moment for the answer, so that what it reports is not already old.
 
 Without an API server passes fail and Envoy works on by what it was served last. The report is written over the version
 of the object that was read; whoever came in between is read first, so no mark is lost and none comes back.
@@ -59,6 +59,7 @@ class Agent:
         self.balancers = Mirror(api, _followed(LOAD_BALANCER, options.namespace, options.load_balancer))
         self.machines = Mirror(api, _followed(LOAD_BALANCER_MACHINE, options.namespace, options.machine))
         self.balancers.listen(self._changed)
+        self.machines.listen(self._appeared)
 
     def wake(self) -> None:
         """Begin a pass."""
@@ -66,6 +67,10 @@ class Agent:
 
     def _changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         if before is None or after is None or _spoken(before) != _spoken(after):
+            self.wake()
+
+    def _appeared(self, before: JsonObject | None, after: JsonObject | None) -> None:
+        if before is None or after is None:
             self.wake()
 
     async def run(self) -> None:

@@ -12,6 +12,8 @@ NODE_ID = "lb-id"
 _NODE_CLUSTER = "cluster-name"
 _AGENT = "xds_cluster"
 _HTTP = "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+# Envoy's own pauses grow to 30 seconds, which a machine whose agent starts a little later would wait to become ready.
+_ASKING_AGAIN: Document = {"retry_back_off": {"base_interval": "0.25s", "max_interval": "2s"}}
 # More connections of clients than this are refused, so that the machine's memory lasts.
 _MOST_CONNECTIONS = 60000
 
@@ -34,7 +36,7 @@ def envoy_bootstrap(*, agent: tuple[str, int], admin: tuple[str, int]) -> Docume
                 "api_type": "GRPC",
                 "transport_api_version": "V3",
                 "set_node_on_first_message_only": True,
-                "grpc_services": [{"envoy_grpc": {"cluster_name": _AGENT}}],
+                "grpc_services": [{"envoy_grpc": {"cluster_name": _AGENT, "retry_policy": _ASKING_AGAIN}}],
             },
             "cds_config": discovery,
             "lds_config": discovery,
