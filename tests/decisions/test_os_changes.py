@@ -1,0 +1,87 @@
+"""What a step has brought folds into what was observed: as looking again would find it."""
+
+from __future__ import annotations
+
+import pytest
+from lb_objects import NOW, balancer
+from lb_project import Project
+
+from domain.loadbalancers.actions import Brought, ProjectReference, RuleChange, changed, machine_changed
+from domain.loadbalancers.cloud import steps
+from domain.loadbalancers.cloud.load_balancer import plan_cloud
+from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, MachineCloud, Server
+from domain.loadbalancers.cloud.removal import remove_load_balancer
+from domain.loadbalancers.resources import LoadBalancer
+from domain.writes import merge
+
+NOTHING = {"status": None}
+
+
+def brought(project: Project, before: LoadBalancerCloud, step: steps.Step) -> Brought:
+    """What the step's answer is, by what the project has after it."""
+    project.carry_out([step])
+    after = project.of_balancer()
+    match step:
+        case steps.CreateSecurityGroup():
+            return Brought(security_group=after.security_groups[-1])
+        case steps.ChangeRules():
+            known = {rule.id for group in before.security_groups for rule in group.rules}
+            made = tuple(rule for group in after.security_groups for rule in group.rules if rule.id not in known)
+            return Brought(rules=RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete))
+        case steps.CreatePort():
+            return Brought(port=after.ports[-1])
+        case steps.UpdatePort():
+            return Brought(port=project.ports[step.port_id])
+        case steps.CreateFloatingIp():
+            return Brought(floating_ip=after.floating_ips[-1])
+        case steps.UpdateFloatingIp():
+            return Brought(floating_ip=project.floating[step.floating_ip_id])
+        case steps.CreateServerGroup():
+            return Brought(server_group=after.server_groups[-1])
+        case steps.DeletePort() | steps.DeleteSecurityGroup() | steps.DeleteFloatingIp() | steps.DeleteServerGroup():
+            return Brought(gone=step.id)
+        case _:
+            raise AssertionError(step)
+
+
+def unobserved(cloud: LoadBalancerCloud) -> LoadBalancerCloud:
+    return cloud.model_copy(update={"group_users": ()})
+
+
+@pytest.mark.parametrize("policy", ["", "anti-affinity"])
+def test_a_whole_life_by_folding_is_the_life_by_looking(policy: str) -> None:
+    project = Project()
+    owner = balancer(spec={"options": {"serverGroupPolicy": policy}}, **NOTHING)
+    cloud = LoadBalancerCloud()
+    while not (plan := plan_cloud(owner, cloud, NOW)).settled:
+        owner = LoadBalancer.model_validate(merge(owner.model_dump(mode="json", by_alias=True), plan.status))
+        for step in plan.steps:
+            cloud = changed(cloud, brought(project, cloud, step))
+            assert cloud == unobserved(project.of_balancer())
+    while removal := remove_load_balancer(owner, cloud).steps:
+        for step in removal:
+            cloud = changed(cloud, brought(project, cloud, step))
+            assert cloud == unobserved(project.of_balancer())
+    assert project.left == []
+
+
+def test_another_ones_port_that_loses_the_group_becomes_none_of_ours() -> None:
+    user = CloudPort(id="p-9", security_groups=("sg-1",))
+    cloud = LoadBalancerCloud(group_users=(user,))
+    freed = user.model_copy(update={"security_groups": ()})
+    after = changed(cloud, Brought(port=freed))
+    assert after.ports == ()
+    assert after.group_users == (freed,)
+
+
+def test_a_machines_server_is_known_by_its_last_look() -> None:
+    cloud = machine_changed(MachineCloud(), Brought(server=Server(id="s", status="BUILD")))
+    cloud = machine_changed(cloud, Brought(server=Server(id="s", status="ACTIVE")))
+    assert [each.status for each in cloud.servers] == ["ACTIVE"]
+    assert machine_changed(cloud, Brought(gone="s")).servers == ()
+
+
+def test_a_secret_without_a_namespace_is_beside_its_object() -> None:
+    infrastructure = balancer(spec={"infrastructure": {"authSecretRef": {"namespace": ""}, "projectID": "p"}})
+    reference = ProjectReference.of(infrastructure.spec.infrastructure, "here")
+    assert reference == ProjectReference(namespace="here", secret="cloud", project_id="p")
