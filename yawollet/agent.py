@@ -99,6 +99,9 @@ class Agent:
             fault = await self.make_pass()
         except ApiError as error:
             fault = error.message
+        except Exception as error:  # a bug of ours: Envoy has to be answered all the same
+            log.exception("a pass has failed")
+            fault = f"{type(error).__name__}: {error}"
         if fault:
             log.info("trying again soon: %s", fault)
         return not fault

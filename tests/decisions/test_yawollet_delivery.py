@@ -83,12 +83,13 @@ def test_what_is_refused_is_left_out_and_everything_else_is_served() -> None:
     assert form_of(delivery, "TCP-81") == 1
 
 
-def test_a_name_that_begins_like_the_refused_one_is_not_taken_for_it() -> None:
+def test_a_name_with_which_the_refused_one_begins_is_not_taken_for_it() -> None:
     delivery = Delivery()
     delivery.want(wanted(TCP_80=1, TCP_8080=1), NOW)
-    delivery.refuse(LISTENER_TYPE, 1, BIND, NOW)
+    delivery.refuse(LISTENER_TYPE, 1, BIND.replace("TCP-80:", "TCP-8080:"), NOW)
     delivery.want(wanted(TCP_80=1, TCP_8080=1), NOW)
-    assert form_of(delivery, "TCP-8080") == 1
+    assert form_of(delivery, "TCP-80") == 1
+    assert form_of(delivery, "TCP-8080") is None
 
 
 def test_the_last_good_form_stands_in_for_a_refused_one() -> None:
