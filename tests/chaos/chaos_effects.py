@@ -128,9 +128,7 @@ _MOVE = AwsCall("organizations", "MoveAccount")
 _SECRET = _named("POST-claim-secret", lambda r: r.of("POST", "secrets") and "/tenant-" in r.path)
 _PLACED = _named("PATCH-accountclaims-accountOU", lambda r: r.of("PATCH", "accountclaims") and "accountOU" in _spec(r))
 
-_LIST_POOLS = _named(
-    "GET-accountpools", lambda r: r.of("GET", "accountpools") and not r.of_one("GET", "accountpools")
-)
+_LIST_POOLS = _named("GET-accountpools", lambda r: r.of("GET", "accountpools") and not r.of_one("GET", "accountpools"))
 
 BINDING = pool(_LINK)
 
