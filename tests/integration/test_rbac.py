@@ -7,7 +7,6 @@ claimed, released.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 import yaml
 from product import eventually, process
+from service_accounts import kubeconfig_of
 from temporalio.client import Client
 
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
@@ -294,7 +294,7 @@ async def test_who_may_see_one_area_only_is_shown_that_area(
     await apply(
         kube, {"kind": "AccountPool", "metadata": {"name": "seen", "namespace": TENANT}, "spec": {"poolSize": 0}}
     )
-    path = await kubeconfig_of(kube, deployment, "looker", tmp_path / "looker")
+    path = await kubeconfig_of(kube, admin_of(deployment), "perdure", "looker", tmp_path / "looker")
     async with await KubeApi.open(Settings(), "tests", str(path)) as api:
         rows, readable = await objects_of(Session(Settings(), cast(Client, None), api), None, TENANT)
     assert [row.name for row in rows] == ["seen"]
@@ -326,7 +326,7 @@ async def test_the_deployments_are_accepted(kube: KubeApi) -> None:
 async def test_an_account_lives_its_life_under_the_roles(kube: KubeApi, deployment: Deployment, tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         for name in ("worker", "watch"):
-            kubeconfig = await kubeconfig_of(kube, deployment, f"perdure-{name}", tmp_path / name)
+            kubeconfig = await kubeconfig_of(kube, admin_of(deployment), "perdure", f"perdure-{name}", tmp_path / name)
             await stack.enter_async_context(process(deployment, name, KUBECONFIG=str(kubeconfig), **SETTINGS[name]))
         pool = {"metadata": {"name": "rbac"}, "spec": {"poolSize": 1}}
         await kube.create(ACCOUNT_POOL, pool, OPERATOR_NAMESPACE)
@@ -344,7 +344,6 @@ async def test_an_account_lives_its_life_under_the_roles(kube: KubeApi, deployme
             await kube.get(SECRET, TENANT, "aws")
 
 
-TOKEN_TYPE = "kubernetes.io/service-account-token"
 # The watcher elects a leader, as in production.
 SETTINGS = {"worker": {}, "watch": {"PERDURE_WATCH_LEASE": "true"}}
 
@@ -373,23 +372,6 @@ async def state(kube: KubeApi, wanted: str) -> bool:
     return text(claim, "status", "state") == wanted
 
 
-async def kubeconfig_of(kube: KubeApi, deployment: Deployment, account: str, path: Path) -> Path:
-    """A kubeconfig with a token of the service account, as its pod would have one."""
-    name = f"{account}-token"
-    metadata = {"name": name, "annotations": {"kubernetes.io/service-account.name": account}}
-    await apply(kube, {"kind": "Secret", "metadata": {**metadata, "namespace": "perdure"}, "type": TOKEN_TYPE})
-
-    async def issued() -> bool:
-        return bool(text(await kube.get(SECRET, "perdure", name), "data", "token"))
-
-    await eventually(issued, "the token controller issues the token")
-    token = base64.b64decode(text(await kube.get(SECRET, "perdure", name), "data", "token")).decode()
-    return with_token(Path(deployment.env()["KUBECONFIG"]), token, path)
-
-
-def with_token(admin: Path, token: str, path: Path) -> Path:
-    """The kubeconfig with that token for its only credentials."""
-    config = yaml.safe_load(admin.read_text())
-    config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
-    path.write_text(yaml.safe_dump(config))
-    return path
+def admin_of(deployment: Deployment) -> Path:
+    """The kubeconfig of whoever may do anything."""
+    return Path(deployment.env()["KUBECONFIG"])

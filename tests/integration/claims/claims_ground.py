@@ -39,9 +39,9 @@ PERSON = "kubectl"  # the field manager of people's writes
 GADGET_GROUP = "lab.perdure.dev"
 GADGET = Kind(name="Gadget", group=GADGET_GROUP, version="v1", plural="gadgets", area="")
 
-# "Reacts to the event": far below any of the intervals at which things are looked at again, with the load of a small
-# shared machine in mind.
-PROMPT = 2.0
+# "Reacts to the event": two seconds are promised, and a small machine that does other work may stand still for another.
+# All intervals at which things are looked at again without an event are far longer.
+PROMPT = 3.0
 PATIENT = 15.0
 CAUGHT_UP = 1.0
 

@@ -96,7 +96,7 @@ async def test_the_default_begins_anew_when_the_environment_is_usable_first(grou
     assert lasts(ground, since="firstReady") == HOUR
     assert moment(claim, "status.lifespan.firstReady") > start == moment(claim, "status.lifespan.start")
     assert moment(claim, "spec.lifespan.end") == moment(claim, "status.lifespan.end") == end_of(handle)
-    assert LIFESPAN_END_CHANGED in await ground.events(RESOURCE_CLAIM, "mine")
+    await ground.says("mine", LIFESPAN_END_CHANGED)
 
 
 async def until_after(instant: datetime) -> None:
