@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from lb_objects import NOW, balancer, machine, machine_set
+from lb_objects import NOW, balancer, healthy, machine, machine_set
 from lb_world import MINUTE, SPEC, World, started
 
 from domain.loadbalancers.balancer import Phase, work_for_balancer
@@ -124,6 +124,29 @@ def test_a_new_image_replaces_all_machines_without_a_gap() -> None:
     assert not old & {each.metadata.name for each in world.machines()}
     assert (phase(world), counts(world)) == (Phase.READY, ALL)
     assert {each.revision for each in world.machines()} == {"2"} == {world.balancer().revision}
+
+
+def test_a_new_policy_makes_machines_of_the_new_server_group_only() -> None:
+    world = started()
+    change(world, options={"serverGroupPolicy": "affinity"})
+    world.run(8 * MINUTE)
+    (group,) = world.project.server_groups.values()
+    assert (phase(world), counts(world), group.policy) == (Phase.READY, ALL, "affinity")
+    assert {each.spec.server_group_id for each in world.machines()} == {group.id}
+    assert world.made.count("lbm") == 4
+
+
+def test_former_names_make_no_second_set() -> None:
+    world = World(merge(SPEC, {"infrastructure": {"flavor": {"flavor_id": "small", "flavorID": None}}}))  # type: ignore[arg-type]
+    world.run(5 * MINUTE)
+    assert (phase(world), world.made.count("lbs")) == (Phase.READY, 1)
+    assert world.balancer().spec.infrastructure.flavor.id == "small"
+    # Also while the write that brings today's names has not arrived.
+    former = {"spec": {"infrastructure": {"flavor": {"flavor_id": "small", "flavorID": None}}}}
+    world.objects["lb"]["web--shop"] = merge(world.objects["lb"]["web--shop"], former)  # type: ignore[assignment]
+    work = work_for_balancer(world.balancer(), world.project.of_balancer(), world.sets(), world.now)
+    assert (work.create_set, work.set_patches) == ({}, ())
+    assert work.patch == {"spec": {"infrastructure": {"flavor": {"flavor_id": None, "flavorID": "small"}}}}
 
 
 def test_going_back_takes_the_old_set_with_a_new_revision() -> None:
@@ -287,6 +310,17 @@ def test_a_machine_without_rights_gets_those_that_are_missing() -> None:
     fresh = machine(metadata=OURS, status={"serverID": None})
     work = work_for_machine(fresh, balancer(), MachineCloud(), rights, NOW)
     assert [each["kind"] for each in work.create] == ["Secret", "RoleBinding"]
+    # The status names them once they are all there.
+    assert work.status == {}
+    whole = work_for_machine(fresh, balancer(), MachineCloud(), {*rights, "Secret", "RoleBinding"}, NOW)
+    assert set(whole.status["status"]) == {"serviceAccountName", "serviceAccountSecretName", "roleName"}  # type: ignore[call-overload]
+
+
+def test_a_machine_that_goes_is_not_written_before() -> None:
+    two = (machine("a", healthy()), machine("b", healthy()))
+    newer = machine_set(metadata={"annotations": {"loadbalancer.yawol.stackit.cloud/revision": "2"}})
+    work = work_for_set(newer, two, Fleet(reported=2, reporting=2), NOW)
+    assert (work.delete, [each.name for each in work.machine_patches]) == (("a",), ["b"])
 
 
 def test_an_object_that_let_go_of_everything_asks_for_nothing() -> None:
