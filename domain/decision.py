@@ -27,6 +27,7 @@ class Queue(StrEnum):
     KUBE = "kube"
     AWS = "aws"
     AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
+    OPENSTACK = "openstack"
 
 
 class Action(Model):

@@ -98,7 +98,9 @@ class Settings(BaseSettings):
     )
     worker_openstack_activities: int = Field(32, description="OpenStack activities at once, each on a thread.")
     worker_openstack_calls_per_project: int = Field(
-        16, ge=1, description="OpenStack calls at once in one project; fewer than activities, so that none can hang all."
+        16,
+        ge=1,
+        description="OpenStack calls at once in one project; fewer than activities, so that none can hang all.",
     )
     worker_openstack_rate_per_project: float = Field(
         20.0, gt=0, description="OpenStack calls per second in one project and worker, on average over a few seconds."
@@ -194,6 +196,18 @@ class Settings(BaseSettings):
     claims_evaluator_memory_mib: int = Field(256, description="What they may take of memory.")
 
     # Load balancers.
+    loadbalancers_api_endpoint: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_API_ENDPOINT", "API_ENDPOINT"),
+        description="The Kubernetes API as load balancers' machines reach it, such as https://api.example.com:443.",
+    )
+    loadbalancers_ntp_pools: Names = Field((), description="Pools that machines take the time from, comma-separated.")
+    loadbalancers_ntp_servers: Names = Field(
+        (), description="Servers that they take it from; with neither, pool.ntp.org."
+    )
+    loadbalancers_agent_interval: Duration = Field(
+        timedelta(0), description="How often machines' agents report, 5 to 170 s; 0 leaves it to them."
+    )
     loadbalancers_openstack_timeout: Duration = Field(
         timedelta(seconds=20), description="Longest wait for one answer of an OpenStack API."
     )

@@ -2,7 +2,8 @@
 
 One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family, each with its own
 number of slots, so that a hanging API never holds another's. The queue of Organizations and Support has a server-side
-rate limit over all workers. boto3 is blocking, so AWS activities run on a thread pool as large as their slots.
+rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS and OpenStack activities run on a thread pool
+as large as their slots.
 
 On SIGTERM polling ends, running activities get `PERDURE_WORKER_DRAIN` to end, then the process ends hard: Temporal's
 Rust core and interpreter finalisation do not go well together (5 of 32 clean exits crashed; sdk-python #300).
@@ -29,6 +30,8 @@ from activities.aws.activities import AwsActivities
 from activities.aws.session import Sessions
 from activities.claims import ClaimsArea
 from activities.kube import KubeActivities
+from activities.openstack.activities import OpenStackActivities
+from activities.openstack.projects import Projects
 from domain.decision import Queue
 from engine.health import Health, serve
 from engine.kube import BlockingKube, KubeApi
@@ -87,15 +90,18 @@ def end(code: int = 0) -> None:
 async def _workers(
     settings: Settings, client: Client, kube: KubeApi, chosen: Sequence[str], stack: AsyncExitStack
 ) -> list[Worker]:
-    threads = settings.worker_aws_activities + settings.worker_organization_activities
-    executor = stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix="aws"))
+    threads = (
+        settings.worker_aws_activities + settings.worker_organization_activities + settings.worker_openstack_activities
+    )
+    executor = stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix="cloud"))
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="blocking"))
     slots = {
         Queue.KUBE: settings.worker_kube_activities,
         Queue.AWS: settings.worker_aws_activities,
         Queue.AWS_ORGANIZATION: settings.worker_organization_activities,
+        Queue.OPENSTACK: settings.worker_openstack_activities,
     }
-    activities = _activities(settings, client, kube)
+    activities = _activities(settings, client, kube, stack)
     if CLAIMS in chosen:
         activities += await ClaimsArea(settings, client, kube).open(stack)
     found = by_queue(activities)
@@ -132,16 +138,21 @@ async def _workers(
     return workers
 
 
-def _activities(settings: Settings, client: Client, kube: KubeApi) -> list[Callable[..., object]]:
+def _activities(
+    settings: Settings, client: Client, kube: KubeApi, stack: AsyncExitStack
+) -> list[Callable[..., object]]:
     """Every activity, each area's over one set of clients; what they do is counted."""
     account_metrics.listen()
     blocking = BlockingKube(kube, asyncio.get_running_loop())
     sessions = Sessions(blocking, settings)
+    projects = Projects(blocking, settings)
+    stack.callback(projects.close)
     reader = Reader(kube, settings)
     hand_over = HandOver(reader, sessions, client)
     return [
         *KubeActivities(kube, client).all(),
         *AwsActivities(sessions, blocking, settings).all(),
+        *OpenStackActivities(projects, blocking, settings).all(),
         *ObserveActivities(reader).all(),
         *PoolActivities(reader, hand_over, client).all(),
         *OrganizationActivities(reader, sessions, client).all(),

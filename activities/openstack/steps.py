@@ -21,8 +21,8 @@ from activities.openstack import observing, reading
 from activities.openstack.catalogue import flavor_id, image_id
 from activities.openstack.observing import SERVER_GROUPS
 from activities.openstack.session import Api, Project
-from domain.loadbalancers.actions import Brought, RuleChange
 from domain.loadbalancers.cloud import steps
+from domain.loadbalancers.cloud.changes import Brought, RuleChange
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, SecurityGroupRule, Server
 from domain.loadbalancers.cloud.ownership import Owner, marked_for, select
 from domain.loadbalancers.cloud.rules import meaning

@@ -14,6 +14,7 @@ from activities.accounts import ClaimActivities, ObserveActivities, Organization
 from activities.aws.activities import AwsActivities
 from activities.claims import ACTIVITIES as CLAIMS_ACTIVITIES
 from activities.kube import KubeActivities
+from activities.openstack.activities import OpenStackActivities
 from workers.roster import actions, by_queue
 
 ROOT = Path(__file__).parents[2]
@@ -62,6 +63,7 @@ def test_actions_and_activities_match_one_to_one() -> None:
     kinds = (
         KubeActivities,
         AwsActivities,
+        OpenStackActivities,
         ObserveActivities,
         PoolActivities,
         OrganizationActivities,

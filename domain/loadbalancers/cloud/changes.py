@@ -1,0 +1,102 @@
+"""What a step has brought, and how it folds into what was observed: nothing is observed twice in a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
+
+from domain.loadbalancers.cloud.objects import (
+    CloudPort,
+    FloatingIp,
+    LoadBalancerCloud,
+    MachineCloud,
+    SecurityGroup,
+    SecurityGroupRule,
+    Server,
+    ServerGroup,
+)
+from domain.model import Model
+
+
+class _Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+F = TypeVar("F", bound=_Identified)
+
+
+class RuleChange(Model):
+    """The rules that a security group has more, and the ids of those that it has no more."""
+
+    security_group_id: str
+    made: tuple[SecurityGroupRule, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+class Brought(Model):
+    """What a step has brought: one object as it is now, or the id of what is gone."""
+
+    security_group: SecurityGroup | None = None
+    rules: RuleChange | None = None
+    port: CloudPort | None = None
+    floating_ip: FloatingIp | None = None
+    server_group: ServerGroup | None = None
+    server: Server | None = None
+    gone: str = ""
+
+
+def changed(cloud: LoadBalancerCloud, brought: Brought) -> LoadBalancerCloud:
+    """What was observed of a LoadBalancer, after a step."""
+    groups = _put(cloud.security_groups, brought.security_group, brought.gone)
+    if brought.rules is not None:
+        groups = tuple(_with_rules(each, brought.rules) for each in groups)
+    floating = _put(cloud.floating_ips, brought.floating_ip, brought.gone)
+    known = {each.id for each in cloud.group_users}
+    return LoadBalancerCloud(
+        security_groups=groups,
+        ports=_put(cloud.ports, _unless_user(cloud, brought.port), brought.gone),
+        floating_ips=tuple(_led_away(each, brought.gone) for each in floating),
+        server_groups=_put(cloud.server_groups, brought.server_group, brought.gone),
+        group_users=_put(
+            cloud.group_users, brought.port if brought.port and brought.port.id in known else None, brought.gone
+        ),
+    )
+
+
+def machine_changed(cloud: MachineCloud, brought: Brought) -> MachineCloud:
+    """What was observed of a machine, after a step."""
+    return cloud.model_copy(
+        update={
+            "ports": _put(cloud.ports, brought.port, brought.gone),
+            "servers": _put(cloud.servers, brought.server, brought.gone),
+        }
+    )
+
+
+def _put(found: Iterable[F], new: F | None, gone: str) -> tuple[F, ...]:
+    """With the object as it is now in its old place, or at the end; without what is gone."""
+    kept = {each.id: each for each in found if each.id != gone}
+    if new is not None:
+        kept[new.id] = new
+    return tuple(kept.values())
+
+
+def _with_rules(group: SecurityGroup, change: RuleChange) -> SecurityGroup:
+    if group.id != change.security_group_id:
+        return group
+    replaced = {*change.gone, *(rule.id for rule in change.made)}
+    kept = tuple(rule for rule in group.rules if rule.id not in replaced)
+    return group.model_copy(update={"rules": (*kept, *change.made)})
+
+
+def _unless_user(cloud: LoadBalancerCloud, port: CloudPort | None) -> CloudPort | None:
+    """A port that only uses the group is none of the LoadBalancer's own."""
+    own = {each.id for each in cloud.ports}
+    users = {each.id for each in cloud.group_users}
+    return None if port is not None and port.id in users - own else port
+
+
+def _led_away(floating: FloatingIp, gone: str) -> FloatingIp:
+    """A floating IP whose port is gone leads nowhere."""
+    return floating.model_copy(update={"port_id": ""}) if gone and floating.port_id == gone else floating
