@@ -135,7 +135,7 @@ class World:
         queues: dict[Queue, list[Callable[..., Any]]] = {queue: [] for queue in Queue}
         for kind, answer in kinds:
             queues[kind.queue].append(self._activity(kind, answer))
-        return {queue: tuple(found) for queue, found in queues.items()}
+        return {queue: tuple(found) for queue, found in queues.items() if found}
 
     def _activity(self, kind: type[Action], usual: Callable[[Any], Awaitable[Any]]) -> Callable[..., Any]:
         name = kind.activity
