@@ -10,7 +10,7 @@ from domain.loadbalancers.actions import ProjectReference
 from domain.loadbalancers.cloud import steps
 from domain.loadbalancers.cloud.changes import Brought, RuleChange, changed, machine_changed
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
-from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, MachineCloud, Server
+from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.removal import remove_load_balancer
 from domain.loadbalancers.resources import LoadBalancer
 from domain.writes import merge
@@ -73,6 +73,13 @@ def test_another_ones_port_that_loses_the_group_becomes_none_of_ours() -> None:
     after = changed(cloud, Brought(port=freed))
     assert after.ports == ()
     assert after.group_users == (freed,)
+
+
+def test_a_floating_ip_whose_port_is_gone_leads_nowhere() -> None:
+    cloud = LoadBalancerCloud(ports=(CloudPort(id="p"),), floating_ips=(FloatingIp(id="f", address="a", port_id="p"),))
+    after = changed(cloud, Brought(gone="p"))
+    assert after.ports == ()
+    assert [each.port_id for each in after.floating_ips] == [""]
 
 
 def test_a_machines_server_is_known_by_its_last_look() -> None:

@@ -10,7 +10,7 @@ from domain.loadbalancers.cloud.removal import remove_load_balancer
 from domain.loadbalancers.cloud.steps import UpdatePort
 from engine.errors import Conflict
 
-pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 def test_a_load_balancer_and_its_machine_come_and_go_with_few_calls(lab: Lab) -> None:
