@@ -6,13 +6,18 @@ required fields, `=` a default, `@` an object that is replaced as a whole, and b
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from openapi_schema_validator import OAS30Validator
 
 from domain.custom_resources import all_crds, custom_resources
 from domain.loadbalancers import KINDS
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.reading import Malformed, read
+from domain.resource import CustomResource
 from starters.cli.waking import kinds_with_objects
 from workers.roster import areas
 
@@ -92,6 +97,9 @@ COLUMNS = {
 SHORT = {"LoadBalancer": "lb", "LoadBalancerSet": "lbs", "LoadBalancerMachine": "lbm"}
 SCALED = {"LoadBalancer", "LoadBalancerSet"}
 KINDS_BY_NAME = sorted(SPECS)
+MODELS: dict[str, type[CustomResource]] = {model.kind_of.name: model for model in custom_resources()}
+SAMPLES = Path(__file__).parents[1] / "samples" / "loadbalancers.yaml"
+OBJECTS: dict[str, Json] = {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
 
 
 def version_of(kind: str) -> Json:
@@ -254,3 +262,68 @@ def test_what_abandon_would_leave_behind_is_named() -> None:
     machine = LoadBalancerMachine.model_validate({"status": {"serverID": "v", "portID": "old"}})
     assert machine.outside == ("server v", "port old")
     assert LoadBalancerSet().outside == ()
+
+
+# --- objects as they are stored ---
+
+
+def complaints(kind: str, obj: Json) -> list[str]:
+    """Where an object breaks its schema."""
+    validator = OAS30Validator(schema_of(kind))
+    return [f"{'.'.join(map(str, error.path))}: {error.message}" for error in validator.iter_errors(obj)]
+
+
+def pruned(schema: Json, value: Any) -> Any:
+    """The value without the fields that its schema does not know."""
+    if isinstance(value, list):
+        return [pruned(schema["items"], item) for item in value]
+    if not isinstance(value, dict) or "additionalProperties" in schema:
+        return value
+    known = schema.get("properties", {})
+    return {name: pruned(known[name], item) for name, item in value.items() if name in known}
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_what_yawol_writes_fits_the_schema_and_loses_nothing(name: str) -> None:
+    obj = OBJECTS[name]
+    schema = schema_of(obj["kind"])
+    assert complaints(obj["kind"], obj) == []
+    for part in ("spec", "status"):
+        assert pruned(schema["properties"][part], obj[part]) == obj[part]
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+def test_what_yawol_writes_is_read_and_written_unchanged(name: str) -> None:
+    obj = OBJECTS[name]
+    found = read(MODELS[obj["kind"]], obj)
+    assert not isinstance(found, Malformed)
+    again = found.model_dump(mode="json", exclude_unset=True)
+    assert (again["spec"], again["status"]) == (obj["spec"], obj["status"])
+
+
+BARE: Json = {"authSecretRef": {}, "flavor": {}, "image": {}}
+LEAST: Json = {"selector": {}, "infrastructure": BARE}
+MACHINE: Json = {"infrastructure": BARE, "portID": "p", "loadBalancerRef": {"name": "n", "namespace": "s"}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "complaint"),
+    [
+        ("LoadBalancer", LEAST, ""),
+        ("LoadBalancerMachine", MACHINE, ""),
+        ("LoadBalancerSet", {"selector": {}, "template": {"labels": {}, "spec": MACHINE}}, ""),
+        ("LoadBalancer", {"selector": {}}, "'infrastructure' is a required property"),
+        ("LoadBalancer", {"infrastructure": BARE}, "'selector' is a required property"),
+        ("LoadBalancer", {**LEAST, "replicas": -1}, "-1 is less than the minimum of 0"),
+        ("LoadBalancer", {**LEAST, "endpoints": [{"addresses": []}]}, "'name' is a required property"),
+        ("LoadBalancer", {**LEAST, "ports": [{"name": "a"}]}, "'port' is a required property"),
+        ("LoadBalancer", {**LEAST, "ports": [{"port": 1, "targetPort": []}]}, "is not valid under any of"),
+        ("LoadBalancer", {**LEAST, "options": {"tcpIdleTimeout": 5}}, "5 is not of type 'string'"),
+        ("LoadBalancerSet", {"selector": {}, "template": {"spec": MACHINE}}, "'labels' is a required property"),
+        ("LoadBalancerMachine", {**MACHINE, "loadBalancerRef": {"name": "a"}}, "'namespace' is a required property"),
+    ],
+)
+def test_the_schema_refuses_what_it_always_refused(kind: str, spec: Json, complaint: str) -> None:
+    found = complaints(kind, {"metadata": {"name": "n"}, "spec": spec})
+    assert bool(found) is bool(complaint)
+    assert complaint in "".join(found)
