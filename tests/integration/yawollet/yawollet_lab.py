@@ -175,7 +175,7 @@ async def ask(number: int, line: str = "hello") -> str:
             try:
                 writer.write(line.encode())
                 await writer.drain()
-                return (await reader.read(1024)).decode()
+                return (await reader.read(1024)).decode(errors="replace")
             finally:
                 writer.close()
     except (OSError, TimeoutError):
