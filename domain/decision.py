@@ -26,8 +26,8 @@ class Queue(StrEnum):
 
     KUBE = "kube"
     AWS = "aws"
-    AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
     OPENSTACK = "openstack"
+    AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
 
 
 class Action(Model):

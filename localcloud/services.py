@@ -155,6 +155,7 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         "AWS_EC2_METADATA_DISABLED": "true",
         # Where nobody listens: without the emulator, keys that a cluster of the user's own holds must not reach AWS.
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+        **({"API_ENDPOINT": f"https://{LOOPBACK}:{ports[API_SERVER]}"} if API_SERVER in ports else {}),
         **public_environment(plan, state, ports),
     }
 

@@ -30,6 +30,7 @@ from activities.aws.activities import AwsActivities
 from activities.aws.session import Sessions
 from activities.claims import ClaimsArea
 from activities.kube import KubeActivities
+from activities.loadbalancers import area as load_balancers
 from activities.openstack.activities import OpenStackActivities
 from activities.openstack.projects import Projects
 from domain.decision import Queue
@@ -42,6 +43,7 @@ from workers.roster import areas, by_queue, workflows_of
 
 PROCESS = "worker"
 CLAIMS = "claims"
+LOAD_BALANCERS = "loadbalancers"
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
@@ -104,6 +106,8 @@ async def _workers(
     activities = _activities(settings, client, kube, stack)
     if CLAIMS in chosen:
         activities += await ClaimsArea(settings, client, kube).open(stack)
+    if LOAD_BALANCERS in chosen:
+        activities += load_balancers.activities(settings, kube, stack)
     found = by_queue(activities)
     workers = [
         Worker(

@@ -1,0 +1,26 @@
+"""The area's activities over one set of clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+
+from activities.loadbalancers.balancers import LoadBalancerActivities
+from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.machines import MachineActivities
+from activities.loadbalancers.sets import SetActivities
+from activities.openstack.projects import Projects
+from engine.kube import BlockingKube, KubeApi
+from engine.settings import Settings
+
+ACTIVITIES = (LoadBalancerActivities, SetActivities, MachineActivities)
+
+
+def activities(settings: Settings, kube: KubeApi, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
+    """Every activity, for the worker; connections end with the stack."""
+    blocking = BlockingKube(kube, asyncio.get_running_loop())
+    projects = Projects(blocking, settings)
+    stack.callback(projects.close)
+    ground = Ground(kube, blocking, projects, settings)
+    return [method for each in ACTIVITIES for method in each(ground).all()]

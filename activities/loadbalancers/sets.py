@@ -1,0 +1,99 @@
+"""The pass over a LoadBalancerSet: its machines counted, judged, made and given up."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from temporalio import activity
+
+from activities.loadbalancers.balancers import gone
+from activities.loadbalancers.ground import MOST_CONFLICTS, Ground
+from domain.decision import Decision, Outcome
+from domain.loadbalancers import LOAD_BALANCER_MACHINE
+from domain.loadbalancers.fleet import fleet_of
+from domain.loadbalancers.machine_set import SetPhase, SetWork, work_for_set
+from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
+from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.scaling import machines_of
+from engine.clock import now
+from engine.errors import Conflict
+
+MOST_ROUNDS = 10
+# A heartbeat that stays away is no event.
+HEALTH = timedelta(seconds=30)
+
+log = logging.getLogger(__name__)
+
+
+class SetActivities:
+    """The LoadBalancerSet's activity."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.pass_set,)
+
+    @activity.defn(name=PassSet.activity)
+    async def pass_set(self, look: PassSet) -> LoadBalancerWorld:
+        """One pass; another one at once where somebody has written what was read."""
+        for _ in range(MOST_CONFLICTS):
+            try:
+                return await self._pass(look)
+            except Conflict as conflict:
+                log.info("%s: %s", look.key, conflict.message)
+        raise Conflict(f"{look.key.path}: changed by others all the time", code="Busy")
+
+    async def _pass(self, look: PassSet) -> LoadBalancerWorld:
+        ground, key = self._ground, look.key
+        machine_set = await ground.own(LoadBalancerSet, key)
+        if machine_set is None:
+            return LoadBalancerWorld(key=key, exists=False, decision=gone())
+        hold = ground.hold(machine_set.metadata)
+        work = await self._work(machine_set)
+        if hold or look.dry_run:
+            return LoadBalancerWorld(key=key, hold=hold, decision=_decision(work, planned=_lines(work)))
+        for _ in range(MOST_ROUNDS):
+            if work.idle:
+                break
+            machine_set = await ground.patch(machine_set, work.patch)
+            for body in work.create:
+                await ground.create(LOAD_BALANCER_MACHINE, body, key.namespace)
+            for each in work.machine_patches:
+                await ground.patch_other(LOAD_BALANCER_MACHINE, key.namespace, each.name, each.patch)
+                await ground.patch_other(LOAD_BALANCER_MACHINE, key.namespace, each.name, each.status, status=True)
+            await ground.delete(LOAD_BALANCER_MACHINE, key.namespace, work.delete)
+            machine_set = await ground.patch(machine_set, work.status, status=True)
+            await ground.tell(machine_set, work.notices, now())
+            if work.drop_finalizer:
+                await ground.drop_finalizer(machine_set)
+                return LoadBalancerWorld(key=key, exists=False, decision=gone())
+            work = await self._work(machine_set)
+        return LoadBalancerWorld(key=key, decision=_decision(work))
+
+    async def _work(self, machine_set: LoadBalancerSet) -> SetWork:
+        machines = await self._ground.all(LoadBalancerMachine)
+        moment = now()
+        return work_for_set(machine_set, machines_of(machine_set, machines), fleet_of(machines, moment), moment)
+
+
+def _decision(work: SetWork, planned: Sequence[str] = ()) -> Decision:
+    settled = work.phase is SetPhase.READY
+    return Decision(
+        phase=work.phase.value,
+        outcome=Outcome.SETTLED if settled else Outcome.WAITING,
+        why=work.why or "its machines are ready",
+        waits_for=() if settled else (work.why or "its machines",),
+        deadline=work.deadline,
+        at_deadline="judge its machines again" if work.deadline else "",
+        planned=tuple(planned),
+    )
+
+
+def _lines(work: SetWork) -> list[str]:
+    lines = [f"make LoadBalancerMachine {body['metadata']['name']}" for body in work.create]  # type: ignore[index]
+    lines += [f"patch LoadBalancerMachine {each.name}" for each in work.machine_patches]
+    return lines + [f"delete LoadBalancerMachine {name}" for name in work.delete]

@@ -1,0 +1,197 @@
+"""Load balancers on a real OpenStack and a real API server: what is made in the cloud, kept, scaled and taken away.
+
+The machines boot no agent here, so a LoadBalancer comes as far as its servers run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from product import eventually
+
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from engine.errors import Absent
+from engine.kube import NAMESPACE, SECRET, KubeApi
+from engine.kube.json import at, text
+from engine.settings import Settings
+from localcloud.deployment import Deployment
+from localcloud.openstack.control import OpenStackControl
+from localcloud.state import Cloud
+
+pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.timeout(400)]
+
+SHOP = "shop"
+
+
+class Project:
+    """The project's member, as a plain HTTP client."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        file = deployment.env()["OS_CLIENT_CONFIG_FILE"]
+        with open(file, encoding="utf-8") as read:
+            self.given: dict[str, str] = yaml.safe_load(read)["clouds"][deployment.env()["OS_CLOUD"]]["auth"]
+        domain = {"id": self.given["user_domain_id"]}
+        user = {"name": self.given["username"], "password": self.given["password"], "domain": domain}
+        scope = {"project": {"name": self.given["project_name"], "domain": domain}}
+        identity = {"methods": ["password"], "password": {"user": user}}
+        self._http = httpx.Client(timeout=60, trust_env=False)
+        asked = {"auth": {"identity": identity, "scope": scope}}
+        answer = self._http.post(f"{self.given['auth_url']}/auth/tokens", json=asked)
+        answer.raise_for_status()
+        self._http.headers["X-Auth-Token"] = answer.headers["X-Subject-Token"]
+        self._endpoints = {each["name"]: each["endpoints"][0]["url"] for each in answer.json()["token"]["catalog"]}
+
+    def get(self, service: str, path: str) -> dict[str, Any]:
+        answer = self._http.get(f"{self._endpoints[service]}{path}")
+        answer.raise_for_status()
+        return dict(answer.json())
+
+    def close(self) -> None:
+        self._http.close()
+
+    def names(self, collection: str) -> list[str]:
+        """The names (of floating IPs: descriptions) of what load balancers have in the project."""
+        found = self.get("neutron", f"/v2.0/{collection}")[collection.replace("-", "_")]
+        named = [str(each.get("name") or each.get("description") or "") for each in found]
+        return sorted(name for name in named if name.startswith(f"{SHOP}/"))
+
+    def servers(self) -> dict[str, str]:
+        return {each["name"]: each["status"] for each in self.get("nova", "/servers/detail")["servers"]}
+
+    def rules(self, group: str) -> int:
+        groups = self.get("neutron", f"/v2.0/security-groups?name={group}")["security_groups"]
+        return len(groups[0]["security_group_rules"]) if groups else 0
+
+
+@pytest.fixture(scope="module")
+def openstack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A whole deployment with OpenStack, worker and watcher."""
+    deployment = Deployment(tmp_path_factory.mktemp("balancers"))
+    deployment.up(clouds=(Cloud.OPENSTACK,), tether=True)
+    yield deployment
+    deployment.down(wipe=True)
+
+
+@pytest.fixture
+def project(openstack: Deployment) -> Iterator[Project]:
+    found = Project(openstack)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+async def shop(openstack: Deployment, project: Project) -> AsyncIterator[KubeApi]:
+    """The API server, with a namespace that has the project's credentials."""
+    async with await KubeApi.open(Settings(), kubeconfig=str(openstack.env()["KUBECONFIG"])) as kube:
+        given = project.given
+        conf = "\n".join(
+            (
+                "[Global]",
+                f"auth-url={given['auth_url']}",
+                f"username={given['username']}",
+                f"password={given['password']}",
+                f"domain-id={given['user_domain_id']}",
+                f"project-name={given['project_name']}",
+            )
+        )
+        await kube.create(NAMESPACE, {"metadata": {"name": SHOP}})
+        secret = {"metadata": {"name": "cloud"}, "stringData": {"cloudprovider.conf": conf}}
+        await kube.create(SECRET, secret, SHOP)
+        yield kube
+
+
+async def test_a_load_balancer_lives_in_the_cloud_from_its_creation_to_its_deletion(
+    openstack: Deployment, shop: KubeApi, project: Project
+) -> None:
+    await shop.create(LOAD_BALANCER, balancer(project), SHOP)
+
+    await eventually(lambda: running(project, 2), "two servers run", seconds=120)
+    found = await shop.get(LOAD_BALANCER, SHOP, "web")
+    assert text(found, "status", "externalIP")
+    assert project.names("security-groups") == project.names("floatingips") == [f"{SHOP}/web"]
+    machines = [text(each, "metadata", "name") for each in (await shop.list(LOAD_BALANCER_MACHINE, SHOP)).items]
+    assert sorted(project.servers()) == sorted(machines)
+    assert project.names("ports") == sorted([f"{SHOP}/web", *(f"{SHOP}/{name}" for name in machines)])
+    assert [at(each, "spec", "replicas") for each in (await shop.list(LOAD_BALANCER_SET, SHOP)).items] == [2]
+
+    rules = project.rules(f"{SHOP}/web")
+    port = {"port": 443, "protocol": "TCP", "nodePort": 30443, "targetPort": 443}
+    await shop.patch(LOAD_BALANCER, SHOP, "web", {"spec": {"ports": [*ports(), port]}}, field_manager="kubectl")
+    await eventually(lambda: holds(lambda: project.rules(f"{SHOP}/web") == rules + 2), "the new port is let in")
+    assert sorted(project.servers()) == sorted(machines), "no machine is made anew for a port"
+
+    await shop.patch(LOAD_BALANCER, SHOP, "web", {"spec": {"replicas": 1}}, field_manager="kubectl")
+    await eventually(lambda: running(project, 1), "one server is left", seconds=90)
+
+    last = next(iter(project.servers()))
+    await shop.delete(LOAD_BALANCER_MACHINE, SHOP, last)
+    await eventually(lambda: holds(lambda: len(project.servers()) == 1 and last not in project.servers()), "a new one")
+
+    await shop.delete(LOAD_BALANCER, SHOP, "web")
+    await eventually(lambda: gone(shop), "the LoadBalancer is gone", seconds=120)
+    assert project.servers() == {}
+    assert [project.names(each) for each in ("security-groups", "floatingips", "ports")] == [[], [], []]
+
+
+async def test_what_is_lost_on_the_way_is_made_once(openstack: Deployment, project: Project) -> None:
+    async with await KubeApi.open(Settings(), kubeconfig=str(openstack.env()["KUBECONFIG"])) as kube:
+        with OpenStackControl.of(openstack) as control:
+            control.clear()
+            for service in ("neutron", "nova"):
+                control.fault(service, method="POST", kind="cut", count=3)  # done, and nobody hears of it
+            await kube.create(LOAD_BALANCER, balancer(project), SHOP)
+            await eventually(lambda: running(project, 2), "two servers run", seconds=150)
+            control.clear()
+        assert project.names("security-groups") == project.names("floatingips") == [f"{SHOP}/web"]
+        assert len(project.names("ports")) == 3
+        await kube.delete(LOAD_BALANCER, SHOP, "web")
+        await eventually(lambda: gone(kube), "the LoadBalancer is gone", seconds=120)
+        assert project.servers() == {}
+
+
+async def running(project: Project, count: int) -> bool:
+    servers = project.servers()
+    return len(servers) == count and set(servers.values()) == {"ACTIVE"}
+
+
+async def holds(condition: Callable[[], bool]) -> bool:
+    return condition()
+
+
+async def gone(kube: KubeApi) -> bool:
+    try:
+        await kube.get(LOAD_BALANCER, SHOP, "web")
+    except Absent:
+        return True
+    return False
+
+
+def ports() -> list[dict[str, object]]:
+    return [{"port": 80, "protocol": "TCP", "nodePort": 30080, "targetPort": 80}]
+
+
+def balancer(project: Project) -> dict[str, object]:
+    networks = {each["name"]: each["id"] for each in project.get("neutron", "/v2.0/networks")["networks"]}
+    flavors = {each["name"]: each["id"] for each in project.get("nova", "/flavors")["flavors"]}
+    image = project.get("glance", "/v2/images?name=loadbalancer")["images"][0]["id"]
+    return {
+        "metadata": {"name": "web"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"yawol.stackit.cloud/loadbalancer": f"web-{time.monotonic_ns()}"}},
+            "ports": ports(),
+            "endpoints": [{"name": "node-1", "addresses": ["127.0.0.1"]}],
+            "infrastructure": {
+                "networkID": networks["tenant"],
+                "floatingNetID": networks["external"],
+                "flavor": {"flavor_id": flavors["m1.tiny"]},
+                "image": {"image_id": image},
+                "authSecretRef": {"name": "cloud", "namespace": SHOP},
+            },
+        },
+    }

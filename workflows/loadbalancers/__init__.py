@@ -1,0 +1,1 @@
+"""Load balancers in time: a workflow for each LoadBalancer, LoadBalancerSet and LoadBalancerMachine."""

@@ -1,0 +1,29 @@
+"""A LoadBalancerMachine's workflow: each pass is one activity; what it waits for is a wake or the nearest moment."""
+
+from __future__ import annotations
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from domain.decision import Action
+    from domain.loadbalancers.passes import LoadBalancerWorld, PassMachine
+    from workflows.passes import Passes
+
+
+@workflow.defn(name="LoadBalancerMachine")
+class LoadBalancerMachineWorkflow(Passes[LoadBalancerWorld]):
+    """The lifecycle of one LoadBalancerMachine."""
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, LoadBalancerWorld(key=carry.key))
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """Until the object is gone."""
+        await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One pass."""
+        return PassMachine(key=self.key, dry_run=dry_run)
