@@ -125,7 +125,8 @@ def test_another_domain_changes_definitions_finalizers_and_keys() -> None:
 from domain.claims import KINDS
 from domain.claims.constants import IGNORE_LABEL
 from domain.custom_resources import all_crds
-print(*sorted({kind.group for kind in KINDS if kind.plural}), *sorted({kind.finalizer for kind in KINDS} - {""}), IGNORE_LABEL)
+groups, finalizers = {kind.group for kind in KINDS if kind.plural}, {kind.finalizer for kind in KINDS} - {""}
+print(*sorted(groups), *sorted(finalizers), IGNORE_LABEL)
 print(*sorted(crd["metadata"]["name"] for crd in all_crds()))
 """
     environ = {**os.environ, "OPERATOR_DOMAIN": "poolboy.dev.local"}
