@@ -1,0 +1,78 @@
+"""What was made while its handle ended is taken back, and nothing else is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from activities.claims.known import Known
+from activities.claims.managed import Managed
+from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
+from engine.errors import Absent
+from engine.kube import CONFIG_MAP, KubeApi
+from engine.kube.discovery import Discovery
+
+Json = dict[str, Any]
+HANDLE: Json = {"metadata": {"name": "guid-abcde", "uid": "1"}}
+
+
+def an_object(name: str, owner: str = "") -> Json:
+    annotations = {RESOURCE_HANDLE_NAME_ANNOTATION: owner} if owner else {}
+    metadata = {"namespace": "users", "name": name, "uid": name, "annotations": annotations}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+class Cluster:
+    """The objects of one test, and the handle as the API server has it."""
+
+    def __init__(self, handle: Json | None, *objects: Json) -> None:
+        self.handle = handle
+        self.objects = {each["metadata"]["name"]: each for each in objects}
+        self.namespace = "poolboy"
+
+    async def get(self, kind: object, namespace: str, name: str) -> Json:
+        if name not in self.objects:
+            raise Absent(name)
+        return self.objects[name]
+
+    async def delete(self, kind: object, namespace: str, name: str, uid: str) -> None:
+        assert self.objects.pop(name)["metadata"]["uid"] == uid
+
+    async def served(self, api_version: str, kind: str) -> object:
+        return SimpleNamespace(kind=CONFIG_MAP)
+
+    async def fresh(self, kind: object, namespace: str, name: str) -> Json | None:
+        return self.handle if name == "guid-abcde" else {"metadata": {"name": name}}
+
+
+async def taken_back(cluster: Cluster, *names: str) -> bool:
+    managed = Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(Known, cluster))
+    return await managed.take_back(HANDLE, [an_object(name) for name in names])
+
+
+ENDED = {
+    "gone": None,
+    "made anew": {"metadata": {"name": "guid-abcde", "uid": "2"}},
+    "on its way out": {"metadata": {"name": "guid-abcde", "uid": "1", "deletionTimestamp": "2026-01-01T00:00:00Z"}},
+}
+
+
+@pytest.mark.parametrize("handle", ENDED.values(), ids=list(ENDED))
+async def test_what_was_made_for_a_handle_that_has_ended_is_deleted(handle: Json | None) -> None:
+    cluster = Cluster(
+        handle,
+        an_object("made", "guid-abcde"),
+        an_object("found there"),
+        an_object("another's", "guid-zzzzz"),
+        an_object("not asked for", "guid-abcde"),
+    )
+    assert await taken_back(cluster, "made", "found there", "another's", "never came about")
+    assert set(cluster.objects) == {"found there", "another's", "not asked for"}
+
+
+async def test_a_handle_that_lives_keeps_what_was_made() -> None:
+    cluster = Cluster(HANDLE, an_object("made", "guid-abcde"))
+    assert not await taken_back(cluster, "made")
+    assert set(cluster.objects) == {"made"}
