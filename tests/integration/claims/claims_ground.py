@@ -161,6 +161,9 @@ class Ground:
     def claim(self, name: str = "mine") -> Json:
         return self.one(RESOURCE_CLAIM, name)
 
+    def claims(self) -> list[Json]:
+        return self.objects.of(RESOURCE_CLAIM, self.namespace)
+
     def handle(self, name: str = "mine") -> Json:
         """The handle that the claim names."""
         return self.one(RESOURCE_HANDLE, self.handle_name(name))
@@ -284,7 +287,7 @@ class Ground:
     async def leave(self) -> None:
         """Ask for the deletion of all that was made; the product, now or when it runs again, does the rest."""
         for kind, objects in (
-            (RESOURCE_CLAIM, self.objects.of(RESOURCE_CLAIM, self.namespace)),
+            (RESOURCE_CLAIM, self.claims()),
             (RESOURCE_POOL_SCALING, self._operators(RESOURCE_POOL_SCALING)),
             (RESOURCE_POOL, self._operators(RESOURCE_POOL)),
             (RESOURCE_HANDLE, self.handles()),
@@ -321,7 +324,6 @@ class Ground:
 
     def describe(self) -> str:
         """What is on this ground, for a test that has failed."""
-        claims = self.objects.of(RESOURCE_CLAIM, self.namespace)
-        shown = [without_noise(obj) for obj in (*claims, *self.handles(), *self._operators(RESOURCE_POOL))]
+        shown = [without_noise(obj) for obj in (*self.claims(), *self.handles(), *self._operators(RESOURCE_POOL))]
         gadgets = [f"{look(o, 'metadata.name')} {o.get('spec')} {o.get('status')}" for o in self.gadgets()]
         return yaml.safe_dump_all(shown) + "\nGadgets: " + "; ".join(gadgets)

@@ -42,6 +42,7 @@ class Lab:
         self.objects = Objects(kube)
         self.others: Ground | None = None  # of somebody with whom no test has to do
         self._deployment = deployment
+        self._grounds: list[Ground] = []
         self._product = AsyncExitStack()
 
     async def start(self) -> None:
@@ -68,6 +69,16 @@ class Lab:
     async def stop(self) -> None:
         await self._product.aclose()
 
+    async def emptied(self) -> None:
+        """Until nothing is left that only the product takes away, so that later tests find none of it; not for ever."""
+
+        def is_empty() -> bool:
+            return not any(each.handles() or each.claims() for each in self._grounds)
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENT):
+                await self.objects.until(is_empty)
+
     @asynccontextmanager
     async def without_product(self) -> AsyncIterator[None]:
         """What is done within happens while neither worker nor watcher runs."""
@@ -83,6 +94,7 @@ class Lab:
         namespace = f"claims-{uuid4().hex[:6]}"
         await self.kube.create(NAMESPACE, {"metadata": {"name": namespace}})
         ground = Ground(self.kube, self.objects, namespace, self.others)
+        self._grounds.append(ground)
         try:
             yield ground
         finally:

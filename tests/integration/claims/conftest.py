@@ -18,6 +18,7 @@ async def lab(deployment: Deployment) -> AsyncIterator[Lab]:
         await found.start()
         try:
             yield found
+            await found.emptied()
         finally:
             await found.stop()
 

@@ -203,7 +203,7 @@ async def test_thirty_claims_race_for_twenty_handles_and_the_rest_is_served_as_h
 
 def holders(ground: Ground) -> dict[str, str]:
     """The handle of each claim that has one."""
-    claims = [look(obj, "metadata.name") for obj in ground.objects.of(RESOURCE_CLAIM, ground.namespace)]
+    claims = [look(obj, "metadata.name") for obj in ground.claims()]
     return {name: ground.handle_name(name) for name in claims if ground.handle_name(name)}
 
 
