@@ -1,0 +1,330 @@
+"""Every step repeated at every moment: exactly one of what it makes, and nothing of what it deletes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import pytest
+from os_cloud import SmallCloud
+from temporalio.testing import ActivityEnvironment
+
+from activities.openstack.session import Project
+from activities.openstack.steps import await_server, carry_out
+from domain.loadbalancers.cloud import steps
+from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.cloud.objects import SecurityGroupRule
+from domain.loadbalancers.cloud.steps import Step
+from domain.loadbalancers.resources import Flavor, Image
+from engine.errors import Absent, ApiError, Conflict, Denied, Pending, Unavailable
+
+R = TypeVar("R")
+
+USER_DATA = "#cloud-config\n# a secret of the machine\n"
+MARK = "perdure:uid"
+
+
+@pytest.fixture
+def cloud() -> Iterator[SmallCloud]:
+    cloud = SmallCloud()
+    yield cloud
+    cloud.close()
+
+
+@pytest.fixture
+def project(cloud: SmallCloud) -> Iterator[Project]:
+    with cloud.project() as project:
+        yield project
+
+
+def attempt(project: Project, step: Step, number: int = 1) -> Brought:
+    return run(lambda: carry_out(project, step, lambda: USER_DATA), number)
+
+
+def run(effect: Callable[[], R], number: int = 1) -> R:
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=number, started_time=datetime.now(UTC))
+    return environment.run(effect)
+
+
+def rule(port: int) -> SecurityGroupRule:
+    return SecurityGroupRule(
+        direction="ingress", ethertype="IPv4", protocol="tcp", port_range_min=port, port_range_max=port
+    )
+
+
+def group_of(cloud: SmallCloud) -> str:
+    return cloud.put("security-groups", name="other", description="")
+
+
+def port_of(cloud: SmallCloud) -> str:
+    return cloud.put("ports", name="lbs/web", description=MARK, network_id="net")
+
+
+Making = Callable[[SmallCloud], Step]
+
+MAKING: dict[str, tuple[str, int, Making]] = {
+    "security group": (
+        "security-groups",
+        1,
+        lambda cloud: steps.CreateSecurityGroup(name="lbs/web", description=MARK),
+    ),
+    "rules": (
+        "security-group-rules",
+        2 + 2,
+        lambda cloud: steps.ChangeRules(security_group_id=group_of(cloud), create=(rule(80), rule(443))),
+    ),
+    "port": (
+        "ports",
+        1,
+        lambda cloud: steps.CreatePort(
+            name="lbs/web", description=MARK, network_id="net", security_groups=("sg",), allowed_addresses=("10.0.0.9",)
+        ),
+    ),
+    "floating IP": (
+        "floatingips",
+        1,
+        lambda cloud: steps.CreateFloatingIp(description="lbs/web", network_id="ext", port_id=port_of(cloud)),
+    ),
+    "server group": ("os-server-groups", 1, lambda cloud: steps.CreateServerGroup(name="lbs/web", policy="affinity")),
+    "server": (
+        "servers",
+        1,
+        lambda cloud: steps.CreateServer(
+            name="web-1",
+            uid="uid",
+            flavor=Flavor(id="f"),
+            image=Image(id="i"),
+            port_id=port_of(cloud),
+            network_id="net",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("trouble", ["before", "after"])
+@pytest.mark.parametrize("what", MAKING)
+def test_a_disturbed_creation_makes_exactly_one(cloud: SmallCloud, project: Project, what: str, trouble: str) -> None:
+    kind, number, making = MAKING[what]
+    step = making(cloud)
+    cloud.trouble = lambda call: trouble if call.startswith("POST") else ""
+    with pytest.raises(Unavailable):
+        attempt(project, step)
+    cloud.trouble = lambda call: ""
+    brought = attempt(project, step, 2)
+    assert len(cloud.objects[kind]) == number
+    assert ids(brought) <= set(cloud.objects[kind])
+    assert ids(brought)
+
+
+@pytest.mark.parametrize("what", MAKING)
+def test_whoever_comes_after_a_killed_process_adopts_what_it_made(
+    cloud: SmallCloud, project: Project, what: str
+) -> None:
+    kind, number, making = MAKING[what]
+    step = making(cloud)
+    first = attempt(project, step)
+    second = attempt(project, step, 2)
+    assert ids(first) == ids(second)
+    assert len(cloud.objects[kind]) == number
+
+
+@pytest.mark.parametrize("what", ["rules", "floating IP", "server"])
+def test_where_the_cloud_keeps_something_single_the_slower_attempt_adopts_it(
+    cloud: SmallCloud, project: Project, what: str
+) -> None:
+    kind, number, making = MAKING[what]
+    step = making(cloud)
+    assert ids(attempt(project, step)) == ids(attempt(project, step))
+    assert len(cloud.objects[kind]) == number
+
+
+def ids(brought: Brought) -> set[str]:
+    single = (brought.security_group, brought.port, brought.floating_ip, brought.server_group, brought.server)
+    return {each.id for each in (*single, *(brought.rules.made if brought.rules else ())) if each is not None}
+
+
+@pytest.mark.parametrize("what", ["security group", "port"])
+def test_another_ones_object_of_the_name_is_not_adopted(cloud: SmallCloud, project: Project, what: str) -> None:
+    kind, _, making = MAKING[what]
+    theirs = cloud.put(kind, name="lbs/web", description="perdure:another")
+    assert ids(attempt(project, making(cloud), 2)).isdisjoint({theirs})
+
+
+def test_a_floating_ip_of_another_description_is_left_to_its_owner(cloud: SmallCloud, project: Project) -> None:
+    step = MAKING["floating IP"][2](cloud)
+    assert isinstance(step, steps.CreateFloatingIp)
+    cloud.put("floatingips", description="theirs", port_id=step.port_id)
+    with pytest.raises(Conflict):
+        attempt(project, step)
+    with pytest.raises(Conflict):
+        attempt(project, step, 2)
+
+
+def test_a_longer_name_is_another_server(cloud: SmallCloud, project: Project) -> None:
+    cloud.put("servers", name="web-10", status="ACTIVE")
+    attempt(project, MAKING["server"][2](cloud), 2)
+    assert sorted(each["name"] for each in cloud.objects["servers"].values()) == ["web-1", "web-10"]
+
+
+def test_rules_are_one_call_and_what_is_gone_already_is_done(cloud: SmallCloud, project: Project) -> None:
+    group = group_of(cloud)
+    egress = list(cloud.objects["security-group-rules"])
+    step = steps.ChangeRules(security_group_id=group, create=(rule(80), rule(443)), delete=(egress[0], "gone"))
+    change = attempt(project, step).rules
+    assert change is not None
+    assert cloud.calls.count("POST /v2.0/security-group-rules") == 1
+    assert change.gone == step.delete
+    assert {each.port_range_min for each in change.made} == {80, 443}
+    assert len(cloud.objects["security-group-rules"]) == 3
+
+
+def test_a_server_gets_what_its_machine_needs(cloud: SmallCloud, project: Project) -> None:
+    step = MAKING["server"][2](cloud).model_copy(
+        update={
+            "additional_networks": ("n-2",),
+            "key_name": "key",
+            "server_group_id": "g",
+            "availability_zone": "az",
+        }
+    )
+    attempt(project, step)
+    body = cloud.bodies[-1]
+    assert body["os:scheduler_hints"] == {"group": "g"}
+    server = body["server"]
+    assert base64.b64decode(server.pop("user_data")).decode() == USER_DATA
+    assert server == {
+        "name": "web-1",
+        "flavorRef": "f",
+        "imageRef": "i",
+        "networks": [{"uuid": "net", "port": next(iter(cloud.objects["ports"]))}, {"uuid": "n-2"}],
+        "metadata": {"perdure-machine": "uid"},
+        "availability_zone": "az",
+        "key_name": "key",
+    }
+
+
+def test_what_a_port_may_is_written_as_it_is_said(cloud: SmallCloud, project: Project) -> None:
+    port = port_of(cloud)
+    brought = attempt(project, steps.UpdatePort(port_id=port, allowed_addresses=("10.0.0.9",)))
+    assert cloud.bodies[-1] == {"port": {"allowed_address_pairs": [{"ip_address": "10.0.0.9"}]}}
+    assert brought.port is not None
+    assert brought.port.allowed_addresses == ("10.0.0.9",)
+    attempt(project, steps.UpdatePort(port_id=port, security_groups=()))
+    assert cloud.bodies[-1] == {"port": {"security_groups": []}}
+
+
+def test_a_floating_ip_may_lead_nowhere(cloud: SmallCloud, project: Project) -> None:
+    id_ = cloud.put("floatingips", description="lbs/web", port_id=port_of(cloud))
+    brought = attempt(project, steps.UpdateFloatingIp(floating_ip_id=id_, port_id=""))
+    assert cloud.bodies[-1] == {"floatingip": {"port_id": None}}
+    assert brought.floating_ip is not None
+    assert brought.floating_ip.port_id == ""
+
+
+def test_changing_what_is_gone_is_told(cloud: SmallCloud, project: Project) -> None:
+    with pytest.raises(Absent):
+        attempt(project, steps.UpdatePort(port_id="gone", security_groups=()))
+
+
+DELETING: dict[str, Callable[[str], Step]] = {
+    "security-groups": lambda id_: steps.DeleteSecurityGroup(id=id_),
+    "ports": lambda id_: steps.DeletePort(id=id_),
+    "floatingips": lambda id_: steps.DeleteFloatingIp(id=id_),
+    "os-server-groups": lambda id_: steps.DeleteServerGroup(id=id_),
+}
+
+
+@pytest.mark.parametrize("trouble", ["before", "after"])
+@pytest.mark.parametrize("kind", DELETING)
+def test_a_disturbed_deletion_ends_with_nothing(cloud: SmallCloud, project: Project, kind: str, trouble: str) -> None:
+    step = DELETING[kind](cloud.put(kind, name="x", description="", port_id=""))
+    cloud.trouble = lambda call: trouble if call.startswith("DELETE") else ""
+    with pytest.raises(Unavailable):
+        attempt(project, step)
+    cloud.trouble = lambda call: ""
+    assert attempt(project, step, 2).gone
+    assert cloud.objects[kind] == {}
+
+
+def test_a_group_in_use_stays_and_is_told(cloud: SmallCloud, project: Project) -> None:
+    group = group_of(cloud)
+    cloud.put("ports", name="x", security_groups=[group])
+    with pytest.raises(Conflict) as refused:
+        attempt(project, steps.DeleteSecurityGroup(id=group))
+    assert refused.value.code == "SecurityGroupInUse"
+
+
+def test_a_port_that_a_server_holds_is_waited_for_and_told_at_last(cloud: SmallCloud, project: Project) -> None:
+    step = steps.DeletePort(id=cloud.put("ports", name="x", device_id="server-1"))
+    with pytest.raises(Pending):
+        attempt(project, step)
+    with pytest.raises(Denied):
+        attempt(project, step, 5)
+
+
+# Servers.
+
+
+def server_of(cloud: SmallCloud, **said: object) -> str:
+    return cloud.put("servers", name="web-1", status="ACTIVE", **said)
+
+
+def outcome(effect: Callable[[], object], number: int) -> ApiError | object:
+    try:
+        return run(effect, number)
+    except ApiError as error:
+        return error
+
+
+def test_a_server_is_asked_to_go_once_and_looked_at_until_it_is_gone(cloud: SmallCloud, project: Project) -> None:
+    server = server_of(cloud)
+    cloud.deletions_take = 3
+    step = steps.DeleteServer(id=server)
+    for number in (1, 2, 3):
+        with pytest.raises(Pending) as going:
+            attempt(project, step, number)
+        assert going.value.delay
+    assert attempt(project, step, 4).gone == server
+    assert cloud.calls.count(f"DELETE /v2.1/servers/{server}") == 1
+    assert cloud.objects["servers"] == {}
+
+
+def test_a_deletion_that_was_lost_is_asked_for_again(cloud: SmallCloud, project: Project) -> None:
+    step = steps.DeleteServer(id=server_of(cloud))
+    cloud.trouble = lambda call: "before" if call.startswith("DELETE") else ""
+    with pytest.raises(Unavailable):
+        attempt(project, step)
+    cloud.trouble = lambda call: ""
+    with pytest.raises(Pending):
+        attempt(project, step, 2)
+    assert attempt(project, step, 3).gone
+
+
+def test_a_server_that_does_not_go_is_told(cloud: SmallCloud, project: Project) -> None:
+    server = server_of(cloud)
+    cloud.objects["servers"][server].update(status="ERROR", fault={"message": "Failed to terminate instance"})
+    with pytest.raises(Conflict, match="Failed to terminate instance"):
+        attempt(project, steps.DeleteServer(id=server), 5)
+
+
+def test_a_server_that_never_was_is_gone(cloud: SmallCloud, project: Project) -> None:
+    assert attempt(project, steps.DeleteServer(id="never")).gone == "never"
+
+
+def test_a_server_is_awaited_until_it_is_built(cloud: SmallCloud, project: Project) -> None:
+    server = server_of(cloud)
+    cloud.objects["servers"][server]["status"] = "BUILD"
+    waits = [outcome(lambda: await_server(project, server), number) for number in range(1, 9)]
+    delays = [each.delay.total_seconds() for each in waits if isinstance(each, Pending) and each.delay]
+    assert len(delays) == 8
+    assert sum(delays) > 54  # eight looks for a boot of a minute, a tenth of jitter aside
+    cloud.objects["servers"][server].update(status="ERROR", fault={"message": "No valid host was found. "})
+    found = run(lambda: await_server(project, server), 9)
+    assert found is not None
+    assert (found.status, found.fault) == ("ERROR", "No valid host was found.")
+    del cloud.objects["servers"][server]
+    assert run(lambda: await_server(project, server)) is None
