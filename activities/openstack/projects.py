@@ -8,6 +8,7 @@ lead there.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -19,7 +20,7 @@ from activities.openstack.credentials import read_credentials
 from activities.openstack.guard import Guard
 from activities.openstack.session import Project
 from domain.loadbalancers.actions import ProjectReference
-from engine.errors import Absent, Denied
+from engine.errors import Absent, Denied, Invalid
 from engine.kube import SECRET, BlockingKube
 from engine.kube.json import mapping, text
 from engine.settings import Settings
@@ -103,9 +104,13 @@ class Projects:
         return read
 
     def _opened(self, reference: ProjectReference, known: _Known) -> Project:
-        credentials = read_credentials(
-            known.content, reference.where, project_id=reference.project_id, environment=os.environ
-        )
+        try:
+            credentials = read_credentials(
+                known.content, reference.where, project_id=reference.project_id, environment=os.environ
+            )
+        except Invalid:
+            known.read_at = -math.inf  # mended, it is to be seen at once
+            raise
         settings = self._settings
         guard = self._guards.setdefault(
             credentials.place,

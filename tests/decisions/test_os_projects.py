@@ -1,0 +1,201 @@
+"""Which projects a process calls, by the Secrets that it reads; and the user data that is made of a machine's own."""
+
+from __future__ import annotations
+
+import base64
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import yaml
+from lb_objects import balancer, machine
+
+from activities.openstack import projects
+from activities.openstack.births import birth
+from activities.openstack.projects import Projects
+from domain.identity import Key, Kind
+from domain.loadbalancers.actions import CreateServer, ProjectReference
+from domain.loadbalancers.cloud import steps
+from domain.loadbalancers.resources import Flavor, Image
+from engine.errors import Absent, Denied, Invalid, Pending
+from engine.kube import BlockingKube
+from engine.settings import Settings
+
+REFERENCE = ProjectReference(namespace="lbs", secret="cloud")
+CONFIGURATION = """[Global]
+auth-url = https://cloud.example/v3
+username = robot
+password = {password}
+domain-name = Default
+project-id = shop
+"""
+
+
+class PaperKube(BlockingKube):
+    """Objects by kind and name, as an API server would give them; counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], dict[str, Any]] = {}
+        self.reads = 0
+
+    def get(self, kind: Kind, namespace: str, name: str) -> dict[str, object]:
+        self.reads += 1
+        try:
+            return self.objects[(kind.name, name)]
+        except KeyError:
+            raise Absent(f"{kind.name} {namespace}/{name}") from None
+
+    def put_secret(self, name: str, version: str, **entries: str) -> None:
+        data = {key.replace("_", "."): base64.b64encode(value.encode()).decode() for key, value in entries.items()}
+        self.objects[("Secret", name)] = {"metadata": {"name": name, "resourceVersion": version}, "data": data}
+
+    def put_credentials(self, version: str, password: str = "one") -> None:
+        self.put_secret("cloud", version, cloudprovider_conf=CONFIGURATION.format(password=password))
+
+
+@pytest.fixture
+def kube() -> PaperKube:
+    kube = PaperKube()
+    kube.put_credentials("1")
+    return kube
+
+
+def test_a_secret_is_read_once_and_its_project_kept(kube: PaperKube) -> None:
+    known = Projects(kube, Settings())
+    assert known.project(REFERENCE) is known.project(REFERENCE)
+    assert kube.reads == 1
+
+
+def test_a_secret_that_is_as_it_was_keeps_its_token(kube: PaperKube, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projects, "_REREAD_SECONDS", 0.0)
+    known = Projects(kube, Settings())
+    assert known.project(REFERENCE) is known.project(REFERENCE)
+    assert kube.reads == 2
+
+
+def test_a_secret_that_has_changed_is_another_credential(kube: PaperKube, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Projects(kube, Settings())
+    before = known.project(REFERENCE)
+    kube.put_credentials("2", "two")
+    assert known.project(REFERENCE) is before
+    monkeypatch.setattr(projects, "_REREAD_SECONDS", 0.0)
+    assert known.project(REFERENCE) is not before
+
+
+def test_a_secret_is_read_sooner_when_keystone_has_refused_it(kube: PaperKube, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projects, "_REREAD_REFUSED_SECONDS", 0.0)
+    known = Projects(kube, Settings())
+    before = known.project(REFERENCE)
+    kube.put_credentials("2", "two")
+    assert known.project(REFERENCE) is before
+    monkeypatch.setattr(type(before.token), "refused", True)
+    assert known.project(REFERENCE) is not before
+
+
+def test_the_load_balancers_own_project_has_a_token_of_its_own(kube: PaperKube) -> None:
+    known = Projects(kube, Settings())
+    other = known.project(REFERENCE.model_copy(update={"project_id": "other"}))
+    assert other is not known.project(REFERENCE)
+    assert (other.name, kube.reads) == ("project other", 1)
+
+
+def test_two_secrets_of_one_project_share_its_limits(kube: PaperKube) -> None:
+    kube.put_secret("cloud-2", "7", cloudprovider_conf=CONFIGURATION.format(password="x"))
+    known = Projects(kube, Settings())
+    one = known.project(REFERENCE)
+    other = known.project(REFERENCE.model_copy(update={"secret": "cloud-2"}))
+    assert one._guard is other._guard
+
+
+def test_a_missing_secret_is_told_and_looked_for_again(kube: PaperKube) -> None:
+    known = Projects(kube, Settings())
+    del kube.objects[("Secret", "cloud")]
+    with pytest.raises(Denied, match="Secret lbs/cloud") as refused:
+        known.project(REFERENCE)
+    assert refused.value.code == "NoCredentials"
+    kube.put_credentials("3")
+    assert known.project(REFERENCE).name == "project shop"
+
+
+def test_a_secret_that_says_too_little_is_seen_at_once_when_it_is_mended(kube: PaperKube) -> None:
+    known = Projects(kube, Settings())
+    kube.put_credentials("2", "")
+    with pytest.raises(Invalid, match="password"):
+        known.project(REFERENCE)
+    kube.put_credentials("3")
+    assert known.project(REFERENCE).name == "project shop"
+
+
+# User data.
+
+
+SETTINGS = Settings(
+    loadbalancers_api_endpoint="https://api.example:443",
+    loadbalancers_ntp_servers=("time.example",),
+    loadbalancers_agent_interval=timedelta(seconds=20),
+)
+
+
+@pytest.fixture
+def machines(kube: PaperKube) -> PaperKube:
+    own, owner = machine(), balancer()
+    kube.objects[("LoadBalancerMachine", own.metadata.name)] = own.model_dump(mode="json", by_alias=True)
+    kube.objects[("LoadBalancer", owner.metadata.name)] = owner.model_dump(mode="json", by_alias=True)
+    kube.put_secret(own.metadata.name, "1", token="a-token", ca_crt="a certificate")
+    return kube
+
+
+def action(uid: str = "") -> CreateServer:
+    own = machine()
+    key = Key(kind="LoadBalancerMachine", namespace="lbs", name=own.metadata.name, uid=own.metadata.uid)
+    step = steps.CreateServer(
+        name=own.metadata.name,
+        uid=uid or own.metadata.uid,
+        flavor=Flavor(id="f"),
+        image=Image(id="i"),
+        port_id="p",
+        network_id="n",
+    )
+    return CreateServer(
+        project=REFERENCE,
+        step=step,
+        machine=key,
+        balancer=Key(kind="LoadBalancer", namespace="lbs", name="web--shop", uid="lb-uid"),
+        virtual_address="10.1.0.5",
+    )
+
+
+def files(text: str) -> dict[str, str]:
+    written = yaml.safe_load(text)["write_files"]
+    return {
+        each["path"]: base64.b64decode(each["content"]).decode() if each.get("encoding") else each["content"]
+        for each in written
+    }
+
+
+def test_a_machine_is_born_with_its_token_and_its_address(machines: PaperKube) -> None:
+    written = files(birth(machines, SETTINGS, action()))
+    config = yaml.safe_load(written["/etc/yawol/kubeconfig"])
+    assert config["clusters"][0]["cluster"]["server"] == "https://api.example:443"
+    assert config["users"][0]["user"]["token"] == "a-token"
+    assert "--listen-address=10.1.0.5" in written["/etc/yawol/env.conf"]
+    assert "--requeue-time=20" in written["/etc/yawol/env.conf"]
+    assert "server time.example iburst" in written["/etc/chrony/chrony.conf"]
+
+
+@pytest.mark.parametrize("entries", [{}, {"token": "t"}, {"token": "", "ca_crt": "c"}])
+def test_a_token_that_is_not_there_yet_is_waited_for(machines: PaperKube, entries: dict[str, str]) -> None:
+    machines.put_secret(machine().metadata.name, "1", **entries)
+    with pytest.raises(Pending):
+        birth(machines, SETTINGS, action())
+
+
+def test_a_machine_of_the_same_name_is_another_one(machines: PaperKube) -> None:
+    with pytest.raises(Absent) as refused:
+        birth(machines, SETTINGS, action(uid="another"))
+    assert refused.value.code == "Replaced"
+
+
+def test_without_an_address_of_the_api_no_machine_is_made(machines: PaperKube) -> None:
+    with pytest.raises(Invalid, match="PERDURE_LOADBALANCERS_API_ENDPOINT"):
+        birth(machines, Settings(loadbalancers_api_endpoint=""), action())
