@@ -112,6 +112,19 @@ async def wake(client: Client, key: Key) -> None:
     )
 
 
+async def wake_open(client: Client, key: Key) -> None:
+    """Tell the object's lifecycle to look again if it is open; none is started, as for an object that is gone.
+
+    Raises:
+        RPCError: as for `wake`.
+    """
+    try:
+        await client.get_workflow_handle(key.workflow_id).signal(WAKE)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+
+
 async def open_with(client: Client, key: Key, world: BaseModel, *, told: str = "") -> None:
     """Open the object's lifecycle with what its first pass, done elsewhere, came to; one that is open is left alone.
 

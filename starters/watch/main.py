@@ -23,7 +23,7 @@ from engine.kube import KubeApi, LeaderElection, LeadershipLost
 from engine.kube.reflector import Timing
 from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
-from engine.temporal import wake
+from engine.temporal import wake, wake_open
 from starters.watch import metrics
 from starters.watch.adoption import is_open, unmatched
 from starters.watch.checkpoint import CHECKPOINT
@@ -113,6 +113,7 @@ def _watcher(settings: Settings, api: KubeApi, client: Client, checkpoint: str) 
         wakers=settings.watch_wakers,
         unmatched=unmatched_keys,
         is_open=partial(is_open, client),
+        wake_open=partial(wake_open, client),
         adoption_rate=settings.watch_adoption_rate,
         wake_all=settings.watch_wake_all,
         sweep=settings.watch_sweep,

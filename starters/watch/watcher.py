@@ -8,6 +8,9 @@ minute for a thousand). So only these are woken at once:
   Lease (a change that a settled object's status does not show would be lost otherwise);
 - who names what is not there: a deletion leaves nothing behind that could be newer than a checkpoint.
 
+No lifecycle is started for an object that is gone: one that is open is told, any other has ended with the object. The
+end of a claim deletes three objects; a workflow opened for one of them, to find nothing, costs as much as the end.
+
 Then, slowly: without a checkpoint, the settled objects whose last writer was not Perdure; settled objects without a
 workflow, and workflows without an object (`adoption.py`). `watch_wake_all` and `watch_sweep` wake everything.
 
@@ -60,11 +63,14 @@ class Watcher:
         wakers: int = 10,
         unmatched: Unmatched | None = None,
         is_open: IsOpen | None = None,
+        wake_open: Wake | None = None,
         adoption_rate: float = 5.0,
         wake_all: bool = False,
         sweep: timedelta = timedelta(0),
         checkpoint: str = "",
     ) -> None:
+        self._wake = wake
+        self._wake_open = wake_open or wake
         self._wakers = wakers
         self._unmatched = unmatched
         self._adoption_rate = adoption_rate
@@ -78,7 +84,7 @@ class Watcher:
         self._unread_lists: list[tuple[Watched, list[Projection]]] | None = []
         self._listed = asyncio.Event()
         self.index = Index()
-        self.queue = WakeQueue(wake, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
+        self.queue = WakeQueue(self._send, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
         self._carriers = Carriers(self._watched.values(), self.index)
         self._handover = Handover(self._carriers, self.queue, is_open)
         self._mirrors = Mirrors(api, self.index, lambda entry: _ChangesOf(self, entry), cluster=cluster, timing=timing)
@@ -201,6 +207,19 @@ class Watcher:
             self.queue.hold(key, patience)
         else:
             self.queue.put_now(key)
+
+    async def _send(self, key: Key) -> None:
+        """Wake a lifecycle; that of an object which is gone is told if it is open, but not started for that."""
+        await (self._wake_open if self._is_gone(key) else self._wake)(key)
+
+    def _is_gone(self, key: Key) -> bool:
+        """Whether an object is known not to exist; behind some lifecycles there is none."""
+        entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
+        return any(map(self._mirrors.is_listed, entries)) and not any(self._knows(entry, key) for entry in entries)
+
+    def _knows(self, entry: Watched, key: Key) -> bool:
+        known = self.index.get(entry.name, key.namespace, key.name)
+        return known is not None and known.key == key
 
     def _wake_later(self, seconds: float, keys: Iterable[Key]) -> None:
         asyncio.get_running_loop().call_later(seconds, self.queue.put_all, keys)

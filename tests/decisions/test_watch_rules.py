@@ -357,3 +357,46 @@ def test_objects_are_found_by_any_value_of_a_fact_as_they_change() -> None:
     del known["n", "b"]
     known.clear()
     assert known.find("uses", "y") == known.find("uses", "z") == []
+
+
+# Who is started, and who only told.
+
+
+class Listed:
+    """Mirrors that have listed everything."""
+
+    def is_listed(self, _: Watched) -> bool:
+        return True
+
+
+async def sent(key: Key, *known: Projection, listed: bool = True) -> str:
+    """How the wake of a key is sent."""
+    ways: list[str] = []
+
+    async def start(_: Key) -> None:
+        ways.append("started")
+
+    async def tell(_: Key) -> None:
+        ways.append("told if open")
+
+    subject = Watcher(cast(KubeApi, None), start, [THINGS], wake_open=tell)
+    if listed:
+        subject._mirrors = cast(Any, Listed())
+    for each in known:
+        subject.index.of(THINGS.name)[each.name] = each
+    await subject._send(key)
+    return ways[0]
+
+
+async def test_the_lifecycle_of_an_object_that_exists_is_started() -> None:
+    assert await sent(thing().key, thing()) == "started"
+
+
+async def test_none_is_started_for_an_object_that_is_gone_or_was_made_anew() -> None:
+    assert await sent(thing().key) == "told if open"
+    assert await sent(thing().key, thing(uid="another")) == "told if open"
+
+
+async def test_what_is_not_known_to_be_gone_is_started() -> None:
+    assert await sent(thing().key, listed=False) == "started"
+    assert await sent(RELATIVE) == "started", "nothing of this kind is watched: no object stands behind it"
