@@ -22,11 +22,16 @@ W = TypeVar("W", bound="World")
 
 
 class Queue(StrEnum):
-    """The activity task queues, one per API family."""
+    """The activity task queues: one per API family, which every worker serves, and some of an area's own.
+
+    An area has its own where its passes stand on what only its own workers hold: mirrors, evaluators.
+    """
 
     KUBE = "kube"
     AWS = "aws"
     OPENSTACK = "openstack"
+    CLAIMS = "claims-passes"
+    LOAD_BALANCERS = "loadbalancers-passes"
     AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
 
 

@@ -1,9 +1,9 @@
 """The worker process: it executes workflows and activities until it is told to stop.
 
-One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family, each with its own
-number of slots, so that a hanging API never holds another's. The queue of Organizations and Support has a server-side
-rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS and OpenStack activities run on a thread pool
-as large as their slots.
+One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family (and for the passes
+of some areas), each with its own number of slots, so that a hanging API never holds another's. The queue of
+Organizations and Support has a server-side rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS
+and OpenStack activities run on a thread pool as large as their slots.
 
 On SIGTERM polling ends, running activities get `PERDURE_WORKER_DRAIN` to end, then the process ends hard: Temporal's
 Rust core and interpreter finalisation do not go well together (5 of 32 clean exits crashed; sdk-python #300).
@@ -102,6 +102,8 @@ async def _workers(
         Queue.AWS: settings.worker_aws_activities,
         Queue.AWS_ORGANIZATION: settings.worker_organization_activities,
         Queue.OPENSTACK: settings.worker_openstack_activities,
+        Queue.CLAIMS: settings.worker_kube_activities,
+        Queue.LOAD_BALANCERS: settings.worker_openstack_activities,
     }
     activities = _activities(settings, client, kube, stack)
     if CLAIMS in chosen:
@@ -126,6 +128,7 @@ async def _workers(
             graceful_shutdown_timeout=settings.worker_drain,
         )
         for queue in Queue
+        if queue.value in found
     ]
     workers += [
         Worker(

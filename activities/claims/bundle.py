@@ -55,13 +55,14 @@ class Bundle:
 
 @dataclass(frozen=True)
 class Settled:
-    """What came of it. `ends`: the end has passed; `states` are the live objects."""
+    """What came of it. `ends`: the end has passed; `states` are the live objects, where it is over."""
 
     handle: JsonObject
     claim: JsonObject | None
     plan: HandlePlan
     faults: tuple[Fault, ...] = ()
     ends: bool = False
+    states: tuple[JsonObject | None, ...] = ()
 
     @property
     def over(self) -> bool:
@@ -162,7 +163,7 @@ class Bundles:
         while True:
             plan = await self._evaluation.handle(question)
             if passed(plan.end, question.now) or plan.auto_delete or plan.auto_detach:
-                return Settled(handle, bundle.claim, plan, ends=passed(plan.end, question.now))
+                return Settled(handle, bundle.claim, plan, ends=passed(plan.end, question.now), states=question.states)
             handle = await self._writer.put(RESOURCE_HANDLE, handle, _kept(handle, plan.spec))
             states = [*question.states, *[None] * (len(objects_at(handle, "spec", "resources")) - len(question.states))]
             acted = False

@@ -162,7 +162,7 @@ class ClaimActivities:
             raise RuntimeError(f"{look.key} was settled without its claim")
         if settled.ends and settled.plan.end is not None:
             metrics.expired(RESOURCE_CLAIM.name, settled.plan.end, moment)
-            return await self._end_handle(look, handle, "its lifespan has ended", as_seen=True)
+            return await self._end_handle(look, handle, "its lifespan has ended", settled)
         if settled.plan.auto_delete:
             await self._writer.delete(RESOURCE_CLAIM, claim)
             return await self._again(look)
@@ -170,14 +170,23 @@ class ClaimActivities:
         claim = await self._writer.put_status(
             RESOURCE_CLAIM, claim, {**object_at(claim, "status"), "resourceHandle": link}
         )
-        await self._tools.releasing.end(handle)
+        await self._tools.releasing.end(handle, states=settled.states)
         return await self._detached(look.key, claim, moment)
 
     # --- ends ---
 
-    async def _end_handle(self, look: PassClaim, handle: JsonObject, why: str, *, as_seen: bool = False) -> ObjectWorld:
-        """End the handle, with it the claim, which then lets go of itself."""
-        ended = await self._tools.releasing.end(handle, as_seen=as_seen)
+    async def _end_handle(
+        self, look: PassClaim, handle: JsonObject, why: str, settled: Settled | None = None
+    ) -> ObjectWorld:
+        """End the handle, with it the claim, which then lets go of itself.
+
+        `settled` is what this very pass has read and found to be over: it ends only as it was seen.
+        """
+        ended = (
+            await self._tools.releasing.end(handle)
+            if settled is None
+            else await self._tools.releasing.end(handle, as_seen=True, claim=settled.claim, states=settled.states)
+        )
         claim = ended.claim or await self._known.fresh(RESOURCE_CLAIM, look.key.namespace, look.key.name)
         if claim is None or text_at(claim, "metadata", "uid") != look.key.uid:
             return ObjectWorld(key=look.key, exists=False, decision=standing.GONE)

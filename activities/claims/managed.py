@@ -103,14 +103,17 @@ class Managed:
             return _refused(error, state)
         return cast("JsonObject", answer)
 
-    async def delete_all(self, handle: JsonObject) -> list[ApiError]:
-        """Ask for the deletion of the handle's resources, newest first; what could not be asked for."""
+    async def delete_all(self, handle: JsonObject, states: Sequence[JsonObject | None] = ()) -> list[ApiError]:
+        """Ask for the deletion of the handle's resources, newest first; what could not be asked for.
+
+        `states` are live objects that were just read: None, or none at all, for one that is looked up here.
+        """
         refused: list[ApiError] = []
         for index in reversed(range(resource_count(handle))):
             reference = recorded_reference(handle, index)
             try:
                 if reference:
-                    await self._delete(handle, reference)
+                    await self._delete(handle, reference, states[index] if index < len(states) else None)
             except ApiError as error:
                 refused.append(error)
         return refused
@@ -130,12 +133,19 @@ class Managed:
             await self._delete(handle, reference_of(definition), bearing_its_name=True)
         return True
 
-    async def _delete(self, handle: JsonObject, reference: JsonObject, *, bearing_its_name: bool = False) -> None:
+    async def _delete(
+        self,
+        handle: JsonObject,
+        reference: JsonObject,
+        state: JsonObject | None = None,
+        *,
+        bearing_its_name: bool = False,
+    ) -> None:
         """Delete one; with `bearing_its_name` only if it says that it is the handle's, as what was made does."""
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
         try:
             kind = await self._kind(reference)
-            there = cast("JsonObject", await self._api.get(kind, namespace, name))
+            there = state or cast("JsonObject", await self._api.get(kind, namespace, name))
             if text_at(there, "metadata", "deletionTimestamp") or await self._other_owner(handle, there):
                 return
             if bearing_its_name and not text_at(there, "metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION):

@@ -8,6 +8,7 @@ asked to go and not waited for. The finalizer stays while one of them cannot be 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from activities.claims.known import Known
@@ -36,22 +37,30 @@ class Releasing:
         self._writer = writer
         self._managed = managed
 
-    async def end(self, handle: JsonObject, *, as_seen: bool = False) -> Ended:
+    async def end(
+        self,
+        handle: JsonObject,
+        *,
+        as_seen: bool = False,
+        claim: JsonObject | None = None,
+        states: Sequence[JsonObject | None] = (),
+    ) -> Ended:
         """End the handle and everything that hangs on it.
 
-        With `as_seen` only if nobody has changed the handle since it was read.
+        With `as_seen` only if nobody has changed the handle since it was read. `claim` and `states` are the claim and
+        the live objects, where the pass has read them already: they are deleted by their uids.
 
         Raises:
             Conflict: somebody has.
         """
         marked = await self._writer.delete(RESOURCE_HANDLE, handle, as_seen=as_seen)
-        refused = await self._managed.delete_all(marked)
-        claim = await self._end_claim(marked)
+        refused = await self._managed.delete_all(marked, states)
+        ended = await self._end_claim(marked, claim)
         if not refused:
             await self._writer.let_go(RESOURCE_HANDLE, marked)
-        return Ended(tuple(refused), claim)
+        return Ended(tuple(refused), ended)
 
-    async def _end_claim(self, handle: JsonObject) -> JsonObject | None:
+    async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
         """Delete the claim that holds the handle.
 
         One that has given it up, names another, or was made anew under the name after the handle's end, lives on.
@@ -59,7 +68,7 @@ class Releasing:
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
             return None
-        claim = await self._known.fresh(RESOURCE_CLAIM, text_at(holder, "namespace"), text_at(holder, "name"))
+        claim = claim or await self._known.fresh(RESOURCE_CLAIM, text_at(holder, "namespace"), text_at(holder, "name"))
         if claim is None or value_at(claim, "status", "resourceHandle", "detached") is True:
             return None
         held = text_at(claim, "status", "resourceHandle", "name")

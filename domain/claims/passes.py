@@ -76,7 +76,7 @@ class BinderWorld(PassedWorld):
 class _Pass(Action):
     """A pass over one object. `woken`: something may have changed, so everything is read afresh."""
 
-    queue: ClassVar[Queue] = Queue.KUBE
+    queue: ClassVar[Queue] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta | None] = HEARTBEAT
 
@@ -129,7 +129,7 @@ class Serve(Action):
     """Serve the claims that have no handle, as they come, for some seconds; `asked` are to be looked at in any case."""
 
     activity: ClassVar[str] = "claims.serve"
-    queue: ClassVar[Queue] = Queue.KUBE
+    queue: ClassVar[Queue] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = BinderWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta | None] = BINDER_HEARTBEAT

@@ -24,7 +24,7 @@ class LoadBalancerWorld(PassedWorld):
 
 
 class _Pass(Action):
-    queue: ClassVar[Queue] = Queue.OPENSTACK
+    queue: ClassVar[Queue] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = LoadBalancerWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta | None] = HEARTBEAT
@@ -48,7 +48,6 @@ class PassSet(_Pass):
     """Bring a set's machines to their number, judge their health, replace what is dead."""
 
     activity: ClassVar[str] = "loadbalancers.pass_set"
-    queue: ClassVar[Queue] = Queue.KUBE
 
     @property
     def summary(self) -> str:
