@@ -118,8 +118,12 @@ def test_an_account_that_aws_refuses_gives_way_although_the_worker_dies(lab: Lab
     kill_at(lab, (DISCARDING,), mode, lab.take)
 
 
+# The families of actions that an account's life uses; claims have a sweep of their own, load balancers none yet.
+SWEPT = {"accounts", "aws", "kube"}
+
+
 def test_every_type_of_action_has_its_moment() -> None:
-    of_accounts = {name for name in actions() if not name.startswith("claims.")}
+    of_accounts = {name for name in actions() if name.split(".")[0] in SWEPT}
     assert {effect.activity for effect in effects()} == of_accounts
 
 
