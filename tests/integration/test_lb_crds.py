@@ -1,0 +1,169 @@
+"""The definitions of the load balancers' area on a real API server, with objects as yawol and clients write them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from crd_lab import NAMESPACE_NAME, definitions_served, remove, store, true_conditions
+
+from domain.custom_resources import crd_of, custom_resources
+from domain.identity import Kind
+from domain.loadbalancers import KINDS, LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers.hashes import template_hash
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.loadbalancers.rollout import set_document
+from domain.loadbalancers.scaling import machine_document
+from domain.loadbalancers.services.objects import Installation, Node, Service
+from domain.loadbalancers.services.synchronization import work_for
+from domain.reading import Malformed, read
+from domain.resource import CustomResource
+from engine.errors import Invalid
+from engine.kube import KubeApi
+from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
+from localcloud.deployment import Deployment
+
+pytestmark = pytest.mark.integration
+
+Json = dict[str, Any]
+MODELS: dict[str, type[CustomResource]] = {model.kind_of.name: model for model in custom_resources()}
+
+INFRASTRUCTURE: Json = {"authSecretRef": {}, "flavor": {}, "image": {}}
+MACHINE: Json = {
+    "infrastructure": INFRASTRUCTURE,
+    "portID": "port",
+    "loadBalancerRef": {"name": "web--shop", "namespace": "lbs"},
+}
+SAMPLES = Path(__file__).parents[1] / "samples" / "loadbalancers.yaml"
+KIND = {kind.name: kind for kind in KINDS}
+OBJECTS: dict[str, tuple[Kind, Json]] = {
+    obj["metadata"]["name"]: (KIND[obj["kind"]], {part: obj[part] for part in ("spec", "status")})
+    for obj in yaml.safe_load_all(SAMPLES.read_text())
+}
+LEAST: Json = {"selector": {}, "infrastructure": INFRASTRUCTURE}
+
+REFUSED: list[tuple[Kind, Json, str]] = [
+    (LOAD_BALANCER, {"selector": {}}, "spec.infrastructure: Required"),
+    (LOAD_BALANCER, {"infrastructure": LEAST["infrastructure"]}, "spec.selector: Required"),
+    *(
+        (
+            LOAD_BALANCER,
+            {**LEAST, "infrastructure": {k: v for k, v in LEAST["infrastructure"].items() if k != name}},
+            f"spec.infrastructure.{name}: Required",
+        )
+        for name in ("authSecretRef", "flavor", "image")
+    ),
+    (LOAD_BALANCER, {**LEAST, "replicas": -1}, "spec.replicas: Invalid"),
+    (LOAD_BALANCER, {**LEAST, "endpoints": [{"addresses": []}]}, r"endpoints\[0\].name: Required"),
+    (LOAD_BALANCER, {**LEAST, "ports": [{"name": "a"}]}, r"ports\[0\].port: Required"),
+    (LOAD_BALANCER, {**LEAST, "options": {"tcpProxyProtocolPortFilter": ["80"]}}, "PortFilter"),
+    (LOAD_BALANCER_SET, {"template": {"labels": {}, "spec": MACHINE}}, "spec.selector: Required"),
+    (LOAD_BALANCER_SET, {"selector": {}}, "spec.template: Required"),
+    (LOAD_BALANCER_SET, {"selector": {}, "template": {"spec": MACHINE}}, "spec.template.labels: Required"),
+    (LOAD_BALANCER_MACHINE, {k: v for k, v in MACHINE.items() if k != "portID"}, "spec.portID: Required"),
+    (LOAD_BALANCER_MACHINE, {**MACHINE, "loadBalancerRef": {"name": "a"}}, "loadBalancerRef.namespace: Required"),
+]
+
+
+@pytest.fixture(scope="session")
+async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
+    async with definitions_served(deployment) as api:
+        yield api
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+async def test_the_api_server_accepts_the_definition_of_a_load_balancer_kind(kube: KubeApi, kind: Kind) -> None:
+    stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", f"{kind.plural}.{kind.group}")
+    conditions = true_conditions(stored)
+    assert {"Established", "NamesAccepted"} <= conditions
+    assert "NonStructuralSchema" not in conditions
+    (sent,), (kept,) = crd_of(MODELS[kind.name])["spec"]["versions"], stored["spec"]["versions"]  # type: ignore[index]
+    assert {name: kept.get(name) for name in sent} == sent
+
+
+@pytest.mark.parametrize("name", sorted(OBJECTS))
+async def test_what_yawol_writes_is_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
+    kind, written = OBJECTS[name]
+    stored = await store(kube, kind, name, written)
+    assert (stored["spec"], stored["status"]) == (written["spec"], written["status"])
+    found = read(MODELS[kind.name], stored)
+    assert not isinstance(found, Malformed)
+    again = found.model_dump(mode="json", exclude_unset=True)
+    assert (again["spec"], again["status"]) == (written["spec"], written["status"])
+
+
+@pytest.mark.parametrize(("kind", "spec", "complaint"), REFUSED, ids=lambda value: str(value)[:60])
+async def test_a_load_balancer_kind_is_refused_as_ever(kube: KubeApi, kind: Kind, spec: Json, complaint: str) -> None:
+    await remove(kube, kind, "refused")
+    with pytest.raises(Invalid, match=complaint):
+        await kube.create(kind, {"metadata": {"name": "refused"}, "spec": spec}, NAMESPACE_NAME)
+
+
+async def test_defaults_are_filled_in_as_ever(kube: KubeApi) -> None:
+    spec = {**LEAST, "ports": [{"port": 80}], "options": {}}
+    stored = await store(kube, LOAD_BALANCER, "least", {"spec": spec})
+    assert stored["spec"] == {
+        **LEAST,
+        "replicas": 1,
+        "ports": [{"port": 80, "protocol": "TCP"}],
+        "options": {"internalLB": False},
+    }
+
+
+@pytest.mark.parametrize("name", ["everything-lb", "everything-lbs"])
+async def test_replicas_are_scaled_by_their_subresource(kube: KubeApi, name: str) -> None:
+    kind, written = OBJECTS[name]
+    await store(kube, kind, name, written)
+    scale = await kube.patch(kind, NAMESPACE_NAME, name, {"spec": {"replicas": 5}}, subresource="scale")
+    assert (scale["kind"], scale["spec"], scale["status"]) == ("Scale", {"replicas": 5}, {"replicas": 2})
+    stored = await kube.get(kind, NAMESPACE_NAME, name)
+    assert stored["spec"]["replicas"] == 5  # type: ignore[index]
+
+
+async def test_what_is_made_for_a_service_is_stored_and_needs_no_patch_afterwards(kube: KubeApi) -> None:
+    service = Service.model_validate(
+        {
+            "metadata": {"name": "shop", "namespace": "web", "finalizers": ["stackit.cloud/loadbalancer"]},
+            "spec": {"type": "LoadBalancer", "ports": [{"port": 80, "targetPort": 80, "nodePort": 30080}]},
+        }
+    )
+    addresses = [{"type": "InternalIP", "address": "10.0.0.1"}]
+    node = Node.model_validate({"metadata": {"name": "node"}, "status": {"addresses": addresses}})
+    installation = Installation(
+        control_namespace=NAMESPACE_NAME,
+        secret_name="s",
+        floating_net_id="e",
+        network_id="n",
+        flavor_id="f",
+        image_id="i",
+    )
+    body = work_for(service, None, (node,), installation).create
+    await remove(kube, LOAD_BALANCER, "web--shop")
+    stored = await kube.create(LOAD_BALANCER, body, NAMESPACE_NAME)
+    balancer = LoadBalancer.model_validate(stored)
+    assert work_for(service, balancer, (node,), installation).patch == {}
+    assert template_hash(balancer) == template_hash(LoadBalancer.model_validate(body))
+
+
+async def test_sets_and_machines_are_stored_as_they_are_made(kube: KubeApi) -> None:
+    balancer = LoadBalancer.model_validate(
+        {
+            "metadata": {"name": "web--shop", "namespace": NAMESPACE_NAME, "uid": "u"},
+            "spec": OBJECTS["everything-lb"][1]["spec"],
+            "status": OBJECTS["everything-lb"][1]["status"],
+        }
+    )
+    hash_ = template_hash(balancer)
+    document = set_document(balancer, hash_, 3)
+    await remove(kube, LOAD_BALANCER_SET, f"web--shop-{hash_}")
+    stored = await kube.create(LOAD_BALANCER_SET, document, NAMESPACE_NAME)
+    assert stored["spec"] == document["spec"]
+    made = MODELS["LoadBalancerSet"].model_validate(stored)
+    machine = machine_document(made, f"web--shop-{hash_}-00001")  # type: ignore[arg-type]
+    await remove(kube, LOAD_BALANCER_MACHINE, f"web--shop-{hash_}-00001")
+    kept = await kube.create(LOAD_BALANCER_MACHINE, machine, NAMESPACE_NAME)
+    assert kept["spec"] == machine["spec"]
+    assert LoadBalancerMachine.model_validate(kept).spec.server_group_id == "g"
