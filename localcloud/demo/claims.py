@@ -115,7 +115,7 @@ async def _write_resources_out(stage: Stage) -> None:
 
 async def _sit_an_exam(stage: Stage, things: Objects) -> None:
     await stage.apply("claim-exam.yaml")
-    await stage.until("the claim exam waits for its approval", lambda: _approval(_claim(stage, "exam")) == "pending")
+    await stage.until("the claim exam waits for its approval", lambda: _pending(stage, "exam"))
     stage.tell("Applied claim-exam.yaml: nothing is made before somebody approves of it")
     await stage.breathe()
     began = time.monotonic()
@@ -230,6 +230,10 @@ def _claim(stage: Stage, name: str) -> JsonObject:
 
 def _ready(stage: Stage, name: str) -> bool:
     return flag(stage.objects.one(RESOURCE_CLAIM, TEAM, name), "status", "ready")
+
+
+def _pending(stage: Stage, name: str) -> bool:
+    return _approval(stage.objects.one(RESOURCE_CLAIM, TEAM, name) or {}) == "pending"
 
 
 def _approval(obj: JsonObject) -> str:

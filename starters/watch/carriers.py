@@ -24,6 +24,10 @@ IsOpen = Callable[[Key], Awaitable[bool]]
 LONGEST_CHAIN = 4
 
 
+# What is gone needs nobody at once, and those who end many objects together need the server more (seconds).
+ENDS_WITHIN = 1.0
+
+
 class Carriers:
     """The carriers of all objects, as their kinds say."""
 
@@ -75,7 +79,7 @@ class Handover:
             return
         if after is None:
             if before is not None and self._is_open is not None and self._is_carried(before):
-                self._later(self._end(before.key, watched.relieved))
+                self._later(self._end(before.key, min(ENDS_WITHIN, watched.relieved)))
             return
         was_carried, is_carried = self._is_carried(before), self._is_carried(after)
         if is_carried and not was_carried:
