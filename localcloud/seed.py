@@ -172,7 +172,7 @@ async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:
         await seed_cluster(kube, settings.watch_lease_namespace, settings.claims_namespace)
         if not foreign_cluster:
             await seed_rights(kube)
-        if Cloud.AWS in clouds and "AWS_ENDPOINT_URL" in os.environ:
+        if Cloud.AWS in clouds and "AWS_ACCESS_KEY_ID" in os.environ:
             await seed_aws(kube)
 
 

@@ -169,7 +169,7 @@ async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
         await apply(api, {"kind": "Namespace", "metadata": {"name": TENANT}})
         for obj in documents("namespaces.yaml", *(f"rbac/{name}.yaml" for name in ("worker", "watch"))):
             await apply(api, obj)
-        for obj in documents("rbac/people.yaml", "rbac/clients.yaml", "rbac/claims.yaml"):
+        for obj in documents(*(f"rbac/{name}.yaml" for name in ("people", "clients", "claims", "loadbalancers"))):
             await apply(api, obj)
         for name, role in ROLES.items():
             await apply(api, binding(name, role))

@@ -17,8 +17,7 @@ from service_accounts import kubeconfig_of
 
 from claims.claims_ground import FOLLOWED, GADGET, GADGET_GROUP, OPERATOR_NAMESPACE, PATIENT, Ground
 from claims.claims_objects import Json
-from domain.claims.constants import GROUP
-from domain.identity import Kind
+from domain.identity import Kind, all_kinds
 from engine.errors import Absent, Conflict
 from engine.kube import NAMESPACE, KubeApi
 from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
@@ -55,7 +54,8 @@ class Lab:
 
     async def _kubeconfig(self) -> Path:
         """Rights on everything except the kinds of one group."""
-        groups = ["", GROUP, "coordination.k8s.io", "user.openshift.io", GADGET_GROUP, "aws.managed.openshift.io"]
+        ours = sorted({kind.group for kind in all_kinds().values()})
+        groups = [*ours, "coordination.k8s.io", "user.openshift.io", GADGET_GROUP]
         for kind, obj in (
             (SERVICE_ACCOUNT, {"metadata": {"name": ROLE}}),
             (CLUSTER_ROLE, {"metadata": {"name": ROLE}, "rules": [rule(groups)]}),
