@@ -105,11 +105,14 @@ async def _workers(
         Queue.CLAIMS: settings.worker_kube_activities,
         Queue.LOAD_BALANCERS: settings.worker_openstack_activities,
     }
-    activities = _activities(settings, client, kube, stack)
+    blocking = BlockingKube(kube, asyncio.get_running_loop())
+    projects = Projects(blocking, settings)
+    stack.callback(projects.close)
+    activities = _activities(settings, client, kube, blocking, projects)
     if CLAIMS in chosen:
         activities += await ClaimsArea(settings, client, kube).open(stack)
     if LOAD_BALANCERS in chosen:
-        activities += load_balancers.activities(settings, kube, stack)
+        activities += load_balancers.activities(settings, kube, blocking, projects)
     found = by_queue(activities)
     workers = [
         Worker(
@@ -146,14 +149,11 @@ async def _workers(
 
 
 def _activities(
-    settings: Settings, client: Client, kube: KubeApi, stack: AsyncExitStack
+    settings: Settings, client: Client, kube: KubeApi, blocking: BlockingKube, projects: Projects
 ) -> list[Callable[..., object]]:
     """Every activity, each area's over one set of clients; what they do is counted."""
     account_metrics.listen()
-    blocking = BlockingKube(kube, asyncio.get_running_loop())
     sessions = Sessions(blocking, settings)
-    projects = Projects(blocking, settings)
-    stack.callback(projects.close)
     reader = Reader(kube, settings)
     hand_over = HandOver(reader, sessions, client)
     return [

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
 
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.ground import Ground
@@ -17,10 +15,9 @@ from engine.settings import Settings
 ACTIVITIES = (LoadBalancerActivities, SetActivities, MachineActivities)
 
 
-def activities(settings: Settings, kube: KubeApi, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; connections end with the stack."""
-    blocking = BlockingKube(kube, asyncio.get_running_loop())
-    projects = Projects(blocking, settings)
-    stack.callback(projects.close)
+def activities(
+    settings: Settings, kube: KubeApi, blocking: BlockingKube, projects: Projects
+) -> Sequence[Callable[..., object]]:
+    """Every activity, for the worker."""
     ground = Ground(kube, blocking, projects, settings)
     return [method for each in ACTIVITIES for method in each(ground).all()]
