@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
-from activities.aws import attempt
+from activities import attempt
 from activities.aws.session import Payer, Sessions
 from domain.accounts.actions import OpenSupportCase, SupportCase
 from domain.accounts.constants import SUPPORT_CASE_SUBJECT

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from activities.aws import attempt
+from activities import attempt
 from activities.aws.errors import error_class
 from activities.aws.regions import usable
 from activities.aws.session import Member, Sessions

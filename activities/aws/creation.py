@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from datetime import timedelta
 
-from activities.aws import attempt
+from activities import attempt
 from activities.aws.organization import FAILED, IN_PROGRESS, SUCCEEDED, list_accounts, list_attempts
 from activities.aws.session import Payer, Sessions
 from domain.accounts.actions import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount

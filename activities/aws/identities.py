@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from temporalio import activity
 
-from activities.aws import attempt, keys
+from activities import attempt
+from activities.aws import keys
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions import AdminSecret, DeleteIdentities, EnsureAdminUser, EnsureSupportRole, RotateKeys
 from domain.accounts.constants import (

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
-from activities.aws import attempt
+from activities import attempt
 from activities.aws.clients import held
 from activities.aws.errors import UNAUTHENTICATED
 from activities.aws.session import Sessions

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from botocore.credentials import ReadOnlyCredentials
 
-from activities.aws import attempt
+from activities import attempt
 from activities.aws.clients import Caller, Clients, held
 from activities.aws.errors import UNAUTHENTICATED
 from activities.aws.guard import Guard

@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable
 
-from activities.aws import attempt
+from activities import attempt
 from activities.openstack import observing, reading
 from activities.openstack.catalogue import flavor_id, image_id
 from activities.openstack.observing import SERVER_GROUPS

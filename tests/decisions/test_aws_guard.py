@@ -11,7 +11,8 @@ import pytest
 from botocore.credentials import ReadOnlyCredentials
 
 from activities.aws.clients import Caller, Clients
-from activities.aws.guard import FULL_DELAY, PAUSE, SILENCES, SILENT_SECONDS, Guard
+from activities.aws.guard import FULL_DELAY, Guard
+from activities.guard import PAUSE, SILENCES, SILENT_SECONDS
 from engine.errors import ApiError, Denied, Throttled, Unavailable
 
 ACCOUNT = "123456789012"

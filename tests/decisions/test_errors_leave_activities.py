@@ -12,7 +12,7 @@ from temporalio.exceptions import ApplicationError
 from temporalio.testing import ActivityEnvironment
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
 
-from activities.aws.attempt import SETTLING
+from activities.attempt import SETTLING
 from activities.aws.identities import _settling
 from engine.errors import ApiError, Denied, Throttled, Unavailable
 from workers.boundary import Boundary

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from activities.openstack.guard import BUSY, PAUSE, SAVED_SECONDS, SILENCES, SILENT, SPENT, Guard
+from activities.guard import PAUSE, SILENCES
+from activities.openstack.guard import BUSY, SAVED_SECONDS, SILENT, SPENT, Guard
 from engine.errors import ApiError, Denied, Throttled, Unavailable
 
 HANG = 20.0
