@@ -6,6 +6,8 @@ holds everything. `perdure.dev/abandon` holds who released the finalizer and why
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from domain.resource import ObjectMeta
 
 RETRY = "perdure.dev/retry"
@@ -25,3 +27,10 @@ def retry_wanted(meta: ObjectMeta) -> str:
 def paused(meta: ObjectMeta) -> bool:
     """True while a person holds the object."""
     return meta.annotations.get(PAUSED) == "true"
+
+
+def held(annotations: Mapping[str, object], *, observing: bool) -> str:
+    """Why nothing may be changed on behalf of the object with these annotations, empty if it may."""
+    if observing:
+        return "observe mode: nothing is written anywhere"
+    return f"paused by its annotation {PAUSED}" if annotations.get(PAUSED) == "true" else ""

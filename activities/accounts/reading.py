@@ -20,7 +20,7 @@ from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.identity import Key
-from domain.levers import paused
+from domain.levers import held
 from domain.resource import CustomResource, ObjectMeta
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
@@ -112,10 +112,8 @@ class Reader:
 
     async def hold(self, meta: ObjectMeta) -> str:
         """Why nothing may be changed on behalf of this object now, empty if it may."""
-        if self.settings.observing:
-            return "observe mode: nothing is written anywhere"
-        if paused(meta):
-            return "paused by its annotation perdure.dev/paused"
+        if reason := held(meta.annotations, observing=self.settings.observing):
+            return reason
         if leader := await self._foreign_leader():
             return f"the aws-account-operator still leads ({leader}): scale it down and remove {LEADER_LOCK}"
         return ""

@@ -20,12 +20,13 @@ from temporalio import activity
 from activities.claims.filling import gathered
 from activities.claims.known import Name, looked_after
 from activities.claims.serving import Serving
-from activities.claims.tools import MOST_CONFLICTS, SOON, Tools, key_of
+from activities.claims.tools import SOON, Tools, key_of
+from activities.conflicts import MOST_CONFLICTS
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
 from domain.claims.moments import passed, start_of
 from domain.claims.objects import JsonObject, text_at
-from domain.claims.passes import BinderWorld, ObjectKnown, ObjectWorld, Serve, idle
+from domain.claims.passes import BinderWorld, ObjectWorld, Serve, idle
 from domain.claims.plans import Halt
 from domain.decision import Decision, Outcome
 from domain.identity import Key
@@ -197,7 +198,7 @@ class BinderActivities:
             deadline=now() + max(delay, SOON / 2),
             at_deadline="try again",
         )
-        return ObjectWorld(key=key, decision=decision, known=ObjectKnown(failures=failures))
+        return ObjectWorld(key=key, decision=decision)
 
 
 class _Batch:

@@ -7,7 +7,6 @@ bound --> judged (judging.py) --> handle and resources (bundle.py) --> ended, de
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 
@@ -16,8 +15,9 @@ from temporalio import activity
 from activities.claims import metrics
 from activities.claims.bundle import Bundle, Settled
 from activities.claims.evaluation import Beyond
-from activities.claims.tools import MOST_CONFLICTS, SOON, Tools, conflict_without_end
+from activities.claims.tools import SOON, Tools
 from activities.claims.writing import OURS
+from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.constants import IGNORE_LABEL
 from domain.claims.durations import UnreadableMoment
@@ -28,12 +28,10 @@ from domain.claims.plans import Halt
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now
-from engine.errors import ApiError, Conflict
+from engine.errors import ApiError
 
 # A binder that was asked and has not answered by then is asked again.
 BINDER_PATIENCE = timedelta(seconds=15)
-
-log = logging.getLogger(__name__)
 
 
 class ClaimActivities:
@@ -53,14 +51,13 @@ class ClaimActivities:
     async def pass_claim(self, look: PassClaim) -> ObjectWorld:
         """One pass; another one at once where somebody has written what was read."""
         await self._known.settled()
-        for _ in range(MOST_CONFLICTS):
+
+        async def attempt(number: int) -> ObjectWorld:
             began = now()
-            try:
-                return (await self._pass(look)).model_copy(update={"at": began})
-            except Conflict as conflict:
-                log.info("%s: %s", look.key, conflict.message)
-                look = look.model_copy(update={"woken": True})
-        raise conflict_without_end(look.key)
+            world = await self._pass(look if not number else look.model_copy(update={"woken": True}))
+            return world.model_copy(update={"at": began})
+
+        return await until_undisturbed(look.key, attempt)
 
     async def _pass(self, look: PassClaim) -> ObjectWorld:
         key, moment = look.key, now()

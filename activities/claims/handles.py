@@ -6,7 +6,6 @@ that it is so.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
@@ -15,8 +14,9 @@ from temporalio import activity
 from activities.claims import metrics
 from activities.claims.bundle import Bundle
 from activities.claims.evaluation import Beyond
-from activities.claims.tools import MOST_CONFLICTS, SOON, Tools, conflict_without_end, key_of
+from activities.claims.tools import SOON, Tools, key_of
 from activities.claims.writing import OURS
+from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.constants import IGNORE_LABEL
 from domain.claims.moments import end_of_handle, passed
@@ -25,9 +25,6 @@ from domain.claims.passes import ObjectKnown, ObjectWorld, PassHandle
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now
-from engine.errors import Conflict
-
-log = logging.getLogger(__name__)
 
 
 class HandleActivities:
@@ -46,13 +43,8 @@ class HandleActivities:
     async def pass_handle(self, look: PassHandle) -> ObjectWorld:
         """One pass; another one at once where somebody has written what was read."""
         await self._known.settled()
-        for _ in range(MOST_CONFLICTS):
-            try:
-                return await self._pass(look)
-            except Conflict as conflict:
-                log.info("%s: %s", look.key, conflict.message)
-                look = look.model_copy(update={"woken": True})
-        raise conflict_without_end(look.key)
+        afresh = look.model_copy(update={"woken": True})
+        return await until_undisturbed(look.key, lambda number: self._pass(afresh if number else look))
 
     async def _pass(self, look: PassHandle) -> ObjectWorld:
         key, moment = look.key, now()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 from temporalio import activity
 
 from activities.claims.filling import Filling, PoolTools, gathered
-from activities.claims.tools import MOST_CONFLICTS, SOON, conflict_without_end
+from activities.claims.tools import SOON
 from activities.claims.writing import in_hand
+from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_POOL, standing
 from domain.claims.constants import IGNORE_LABEL
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
@@ -20,9 +20,6 @@ from domain.claims.pools import (
 )
 from domain.identity import Key
 from engine.clock import now
-from engine.errors import Conflict
-
-log = logging.getLogger(__name__)
 
 
 class PoolActivities:
@@ -40,12 +37,7 @@ class PoolActivities:
     async def pass_pool(self, look: PassPool) -> PoolWorld:
         """One pass; another one at once where somebody has written what was read."""
         await self._tools.known.settled()
-        for attempt in range(MOST_CONFLICTS):
-            try:
-                return await self._pass(look, attempt)
-            except Conflict as conflict:
-                log.info("%s: %s", look.key, conflict.message)
-        raise conflict_without_end(look.key)
+        return await until_undisturbed(look.key, lambda number: self._pass(look, number))
 
     async def _pass(self, look: PassPool, attempt: int) -> PoolWorld:
         key = look.key

@@ -12,14 +12,11 @@ from activities.claims.releasing import Releasing
 from activities.claims.writing import Writer
 from domain.claims.objects import JsonObject, object_at, text_at
 from domain.identity import Key, Kind
-from domain.levers import PAUSED
-from engine.errors import ApiError, Conflict
+from domain.levers import held
 from engine.settings import Settings
 
 # What could not be deleted is tried again then.
 SOON = timedelta(seconds=10)
-# Somebody writes to the same objects all the time: leave the pass to the next wake.
-MOST_CONFLICTS = 5
 
 
 @dataclass(frozen=True)
@@ -35,11 +32,7 @@ class Tools:
 
     def hold(self, obj: JsonObject) -> str:
         """Why nothing may be changed on behalf of this object now, empty if it may."""
-        if self.settings.observing:
-            return "observe mode: nothing is written anywhere"
-        if text_at(obj, "metadata", "annotations", PAUSED) == "true":
-            return f"paused by its annotation {PAUSED}"
-        return ""
+        return held(object_at(obj, "metadata", "annotations"), observing=self.settings.observing)
 
     def next_look(self, settled: Settled, moment: datetime) -> datetime:
         """When to look again without being woken: by the clock if templates depend on it, else for what none tells."""
@@ -55,8 +48,3 @@ def key_of(kind: Kind, obj: JsonObject, cluster: str) -> Key:
     meta = object_at(obj, "metadata")
     namespace, name, uid = (text_at(meta, field) for field in ("namespace", "name", "uid"))
     return Key(kind=kind.name, namespace=namespace, name=name, uid=uid, cluster=cluster)
-
-
-def conflict_without_end(key: Key) -> ApiError:
-    """Somebody writes to the object again and again."""
-    return Conflict(f"{key.path}: changed by others {MOST_CONFLICTS} times while it was looked at", code="Busy")

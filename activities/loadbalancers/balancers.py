@@ -7,13 +7,13 @@ The cloud is observed once; what a step brings is folded into what was seen.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from temporalio import activity
 
-from activities.loadbalancers.ground import MOST_CONFLICTS, Ground
+from activities.conflicts import until_undisturbed
+from activities.loadbalancers.ground import Ground
 from activities.openstack.observing import observe_load_balancer
 from domain.decision import Decision, Outcome
 from domain.loadbalancers import LOAD_BALANCER_SET
@@ -22,13 +22,10 @@ from domain.loadbalancers.cloud.changes import changed
 from domain.loadbalancers.passes import LoadBalancerWorld, PassLoadBalancer
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from engine.clock import now
-from engine.errors import Conflict
 
 # Drift in the cloud sends no event.
 DRIFT = timedelta(minutes=5)
 MOST_ROUNDS = 30
-
-log = logging.getLogger(__name__)
 
 
 class LoadBalancerActivities:
@@ -44,12 +41,7 @@ class LoadBalancerActivities:
     @activity.defn(name=PassLoadBalancer.activity)
     async def pass_load_balancer(self, look: PassLoadBalancer) -> LoadBalancerWorld:
         """One pass; another one at once where somebody has written what was read."""
-        for _ in range(MOST_CONFLICTS):
-            try:
-                return await self._pass(look)
-            except Conflict as conflict:
-                log.info("%s: %s", look.key, conflict.message)
-        raise Conflict(f"{look.key.path}: changed by others all the time", code="Busy")
+        return await until_undisturbed(look.key, lambda _: self._pass(look))
 
     async def _pass(self, look: PassLoadBalancer) -> LoadBalancerWorld:
         ground, key = self._ground, look.key

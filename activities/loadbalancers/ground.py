@@ -12,7 +12,7 @@ from activities.openstack.projects import Projects
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
 from domain.identity import Key, Kind
-from domain.levers import paused
+from domain.levers import held
 from domain.loadbalancers.actions import ProjectReference
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.steps import Step
@@ -26,8 +26,6 @@ from engine.settings import Settings
 
 R = TypeVar("R", bound=CustomResource)
 T = TypeVar("T")
-# As many passes over what somebody else changes meanwhile as one activity makes.
-MOST_CONFLICTS = 5
 COMPONENT = "yawol-service"
 MOST_TOLD = 5_000
 
@@ -103,20 +101,17 @@ class Ground:
             except Absent:
                 log.info("%s %s/%s is gone", kind.name, namespace, name)
 
-    async def drop_finalizer(self, obj: CustomResource) -> bool:
-        """Let the object go; whether nobody else holds it."""
+    async def drop_finalizer(self, obj: CustomResource) -> None:
+        """Let the object go."""
         kept = [each for each in obj.metadata.finalizers if each != obj.kind_of.finalizer]
         try:
             await self.patch(obj, {"metadata": {"finalizers": kept}})
         except Absent:
-            return True
-        return not kept
+            return
 
     def hold(self, meta: ObjectMeta) -> str:
         """Why nothing may be changed on behalf of this object now, empty if it may."""
-        if self.settings.observing:
-            return "observe mode: nothing is written anywhere"
-        return "paused by its annotation perdure.dev/paused" if paused(meta) else ""
+        return held(meta.annotations, observing=self.settings.observing)
 
     async def tell(self, obj: CustomResource, notices: Iterable[Notice], now: datetime) -> None:
         """Kubernetes Events, each once per process; that one cannot be written is only logged."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
 from temporalio import activity
 
+from activities.conflicts import until_undisturbed
 from activities.loadbalancers.balancers import gone
-from activities.loadbalancers.ground import MOST_CONFLICTS, Ground
+from activities.loadbalancers.ground import Ground
 from activities.openstack.births import birth
 from activities.openstack.observing import observe_machine
 from domain.decision import Decision, Outcome
@@ -23,7 +23,7 @@ from domain.loadbalancers.machine.lifecycle import MachinePhase, MachineWork, wo
 from domain.loadbalancers.passes import LoadBalancerWorld, PassMachine
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.clock import now
-from engine.errors import Absent, Conflict
+from engine.errors import Absent
 from engine.kube import SECRET
 
 MOST_ROUNDS = 20
@@ -43,8 +43,6 @@ RIGHTS = {
     )
 }
 
-log = logging.getLogger(__name__)
-
 
 class MachineActivities:
     """The LoadBalancerMachine's activity."""
@@ -59,12 +57,7 @@ class MachineActivities:
     @activity.defn(name=PassMachine.activity)
     async def pass_machine(self, look: PassMachine) -> LoadBalancerWorld:
         """One pass; another one at once where somebody has written what was read."""
-        for _ in range(MOST_CONFLICTS):
-            try:
-                return await self._pass(look)
-            except Conflict as conflict:
-                log.info("%s: %s", look.key, conflict.message)
-        raise Conflict(f"{look.key.path}: changed by others all the time", code="Busy")
+        return await until_undisturbed(look.key, lambda _: self._pass(look))
 
     async def _pass(self, look: PassMachine) -> LoadBalancerWorld:
         ground, key = self._ground, look.key

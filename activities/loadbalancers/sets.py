@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from temporalio import activity
 
+from activities.conflicts import until_undisturbed
 from activities.loadbalancers.balancers import gone
-from activities.loadbalancers.ground import MOST_CONFLICTS, Ground
+from activities.loadbalancers.ground import Ground
 from domain.decision import Decision, Outcome
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.fleet import fleet_of
@@ -18,13 +18,10 @@ from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machines_of
 from engine.clock import now
-from engine.errors import Conflict
 
 MOST_ROUNDS = 10
 # A heartbeat that stays away is no event.
 HEALTH = timedelta(seconds=30)
-
-log = logging.getLogger(__name__)
 
 
 class SetActivities:
@@ -40,12 +37,7 @@ class SetActivities:
     @activity.defn(name=PassSet.activity)
     async def pass_set(self, look: PassSet) -> LoadBalancerWorld:
         """One pass; another one at once where somebody has written what was read."""
-        for _ in range(MOST_CONFLICTS):
-            try:
-                return await self._pass(look)
-            except Conflict as conflict:
-                log.info("%s: %s", look.key, conflict.message)
-        raise Conflict(f"{look.key.path}: changed by others all the time", code="Busy")
+        return await until_undisturbed(look.key, lambda _: self._pass(look))
 
     async def _pass(self, look: PassSet) -> LoadBalancerWorld:
         ground, key = self._ground, look.key

@@ -20,14 +20,9 @@ BINDER_HEARTBEAT = timedelta(seconds=3)
 
 
 class ObjectKnown(Model):
-    """What a claim's or handle's workflow carries: losing it costs a look.
-
-    `honoured` is the end that was asked for and settled last, `failures` how many passes in a row could not be done,
-    `requester` stands for who asked for the claim, so that a slow look at it alone can tell that nothing has changed.
-    """
+    """What a claim's or handle's workflow carries: the end asked for that was settled last. Losing it costs a look."""
 
     honoured: Wish | None = None
-    failures: int = 0
 
 
 class ObjectWorld(PassedWorld):
