@@ -119,7 +119,7 @@ class FaultKind(StrEnum):
 
     BEFORE = "before"  # the connection is closed, nothing was done
     AFTER = "after"  # done, then the connection is closed: the answer is lost
-    DELAY = "delay"  # answered late; `late_answer` says whether the effect comes before or after the wait
+    DELAY = "delay"  # answered late, or when the fault is lifted; `late_answer`: the effect comes before the wait
     THROTTLE = "throttle"  # the service's own throttling error
     DENIED = "denied"  # the service's own access-denied error
     ERROR = "error"  # any error code, before the effect

@@ -2,7 +2,7 @@
 
 A fault matches calls by service, action, account, region and text; it takes the first `count` of them after `skip`,
 each with its probability, drawn from its own seed so that a run can be repeated. The first fault that takes a call
-wins.
+wins. A call that a fault delays waits no longer than the fault is in force.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from threading import Lock
+from threading import Condition
 
 from localcloud.aws import wire
 from localcloud.aws.contract import Fault, FaultKind, canonical_service
@@ -33,7 +33,7 @@ class FaultBoard:
     """The faults in force, in the order in which they were set."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = Condition()
         self._armed: list[_Armed] = []
         self._serial = 0
 
@@ -49,6 +49,7 @@ class FaultBoard:
                 }
             )
             self._armed = [a for a in self._armed if a.fault.id != named.id]
+            self._lock.notify_all()
             dice = random.Random(named.seed)  # noqa: S311 - repeatable on purpose
             self._armed.append(_Armed(named, named.count, named.skip, dice=dice))
             return named
@@ -58,12 +59,19 @@ class FaultBoard:
         with self._lock:
             before = len(self._armed)
             self._armed = [a for a in self._armed if a.fault.id != fault_id]
+            self._lock.notify_all()
             return len(self._armed) < before
 
     def clear(self) -> None:
         """Lift all faults."""
         with self._lock:
             self._armed.clear()
+            self._lock.notify_all()
+
+    def sit_out(self, fault: Fault) -> None:
+        """Wait out the delay of a fault that has struck; it is over when the fault is lifted."""
+        with self._lock:
+            self._lock.wait_for(lambda: all(a.fault is not fault for a in self._armed), fault.delay_seconds)
 
     def report(self) -> tuple[Fault, ...]:
         """The faults in force, with how often each struck and how many calls it still takes; used-up ones included."""

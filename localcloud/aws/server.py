@@ -98,7 +98,7 @@ class Emulator:
         if kind in _ERRORS_BEFORE:
             return _error(request.service, faults.error_of(fault, request, call.account))
         if kind is FaultKind.DELAY and not fault.late_answer:
-            time.sleep(fault.delay_seconds)
+            runtime.faults.sit_out(fault)
         if kind is FaultKind.ASYNC_FAILURE:
             call.failure_reason = fault.code or "INTERNAL_FAILURE"
         answer = self._ask_moto(environ)
@@ -108,7 +108,7 @@ class Emulator:
         if kind is FaultKind.ERROR_AFTER:
             return _error(request.service, faults.error_of(fault, request, call.account))
         if kind is FaultKind.DELAY and fault.late_answer:
-            time.sleep(fault.delay_seconds)
+            runtime.faults.sit_out(fault)
         return answer
 
     def _ask_moto(self, environ: wire.Environ) -> Answer:

@@ -65,9 +65,14 @@ class Process:
 
     def await_ready(self) -> None:
         """Wait until it says that it is ready."""
-        until(self._is_ready, f"{self._command[0]} ready; its log is {self.log}", READY_SECONDS)
+        until(self.is_ready, f"{self._command[0]} ready; its log is {self.log}", READY_SECONDS)
 
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
+        """Whether it says so.
+
+        Raises:
+            AssertionError: it has ended by itself.
+        """
         assert self._running is not None
         code = self._running.poll()
         assert code is None, f"{self._command[0]} ended with {code}; its log is {self.log}"

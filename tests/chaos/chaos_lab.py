@@ -25,7 +25,7 @@ from chaos_oracle import Expected, Oracle
 from chaos_proxy import LATE_SECONDS, Break, Interception
 
 from localcloud import services
-from localcloud.aws.contract import FaultKind
+from localcloud.aws.contract import Fault, FaultKind
 from localcloud.aws.control import Emulator
 
 REGIONS = ("us-east-1", "eu-west-1")
@@ -137,6 +137,14 @@ class Lab(Installation):
         self.expected.claims = self.expected.claims - {name}
         self.cluster.delete("accountclaims", name, name)
 
+    def dismiss_who_queued(self) -> None:
+        """Delete the claims that queued, and settle."""
+        queued = self.expected.claims - {self.tenant.name if self.tenant else ""}
+        for name in queued:
+            self.dismiss(name)
+        if queued:
+            self.settle()
+
     def _claim(self, name: str) -> None:
         self.cluster.create("namespaces", "", {"metadata": {"name": name}})
         self.cluster.create("accountclaims", name, {**_typed("AccountClaim"), **_claim(name)})
@@ -205,12 +213,16 @@ class Lab(Installation):
         seconds = {Break.LATE: LATE_SECONDS, Break.DELAYED: DELAY_SECONDS}.get(kind, HOLD_SECONDS)
         return self.arm_aws(effect, FaultKind.DELAY, 1, delay_seconds=seconds, late_answer=kind is not Break.LATE)
 
-    def arm_aws(self, effect: Effect, kind: FaultKind, count: int | None, **more: object) -> Armed:
-        """Break the effect's call of AWS, `count` times."""
+    def fault(self, effect: Effect, kind: FaultKind, count: int | None, **more: object) -> Fault:
+        """Break the effect's call of AWS, `count` times; what the emulator says of it."""
         call = effect.call
         assert isinstance(call, AwsCall)
         where = {"region": call.region, "containing": call.containing, "account": self.target(effect.lifecycle)}
-        fault = self.emulator.fault(call.service, call.action, kind=kind, count=count, **where, **more)
+        return self.emulator.fault(call.service, call.action, kind=kind, count=count, **where, **more)
+
+    def arm_aws(self, effect: Effect, kind: FaultKind, count: int | None, **more: object) -> Armed:
+        """Break the effect's call of AWS, `count` times."""
+        fault = self.fault(effect, kind, count, **more)
 
         def struck() -> bool:
             return any(each.id == fault.id and each.hits for each in self.emulator.faults())

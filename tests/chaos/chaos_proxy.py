@@ -37,7 +37,8 @@ class Break(StrEnum):
     AFTER = "after"  # done; the answer is held back until the test lets go, and then lost
     LATE = "late"  # done only a moment later, when nobody waits for it any more
     LOST = "lost"  # done, and the connection closed at once
-    DELAYED = "delayed"  # done, answered after some seconds
+    DELAYED = "delayed"  # done, answered after some seconds or when the test lets go
+    PARKED = "parked"  # on its way; goes on to the server when the test lets go
     THROTTLED = "throttled"  # 429
     FAILED = "failed"  # 500, nothing was done
     CONFLICT = "conflict"  # 409, nothing was done
@@ -129,9 +130,11 @@ class KubeProxy:
         path.write_text(yaml.safe_dump(content))
         return path
 
-    def intercept(self, matches: Callable[[Request], bool], kind: Break, count: int | None = 1) -> Interception:
-        """Break the next `count` requests that match (None: all until cleared)."""
-        made = Interception(matches, kind, count)
+    def intercept(
+        self, matches: Callable[[Request], bool], kind: Break, count: int | None = 1, seconds: float = 3.0
+    ) -> Interception:
+        """Break the next `count` requests that match (None: all until cleared); delays last `seconds`."""
+        made = Interception(matches, kind, count, seconds)
         with self._lock:
             self._breaks.append(made)
         return made
@@ -256,10 +259,14 @@ class _Handler(BaseHTTPRequestHandler):
         if taken.kind is Break.LATE:
             taken.struck.set()
             time.sleep(LATE_SECONDS)
+        if taken.kind is Break.PARKED:
+            taken.struck.set()
+            taken.released.wait(LONGEST_HOLD_SECONDS)
         answer = None if taken.kind is Break.BEFORE else self.proxy.forward(self.command, self.path, headers, body)
         taken.struck.set()
         if taken.kind is Break.DELAYED:
-            time.sleep(taken.seconds)
+            taken.released.wait(taken.seconds)
+        if taken.kind in (Break.DELAYED, Break.PARKED):
             self._answer(answer)
             return
         if taken.kind is Break.AFTER:

@@ -1,73 +1,180 @@
-"""The servers that Perdure stands on are killed in the middle of its work; so are the watcher and the supervisor."""
+"""The servers that Perdure stands on are killed at every type of action; so are the watcher and the supervisor.
+
+A server is killed and started again several times in one turn: each time that a row of actions is under way. A call of
+the API server is under way on one side of its effect or on the other. Rows of one turn are dealt out to several cases,
+so that there is time between two kills.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pytest
 from chaos_cluster import until
-from chaos_effects import RETURNING, TAKING, AwsCall, Effect
+from chaos_effects import BINDING, DISCARDING, FINISHING, QUEUEING, RETURNING, TAKING, AwsCall
+from chaos_holds import Holds, Row
 from chaos_lab import Lab, Process, Record
 from chaos_proxy import Break
 
 from localcloud import services
+from localcloud.aws.contract import FaultKind
+from workers.roster import actions
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(500)]
 
-SERVERS = ("temporal", "etcd", "kube-apiserver", "watch")
-_MOMENTS = {
-    "take": ("CreateAccount", "CreateAccessKey", "RunInstances", "CreateCase"),
-    "give back": ("CreateAccessKey", "DeleteBucket", "DeleteHostedZone"),
+BACK_SECONDS = 60.0
+# What the actions of a row wait for when the server dies. The API server dies with the connection; the others leave
+# the caller its answer.
+DEATHS: dict[str, dict[str, Break]] = {
+    "temporal": {"at work": Break.DELAYED},
+    "watch": {"at work": Break.DELAYED},
+    "etcd": {"before the effect": Break.PARKED, "after the effect": Break.DELAYED},
+    "kube-apiserver": {"before the effect": Break.PARKED, "after the effect": Break.AFTER},
+}
+# The rows of each kind of turn, and among how many cases they are dealt out.
+TURNS: dict[str, tuple[tuple[Row, ...], int]] = {
+    "take": (TAKING, 3),
+    "finish": (FINISHING, 1),
+    "starve": (((QUEUEING,), (DISCARDING,)), 1),
+    "give back": (RETURNING, 2),
 }
 
 
-def _moments(turn: str) -> list[Effect]:
-    found = [effect for row in (TAKING if turn == "take" else RETURNING) for effect in row]
-    return [
-        next(e for e in found if isinstance(e.call, AwsCall) and e.call.action == action) for action in _MOMENTS[turn]
-    ]
+@dataclass(frozen=True)
+class Deaths:
+    """One case: the server dies at each of these rows, in one turn."""
+
+    server: str
+    moment: str
+    turn: str
+    rows: tuple[Row, ...]
+    number: int
+
+    @property
+    def name(self) -> str:
+        """As the test's id says it."""
+        return f"{self.server}-{self.moment}-{self.turn}-{self.number}".replace(" ", "-")
 
 
-def _prepare(lab: Lab, turn: str) -> Callable[[], None]:
-    if turn == "take":
-        lab.ready_to("take")
-        return lab.take
+def _cases() -> Iterator[Deaths]:
+    for server, moments in DEATHS.items():
+        for moment in moments:
+            for turn, (rows, cases) in TURNS.items():
+                for number in range(cases):
+                    yield Deaths(server, moment, turn, rows[number::cases], number + 1)
+
+
+SWEEP = tuple(_cases())
+
+
+def _marked(deaths: Deaths) -> object:
+    turn = "give back" if deaths.turn == "give back" else "take"
+    return pytest.param(deaths, id=deaths.name, marks=pytest.mark.turn(turn))
+
+
+@pytest.mark.parametrize("deaths", [_marked(each) for each in SWEEP])
+def test_work_goes_on_although_a_server_dies_at_each_action(
+    lab: Lab, record: Record, record_property: Callable[[str, object], None], deaths: Deaths
+) -> None:
+    record([effect for row in deaths.rows for effect in row], f"{deaths.server} killed, {deaths.moment}")
+    begin = _BEGINNINGS[deaths.turn](lab)
+    victim = _Victim(lab, deaths.server)
+    holds = Holds(lab, deaths.rows, DEATHS[deaths.server][deaths.moment])
+    begin()
+    holds.at_each(victim.kill, when=victim.is_up)
+    until(victim.is_up, f"{deaths.server} is back", BACK_SECONDS)
+    record_property("seconds", round(lab.settle(), 1))
+    lab.dismiss_who_queued()
+
+
+def test_each_server_dies_at_every_type_of_action() -> None:
+    of_accounts = {name for name in actions() if name.split(".")[0] in {"accounts", "aws", "kube"}}
+    for server, moments in DEATHS.items():
+        for moment in moments:
+            swept = [each for each in SWEEP if (each.server, each.moment) == (server, moment)]
+            assert {effect.activity for each in swept for row in each.rows for effect in row} == of_accounts
+
+
+Begin = Callable[[], object]
+
+
+def _take(lab: Lab) -> Begin:
+    lab.ready_to("take")
+    return lab.take
+
+
+def _give_back(lab: Lab) -> Begin:
     lab.ready_to_give_back_twice()
     return lab.give_back
 
 
-def _kill(lab: Lab, server: str) -> None:
-    if server == "watch":
-        lab.watch.kill()
-        lab.watch.start()
-        return
-    pid = lab.deployment.kill(server)
-    lab.deployment.wait_service(server, other_than_pid=pid)
+def _finish(lab: Lab) -> Begin:
+    """The pool's pass has bound the claim and died; the next worker finds a claim that finishes by itself."""
+    lab.ready_to("take")
+    bound = lab.arm(BINDING, Break.AFTER)
+    lab.take()
+    lab.await_struck([bound])
+    lab.worker.kill()
+    lab.lift()
+    return lab.worker.start
 
 
-@pytest.mark.parametrize("turn", ["take", "give back"])
-@pytest.mark.parametrize("server", SERVERS)
-def test_work_goes_on_although_a_server_dies_again_and_again(lab: Lab, record: Record, server: str, turn: str) -> None:
-    start = _prepare(lab, turn)
-    moments = _moments(turn)
-    record(moments, f"{server} killed at that moment")
-    armed = [lab.arm(effect, Break.DELAYED) for effect in moments]
-    start()
-    for each in armed:
-        lab.await_struck([each])
-        _kill(lab, server)
-    lab.settle()
+def _starve(lab: Lab) -> Begin:
+    """A second claim finds no account, and the next one that is made for the pool AWS refuses."""
+    lab.ready_to("take")
+    refusal = FaultKind.ASYNC_FAILURE
+    lab.emulator.fault("organizations", "CreateAccount", kind=refusal, count=1, code="INVALID_PAYMENT_INSTRUMENT")
+
+    def begin() -> None:
+        lab.take()
+        lab.queue()
+
+    return begin
+
+
+_BEGINNINGS: dict[str, Callable[[Lab], Begin]] = {
+    "take": _take,
+    "finish": _finish,
+    "starve": _starve,
+    "give back": _give_back,
+}
+
+
+class _Victim:
+    """A server that is killed again and again, and started again by whoever looks after it."""
+
+    def __init__(self, lab: Lab, name: str) -> None:
+        self._lab = lab
+        self._name = name
+        self._killed: int | None = None
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        if self._name == "watch":
+            self._lab.watch.kill()
+            self._lab.watch.start()
+        else:
+            self._killed = self._lab.deployment.kill(self._name)
+
+    def is_up(self) -> bool:
+        """Whether it is there to be killed: again, if it was killed before."""
+        if self._name == "watch":
+            return self._lab.watch.is_ready()
+        row = self._lab.deployment.service(self._name)
+        return row.settled and row.pid != self._killed
 
 
 @pytest.mark.parametrize("turn", ["take", "give back"])
 def test_work_goes_on_after_the_supervisor_and_all_processes_died(lab: Lab, record: Record, turn: str) -> None:
-    start = _prepare(lab, turn)
-    moment = _moments(turn)[1]
+    rows, action = (TAKING, "RunInstances") if turn == "take" else (RETURNING, "DeleteBucket")
+    moment = next(e for row in rows for e in row if isinstance(e.call, AwsCall) and e.call.action == action)
     record([moment], "everything killed, up again")
+    begin = _BEGINNINGS[turn](lab)
     armed = lab.arm(moment, Break.DELAYED)
-    start()
+    begin()
     lab.await_struck([armed])
     lab.emulator.save()  # the emulator is the outside world: that it forgets nothing is not what is tried here
     lab.worker.kill()
@@ -90,7 +197,7 @@ def test_two_watchers_at_once_do_nothing_twice(lab: Lab, record: Record) -> None
     try:
         for turn in ("take", "give back"):
             record([(turn, "all of it")], "two watchers")
-            _prepare(lab, turn)()
+            _BEGINNINGS[turn](lab)()
             lab.settle()
     finally:
         second.stop()
@@ -99,8 +206,8 @@ def test_two_watchers_at_once_do_nothing_twice(lab: Lab, record: Record) -> None
 def test_the_watcher_is_away_while_claims_come_and_go(lab: Lab, record: Record) -> None:
     for turn in ("take", "give back"):
         record([(turn, "all of it")], "no watcher when it begins")
-        start = _prepare(lab, turn)
+        begin = _BEGINNINGS[turn](lab)
         lab.watch.kill()
-        start()
+        begin()
         lab.watch.start()
         lab.settle()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from botocore.exceptions import ConnectionClosedError, HTTPClientError
@@ -85,6 +86,18 @@ def test_a_delay_holds_the_answer_and_the_effect_is_done(payer: Cloud, emulator:
     sts.get_caller_identity()
     assert time.monotonic() - began >= 0.5
     assert not [fault for fault in emulator.faults() if fault.count]  # it is used up: the next call is not held
+
+
+def test_a_delay_is_over_when_its_fault_is_lifted(payer: Cloud, emulator: Emulator) -> None:
+    fault = emulator.fault("sts", kind="delay", delay_seconds=50, count=1)
+    sts = payer.client("sts")
+    with ThreadPoolExecutor(1) as pool:
+        call, began = pool.submit(sts.get_caller_identity), time.monotonic()
+        while not any(each.hits for each in emulator.faults()):
+            assert time.monotonic() - began < 40
+        assert not call.done()
+        emulator.clear(fault.id)
+        call.result(timeout=40)
 
 
 def test_latency_is_added_to_every_call(payer: Cloud, emulator: Emulator) -> None:
