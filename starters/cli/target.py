@@ -1,4 +1,7 @@
-"""The object a command is about: KIND NAMESPACE/NAME, the kind by any of its names and in any case."""
+"""The object a command is about: KIND NAMESPACE/NAME, the kind by any of its names and in any case.
+
+The names are those that kubectl takes: kind, plural, short name (`lb`), each with or without the group.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from domain.identity import Kind, all_kinds
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 KindArgument = Annotated[
-    str, typer.Argument(metavar="KIND", help="Kind or its plural, in any case: account, accounts.")
+    str, typer.Argument(metavar="KIND", help="Kind, plural or short name, in any case: account, lb.")
 ]
 NameArgument = Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="The object.")]
 
@@ -68,9 +71,9 @@ def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
 
 
 def kind_named(word: str) -> Kind:
-    """The kind of that name or plural, in any case, with or without its group (`accounts.aws.managed.openshift.io`)."""
-    names = {name: kind for kind in all_kinds().values() for name in _names(kind)}
-    if found := names.get(word.lower()):
+    """The kind of that name, plural or short name, in any case, with or without its group (`accounts.example.com`)."""
+    names = {name: kind for kind in all_kinds().values() for name in _with_group(kind, _names(kind))}
+    if found := names.get(word.lower()) or _short_names().get(word.lower()):
         return found
     close = [names[name].name for name in get_close_matches(word.lower(), names, n=1)]
     hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(sorted(all_kinds()))}"
@@ -78,5 +81,16 @@ def kind_named(word: str) -> Kind:
 
 
 def _names(kind: Kind) -> tuple[str, ...]:
-    names = (kind.name.lower(), kind.plural) if kind.plural else (kind.name.lower(),)
+    return (kind.name.lower(), kind.plural) if kind.plural else (kind.name.lower(),)
+
+
+def _short_names() -> dict[str, Kind]:
+    """Short names stand in the definitions, which take their time to load: asked for when nothing else fits."""
+    from domain.custom_resources import custom_resources
+
+    models = custom_resources()
+    return {name: each.kind_of for each in models for name in _with_group(each.kind_of, each.definition.short_names)}
+
+
+def _with_group(kind: Kind, names: tuple[str, ...]) -> tuple[str, ...]:
     return (*names, *(f"{name}.{kind.group}" for name in names if kind.group))

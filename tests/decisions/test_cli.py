@@ -15,7 +15,9 @@ import typer
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.resources import Account, AccountClaim
+from domain.custom_resources import custom_resources
 from domain.identity import Kind
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.model import Model
 from starters.cli import environment, output
 from starters.cli.crds import crd_files
@@ -57,6 +59,23 @@ def perdure(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]
 @pytest.mark.parametrize("word", ["Account", "account", "ACCOUNTS", "accounts.aws.managed.openshift.io"])
 def test_a_kind_is_known_by_any_of_its_names(word: str) -> None:
     assert kind_named(word) == ACCOUNT
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [("lb", LOAD_BALANCER), ("LBS", LOAD_BALANCER_SET), ("lbm.yawol.stackit.cloud", LOAD_BALANCER_MACHINE)],
+)
+def test_a_kind_is_known_by_kubectls_short_name(word: str, kind: Kind) -> None:
+    assert kind_named(word) == kind
+
+
+def test_no_two_kinds_have_a_name_in_common() -> None:
+    names = [
+        name
+        for model in custom_resources()
+        for name in {model.kind_of.name.lower(), model.kind_of.plural, *model.definition.short_names}
+    ]
+    assert len(names) == len(set(names))
 
 
 def test_a_kind_is_never_known_by_the_start_of_its_name() -> None:
