@@ -2,12 +2,14 @@
 
     a, b, c, d   claims and pools being served                       (this file)
     e            settled claims, left alone                          claims_crowds.py
-    f, g         ends of lifespans, reactions to events              claims_events.py
+    f1 to f3, g  ends of lifespans, reactions to events              claims_events.py
     h, i, j      a claim among many, a restart, memory               claims_crowds.py
+    r            more claims than handles                            claims_race.py
 
-Rows of one group share a deployment. Latencies are taken by a watch in this program (`claims_sightings.py`), from just
-before a request is sent until what is waited for is seen; this program's own work on the same cores is part of them.
-The upstream figures in notes were measured on the replaced operator on the same kind of machine.
+Rows of one group share a deployment, and each is told as soon as it is measured (`claims_telling.py`). Latencies are
+taken by a watch in this program (`claims_sightings.py`), from just before a request is sent until what is waited for is
+seen; this program's own work on the same cores is part of them. The upstream figures in notes were measured on the
+replaced operator on the same kind of machine.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL
 from localcloud.bench.claims_crowds import crowded, held, idle
 from localcloud.bench.claims_events import ends, reactions
+from localcloud.bench.claims_race import race
 from localcloud.bench.claims_sightings import BOUND, FREE, FREE_AND_READY, READY
+from localcloud.bench.claims_telling import together, told
 from localcloud.bench.claims_things import (
     OPERATOR,
     POOLED,
@@ -43,9 +47,12 @@ POOL = "pool"
 async def served(sizes: Sizes, rows: frozenset[str]) -> Found:
     """Rows a, b, c and d."""
     async with scene() as on:
-        found = [await measure(on, sizes) for row, measure in _SERVED if row in rows or (row == "c" and "a" in rows)]
-    figures = (figure for each in found for figure in each.figures if figure.row in rows)
-    return Found(figures=tuple(figures), breakdown={k: v for each in found for k, v in each.breakdown.items()})
+        found = [
+            told(await measure(on, sizes)) for row, measure in _SERVED if row in rows or (row == "c" and "a" in rows)
+        ]
+    all_of_them = together(found)
+    wanted = tuple(figure for figure in all_of_them.figures if figure.row in rows)
+    return all_of_them.model_copy(update={"figures": wanted})
 
 
 async def _requests(on: Scene, sizes: Sizes) -> Found:
@@ -165,8 +172,9 @@ ON_REQUEST = frozenset({"j"})
 MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"a", "b", "c", "d"}), served),
     (frozenset({"e"}), idle),
-    (frozenset({"f"}), ends),
+    (frozenset({"f1", "f2", "f3"}), ends),
     (frozenset({"g"}), reactions),
     (frozenset({"h", "i"}), crowded),
+    (frozenset({"r"}), race),
     (frozenset({"j"}), held),
 )

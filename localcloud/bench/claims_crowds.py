@@ -15,6 +15,7 @@ from collections import Counter
 import psutil
 
 from localcloud.bench.claims_sightings import BOUND
+from localcloud.bench.claims_telling import told
 from localcloud.bench.claims_things import CLOCK, Scene, Sizes, all_ready, make, make_settled, moment, scene
 from localcloud.bench.figures import Figure, Found, percentile
 from localcloud.bench.laboratory import writes
@@ -52,7 +53,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
             note="those are rendered again each minute",
         ),
     )
-    return Found(figures=figures, breakdown={"e: Kubernetes requests": dict(requests.most_common())})
+    return told(Found(figures=figures, breakdown={"e: Kubernetes requests": dict(requests.most_common())}))
 
 
 async def _watched(on: Scene, seconds: float) -> tuple[int, int, Counter[str]]:
@@ -79,9 +80,9 @@ async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
         figures: list[Figure] = []
         breakdown: dict[str, dict[str, int]] = {}
         if "h" in rows:
-            figures += await _newcomers(on, sizes, prepared)
+            figures += told(Found(figures=tuple(await _newcomers(on, sizes, prepared)))).figures
         if "i" in rows:
-            found = await _restarted(on, sizes)
+            found = told(await _restarted(on, sizes))
             figures += found.figures
             breakdown = found.breakdown
     return Found(figures=tuple(figures), breakdown=breakdown)
@@ -162,7 +163,7 @@ async def held(sizes: Sizes, rows: frozenset[str]) -> Found:
         ),
         Figure(row="j", what="all made and settled", measured=round(prepared, 1), unit="s"),
     )
-    return Found(figures=figures)
+    return told(Found(figures=figures))
 
 
 def _memory_mib(on: Scene, service: str) -> float:

@@ -20,6 +20,7 @@ from domain.resource import timestamp
 from engine.kube.json import JsonObject
 from engine.kube.kinds import CONFIG_MAP, NAMESPACE
 from localcloud.bench.claims_sightings import GONE, READY, Sightings
+from localcloud.bench.claims_telling import step
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
 from localcloud.state import Cloud
 
@@ -48,6 +49,8 @@ class Sizes(Model):
     newcomers: int = 30
     newcomer_seconds: float = 2.0
     held_claims: int = 5000
+    race_claims: int = 300
+    race_handles: int = 200
 
 
 class Scene(NamedTuple):
@@ -59,7 +62,8 @@ class Scene(NamedTuple):
 
 @asynccontextmanager
 async def scene() -> AsyncIterator[Scene]:
-    """A fresh one, warmed up by one claim of each provider that settles by itself."""
+    """A fresh one, warmed up by a claim."""
+    step("a deployment is brought up")
     async with laboratory((Cloud.AWS,)) as lab:
         seen = Sightings(lab.kube)
         async with seen.followed():
@@ -94,6 +98,7 @@ async def make_settled(scene: Scene, count: int, prefix: str) -> None:
         batch = names[start : start + BATCH]
         await make(scene, batch)
         await all_ready(scene, batch)
+        step(f"{start + len(batch)} of {count} claims are ready")
     await scene.lab.quiet()
 
 
@@ -140,7 +145,7 @@ def claim(name: str, provider: str = AT_ONCE, **spec: object) -> JsonObject:
 
 
 def pool(name: str, size: int) -> JsonObject:
-    """A pool of handles that any claim of `SAID` and the like takes."""
+    """A pool of handles that claims of `POOLED` take."""
     return {"metadata": {"name": name}, "spec": {"minAvailable": size, "provider": {"name": POOLED}}}
 
 

@@ -127,9 +127,15 @@ def _fields(of: type[Model], sizes: Mapping[str, float]) -> dict[str, float]:
 
 
 def _rows(text: str, rows: Iterable[frozenset[str]], on_request: frozenset[str]) -> frozenset[str]:
-    """The rows that `--only` names; without it those that are not measured on request alone."""
+    """The rows that `--only` names, a row of several parts with all of them; without it all but those on request."""
     known = frozenset().union(*rows)
-    wanted = frozenset(filter(None, map(str.strip, text.split(","))))
+    named = filter(None, map(str.strip, text.split(",")))
+    wanted = frozenset().union(*(({name} & known) or _parts(name, known) or {name} for name in named))
     if wanted - known:
         raise typer.BadParameter(f"--only knows {', '.join(sorted(known))}; not {', '.join(sorted(wanted - known))}")
     return wanted or known - on_request
+
+
+def _parts(row: str, known: frozenset[str]) -> set[str]:
+    """The parts of a row: f1, f2 and f3 of f."""
+    return {each for each in known if each.rstrip("0123456789") == row}

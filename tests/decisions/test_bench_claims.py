@@ -14,6 +14,7 @@ from domain.custom_resources import custom_resources
 from domain.identity import Kind
 from engine.kube.kinds import CONFIG_MAP
 from localcloud.bench import claims as bench
+from localcloud.bench.claims_race import agreed
 from localcloud.bench.claims_sightings import (
     _WORDS,
     BOUND,
@@ -24,8 +25,10 @@ from localcloud.bench.claims_sightings import (
     READY,
     Sightings,
 )
+from localcloud.bench.claims_telling import line_of
 from localcloud.bench.claims_things import _PROVIDERS, claim, end, pool
 from localcloud.bench.command import _rows
+from localcloud.bench.figures import Figure
 
 Json = dict[str, Any]
 
@@ -110,7 +113,34 @@ def test_an_end_is_a_whole_second_and_not_before_it_was_asked_for() -> None:
 
 def test_every_row_but_the_long_one_is_measured_unless_some_are_named() -> None:
     rows = [covered for covered, _ in bench.MEASUREMENTS]
-    assert _rows("", rows, bench.ON_REQUEST) == set("abcdefghi")
+    assert _rows("", rows, bench.ON_REQUEST) == {*"abcdeghir", "f1", "f2", "f3"}
+    assert _rows("f, g", rows, bench.ON_REQUEST) == {"f1", "f2", "f3", "g"}
+    assert _rows("f2", rows, bench.ON_REQUEST) == {"f2"}
     assert _rows("j, a", rows, bench.ON_REQUEST) == {"a", "j"}
     with pytest.raises(typer.BadParameter, match="not z"):
         _rows("z", rows, bench.ON_REQUEST)
+
+
+def test_a_figure_is_told_in_one_line_with_its_goal() -> None:
+    figure = Figure(row="f", what="late by, most", measured=1.25, unit="s", goal="≤ 1 s", note="p50 0.3 s")
+    assert line_of(figure) == "f: late by, most: 1.25 s (≤ 1 s); p50 0.3 s"
+
+
+def _claim(name: str, handle: str) -> Json:
+    return obj(name, **({"resourceHandle": {"name": handle}} if handle else {}))
+
+
+def _handle(name: str, claim: str) -> Json:
+    return obj(name, spec={"resourceClaim": {"name": claim}} if claim else {})
+
+
+def test_a_race_counts_only_what_both_sides_say_and_nobody_else() -> None:
+    claims = [_claim("a", "one"), _claim("b", "two"), _claim("c", ""), _claim("d", "four")]
+    handles = [
+        _handle("one", "a"),
+        _handle("two", "b"),
+        _handle("three", "b"),
+        _handle("four", ""),
+        _handle("five", "c"),
+    ]
+    assert agreed(claims, handles) == {"a": "one"}

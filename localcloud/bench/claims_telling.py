@@ -1,0 +1,84 @@
+"""What `perdure bench claims` tells while it measures, on standard error, and what something has cost.
+
+A row takes minutes, so every step and every figure is told as soon as it is known, with the seconds since the start.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import psutil
+
+from localcloud.bench.figures import Figure, Found
+from localcloud.bench.laboratory import Laboratory
+from localcloud.services import WORKER
+from localcloud.terminal import errors
+
+_BEGAN = time.monotonic()
+
+
+def step(line: str) -> None:
+    """What is going on now."""
+    told_line = f"{time.monotonic() - _BEGAN:5.0f} s  {line}"
+    errors.print(told_line, markup=False, highlight=False, soft_wrap=True)
+
+
+def told(found: Found) -> Found:
+    """The same, its figures told."""
+    for figure in found.figures:
+        step(line_of(figure))
+    return found
+
+
+def line_of(figure: Figure) -> str:
+    """One figure in one line."""
+    shown = figure.measured if isinstance(figure.measured, str) else f"{figure.measured:g} {figure.unit}".strip()
+    goal = f" ({figure.goal})" if figure.goal else ""
+    note = f"; {figure.note}" if figure.note else ""
+    return f"{figure.row}: {figure.what}: {shown}{goal}{note}"
+
+
+def together(found: Iterable[Found]) -> Found:
+    """What several measurements have found."""
+    every = tuple(found)
+    return Found(
+        figures=tuple(figure for each in every for figure in each.figures),
+        breakdown={title: counts for each in every for title, counts in each.breakdown.items()},
+    )
+
+
+class Cost(NamedTuple):
+    """What was used between two readings."""
+
+    requests: Counter[str]
+    cpu: dict[str, float]
+    """Seconds by service; `evaluators` are the worker's children."""
+
+    def cpu_of(self, count: int) -> str:
+        """Milliseconds of each of so many, by service."""
+        return ", ".join(f"{service} {1000 * seconds / count:.1f}" for service, seconds in self.cpu.items())
+
+
+class Meter:
+    """Reads what is used from its making on."""
+
+    def __init__(self, lab: Laboratory) -> None:
+        self._lab = lab
+        self._mark = lab.audit_mark()
+        self._cpu = _cpu(lab)
+
+    def read(self) -> Cost:
+        """What was used since."""
+        now = _cpu(self._lab)
+        cpu = {service: now[service] - before for service, before in self._cpu.items()}
+        return Cost(self._lab.requests_since(self._mark), cpu)
+
+
+def _cpu(lab: Laboratory) -> dict[str, float]:
+    pid = lab.deployment.service(WORKER).pid
+    children = psutil.Process(pid).children(recursive=True) if pid is not None else []
+    times = [child.cpu_times() for child in children]
+    return {**lab.cpu(), "evaluators": sum(float(each.user + each.system) for each in times)}
