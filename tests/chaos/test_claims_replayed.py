@@ -19,7 +19,7 @@ from workers.roster import workflows_of
 
 WORKFLOWS = workflows_of("claims")
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(150)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 TYPES = ("ClaimBinder", "ResourceClaim", "ResourceHandle", "ResourcePool")
 MOST_RECORDED = 3  # of a type: the longest, which have seen most

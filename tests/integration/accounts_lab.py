@@ -81,7 +81,7 @@ class Lab:
 
     # Looking.
 
-    async def until(self, what: str, condition: Callable[[], bool], seconds: float = 45) -> None:
+    async def until(self, what: str, condition: Callable[[], bool], seconds: float = 90) -> None:
         try:
             async with asyncio.timeout(seconds):
                 await self.objects.until(condition)
@@ -133,7 +133,7 @@ class Lab:
         """The same of the lifecycle that no object stands behind."""
         await self._says(ORGANIZATION.workflow_id, *words)
 
-    async def _says(self, workflow_id: str, *words: str, seconds: float = 30) -> None:
+    async def _says(self, workflow_id: str, *words: str, seconds: float = 60) -> None:
         handle, said = self.temporal.get_workflow_handle(workflow_id), ""
         try:
             async with asyncio.timeout(seconds):
@@ -205,7 +205,7 @@ class Lab:
             if self.claim(name) is not None:
                 await self.release(name)
 
-    async def served(self, name: str, seconds: float = 45) -> Account:
+    async def served(self, name: str, seconds: float = 90) -> Account:
         """Wait until the claim is Ready; its account."""
         await self.until(f"claim {name} is Ready", lambda: self.claim_state(name) == "Ready", seconds)
         claim = self.claim(name)

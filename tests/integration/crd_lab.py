@@ -40,7 +40,7 @@ async def install(api: KubeApi) -> None:
             await api.create(CUSTOM_RESOURCE_DEFINITION, crd)
         except Conflict:
             await api.patch(CUSTOM_RESOURCE_DEFINITION, "", name, {"spec": crd["spec"]})
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for crd in all_crds():
             name = text(crd, "metadata", "name")
             while "Established" not in true_conditions(await api.get(CUSTOM_RESOURCE_DEFINITION, "", name)):  # noqa: ASYNC110 - a server

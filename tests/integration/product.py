@@ -53,7 +53,7 @@ async def process(
         finally:
             if started.returncode is None:
                 started.send_signal(signal.SIGTERM)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await started.wait()
 
 
@@ -65,7 +65,7 @@ async def answers(port: int, path: str) -> bool:
             return False
 
 
-async def eventually(check: Callable[[], Awaitable[bool]], what: str, seconds: float = 45) -> None:
+async def eventually(check: Callable[[], Awaitable[bool]], what: str, seconds: float = 90) -> None:
     try:
         async with asyncio.timeout(seconds):
             while not await check():  # noqa: ASYNC110 - servers have no events to wait for here

@@ -43,7 +43,7 @@ async def lab(deployment: Deployment) -> AsyncIterator[Lab]:
 async def _serves_others(lab: Lab) -> None:
     """The careful entity gets its account, and gives it back."""
     async with lab.asked("bystander", ENTITY):
-        await lab.served("bystander", seconds=15)
+        await lab.served("bystander", seconds=60)
 
 
 @pytest.mark.parametrize(

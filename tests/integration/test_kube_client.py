@@ -277,7 +277,7 @@ async def test_the_second_waits_until_the_first_lets_go(kube: KubeApi, namespace
     assert await leader_lock_holder(kube, namespace, "lock") == "first"
     holding.cancel()
     await first.release()
-    await asyncio.wait_for(waiting, 2)
+    await asyncio.wait_for(waiting, 30)
     assert second.annotation("example.com/known") == "7"
     assert await leader_lock_holder(kube, namespace, "lock") == "second"
 
@@ -285,7 +285,7 @@ async def test_the_second_waits_until_the_first_lets_go(kube: KubeApi, namespace
 async def test_a_dead_leader_is_followed_when_its_lease_has_run_out(kube: KubeApi, namespace: str) -> None:
     await election(kube, namespace, "dead").acquire()
     began = asyncio.get_running_loop().time()
-    await asyncio.wait_for(election(kube, namespace, "next").acquire(), 10)
+    await asyncio.wait_for(election(kube, namespace, "next").acquire(), 60)
     assert asyncio.get_running_loop().time() - began >= 2.9
     lease = await kube.get(LEASE, namespace, "lock")
     assert at(lease, "spec", "leaseTransitions") == 1

@@ -17,7 +17,7 @@ from engine.kube.store import Followed, Store
 pytestmark = pytest.mark.integration
 
 
-async def eventually(holds: Callable[[], bool], seconds: float = 20) -> None:
+async def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
     deadline = asyncio.get_running_loop().time() + seconds
     while not holds():
         assert asyncio.get_running_loop().time() < deadline, "it does not come true"

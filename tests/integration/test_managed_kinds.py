@@ -63,7 +63,7 @@ class Woken:
     async def ready(self) -> None:
         await eventually(lambda: not self.watcher.unready())
 
-    async def woken_again(self, name: str, since: int, seconds: float = 5.0) -> None:
+    async def woken_again(self, name: str, since: int, seconds: float = 60) -> None:
         await eventually(lambda: self.wakes[name] > since, seconds)
 
     async def quiet(self) -> None:
@@ -74,7 +74,7 @@ class Woken:
             await asyncio.sleep(0.5)
 
 
-async def eventually(holds: Callable[[], bool], seconds: float = 20) -> None:
+async def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 - polls what a server does
             await asyncio.sleep(0.02)
@@ -284,7 +284,7 @@ async def test_views_of_what_is_watched_are_made_and_others_are_left_alone(
 
 async def existing(kube: KubeApi, name: str) -> object:
     """The spec of a view, once it is there."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             try:
                 return at(await kube.get(RESOURCE_WATCH, OPERATOR_NAMESPACE, name), "spec")

@@ -59,13 +59,13 @@ async def scrapes(deployment: Deployment) -> AsyncIterator[Scrapes]:
         await _create(kube, ACCOUNT_POOL, OPERATOR_NAMESPACE, {"metadata": {"name": POOL}, "spec": {"poolSize": 1}})
         await eventually(lambda: _is(kube, ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, available=1), "pool is full", 90)
         await _create(kube, ACCOUNT_CLAIM, TENANT, CLAIM)
-        await eventually(lambda: _is(kube, ACCOUNT_CLAIM, TENANT, "claim", state="Ready"), "claim is served", 30)
+        await eventually(lambda: _is(kube, ACCOUNT_CLAIM, TENANT, "claim", state="Ready"), "claim is served", 90)
         # A tenant who changes the claim and deletes it: newest in managedFields is somebody else than Perdure.
         tenants = {"metadata": {"annotations": {"tenant/done": "true"}}}
         await kube.patch(ACCOUNT_CLAIM, TENANT, "claim", tenants, field_manager="tenant")
         await kube.delete(ACCOUNT_CLAIM, TENANT, "claim")
-        await eventually(lambda: _gone(kube, ACCOUNT_CLAIM, TENANT, "claim"), "claim is released", 60)
-        await eventually(lambda: _released(ports["worker"]), "the release is counted", 10)
+        await eventually(lambda: _gone(kube, ACCOUNT_CLAIM, TENANT, "claim"), "claim is released", 120)
+        await eventually(lambda: _released(ports["worker"]), "the release is counted", 30)
         yield Scrapes(*[await _scrape(port) for port in ports.values()])
         await kube.delete(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL)
 

@@ -119,7 +119,7 @@ async def running(watcher: Watcher) -> AsyncIterator[None]:
         assert not failed, results
 
 
-async def eventually(holds: Callable[[], bool], seconds: float = 20) -> None:
+async def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
     async with asyncio.timeout(seconds):
         while not holds():  # noqa: ASYNC110 - polls what a server does
             await asyncio.sleep(0.02)

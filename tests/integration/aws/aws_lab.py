@@ -147,7 +147,7 @@ class _Holder(Services):
         return self.key
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 20) -> None:
+def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not holds():

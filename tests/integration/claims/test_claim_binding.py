@@ -13,7 +13,7 @@ from claims.claims_objects import Json, annotation, deleting, label_of, look, no
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import FINALIZER, POOL_NAME_ANNOTATION
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 COLOUR_IS_NO_MATTER = ["/spec/colour"]
 

@@ -17,7 +17,7 @@ from domain.identity import Kind
 from engine.errors import Absent
 from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 # How long the watcher may take to notice that a kind is served now, or that it may be read.
 NOTICED = 30.0

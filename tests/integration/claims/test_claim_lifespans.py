@@ -15,7 +15,7 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import LIFESPAN_END_CHANGED
 from domain.resource import parse_timestamp
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 HOUR = timedelta(hours=1)
 
@@ -240,9 +240,9 @@ async def test_without_a_default_a_bound_handle_keeps_its_unclaimed_end(ground: 
 
 async def test_an_unclaimed_handle_ends_on_the_second_and_is_replaced(ground: Ground) -> None:
     await ground.provider()
-    handle = await pool_of_one(ground, lifespan={"unclaimed": "4s"})
+    handle = await pool_of_one(ground, lifespan={"unclaimed": "8s"})
     name, end = look(handle, "metadata.name"), moment(handle, "spec.lifespan.end")
-    await ground.gone(RESOURCE_HANDLE, name, 4 + PROMPT)
+    await ground.gone(RESOURCE_HANDLE, name, 8 + PROMPT)
     assert timedelta(0) <= now() - end < timedelta(seconds=PROMPT)
     await ground.until("there is another", lambda: ground.free_handles(), PROMPT)
 
@@ -252,10 +252,10 @@ async def test_an_unclaimed_handle_ends_on_the_second_and_is_replaced(ground: Gr
 
 async def test_a_claim_ends_on_the_second_with_all_that_it_has(ground: Ground) -> None:
     await ground.provider()
-    await ground.ask("mine", provider="lab", lifespan={"end": ahead(5)})
+    await ground.ask("mine", provider="lab", lifespan={"end": ahead(10)})
     await ground.ready()
     handle, gadget, end = ground.handle_name(), look(ground.resource(), "metadata.name"), moment_of_end(ground)
-    await ground.gone(RESOURCE_CLAIM, "mine", 5 + PROMPT)
+    await ground.gone(RESOURCE_CLAIM, "mine", 10 + PROMPT)
     assert timedelta(0) <= now() - end < timedelta(seconds=PROMPT)
     await ground.gone(RESOURCE_HANDLE, handle, PROMPT)
     await ground.gone(GADGET, gadget, PROMPT)
@@ -290,7 +290,7 @@ async def test_a_handles_end_that_a_person_moves_counts(ground: Ground) -> None:
 async def test_a_detached_claim_ends_when_it_would_have(ground: Ground) -> None:
     await ground.provider()
     when = {"when": "'done' in metadata.annotations"}
-    await ground.ask("mine", provider="lab", lifespan={"end": ahead(6)}, autoDetach=when)
+    await ground.ask("mine", provider="lab", lifespan={"end": ahead(12)}, autoDetach=when)
     await ground.ready()
     end, handle = moment_of_end(ground), ground.handle_name()
     await ground.edit(RESOURCE_CLAIM, "mine", {"metadata": {"annotations": {"done": "yes"}}})
@@ -302,9 +302,9 @@ async def test_a_detached_claim_ends_when_it_would_have(ground: Ground) -> None:
 
 async def test_ends_that_pass_while_everything_is_down_are_made_up_for_at_the_start(lab: Lab, ground: Ground) -> None:
     await ground.provider()
-    await ground.ask("mine", provider="lab", lifespan={"end": ahead(9)})
+    await ground.ask("mine", provider="lab", lifespan={"end": ahead(16)})
     await ground.ready()
-    free = look(await pool_of_one(ground, lifespan={"unclaimed": "8s"}), "metadata.name")
+    free = look(await pool_of_one(ground, lifespan={"unclaimed": "14s"}), "metadata.name")
     await ground.until("the pool's handle is ready", lambda: look(ground.one(RESOURCE_HANDLE, free), "status.ready"))
     handle, end = ground.handle_name(), moment_of_end(ground)
     async with lab.without_product():

@@ -12,7 +12,7 @@ from claims.claims_objects import Json, annotation, deleting, label_of, link, lo
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING
 from domain.claims.constants import FINALIZER
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
 async def slow_provider(ground: Ground) -> None:

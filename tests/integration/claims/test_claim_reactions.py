@@ -16,7 +16,7 @@ from domain.identity import Kind
 from engine.kube import NAMESPACE
 from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 ALL_OF_SPEC = [{"pathMatch": "/spec/.*"}]
 

@@ -26,7 +26,7 @@ from domain.claims.constants import (
     RESOURCE_HANDLE_UID_ANNOTATION,
 )
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 INITIALISED = "2025-01-20T10:00:00Z"
 KOPF: Json = {"diffBase": '{"spec": {}}', "kopf": {"progress": {"claim_create": {"retries": 3}}}}

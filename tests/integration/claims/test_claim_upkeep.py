@@ -11,7 +11,7 @@ from claims.claims_objects import Json, annotation, look
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 LINKED_WAIT = "Linked ResourceProvider"
 

@@ -10,7 +10,7 @@ from claims.claims_ground import PROMPT, Ground
 from claims.claims_objects import Json, look
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 ALL_OF_SPEC = [{"pathMatch": "/spec/.*"}]
 

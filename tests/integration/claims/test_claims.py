@@ -11,7 +11,7 @@ from domain.claims.constants import API_VERSION, FINALIZER
 from domain.resource import parse_timestamp
 from engine.kube import CONFIG_MAP, NAMESPACE
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
 async def provider_of_sizes(ground: Ground) -> None:

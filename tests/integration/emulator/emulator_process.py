@@ -114,7 +114,7 @@ def error_of(call: Callable[[], object]) -> str:
     raise AssertionError("the call was not refused")
 
 
-def eventually(condition: Callable[[], object], seconds: float = 10) -> Any:
+def eventually(condition: Callable[[], object], seconds: float = 30) -> Any:
     """Wait until a condition holds and return what it returned."""
     deadline = time.monotonic() + seconds
     while not (found := condition()):

@@ -54,7 +54,7 @@ def test_a_faster_clock_shortens_creation(payer: Cloud, emulator: Emulator) -> N
     emulator.clock(speed=1200)
     request = payer.request_account()
     assert payer.creation(request)["State"] == "IN_PROGRESS"
-    eventually(lambda: payer.creation(request)["State"] == "SUCCEEDED", seconds=5)
+    eventually(lambda: payer.creation(request)["State"] == "SUCCEEDED", seconds=30)
 
 
 @pytest.mark.parametrize("reason", REASONS)

@@ -277,7 +277,7 @@ def deleted(resource: C) -> C:
     return patched(resource, {"metadata": {"deletionTimestamp": timestamp(datetime.now(UTC))}})
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 30) -> None:
+def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not holds():

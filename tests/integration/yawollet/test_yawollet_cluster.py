@@ -96,7 +96,7 @@ class Cluster:
     async def machine(self) -> LoadBalancerMachine:
         return LoadBalancerMachine.model_validate(await self.kube.get(LOAD_BALANCER_MACHINE, self.namespace, "web-1"))
 
-    async def reported(self, holds: Callable[[dict[str, Any]], bool], what: str, seconds: float = 20) -> dict[str, Any]:
+    async def reported(self, holds: Callable[[dict[str, Any]], bool], what: str, seconds: float = 60) -> dict[str, Any]:
         """The machine's conditions by type, once they are so."""
 
         async def check() -> Any:

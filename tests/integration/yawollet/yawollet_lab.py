@@ -30,7 +30,7 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
         return int(probe.getsockname()[1])
 
 
-async def eventually(holds: Callable[[], Awaitable[object]], what: str, seconds: float = 20) -> Any:
+async def eventually(holds: Callable[[], Awaitable[object]], what: str, seconds: float = 60) -> Any:
     """What `holds` says as soon as that is true."""
     try:
         async with asyncio.timeout(seconds):
@@ -170,7 +170,7 @@ async def tcp_backend(name: str = "backend") -> AsyncIterator[Backend]:
 async def ask(number: int, line: str = "hello") -> str:
     """What comes back for a line; empty if the connection is refused or closed without an answer."""
     try:
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(10):
             reader, writer = await asyncio.open_connection(HOST, number)
             try:
                 writer.write(line.encode())
