@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
-from uuid import uuid4
 
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.notices import Notice
 from domain.resource import timestamp
 from engine.errors import Absent, ApiError
 from engine.kube import EVENT, JsonObject, KubeApi
+from engine.kube.events import Said, Subject, event
 from engine.kube.json import text
 
 COMPONENT = "yawollet"
-_LONGEST_MESSAGE = 1024  # the API server's limit
 _REMEMBERED = 100
 
 log = logging.getLogger(__name__)
@@ -41,7 +40,10 @@ class EventRecorder:
             if name and await self._counted_up(namespace, name, count + 1, now):
                 self._told[notice] = (name, count + 1)
                 return
-            made = await self._api.create(EVENT, self._event(machine, notice, now), namespace)
+            said = Said(notice.type.value, notice.reason, notice.message, COMPONENT, host=self._host)
+            made = await self._api.create(
+                EVENT, event(Subject.of(LOAD_BALANCER_MACHINE, machine), said, now), namespace
+            )
         except ApiError as error:
             log.info("no Event about %s: %s", text(machine, "metadata", "name"), error.message)
             return
@@ -55,27 +57,3 @@ class EventRecorder:
         except Absent:
             return False  # Events are kept for an hour
         return True
-
-    def _event(self, machine: JsonObject, notice: Notice, now: datetime) -> JsonObject:
-        name, moment = text(machine, "metadata", "name"), timestamp(now)
-        return {
-            "metadata": {
-                "name": f"{name[:200]}.{uuid4().hex[:16]}",
-                "namespace": text(machine, "metadata", "namespace"),
-            },
-            "involvedObject": {
-                "apiVersion": LOAD_BALANCER_MACHINE.api_version,
-                "kind": LOAD_BALANCER_MACHINE.name,
-                "namespace": text(machine, "metadata", "namespace"),
-                "name": name,
-                "uid": text(machine, "metadata", "uid"),
-                "resourceVersion": text(machine, "metadata", "resourceVersion"),
-            },
-            "type": notice.type.value,
-            "reason": notice.reason,
-            "message": notice.message[:_LONGEST_MESSAGE],
-            "source": {"component": COMPONENT, "host": self._host},
-            "firstTimestamp": moment,
-            "lastTimestamp": moment,
-            "count": 1,
-        }

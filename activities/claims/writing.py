@@ -7,8 +7,6 @@ API server answers is known to the process at once.
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
 from datetime import datetime
 from typing import cast
 
@@ -19,14 +17,12 @@ from domain.claims.merging import same
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.identity import Kind
 from domain.levers import RETRIED, RETRY
-from domain.resource import timestamp
 from engine import kube
 from engine.errors import Absent, ApiError, Conflict
-from engine.kube import EVENT, KubeApi
+from engine.kube import KubeApi
+from engine.kube.events import Said, Subject, event, record
 
 OURS = (FINALIZER, *FORMER_FINALIZERS)
-
-log = logging.getLogger(__name__)
 
 
 class Writer:
@@ -109,32 +105,8 @@ class Writer:
         action: str = "",
     ) -> None:
         """A Kubernetes Event on the object; that it cannot be written is only logged."""
-        namespace, name = _name(obj)
-        moment = timestamp(now)
-        event: Mapping[str, object] = {
-            "metadata": {"generateName": f"{name[:200]}.", "namespace": namespace},
-            "involvedObject": {
-                "apiVersion": kind.api_version,
-                "kind": kind.name,
-                "namespace": namespace,
-                "name": name,
-                "uid": text_at(obj, "metadata", "uid"),
-                "resourceVersion": text_at(obj, "metadata", "resourceVersion"),
-            },
-            "type": "Normal" if normal else "Warning",
-            "reason": reason,
-            "message": message[:1000],
-            "action": action,
-            "source": {"component": EVENT_COMPONENT},
-            "reportingComponent": EVENT_COMPONENT,
-            "firstTimestamp": moment,
-            "lastTimestamp": moment,
-            "count": 1,
-        }
-        try:
-            await self.api.create(EVENT, event, namespace)
-        except ApiError as error:
-            log.info("no Event about %s %s/%s: %s", kind.name, namespace, name, error.message)
+        said = Said("Normal" if normal else "Warning", reason, message, EVENT_COMPONENT, action)
+        await record(self.api, event(Subject.of(kind, cast("kube.JsonObject", obj)), said, now))
 
     def _learnt(self, kind: Kind, answer: JsonObject) -> JsonObject:
         self._known.learn(kind, answer)

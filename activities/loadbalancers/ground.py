@@ -16,17 +16,18 @@ from domain.levers import held
 from domain.loadbalancers.actions import ProjectReference
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.steps import Step
+from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
 from domain.loadbalancers.notices import Notice
 from domain.loadbalancers.resources import Infrastructure
-from domain.resource import CustomResource, ObjectMeta, timestamp
+from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
-from engine.errors import Absent, ApiError, Conflict
-from engine.kube import EVENT, BlockingKube, KubeApi
+from engine.errors import Absent, Conflict
+from engine.kube import BlockingKube, KubeApi
+from engine.kube.events import Said, Subject, event, record
 from engine.settings import Settings
 
 R = TypeVar("R", bound=CustomResource)
 T = TypeVar("T")
-COMPONENT = "yawol-service"
 MOST_TOLD = 5_000
 
 log = logging.getLogger(__name__)
@@ -122,31 +123,8 @@ class Ground:
             if len(self._told) >= MOST_TOLD:
                 self._told.clear()
             self._told[told] = None
-            await self._event(obj, notice, timestamp(now))
-
-    async def _event(self, obj: CustomResource, notice: Notice, moment: str) -> None:
-        kind, meta = obj.kind_of, obj.metadata
-        event = {
-            "metadata": {"generateName": f"{meta.name}.", "namespace": meta.namespace},
-            "involvedObject": {
-                "apiVersion": kind.api_version,
-                "kind": kind.name,
-                "namespace": meta.namespace,
-                "name": meta.name,
-                "uid": meta.uid,
-            },
-            "type": notice.type.value,
-            "reason": notice.reason,
-            "message": notice.message[:1000],
-            "source": {"component": COMPONENT},
-            "firstTimestamp": moment,
-            "lastTimestamp": moment,
-            "count": 1,
-        }
-        try:
-            await self.kube.create(EVENT, event, meta.namespace)
-        except ApiError as error:
-            log.info("no Event about %s %s/%s: %s", kind.name, meta.namespace, meta.name, error.message)
+            said = Said(notice.type.value, notice.reason, notice.message, LOAD_BALANCER_COMPONENT)
+            await record(self.kube, event(Subject.with_metadata(obj.kind_of, obj.metadata), said, now))
 
     # --- OpenStack, whose client blocks ---
 

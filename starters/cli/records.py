@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domain.resource import timestamp
 from engine.errors import ApiError
 from engine.kube import EVENT, JsonObject
-from engine.kube.json import text
+from engine.kube.events import Said, Subject, event
 from starters.cli.output import utc_now, warn
 from starters.cli.session import FIELD_MANAGER, Session, person
 from starters.cli.target import Target
@@ -26,25 +25,10 @@ async def annotate(session: Session, target: Target, annotations: Mapping[str, s
 
 async def record(session: Session, target: Target, obj: JsonObject, reason: str, message: str) -> None:
     """A Kubernetes Event that says who did what to the object, and why; without the right to write one, a warning."""
-    now = timestamp(utc_now())
-    event: JsonObject = {
-        "metadata": {"generateName": f"{target.name}.", "namespace": target.namespace},
-        "involvedObject": {
-            "apiVersion": target.kind.api_version,
-            "kind": target.kind.name,
-            "namespace": target.namespace,
-            "name": target.name,
-            "uid": text(obj, "metadata", "uid"),
-        },
-        "type": "Warning" if reason == "Abandoned" else "Normal",
-        "reason": reason,
-        "message": f"by {person()}: {message}" if message else f"by {person()}",
-        "source": {"component": FIELD_MANAGER},
-        "firstTimestamp": now,
-        "lastTimestamp": now,
-        "count": 1,
-    }
+    kind = "Warning" if reason == "Abandoned" else "Normal"
+    who = f"by {person()}: {message}" if message else f"by {person()}"
+    told = event(Subject.of(target.kind, obj), Said(kind, reason, who, FIELD_MANAGER), utc_now())
     try:
-        await session.kube.create(EVENT, event, target.namespace)
+        await session.kube.create(EVENT, told, target.namespace)
     except ApiError as error:
         warn(f"warning: no Kubernetes Event could be written: {error.message}")

@@ -1,0 +1,108 @@
+"""Kubernetes Events, as people read them in `kubectl describe`: one body for everybody who tells of something.
+
+They are those of core/v1, as the replaced systems write them, and the API server keeps them for an hour. An Event never
+matters: whoever has told what he did goes on whether it could be written or not (`record`). Where the same must not be
+told twice, whatever restarts in between, it gets a name that follows from what it says (`named`): the API server then
+refuses the second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from datetime import datetime
+from typing import NamedTuple
+
+from domain.identity import Kind
+from domain.resource import ObjectMeta, timestamp
+from engine.errors import ApiError, Conflict
+from engine.kube.api import KubeApi
+from engine.kube.json import JsonObject, text
+from engine.kube.kinds import EVENT
+
+# The API server's limits: 1024 characters of a message, 253 of a name.
+LONGEST_MESSAGE = 1024
+_LONGEST_PREFIX = 200
+_DIGEST = 16
+
+log = logging.getLogger(__name__)
+
+
+class Subject(NamedTuple):
+    """The object that is told about."""
+
+    kind: Kind
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str = ""
+
+    @classmethod
+    def of(cls, kind: Kind, obj: JsonObject) -> Subject:
+        """An object as it is on the wire."""
+        read = (text(obj, "metadata", field) for field in ("namespace", "name", "uid", "resourceVersion"))
+        return cls(kind, *read)
+
+    @classmethod
+    def with_metadata(cls, kind: Kind, meta: ObjectMeta) -> Subject:
+        """An object of which a model is at hand."""
+        return cls(kind, meta.namespace, meta.name, meta.uid, meta.resource_version)
+
+
+class Said(NamedTuple):
+    """What is told: `type` is Normal or Warning, `component` who tells it, on which `host` if that matters."""
+
+    type: str
+    reason: str
+    message: str
+    component: str
+    action: str = ""
+    host: str = ""
+
+
+def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> JsonObject:
+    """The Event, as a document for the API server; without a `name` the server gives it one."""
+    at, prefix = timestamp(moment), subject.name[:_LONGEST_PREFIX]
+    involved = {
+        "apiVersion": subject.kind.api_version,
+        "kind": subject.kind.name,
+        "namespace": subject.namespace,
+        "name": subject.name,
+        "uid": subject.uid,
+    }
+    return {
+        "metadata": {"namespace": subject.namespace, **({"name": name} if name else {"generateName": f"{prefix}."})},
+        "involvedObject": involved | _if_given(resourceVersion=subject.resource_version),
+        "type": said.type,
+        "reason": said.reason,
+        "message": said.message[:LONGEST_MESSAGE],
+        **_if_given(action=said.action),
+        "source": {"component": said.component} | _if_given(host=said.host),
+        "reportingComponent": said.component,
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
+
+
+def named(subject: Subject, *what: str) -> str:
+    """A name for an Event about the object that is the same as long as what it tells is."""
+    digest = hashlib.sha256("\n".join((subject.uid, *what)).encode()).hexdigest()
+    return f"{subject.name[:_LONGEST_PREFIX]}.{digest[:_DIGEST]}"
+
+
+async def record(api: KubeApi, told: JsonObject) -> bool:
+    """Write an Event; True if it stands there now. That it cannot be written is only logged."""
+    namespace, name = text(told, "metadata", "namespace"), text(told, "involvedObject", "name")
+    try:
+        await api.create(EVENT, told, namespace)
+    except Conflict:
+        return True  # told before, under the same name
+    except ApiError as error:
+        log.info("no Event about %s %s/%s: %s", text(told, "involvedObject", "kind"), namespace, name, error.message)
+        return False
+    return True
+
+
+def _if_given(**fields: str) -> dict[str, str]:
+    return {name: value for name, value in fields.items() if value}

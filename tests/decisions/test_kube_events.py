@@ -1,0 +1,72 @@
+"""Kubernetes Events: what everybody's have in common, and names by which the same is told once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from domain.identity import Kind
+from engine.errors import ApiError, Conflict, Denied
+from engine.kube import JsonObject, KubeApi
+from engine.kube.events import Said, Subject, event, named, record
+
+NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+KIND = Kind(name="Service", group="", version="v1", plural="services", area="")
+SUBJECT = Subject.of(
+    KIND, {"metadata": {"namespace": "web", "name": "shop", "uid": "u-1", "resourceVersion": "7", "labels": {}}}
+)
+SAID = Said("Warning", "Failed", "no address is left", "yawol-cloud-controller")
+
+
+def test_an_event_names_its_object_what_happened_when_and_who_says_so() -> None:
+    told: dict[str, Any] = event(SUBJECT, SAID, NOW)
+    assert told["metadata"] == {"namespace": "web", "generateName": "shop."}
+    assert told["involvedObject"] == {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "namespace": "web",
+        "name": "shop",
+        "uid": "u-1",
+        "resourceVersion": "7",
+    }
+    assert (told["type"], told["reason"], told["message"]) == ("Warning", "Failed", "no address is left")
+    assert told["source"] == {"component": "yawol-cloud-controller"}
+    assert told["firstTimestamp"] == told["lastTimestamp"] == "2026-05-01T12:00:00Z"
+    assert "action" not in told
+
+
+def test_what_is_too_long_for_the_api_server_is_cut() -> None:
+    long = SUBJECT._replace(name="n" * 253)
+    told: dict[str, Any] = event(long, SAID._replace(message="m" * 5000), NOW)
+    assert len(told["message"]) == 1024
+    assert len(named(long, "x")) < 253
+    assert len(told["metadata"]["generateName"]) < 253
+
+
+def test_the_same_words_about_the_same_object_have_the_same_name_and_others_another() -> None:
+    names = {
+        named(SUBJECT, "Failed", "a"),
+        named(SUBJECT, "Failed", "a"),
+        named(SUBJECT, "Failed", "b"),
+        named(SUBJECT._replace(uid="u-2"), "Failed", "a"),
+    }
+    assert len(names) == 3
+
+
+class Api:
+    def __init__(self, refusal: ApiError | None) -> None:
+        self.refusal = refusal
+
+    async def create(self, kind: Kind, told: JsonObject, namespace: str) -> JsonObject:
+        if self.refusal:
+            raise self.refusal
+        return told
+
+
+@pytest.mark.parametrize(
+    ("refusal", "stands"), [(None, True), (Conflict("AlreadyExists"), True), (Denied("no right"), False)]
+)
+async def test_an_event_that_cannot_be_written_stops_nobody(refusal: ApiError | None, stands: bool) -> None:
+    assert await record(cast("KubeApi", Api(refusal)), event(SUBJECT, SAID, NOW)) is stands
