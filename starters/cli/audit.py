@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from starters.cli.environment import StateOption
-from starters.cli.output import Format, FormatOption, print_json, say, table
+from starters.cli.output import Format, FormatOption, print_json, say, table, warn
 
 
 def register(app: typer.Typer) -> None:
@@ -20,24 +20,38 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    area: Annotated[str, typer.Argument(metavar="AREA", help="One area only: accounts, claims.")] = "",
+    area: Annotated[str, typer.Argument(metavar="AREA", help="One area only: accounts, claims, loadbalancers.")] = "",
     thorough: Annotated[
-        bool, typer.Option("--thorough", help="Look into every account and region too: many calls, all reading.")
+        bool,
+        typer.Option("--thorough", help="Look into every account, region and project: many calls, all reading."),
     ] = False,
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
     """Find cloud objects of ours without an owner, and drift; exits 1 if there are any."""
-    from starters.cli.audits import Finding, audits
+    from engine.errors import Absent
+    from engine.kube.errors import NO_SUCH_KIND
+    from starters.cli.audits import Audit, Finding, audits
     from starters.cli.session import Session, perform
 
     known = audits()
     if area and area not in known:
         raise typer.BadParameter(f"there is no audit of {area!r}; there are: {', '.join(known)}", param_hint="AREA")
-    chosen = [known[area]] if area else list(known.values())
 
     async def look(session: Session) -> list[Finding]:
-        return [finding for each in chosen for finding in await each(session, thorough=thorough)]
+        if area:
+            return await known[area](session, thorough=thorough)
+        return [finding for name, each in known.items() for finding in await if_installed(name, each, session)]
+
+    async def if_installed(name: str, each: Audit, session: Session) -> list[Finding]:
+        """An installation need not have every area's kinds."""
+        try:
+            return await each(session, thorough=thorough)
+        except Absent as error:
+            if error.code != NO_SUCH_KIND:
+                raise
+            warn(f"not looked at: {name}, whose kinds are not installed here")
+            return []
 
     found = perform(look)
     if output is Format.JSON:

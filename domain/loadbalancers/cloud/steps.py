@@ -138,11 +138,21 @@ class DeleteSecurityGroup(Step):
 
     id: str
 
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete security group {self.id}"
+
 
 class DeletePort(Step):
     """Its floating IP leads nowhere afterwards."""
 
     id: str
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete port {self.id}"
 
 
 class DeleteFloatingIp(Step):
@@ -150,14 +160,29 @@ class DeleteFloatingIp(Step):
 
     id: str
 
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete floating IP {self.id}"
+
 
 class DeleteServerGroup(Step):
     """Servers in it stay."""
 
     id: str
 
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete server group {self.id}"
+
 
 class DeleteServer(Step):
     """Accepted at once, done later."""
 
     id: str
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete server {self.id}"

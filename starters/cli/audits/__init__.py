@@ -29,7 +29,7 @@ class Audit(Protocol):
     """One area's audit."""
 
     def __call__(self, session: Session, *, thorough: bool) -> Awaitable[list[Finding]]:
-        """Look, changing nothing; `thorough` allows calls in every account and region."""
+        """Look, changing nothing; `thorough` allows calls in every account, region and project."""
 
 
 def audits() -> dict[str, Audit]:

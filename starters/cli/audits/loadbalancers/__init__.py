@@ -1,0 +1,108 @@
+"""Load balancers: each OpenStack project against the LoadBalancers and machines that own what is in it.
+
+Security groups, ports and servers that Perdure makes carry the uid of their owner; floating IPs and server groups, and
+whatever yawol made, have nothing but a name, `namespace/name` of their owner (`domain/loadbalancers/cloud/ownership.py`
+says which of them are whose). So what carries a mark of nobody is told as such, and what has a name of nobody as a
+question, and only where the name's namespace is one of this cluster's: several clusters may share a project.
+
+| looked at | found |
+|---|---|
+| what is marked, or named as ours | its owner does not exist |
+| what an owner has | it differs from what should be; there are doubles; somebody else uses the name |
+| sets, machines, machines' Roles | what they belong to does not exist |
+| a project's credentials | they are missing, wrong or refused |
+
+The projects are those that LoadBalancers and machines name, and with `--thorough` those of every Secret with OpenStack
+credentials: a project whose last LoadBalancer is gone is found in no other way. A project costs five lists, and every
+call that is no reading is refused in this process. Everything is read twice, some seconds apart, and what has moved
+meanwhile is no finding.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from activities.openstack.observing import ProjectCloud, observe_project
+from activities.openstack.projects import Projects
+from domain.identity import Kind
+from domain.loadbalancers.actions import ProjectReference
+from domain.loadbalancers.constants import CREDENTIALS_KEY
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.reading import read_all
+from engine.errors import ApiError, Denied
+from engine.kube import SECRET, BlockingKube
+from engine.kube.json import mapping, text
+from starters.cli.audits import Finding
+from starters.cli.audits.loadbalancers.findings import Owners, Snapshot, findings, is_a_machines
+from starters.cli.output import utc_now, warn
+from starters.cli.session import Session
+
+# Between the two looks: longer than a step in the cloud takes, and than its lists are late.
+APART_SECONDS = 5.0
+
+ROLE = Kind(name="Role", group="rbac.authorization.k8s.io", version="v1", plural="roles", area="")
+
+
+async def audit(session: Session, *, thorough: bool) -> list[Finding]:
+    """What does not fit, in both of two looks."""
+    kube = BlockingKube(session.kube, asyncio.get_running_loop())
+    observing = session.settings.model_copy(update={"mode": "observe"})
+    projects = Projects(kube, observing)
+    try:
+        found = await asyncio.to_thread(_look, kube, projects, thorough)
+        first = list(findings(found, utc_now()))
+        if not first:
+            return []
+        await asyncio.sleep(APART_SECONDS)
+        again = set(findings(await asyncio.to_thread(_look, kube, projects, thorough), utc_now()))
+    finally:
+        projects.close()
+    return [finding for finding in first if finding in again]
+
+
+def _look(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
+    """An owner exists before what it has in the cloud and after it, so owners are read on both sides of the cloud."""
+    before = _owners(kube)
+    references = before.references() | (_every_secret(kube) if thorough else set())
+    clouds = {each: _cloud(projects, each) for each in sorted(references, key=lambda each: each.model_dump_json())}
+    return Snapshot(owners=_owners(kube), before=before, clouds=clouds)
+
+
+def _owners(kube: BlockingKube) -> Owners:
+    balancers, bad_balancers = read_all(LoadBalancer, kube.list(LoadBalancer.kind_of).items)
+    sets, bad_sets = read_all(LoadBalancerSet, kube.list(LoadBalancerSet.kind_of).items)
+    machines, bad_machines = read_all(LoadBalancerMachine, kube.list(LoadBalancerMachine.kind_of).items)
+    namespaces = {each.metadata.namespace for each in (*balancers, *sets, *machines)}
+    rights = frozenset(right for namespace in sorted(namespaces) for right in _rights(kube, namespace))
+    return Owners(balancers, sets, machines, (*bad_balancers, *bad_sets, *bad_machines), rights)
+
+
+def _rights(kube: BlockingKube, namespace: str) -> Iterator[tuple[str, str]]:
+    try:
+        roles = kube.list(ROLE, namespace).items
+    except Denied as error:
+        warn(f"not looked at: Roles of machines in {namespace}: {error.message}")
+        return
+    yield from ((namespace, text(role, "metadata", "name")) for role in roles if is_a_machines(role))
+
+
+def _every_secret(kube: BlockingKube) -> set[ProjectReference]:
+    """The project of every Secret that has OpenStack credentials."""
+    try:
+        secrets = kube.list(SECRET).items
+    except Denied as error:
+        warn(f"only the projects of LoadBalancers are looked at: {error.message}")
+        return set()
+    return {
+        ProjectReference(namespace=text(each, "metadata", "namespace"), secret=text(each, "metadata", "name"))
+        for each in secrets
+        if CREDENTIALS_KEY in mapping(each, "data")
+    }
+
+
+def _cloud(projects: Projects, reference: ProjectReference) -> ProjectCloud | ApiError:
+    try:
+        return observe_project(projects.project(reference))
+    except ApiError as error:
+        return error

@@ -1,0 +1,281 @@
+"""What does not fit between custom resources and OpenStack projects, in one snapshot of both: pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from activities.openstack.observing import ProjectCloud
+from domain.identity import Kind
+from domain.levers import paused
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
+from domain.loadbalancers.actions import ProjectReference
+from domain.loadbalancers.cloud.floating_ip import floating_ips_of
+from domain.loadbalancers.cloud.load_balancer import ports_of, security_groups_of
+from domain.loadbalancers.cloud.machine import machine_ports, machine_servers
+from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, Server
+from domain.loadbalancers.cloud.ownership import Selection, marked_for
+from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, orphans
+from domain.loadbalancers.migration import migrated
+from domain.loadbalancers.names import cloud_name
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.reading import Malformed
+from domain.resource import CustomResource
+from engine.errors import ApiError
+from engine.kube.json import JsonObject, sequence, text
+from starters.cli.audits import Finding
+
+AREA = "loadbalancers"
+
+_LOOK = "`perdure why` it; `perdure wake` makes it look again"
+_ORPHAN = "delete it, unless another cluster that uses this project has the owner"
+_NAMED = "delete it, unless it is another cluster's or somebody's own"
+
+
+@dataclass(frozen=True)
+class Owners:
+    """The custom resources at one moment, and the names of the machines that Roles give rights to, by namespace."""
+
+    balancers: tuple[LoadBalancer, ...] = ()
+    sets: tuple[LoadBalancerSet, ...] = ()
+    machines: tuple[LoadBalancerMachine, ...] = ()
+    malformed: tuple[Malformed, ...] = ()
+    rights: frozenset[tuple[str, str]] = frozenset()
+
+    @property
+    def objects(self) -> tuple[LoadBalancer | LoadBalancerMachine, ...]:
+        """What may have something in a cloud."""
+        return (*self.balancers, *self.machines)
+
+    def references(self) -> set[ProjectReference]:
+        """The projects that they name."""
+        return {_reference(each) for each in self.objects}
+
+    def uids(self) -> set[str]:
+        """Of everything that may own something, readable or not."""
+        return {*(each.metadata.uid for each in self.objects), *(each.key.uid for each in self.malformed)}
+
+    def names(self) -> set[str]:
+        """`namespace/name` of everything that may own something, readable or not."""
+        unreadable = (f"{each.key.namespace}/{each.key.name}" for each in self.malformed)
+        return {*(cloud_name(each.metadata) for each in self.objects), *unreadable}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything once: what exists after the clouds were read, and what existed before."""
+
+    owners: Owners = Owners()
+    before: Owners = Owners()
+    clouds: Mapping[ProjectReference, ProjectCloud | ApiError] | None = None
+
+    @property
+    def read(self) -> list[tuple[ProjectReference, ProjectCloud]]:
+        """The projects that could be read."""
+        clouds = (self.clouds or {}).items()
+        return [(reference, cloud) for reference, cloud in clouds if isinstance(cloud, ProjectCloud)]
+
+
+def findings(found: Snapshot, now: datetime) -> Iterator[Finding]:
+    """Everything that does not fit, each thing once: two Secrets may lead to one project."""
+    told = (
+        *unreadable(found),
+        *without_project(found),
+        *marked_for_nobody(found),
+        *named_for_nobody(found),
+        *differing(found, now),
+        *doubled(found),
+        *without_owner(found.owners),
+    )
+    yield from dict.fromkeys(told)
+
+
+# --- projects and objects that cannot be looked at ---
+
+
+def unreadable(found: Snapshot) -> Iterator[Finding]:
+    """Objects that no lifecycle can read either."""
+    for each in found.owners.malformed:
+        key = each.key
+        yield _finding(f"{key.kind} {key.namespace}/{key.name}", f"cannot be read: {each.problem}", "mend the object")
+
+
+def without_project(found: Snapshot) -> Iterator[Finding]:
+    """Projects whose credentials lead nowhere, or that do not answer."""
+    for reference, cloud in (found.clouds or {}).items():
+        if isinstance(cloud, ApiError):
+            users = sum(_reference(each) == reference for each in found.owners.objects)
+            problem = f"its project, of {users} objects, cannot be looked at: {cloud.message}"
+            yield _finding(reference.where, problem, "mend the credentials; what is in the project was not audited")
+
+
+# --- what has no owner ---
+
+
+def marked_for_nobody(found: Snapshot) -> Iterator[Finding]:
+    """Marked objects in the cloud whose owner does not exist."""
+    uids = found.owners.uids() | found.before.uids()
+    for reference, cloud in found.read:
+        for orphan in orphans(cloud.security_groups, cloud.ports, cloud.servers, uids):
+            problem = f"made for {orphan.owner}, which does not exist"
+            yield _finding(f"{orphan.kind} {orphan.id} ({orphan.name}), {reference.where}", problem, _ORPHAN)
+
+
+def named_for_nobody(found: Snapshot) -> Iterator[Finding]:
+    """Unmarked objects in the cloud that have the name of an owner in one of our namespaces which does not exist."""
+    taken = found.owners.names() | found.before.names()
+    ours = {name.partition("/")[0] for name in taken}
+    for reference, cloud in found.read:
+        namespaces = ours | {reference.namespace}
+        for kind, id_, name in (*_named(cloud), *_servers_named(cloud, found.owners)):
+            namespace, _, owner = name.partition("/")
+            if owner and namespace in namespaces and name not in taken:
+                problem = f"named after {name}, which does not exist, and not marked"
+                yield _finding(f"{kind} {id_}, {reference.where}", problem, _NAMED)
+
+
+def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
+    """Kind, id and name of what carries no mark."""
+    for kind, marked in (("security group", cloud.security_groups), ("port", cloud.ports)):
+        yield from ((kind, each.id, each.name) for each in marked if not marked_for(each.description))
+    yield from (
+        ("floating IP", f"{each.id} ({each.address})", each.description)
+        for each in cloud.floating_ips
+        if "/" in each.description and " " not in each.description
+    )
+    yield from (("server group", each.id, each.name) for each in cloud.server_groups)
+
+
+def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, str, str]]:
+    """Unmarked servers that are called like machines of a LoadBalancer that is there; names tell no namespace."""
+    for balancer in owners.balancers:
+        meta = balancer.metadata
+        named = re.compile(rf"{re.escape(meta.name)}-[a-z2-7]{{16}}-[0-9a-f]{{5}}")
+        servers = (each for each in cloud.servers if not each.uid and named.fullmatch(each.name))
+        yield from (("server", each.id, f"{meta.namespace}/{each.name}") for each in servers)
+
+
+def without_owner(owners: Owners) -> Iterator[Finding]:
+    """Sets and machines whose LoadBalancer does not exist, and Roles that speak of machines that do not."""
+    balancers = {cloud_name(each.metadata) for each in owners.balancers} | _unread(owners, LOAD_BALANCER)
+    machines = {cloud_name(each.metadata) for each in owners.machines} | _unread(owners, LOAD_BALANCER_MACHINE)
+    belonging: list[tuple[CustomResource, str]] = [
+        *((each, _owner(each)) for each in owners.sets),
+        *((each, _served(each)) for each in owners.machines),
+    ]
+    for each, balancer in belonging:
+        if balancer and balancer not in balancers and not each.metadata.deleting:
+            problem = f"belongs to LoadBalancer {balancer}, which does not exist"
+            yield _finding(_subject(each), problem, "delete it: nothing leads clients to it")
+    for namespace, machine in sorted(owners.rights):
+        if f"{namespace}/{machine}" not in machines:
+            problem = "gives rights to the agent of a machine that does not exist"
+            advice = "delete it, and the RoleBinding and ServiceAccount of its name"
+            yield _finding(f"Role {namespace}/{machine}", problem, advice)
+
+
+def _unread(owners: Owners, kind: Kind) -> set[str]:
+    return {f"{each.key.namespace}/{each.key.name}" for each in owners.malformed if each.key.kind == kind.name}
+
+
+def _owner(machine_set: LoadBalancerSet) -> str:
+    meta = machine_set.metadata
+    names = (each.name for each in meta.owner_references if each.kind == LOAD_BALANCER.name)
+    return next((f"{meta.namespace}/{name}" for name in names), "")
+
+
+def _served(machine: LoadBalancerMachine) -> str:
+    reference = machine.spec.load_balancer_ref
+    return f"{reference.namespace or machine.metadata.namespace}/{reference.name}" if reference.name else ""
+
+
+# --- what an owner has ---
+
+
+def differing(found: Snapshot, now: datetime) -> Iterator[Finding]:
+    """Owners whose objects in the cloud, or whose status, are not as they should be."""
+    clouds = dict(found.read)
+    balancers = {cloud_name(each.metadata): each for each in found.owners.balancers}
+    for balancer in found.owners.balancers:
+        cloud = clouds.get(_reference(balancer))
+        if cloud is not None:
+            yield from _differs(balancer, difference_of_balancer(balancer, cloud.of_load_balancer(balancer), now))
+    for machine in found.owners.machines:
+        cloud, served = clouds.get(_reference(machine)), balancers.get(_served(machine))
+        if cloud is not None and served is not None:
+            yield from _differs(machine, difference_of_machine(machine, cloud.of_machine(machine), migrated(served)))
+
+
+def _differs(obj: CustomResource, difference: str) -> Iterator[Finding]:
+    if difference:
+        advice = "it is paused: `perdure resume` lets it be mended" if paused(obj.metadata) else _LOOK
+        yield _finding(_subject(obj), f"not as it should be: {difference}", advice)
+
+
+def doubled(found: Snapshot) -> Iterator[Finding]:
+    """What owners have several of, and what is called like theirs and is not."""
+    clouds = dict(found.read)
+    for each in found.owners.objects:
+        cloud = clouds.get(_reference(each))
+        if cloud is None or each.metadata.deleting:
+            continue
+        selections = _of_balancer(each, cloud) if isinstance(each, LoadBalancer) else _of_machine(each, cloud)
+        for kind, several, strangers in selections:
+            if several:
+                problem = f"has {len(several)} {kind}s: {', '.join(several)}"
+                yield _finding(_subject(each), problem, "keep the one that its status names; delete the others")
+            for stranger in strangers:
+                yield _finding(_subject(each), f"{kind} {stranger} has its name, and is not its own", _NAMED)
+
+
+_Selected = tuple[str, tuple[str, ...], tuple[str, ...]]
+
+
+def _of_balancer(written: LoadBalancer, cloud: ProjectCloud) -> Iterator[_Selected]:
+    balancer = migrated(written)
+    candidates = cloud.of_load_balancer(balancer)
+    ports = ports_of(balancer, candidates)
+    yield _ids("security group", security_groups_of(balancer, candidates))
+    yield _ids("port", ports)
+    if not balancer.spec.existing_floating_ip:
+        yield _ids("floating IP", floating_ips_of(balancer, candidates, ports.kept))
+
+
+def _of_machine(machine: LoadBalancerMachine, cloud: ProjectCloud) -> Iterator[_Selected]:
+    candidates = cloud.of_machine(machine)
+    yield _ids("port", machine_ports(machine, candidates))
+    yield _ids("server", machine_servers(machine, candidates))
+
+
+def _ids(
+    kind: str, found: Selection[SecurityGroup] | Selection[CloudPort] | Selection[FloatingIp] | Selection[Server]
+) -> _Selected:
+    """Doubles that are deleted anyway are a difference already."""
+    several = (found.kept, *found.spare) if found.kept and found.spare else ()
+    return kind, tuple(each.id for each in several), tuple(each.id for each in found.strangers)
+
+
+def is_a_machines(role: JsonObject) -> bool:
+    """Whether a Role is one that a machine of its name was given."""
+    name = text(role, "metadata", "name")
+    named = {
+        str(each)
+        for rule in sequence(role, "rules")
+        if LOAD_BALANCER_MACHINE.plural in sequence(rule, "resources")
+        for each in sequence(rule, "resourceNames")
+    }
+    return named == {name}
+
+
+def _reference(obj: LoadBalancer | LoadBalancerMachine) -> ProjectReference:
+    return ProjectReference.of(obj.spec.infrastructure, obj.metadata.namespace)
+
+
+def _subject(obj: CustomResource) -> str:
+    return f"{obj.kind_of.name} {cloud_name(obj.metadata)}"
+
+
+def _finding(subject: str, problem: str, advice: str) -> Finding:
+    return Finding(area=AREA, subject=subject, problem=problem, advice=advice)
