@@ -28,8 +28,8 @@ from localcloud.processes import tethered
 from localcloud.state import choose_ports
 
 ROOT = Path(__file__).parents[2]
-READY_SECONDS = 60.0
-STRIKE_SECONDS = 60.0
+READY_SECONDS = 180.0
+STRIKE_SECONDS = 120.0
 
 # Notes what a case tries (effects, or lifecycle and what was broken), and the fault.
 Record = Callable[[Sequence[Effect | tuple[str, str]], str], None]
