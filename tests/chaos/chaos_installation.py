@@ -120,11 +120,15 @@ class Installation:
         self.watch = Process(self.deployment, ("watch",), settings)
 
     def start(self) -> None:
-        """Start worker and watcher."""
-        for process in (self.worker, self.watch):
-            process.start()
-        for process in (self.worker, self.watch):
-            process.await_ready()
+        """Start worker and watcher; where that fails, nothing of the installation is left behind."""
+        try:
+            for process in (self.worker, self.watch):
+                process.start()
+            for process in (self.worker, self.watch):
+                process.await_ready()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Stop all of it and remove its data."""
