@@ -19,6 +19,7 @@ from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, MACHINE_FINA
 from engine.kube.json import JsonObject, mapping, sequence, text
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
+from starters.watch.loadbalancer_figures import balancer_figures, machine_figures, set_figures
 from starters.watch.projection import Projection, View, generation, others_finalizers
 
 
@@ -28,7 +29,7 @@ def read_balancer(obj: JsonObject) -> View:
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, LOAD_BALANCER_FINALIZER), _annotations(obj)),
         handed=tuple(text(status, field) for field in ("securityGroupID", "portID", "serverGroupID")),
-        facts={"group": text(status, "securityGroupID")},
+        facts={"group": text(status, "securityGroupID"), **balancer_figures(obj)},
     )
 
 
@@ -42,6 +43,7 @@ def read_set(obj: JsonObject) -> View:
         facts={
             "owner": _owner(obj, LOAD_BALANCER.name),
             "counts": repr((status.get("replicas"), status.get("readyReplicas"), conditions)),
+            **set_figures(obj),
         },
     )
 
@@ -60,6 +62,7 @@ def read_machine(obj: JsonObject) -> View:
             "owner": _owner(obj, LOAD_BALANCER_SET.name),
             "balancer": text(obj, "spec", "loadBalancerRef", "name"),
             "health": repr((conditions, _annotations(obj))),
+            **machine_figures(obj),
         },
     )
 

@@ -1,0 +1,170 @@
+"""What the watcher keeps of load balancers for their metrics: facts of projections, beside those that wakes depend on.
+
+| fact | of | says |
+|---|---|---|
+| `info`, `cloud` | LoadBalancer; machine (`cloud`) | the values of the labels of its info series, a JSON list |
+| `replicas`, `current`, `ready` | LoadBalancer, set | machines that are wanted, known and ready; empty while unknown |
+| `served` | set | its LoadBalancer's name |
+| `boot failures` | set | how many machines in a row did not boot |
+| `conditions` | machine | type, reason and status of each, a JSON list |
+| `measured` | machine | what its agent measured, a JSON object of numbers by type |
+| `reported` | machine | when its agent reported last, in seconds since 1970 |
+| `phase` | all | what the object shows of where it stands |
+| `deleted` | all | when its deletion was asked for, in seconds since 1970 |
+
+yawol writes `nil` for what is unset.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+
+from domain import levers
+from domain.loadbalancers.constants import BOOT_FAILURES_ANNOTATION, GIVEN_UP_ANNOTATION, MARKED_AT_ANNOTATION
+from domain.loadbalancers.go_texts import format_duration, parse_duration
+from domain.loadbalancers.health import MARKED, RELEVANT, TRUE
+from domain.resource import parse_timestamp
+from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
+
+NIL = "nil"
+
+
+def balancer_figures(obj: JsonObject) -> dict[str, str]:
+    """Of a LoadBalancer."""
+    spec, status = mapping(obj, "spec"), mapping(obj, "status")
+    options = mapping(spec, "options")
+    info = (
+        _word(flag(options, "internalLB")),
+        _word(flag(options, "tcpProxyProtocol")),
+        _set(status, "externalIP"),
+        _duration(options, "tcpIdleTimeout"),
+        _duration(options, "udpIdleTimeout"),
+        _word(flag(options, "logForward", "enabled")),
+    )
+    group = text(status, "securityGroupID") or text(status, "security_group_id")
+    cloud = (_set(status, "portID"), _set(status, "floatingID"), group or NIL, _flavor(spec))
+    counts = _counts(obj)
+    return {
+        "info": json.dumps(info),
+        "cloud": json.dumps(cloud),
+        "phase": _phase(obj, _balancer_phase(counts, text(status, "externalIP"))),
+        "deleted": _moment(obj, "metadata", "deletionTimestamp"),
+        **counts,
+    }
+
+
+def set_figures(obj: JsonObject) -> dict[str, str]:
+    """Of a LoadBalancerSet."""
+    counts = _counts(obj)
+    failures = text(obj, "metadata", "annotations", BOOT_FAILURES_ANNOTATION)
+    return {
+        "served": text(obj, "spec", "template", "spec", "loadBalancerRef", "name"),
+        "boot failures": str(len([uid for uid in failures.split(",") if uid])),
+        "phase": _phase(obj, _served_phase(counts)),
+        "deleted": _moment(obj, "metadata", "deletionTimestamp"),
+        **counts,
+    }
+
+
+def machine_figures(obj: JsonObject) -> dict[str, str]:
+    """Of a LoadBalancerMachine."""
+    spec, status = mapping(obj, "spec"), mapping(obj, "status")
+    # A list of the API server's may say a thing twice, and a series may not: the last one counts.
+    conditions = {text(each, "type"): each for each in sequence(status, "conditions")}
+    told = [(type_, text(each, "reason"), text(each, "status")) for type_, each in sorted(conditions.items())]
+    beats = [beat for each in conditions.values() if (beat := _moment(each, "lastHeartbeatTime"))]
+    image = text(spec, "infrastructure", "image", "imageID") or text(spec, "infrastructure", "image", "image_id")
+    port = text(status, "defaultPortID") or text(status, "portID")
+    return {
+        "cloud": json.dumps((port or NIL, _set(status, "serverID"), _flavor(spec), image or NIL)),
+        "conditions": json.dumps(told),
+        "measured": json.dumps(_measured(sequence(status, "metrics"))),
+        "reported": max(beats, key=float, default=""),
+        "phase": _phase(obj, _machine_phase(obj, {type_: state for type_, _, state in told})),
+        "deleted": _moment(obj, "metadata", "deletionTimestamp"),
+    }
+
+
+# --- where an object stands, as far as it shows ---
+
+
+def _phase(obj: JsonObject, otherwise: str) -> str:
+    if text(obj, "metadata", "deletionTimestamp"):
+        return "Deleting"
+    return "Paused" if text(obj, "metadata", "annotations", levers.PAUSED) == "true" else otherwise
+
+
+def _balancer_phase(counts: Mapping[str, str], address: str) -> str:
+    return _served_phase(counts) if address else "Provisioning"
+
+
+def _served_phase(counts: Mapping[str, str]) -> str:
+    wanted, ready = int(counts["replicas"]), int(counts["ready"] or 0)
+    if not wanted:
+        return "Empty"
+    return "Ready" if ready >= wanted else "Degraded" if ready else "NotReady"
+
+
+def _machine_phase(obj: JsonObject, states: Mapping[str, str]) -> str:
+    annotations = mapping(obj, "metadata", "annotations")
+    if GIVEN_UP_ANNOTATION in annotations:
+        return "GivenUp"
+    if MARKED_AT_ANNOTATION in annotations or states.get(MARKED) == TRUE:
+        return "Marked"
+    if not states:
+        return "Booting" if text(obj, "status", "serverID") else "Provisioning"
+    return "Ready" if all(states.get(each) == TRUE for each in RELEVANT) else "NotReady"
+
+
+# --- values ---
+
+
+def _counts(obj: JsonObject) -> dict[str, str]:
+    """Absent, a LoadBalancer and a set want one machine."""
+    wanted = _number(obj, "spec", "replicas") or "1"
+    current, ready = _number(obj, "status", "replicas"), _number(obj, "status", "readyReplicas")
+    return {"replicas": wanted, "current": current, "ready": ready}
+
+
+def _number(obj: JsonObject, *path: str) -> str:
+    value = at(obj, *path)
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+def _measured(metrics: Iterable[object]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for each in metrics:
+        try:
+            value = float(text(each, "value"))
+        except ValueError:
+            continue
+        if math.isfinite(value):
+            found[text(each, "type")] = value
+    return found
+
+
+def _moment(obj: object, *path: str) -> str:
+    moment = parse_timestamp(text(obj, *path))
+    return f"{moment.timestamp():.0f}" if moment else ""
+
+
+def _duration(options: Mapping[str, object], name: str) -> str:
+    """In Go's spelling of durations, whatever spelling was written."""
+    written = text(options, name)
+    duration = parse_duration(written) if written else None
+    return format_duration(duration) if duration is not None else NIL
+
+
+def _flavor(spec: Mapping[str, object]) -> str:
+    flavor = mapping(spec, "infrastructure", "flavor")
+    return text(flavor, "flavorID") or text(flavor, "flavor_id") or NIL
+
+
+def _set(status: Mapping[str, object], name: str) -> str:
+    return text(status, name) or NIL
+
+
+def _word(holds: bool) -> str:
+    return "true" if holds else "false"

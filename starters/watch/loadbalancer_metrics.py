@@ -1,0 +1,149 @@
+"""The load balancers area's gauges, under yawol's own names, from what the watcher knows.
+
+Names and labels are those of yawol's controllers, the literal `nil` of unset values included, so that dashboards and
+alerts go on working. What yawol promises and does not tell is told: zero wanted machines, and the moment of deletion,
+of what is being deleted. What agents report is told as it is reported, not five minutes later. `perdure_...` says what
+yawol has no names for. Calls to OpenStack are counted by the workers (`activities/openstack/counting.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from starters.watch.index import Index
+from starters.watch.projection import Projection
+
+_BALANCER = ("lb", "namespace")
+_SET = ("lb", "lbs", "namespace")
+_MACHINE = ("lb", "lbm", "namespace")
+_INFO = ("isInternal", "tcpProxyProtocol", "externalIP", "tcpIdleTimeout", "udpIdleTimeout", "lokiEnabled")
+_BALANCER_CLOUD = ("portID", "floatingID", "securityGroupID", "flavorID")
+_MACHINE_CLOUD = ("portID", "serverID", "flavorID", "imageID")
+_COUNTS = {
+    "replicas": ("replicas", "Machines that are wanted; none while it is being deleted."),
+    "replicas_current": ("current", "Machines that are known."),
+    "replicas_ready": ("ready", "Machines that are ready."),
+}
+_DELETED = "When its deletion was asked for, in seconds since 1970."
+
+
+def balancer_gauges(index: Index) -> Iterator[Metric]:
+    """Every family, at this moment."""
+    balancers = list(index.all(LOAD_BALANCER.name))
+    sets = list(index.all(LOAD_BALANCER_SET.name))
+    machines = list(index.all(LOAD_BALANCER_MACHINE.name))
+    yield from _of_balancers(balancers)
+    yield from _of_sets(sets)
+    yield from _of_machines(machines)
+    yield _lifecycles(balancers, sets, machines)
+    yield _rollouts(balancers, sets)
+
+
+GAUGES = balancer_gauges
+
+
+def _of_balancers(balancers: Sequence[Projection]) -> Iterator[Metric]:
+    info = _family("loadbalancer_info", "How a LoadBalancer serves.", _BALANCER, _INFO)
+    cloud = _family("loadbalancer_openstack_info", "What a LoadBalancer has in OpenStack.", _BALANCER, _BALANCER_CLOUD)
+    for balancer in balancers:
+        info.add_metric([*_labels(balancer), *_values(balancer, "info")], 1)
+        cloud.add_metric([*_labels(balancer), *_values(balancer, "cloud")], 1)
+    yield info
+    yield cloud
+    yield from _counted("loadbalancer", _BALANCER, [(_labels(each), each) for each in balancers])
+
+
+def _of_sets(sets: Sequence[Projection]) -> Iterator[Metric]:
+    labelled = [([each.fact("served"), each.key.name, each.key.namespace], each) for each in sets]
+    yield from _counted("loadbalancerset", _SET, labelled)
+    failures = _family("perdure_loadbalancerset_boot_failures", "Machines in a row that did not boot.", _SET)
+    for labels, each in labelled:
+        failures.add_metric(labels, float(each.fact("boot failures") or 0))
+    yield failures
+
+
+def _of_machines(machines: Sequence[Projection]) -> Iterator[Metric]:
+    measured = GaugeMetricFamily("loadbalancermachine", "What an agent measured.", labels=["type", *_MACHINE])
+    conditions = _family(
+        "loadbalancermachine_condition", "What an agent found.", _MACHINE, ("condition", "reason", "status")
+    )
+    cloud = _family("loadbalancermachine_openstack_info", "What a machine has in OpenStack.", _MACHINE, _MACHINE_CLOUD)
+    deleted = _family("loadbalancermachine_deletion_timestamp", _DELETED, _MACHINE)
+    reported = _family(
+        "perdure_loadbalancermachine_report_timestamp_seconds",
+        "When an agent reported last, in seconds since 1970.",
+        _MACHINE,
+    )
+    for machine in machines:
+        labels = [machine.fact("balancer"), machine.key.name, machine.key.namespace]
+        for type_, value in json.loads(machine.fact("measured") or "{}").items():
+            measured.add_metric([type_, *labels], value)
+        for found in json.loads(machine.fact("conditions") or "[]"):
+            conditions.add_metric([*labels, *found], 1)
+        cloud.add_metric([*labels, *_values(machine, "cloud")], 1)
+        _add(deleted, labels, machine.fact("deleted"))
+        _add(reported, labels, machine.fact("reported"))
+    yield from (measured, conditions, cloud, deleted, reported)
+
+
+def _counted(
+    prefix: str, labels: Iterable[str], objects: Sequence[tuple[list[str], Projection]]
+) -> Iterator[GaugeMetricFamily]:
+    for name, (fact, meaning) in _COUNTS.items():
+        family = _family(f"{prefix}_{name}", meaning, labels)
+        for values, each in objects:
+            _add(family, values, "0" if each.deleting and fact == "replicas" else each.fact(fact))
+        yield family
+    deleted = _family(f"{prefix}_deletion_timestamp", _DELETED, labels)
+    for values, each in objects:
+        _add(deleted, values, each.fact("deleted"))
+    yield deleted
+
+
+def _lifecycles(*kinds: Sequence[Projection]) -> Metric:
+    phases = Counter((each.key.kind, each.fact("phase")) for objects in kinds for each in objects)
+    family = GaugeMetricFamily(
+        "perdure_lifecycles", "Objects with a lifecycle, by the phase that they show.", labels=["kind", "phase"]
+    )
+    for labels, number in sorted(phases.items()):
+        family.add_metric(labels, number)
+    return family
+
+
+def _rollouts(balancers: Sequence[Projection], sets: Sequence[Projection]) -> Metric:
+    """Two sets with machines: the new one is not trusted yet, or the old one is not emptied."""
+    with_machines = Counter(
+        (each.key.namespace, each.fact("owner"))
+        for each in sets
+        if int(each.fact("replicas") or 0) and not each.deleting
+    )
+    family = _family(
+        "perdure_loadbalancer_rolling_out", "1 while machines of two templates stand side by side.", _BALANCER
+    )
+    for balancer in balancers:
+        family.add_metric(_labels(balancer), float(with_machines[balancer.name] > 1))
+    return family
+
+
+def _family(name: str, meaning: str, labels: Iterable[str], more: Iterable[str] = ()) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, meaning, labels=[*labels, *more])
+
+
+def _add(family: GaugeMetricFamily, labels: Sequence[str], value: str) -> None:
+    """What is unknown has no series."""
+    if value:
+        family.add_metric(labels, float(value))
+
+
+def _labels(balancer: Projection) -> list[str]:
+    return [balancer.key.name, balancer.key.namespace]
+
+
+def _values(known: Projection, fact: str) -> list[str]:
+    return [str(value) for value in json.loads(known.fact(fact) or "[]")]

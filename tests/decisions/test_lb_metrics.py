@@ -1,0 +1,208 @@
+"""The load balancers' gauges under yawol's names: labels, values, and when there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lb_objects import NOW, ago, balancer, condition, healthy, machine, machine_set
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from domain.resource import CustomResource
+from domain.writes import merge
+from starters.watch.gauges import published
+from starters.watch.index import Index
+from starters.watch.loadbalancers import WATCHED
+from starters.watch.projection import project
+
+READ = {entry.kind.name: entry.read for entry in WATCHED}
+LB = {"lb": "web--shop", "namespace": "lbs"}
+LBS = {**LB, "lbs": "web--shop-aaaa"}
+LBM = {**LB, "lbm": "web--shop-aaaa-00001"}
+DELETED: dict[str, Any] = {"metadata": {"deletionTimestamp": ago(minutes=1)}}
+
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def scrape(*objects: CustomResource) -> Series:
+    """One answer of /metrics, read as Prometheus reads it."""
+    index = Index()
+    for each in objects:
+        kind = each.kind_of.name
+        body = each.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        known = project(kind, "", body, READ[kind])
+        index.of(kind)[known.name] = known
+    registry = CollectorRegistry()
+    with published(index, registry):
+        answer = generate_latest(registry).decode()
+    found: Series = {}
+    for family in text_string_to_metric_families(answer):
+        for sample in family.samples:
+            key = (sample.name, frozenset(sample.labels.items()))
+            assert key not in found, f"{sample.name} twice"
+            found[key] = sample.value
+    return found
+
+
+def value(series: Series, name: str, **labels: str) -> float | None:
+    return series.get((name, frozenset(labels.items())))
+
+
+def named(series: Series, name: str) -> list[dict[str, str]]:
+    return [dict(labels) for known, labels in series if known == name]
+
+
+def test_how_a_load_balancer_serves_is_told_in_labels() -> None:
+    options = {"tcpIdleTimeout": "90s", "logForward": {"enabled": True, "lokiUrl": "http://loki"}}
+    told = scrape(balancer(spec={"options": {"internalLB": True, **options}}))
+    assert named(told, "loadbalancer_info") == [
+        {
+            **LB,
+            "isInternal": "true",
+            "tcpProxyProtocol": "false",
+            "externalIP": "203.0.113.7",
+            "tcpIdleTimeout": "1m30s",
+            "udpIdleTimeout": "nil",
+            "lokiEnabled": "true",
+        }
+    ]
+
+
+def test_what_a_load_balancer_has_in_the_cloud_is_told_and_nil_where_it_has_nothing() -> None:
+    told = scrape(balancer(status={"floatingID": None, "securityGroupID": None, "security_group_id": "former"}))
+    expected = {"portID": "port-1", "floatingID": "nil", "securityGroupID": "former", "flavorID": "small"}
+    assert named(told, "loadbalancer_openstack_info") == [{**LB, **expected}]
+
+
+def test_counts_are_absent_until_they_are_known() -> None:
+    told = scrape(balancer(spec={"replicas": 3}))
+    assert value(told, "loadbalancer_replicas", **LB) == 3
+    assert named(told, "loadbalancer_replicas_current") == named(told, "loadbalancer_replicas_ready") == []
+    told = scrape(balancer(status={"replicas": 3, "readyReplicas": 0}))
+    assert value(told, "loadbalancer_replicas_current", **LB) == 3
+    assert value(told, "loadbalancer_replicas_ready", **LB) == 0
+
+
+def test_what_is_being_deleted_wants_no_machine_and_tells_since_when() -> None:
+    """W17."""
+    since = (NOW.timestamp() // 60 - 1) * 60
+    told = scrape(balancer(**DELETED), machine_set(**DELETED), machine(**DELETED))
+    assert value(told, "loadbalancer_replicas", **LB) == value(told, "loadbalancerset_replicas", **LBS) == 0
+    assert value(told, "loadbalancer_deletion_timestamp", **LB) == since
+    assert value(told, "loadbalancerset_deletion_timestamp", **LBS) == since
+    assert value(told, "loadbalancermachine_deletion_timestamp", **LBM) == since
+    told = scrape(balancer(), machine_set(), machine())
+    assert not [name for name, _ in told if name.endswith("_deletion_timestamp")]
+
+
+def test_a_set_is_told_with_the_load_balancer_it_serves() -> None:
+    told = scrape(machine_set(spec={"replicas": 2}, status={"replicas": 2, "readyReplicas": 1}))
+    assert value(told, "loadbalancerset_replicas", **LBS) == 2
+    assert value(told, "loadbalancerset_replicas_current", **LBS) == 2
+    assert value(told, "loadbalancerset_replicas_ready", **LBS) == 1
+    assert value(told, "perdure_loadbalancerset_boot_failures", **LBS) == 0
+
+
+def test_machines_that_did_not_boot_are_counted() -> None:
+    told = scrape(machine_set(metadata={"annotations": {"perdure.dev/boot-failures": "uid-1,uid-2,uid-3"}}))
+    assert value(told, "perdure_loadbalancerset_boot_failures", **LBS) == 3
+
+
+def measurement(type_: str, number: str) -> dict[str, str]:
+    return {"type": type_, "value": number, "timestamp": ago(seconds=5)}
+
+
+def test_what_an_agent_measures_is_told_where_it_is_a_number() -> None:
+    metrics = [
+        measurement("load1", "0.25"),
+        measurement("TCP-80-upstream_cx_active", "7"),
+        measurement("memFree", "plenty"),
+        measurement("load5", "inf"),
+        measurement("load1", "0.50"),
+    ]
+    told = scrape(machine(conditions=healthy(), status={"metrics": metrics}))
+    assert {each["type"] for each in named(told, "loadbalancermachine")} == {"load1", "TCP-80-upstream_cx_active"}
+    assert value(told, "loadbalancermachine", type="TCP-80-upstream_cx_active", **LBM) == 7
+    assert value(told, "loadbalancermachine", type="load1", **LBM) == 0.5
+
+
+def test_an_agents_findings_are_told_once_by_condition() -> None:
+    """W28: conditions are no map list, so a condition may stand there twice."""
+    twice = [condition("EnvoyReady", "False"), condition("EnvoyReady", "True", beat=ago(seconds=40))]
+    told = scrape(machine(conditions=twice))
+    expected = {**LBM, "condition": "EnvoyReady", "reason": "R", "status": "True"}
+    assert named(told, "loadbalancermachine_condition") == [expected]
+    reported = value(told, "perdure_loadbalancermachine_report_timestamp_seconds", **LBM)
+    assert reported == NOW.timestamp() - 40
+
+
+def test_a_machine_that_never_reported_has_no_moment_of_a_report() -> None:
+    told = scrape(machine())
+    assert named(told, "perdure_loadbalancermachine_report_timestamp_seconds") == []
+    expected = {"portID": "nil", "serverID": "server-1", "flavorID": "small", "imageID": "nil"}
+    assert named(told, "loadbalancermachine_openstack_info") == [{**LBM, **expected}]
+
+
+@pytest.mark.parametrize(
+    ("obj", "kind", "phase"),
+    [
+        (balancer(status={"externalIP": None}), "LoadBalancer", "Provisioning"),
+        (balancer(), "LoadBalancer", "NotReady"),
+        (balancer(spec={"replicas": 2}, status={"readyReplicas": 1}), "LoadBalancer", "Degraded"),
+        (balancer(status={"readyReplicas": 1}), "LoadBalancer", "Ready"),
+        (balancer(spec={"replicas": 0}), "LoadBalancer", "Empty"),
+        (balancer(**DELETED), "LoadBalancer", "Deleting"),
+        (balancer(metadata={"annotations": {"perdure.dev/paused": "true"}}), "LoadBalancer", "Paused"),
+        (machine_set(status={"readyReplicas": 1}), "LoadBalancerSet", "Ready"),
+        (machine_set(spec={"replicas": 0}), "LoadBalancerSet", "Empty"),
+        (machine(status={"serverID": None}), "LoadBalancerMachine", "Provisioning"),
+        (machine(), "LoadBalancerMachine", "Booting"),
+        (machine(conditions=healthy()), "LoadBalancerMachine", "Ready"),
+        (machine(conditions=healthy()[:2]), "LoadBalancerMachine", "NotReady"),
+        (machine(conditions=[*healthy(), condition("MarkedForDeletion")]), "LoadBalancerMachine", "Marked"),
+        (machine(metadata={"annotations": {"perdure.dev/given-up": "no host"}}), "LoadBalancerMachine", "GivenUp"),
+        (machine(**DELETED), "LoadBalancerMachine", "Deleting"),
+    ],
+)
+def test_lifecycles_are_counted_by_the_phase_that_they_show(obj: CustomResource, kind: str, phase: str) -> None:
+    told = scrape(obj)
+    assert [each for each in named(told, "perdure_lifecycles") if each["kind"] == kind] == [
+        {"kind": kind, "phase": phase}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sets", "rolling"),
+    [
+        ([machine_set()], 0),
+        ([machine_set(), machine_set("web--shop-bbbb")], 1),
+        ([machine_set(), machine_set("web--shop-bbbb", spec={"replicas": 0})], 0),
+        ([machine_set(), machine_set("web--shop-bbbb", **DELETED)], 0),
+        ([machine_set(), machine_set("web--shop-bbbb", metadata={"ownerReferences": []})], 0),
+    ],
+)
+def test_a_rollout_is_told_while_two_sets_have_machines(sets: list[CustomResource], rolling: float) -> None:
+    assert value(scrape(balancer(), *sets), "perdure_loadbalancer_rolling_out", **LB) == rolling
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        {"status": {"externalIP": 7, "replicas": "many", "readyReplicas": True}},
+        {"spec": {"replicas": "three", "options": {"tcpIdleTimeout": "soon"}}},
+        {"spec": None, "status": None},
+    ],
+)
+def test_what_people_wrote_wrongly_hides_nobody_elses_numbers(spoiled: dict[str, Any]) -> None:
+    index = Index()
+    for name, changes in (("web--shop", {}), ("spoiled", {**spoiled, "metadata": {"name": "spoiled"}})):
+        body = merge(balancer().model_dump(mode="json", by_alias=True, exclude_unset=True), changes)
+        assert isinstance(body, dict)
+        known = project("LoadBalancer", "", body, READ["LoadBalancer"])
+        index.of("LoadBalancer")[("lbs", name)] = known
+    registry = CollectorRegistry()
+    with published(index, registry):
+        answer = generate_latest(registry).decode()
+    assert 'loadbalancer_replicas{lb="web--shop",namespace="lbs"} 1.0' in answer
+    assert 'loadbalancer_info{externalIP="nil",' in answer or 'tcpIdleTimeout="nil"' in answer
