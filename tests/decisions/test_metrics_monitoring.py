@@ -19,11 +19,16 @@ import starters.watch.metrics  # noqa: F401 - all put their metrics into the reg
 from starters.watch.account_metrics import account_gauges
 from starters.watch.claim_metrics import claim_gauges
 from starters.watch.index import Index
+from starters.watch.loadbalancer_metrics import balancer_gauges
 
 ROOT = Path(__file__).parents[2]
 MONITORING = ROOT / "deploy" / "monitoring"
+DASHBOARDS = sorted(MONITORING.glob("dashboard-*.json"))
+GAUGES = (account_gauges, claim_gauges, balancer_gauges)
 SUFFIXES = ("", "_total", "_bucket", "_count", "_sum")
-NAME = re.compile(r"\b(?:aws_account_operator|perdure)_[a-z_]+\b")
+NAME = re.compile(
+    r"\b(?:(?:aws_account_operator|perdure|yawol|loadbalancer|loadbalancerset)_[a-z_]+|loadbalancermachine\w*)\b"
+)
 
 
 def rules() -> list[dict[str, Any]]:
@@ -31,23 +36,24 @@ def rules() -> list[dict[str, Any]]:
     return [rule for group in document["spec"]["groups"] for rule in group["rules"]]
 
 
-def panels() -> list[dict[str, Any]]:
-    dashboard = json.loads((MONITORING / "dashboard-accounts.json").read_text())
-    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+def panels(dashboard: Path) -> list[dict[str, Any]]:
+    found = json.loads(dashboard.read_text())
+    return [panel for panel in found["panels"] if panel["type"] != "row"]
 
 
 def expressions() -> Iterator[tuple[str, str]]:
     for rule in rules():
         yield rule["alert"], rule["expr"]
-    for panel in panels():
-        for target in panel["targets"]:
-            yield panel["title"], target["expr"]
+    for dashboard in DASHBOARDS:
+        for panel in panels(dashboard):
+            for target in panel["targets"]:
+                yield panel["title"], target["expr"]
 
 
 def told() -> set[str]:
     """The series that some process tells."""
     activities.accounts.metrics.LISTENER  # noqa: B018 - the module is what counts
-    families = {family.name for gauges in (account_gauges, claim_gauges) for family in gauges(Index())}
+    families = {family.name for gauges in GAUGES for family in gauges(Index())}
     families |= {family.name for family in REGISTRY.collect()}
     families |= {"aws_account_operator_aws_accounts", "perdure_create_budget_left"}
     return {f"{family}{suffix}" for family in families for suffix in SUFFIXES}
@@ -69,7 +75,7 @@ def test_the_documented_metrics_are_told() -> None:
 
 def test_every_gauge_is_documented() -> None:
     text = (ROOT / "docs" / "metrics.md").read_text()
-    told = [*account_gauges(Index()), *claim_gauges(Index())]
+    told = [family for gauges in GAUGES for family in gauges(Index())]
     families = (family.name.removeprefix("aws_account_operator_") for family in told)
 
     assert [name for name in families if f"`{name}`" not in text] == []
@@ -85,12 +91,14 @@ def test_every_alert_leads_to_its_runbook(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in {"warning", "critical"}
 
 
-def test_panels_have_their_own_ids_and_places() -> None:
-    places = [tuple(sorted(panel["gridPos"].items())) for panel in panels()]
+@pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda path: path.stem)
+def test_panels_have_their_own_ids_and_places(dashboard: Path) -> None:
+    found = panels(dashboard)
+    places = [tuple(sorted(panel["gridPos"].items())) for panel in found]
 
-    assert len({panel["id"] for panel in panels()}) == len(panels())
+    assert len({panel["id"] for panel in found}) == len(found)
     assert len(set(places)) == len(places)
-    assert all(panel["description"] for panel in panels())
+    assert all(panel["description"] for panel in found)
 
 
 def test_the_kustomization_names_files_that_exist() -> None:
@@ -98,3 +106,4 @@ def test_the_kustomization_names_files_that_exist() -> None:
     generated = [name for each in kustomization["configMapGenerator"] for name in each["files"]]
 
     assert [name for name in kustomization["resources"] + generated if not (MONITORING / name).exists()] == []
+    assert {path.name for path in DASHBOARDS} <= set(generated)
