@@ -5,6 +5,7 @@
     aws ────────────┴── preparation (once) ──┬── worker
     temporal ───────────────────────────┐    ├── watch
     mariadb ── keystone, ... ── openstack (once) ┘
+                    machines (load balancers', as what OpenStack boots)
 
 A service starts when all that it comes `after` are ready, and they stop in the opposite order, by stage. A service is
 ready when its probe says so; a one-shot service when it has ended well. The table is a pure function, so that
@@ -39,6 +40,7 @@ TEMPORAL = "temporal"
 AWS = "aws"
 MARIADB = "mariadb"
 OPENSTACK_PREPARATION = "openstack"
+MACHINES = "machines"
 PREPARATION = "preparation"
 WORKER = "worker"
 WATCH = "watch"
@@ -47,9 +49,9 @@ CLUSTER = (ETCD, API_SERVER, CONTROLLER_MANAGER)
 SERVERS = (*CLUSTER, TEMPORAL, AWS, PREPARATION)
 OPENSTACK = (MARIADB, *APIS, OPENSTACK_PREPARATION)
 PRODUCT = (WORKER, WATCH)
-ALL = (*SERVERS, *OPENSTACK, *PRODUCT)
+ALL = (*SERVERS, *OPENSTACK, MACHINES, *PRODUCT)
 # What runs only for a cloud that was asked for.
-OF_CLOUD = {Cloud.AWS: (AWS,), Cloud.OPENSTACK: OPENSTACK}
+OF_CLOUD = {Cloud.AWS: (AWS,), Cloud.OPENSTACK: (*OPENSTACK, MACHINES)}
 
 PORTS = {
     ETCD: ("etcd", "etcd-peer"),
@@ -60,6 +62,7 @@ PORTS = {
     PREPARATION: (),
     # Each knows where all the others are, those too that were left out to be run by hand.
     **dict.fromkeys(OPENSTACK, APIS),
+    MACHINES: ("machines",),
     WORKER: ("worker",),
     WATCH: ("watch",),
 }
@@ -317,6 +320,25 @@ def _openstack_preparation(plan: Plan, state: StateDirectory, ports: Mapping[str
     )
 
 
+def _machines(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    port = ports["machines"]
+    url = f"http://{LOOPBACK}:{port}"
+    ground, call = openstack.ground(state), openstack.call(state)
+    return Service(
+        name=MACHINES,
+        command=[
+            *_python("localcloud.machines", "--port", str(port), "--call", call),
+            *("--ground", str(ground), "--home", str(state.data("machines"))),
+        ],
+        environment=our_environment(plan, state, ports),
+        after=(API_SERVER,),
+        probe=HttpProbe(f"{url}/perdure/health"),
+        port=port,
+        url=url,
+        stop_stage=1,
+    )
+
+
 def _product(name: str, plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
     port = ports[name]
     return Service(
@@ -348,6 +370,7 @@ _BUILDERS: dict[str, Builder] = {
     MARIADB: _mariadb,
     **{name: _openstack_api(name) for name in APIS},
     OPENSTACK_PREPARATION: _openstack_preparation,
+    MACHINES: _machines,
     WORKER: _worker,
     WATCH: _watch,
 }

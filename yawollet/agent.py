@@ -38,6 +38,8 @@ from yawollet.options import Options
 _FIRST_PAUSE = timedelta(seconds=1)
 _WRITES = 3
 
+FIELD_MANAGER = "yawollet"
+
 log = logging.getLogger(__name__)
 
 
@@ -177,6 +179,8 @@ class Agent:
                     {"status": status},
                     subresource="status",
                     resource_version=machine.metadata.resource_version,
+                    # Not the controllers': they take what has theirs for their own echo, and would miss the report.
+                    field_manager=FIELD_MANAGER,
                 )
             except Conflict:
                 if attempt + 1 == _WRITES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Mapping
@@ -72,7 +73,18 @@ def environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, st
         "PERDURE_OPENSTACK_TENANT": networks.tenant,
         "PERDURE_OPENSTACK_EXTERNAL": networks.external,
         "PERDURE_OPENSTACK_CLAIM": networks.claim[1:],
+        "PERDURE_OPENSTACK_GROUND": call(state),
     }
+
+
+def ground(state: StateDirectory) -> Path:
+    """Where Nova and Neutron write down what the machine host is to do."""
+    return state.data("openstack") / "ground"
+
+
+def call(state: StateDirectory) -> str:
+    """The name in Linux's abstract socket namespace at which the machine host is called, no path being too long."""
+    return f"perdure-machines-{hashlib.sha256(os.fsencode(state.root)).hexdigest()[:16]}"
 
 
 def public_environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 Together in one process they reach each other through oslo.messaging's `fake://` transport, which is memory, as they do
 in Nova's functional tests; three computes let anti-affinity mean something. The hypervisor accepts every server and
-boots nothing. It is disturbed by what `front` was told about boots: slow, aborted, failing, slow to go.
+boots nothing: it writes down, in `ground`, what is to run. It is disturbed by what `front` was told about boots: slow,
+aborted, failing, slow to go.
 
 Each compute registers with Placement when it starts and finds it through Keystone, so both have to answer first.
 """
@@ -24,7 +25,7 @@ from nova.compute import rpcapi as compute_rpcapi
 from nova.objects import host_mapping
 from nova.virt import fake
 
-from . import environment
+from . import environment, ground
 from .front import Boots
 
 HOSTS = ("compute-1", "compute-2", "compute-3")
@@ -57,7 +58,9 @@ class Driver(fake.FakeDriver):
             raise exception.BuildAbortException(instance_uuid=instance.uuid, reason="the deployment was asked to fail")
         if _struck(asked.boot_fail, instance):
             raise exception.InstanceDeployFailure(reason="the deployment was asked to fail")
-        return super().spawn(context, instance, *rest, **named)
+        super().spawn(context, instance, *rest, **named)
+        # Nova calls it with everything from `network_info` on by name.
+        _run_server(instance, named.get("network_info"), running=named.get("power_on", True))
 
     def destroy(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
         """Remove a server, as slowly and as badly as was asked for."""
@@ -65,7 +68,20 @@ class Driver(fake.FakeDriver):
         time.sleep(asked.delete_delay)
         if _struck(asked.delete_fail, instance):
             raise exception.InstanceTerminationFailure(reason="the deployment was asked to fail")
-        return super().destroy(context, instance, *rest, **named)
+        ground.remove(ground.SERVERS, instance.uuid)
+        super().destroy(context, instance, *rest, **named)
+
+    def power_off(self, instance: Any, *rest: Any, **named: Any) -> Any:
+        """Stop a server."""
+        if instance.uuid in self.instances:  # those of an earlier process are unknown to FakeDriver
+            super().power_off(instance, *rest, **named)
+        _switch(instance, running=False)
+
+    def power_on(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
+        """Start a stopped server, or a running one anew: FakeDriver's reboot comes here as well."""
+        if instance.uuid in self.instances:
+            super().power_on(context, instance, *rest, **named)
+        _switch(instance, running=True)
 
 
 def start(boots: Boots) -> None:
@@ -115,6 +131,26 @@ def _answers(url: str) -> bool:
             return True
     except OSError:
         return False
+
+
+def _run_server(instance: Any, network_info: Any, *, running: bool) -> None:
+    """Write down a server that was built; one with user data of ours boots from it."""
+    found = {
+        "id": instance.uuid,
+        "name": instance.display_name,
+        "project": instance.project_id,
+        "addresses": [ip["address"] for vif in network_info or () for ip in vif.fixed_ips()],
+        "user_data": instance.user_data or "",
+        "running": running,
+        "boot": time.time_ns(),
+    }
+    ground.write(ground.SERVERS, instance.uuid, found)
+
+
+def _switch(instance: Any, *, running: bool) -> None:
+    found = ground.read(ground.SERVERS, instance.uuid)
+    if found is not None:
+        ground.write(ground.SERVERS, instance.uuid, {**found, "running": running, "boot": time.time_ns()})
 
 
 def _node_id(name: str) -> str:

@@ -2,7 +2,8 @@
 
 In a cloud an agent on the machine's host wires a port and reports it, and the L3 agent reports floating addresses. Here
 an ML2 mechanism driver, found through the entry point that `build` writes, binds whatever it is asked to, and the stock
-L3 plugin is extended by the report that the agent would send.
+L3 plugin is extended by the report that the agent would send. Where each floating address leads is written down in
+`ground`, for the machine host to lead clients there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Any
 
 from neutron.services.l3_router import l3_router_plugin
 from neutron_lib.plugins.ml2 import api
+
+from . import ground
 
 
 class EveryHost(api.MechanismDriver):
@@ -48,11 +51,31 @@ class Router(l3_router_plugin.L3RouterPlugin):
         routers = super().disassociate_floatingips(context, port_id, *rest, **named)
         for floating_ip in lost:
             self.update_floatingip_status(context.elevated(), floating_ip["id"], "DOWN")
+            _lead({**floating_ip, "fixed_ip_address": None})
         return routers
+
+    def delete_floatingip(self, context: Any, id: str) -> Any:
+        """As the stock plugin, and lead nowhere any more."""
+        deleted = super().delete_floatingip(context, id)
+        ground.remove(ground.FLOATING_IPS, id)
+        return deleted
 
     def _settle(self, context: Any, floating_ip: Any) -> Any:
         status = "ACTIVE" if floating_ip["port_id"] else "DOWN"
         if floating_ip["status"] != status:
             self.update_floatingip_status(context.elevated(), floating_ip["id"], status)
             floating_ip["status"] = status
+        _lead(floating_ip)
         return floating_ip
+
+
+def _lead(floating_ip: Any) -> None:
+    ground.write(
+        ground.FLOATING_IPS,
+        floating_ip["id"],
+        {
+            "id": floating_ip["id"],
+            "address": floating_ip["floating_ip_address"],
+            "fixed_address": floating_ip["fixed_ip_address"],
+        },
+    )

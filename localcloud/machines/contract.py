@@ -1,0 +1,132 @@
+"""The shapes of the machine host: what it is told, what is to go wrong, and what it tells.
+
+`openstack/inside/perdure_openstack/ground.py` writes the first two, one file each.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from pydantic import Field, field_validator
+
+from domain.model import Model
+
+
+class Server(Model):
+    """A server that Nova has built."""
+
+    id: str
+    name: str
+    project: str
+    addresses: tuple[str, ...]
+    """Its ports' fixed addresses, the first port's first."""
+    user_data: str = Field(repr=False)
+    """In base64, as Nova keeps it; it holds a token."""
+    running: bool
+    """False while it is SHUTOFF."""
+    boot: int
+    """Another one with each boot."""
+
+
+class FloatingIp(Model):
+    """A floating address."""
+
+    id: str
+    address: str
+    fixed_address: str | None
+    """Where it leads."""
+
+
+class Fare(Model):
+    """How machines fare. What is changed here is done at once, to machines that run, too."""
+
+    server: str = Field(default="", description="regular expression, searched for in the server's name; empty: all")
+    boots: bool = Field(default=True, description="False: it never comes up, or has lost its power")
+    boot_delay: float = Field(default=0, ge=0, description="seconds from ACTIVE to its services' start")
+    agent: bool = Field(default=True, description="False: the agent does not run")
+    envoy: bool = Field(default=True, description="False: Envoy does not run")
+    keepalived: bool = Field(default=True, description="False: keepalived does not run")
+    restart_delay: float = Field(default=1, ge=0, description="seconds until a program that has died is started again")
+
+    @field_validator("server")
+    @classmethod
+    def _is_pattern(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        return pattern
+
+
+class Fares(Model):
+    """The first that speaks of a server counts; without one all goes well."""
+
+    fares: tuple[Fare, ...] = ()
+
+    def of(self, name: str) -> Fare:
+        """How the server of that name fares."""
+        return next((fare for fare in self.fares if re.search(fare.server, name)), Fare())
+
+
+class MachineState(StrEnum):
+    """Where a machine is."""
+
+    FOREIGN = "foreign"  # its user data is none of ours: nothing is started
+    OFF = "off"  # SHUTOFF
+    BOOTING = "booting"  # or never coming up
+    UP = "up"
+
+
+class Port(Model):
+    """A port that Envoy serves."""
+
+    protocol: str  # TCP or UDP
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.protocol}-{self.number}"
+
+
+class MachineView(Model):
+    """A machine, as it is now."""
+
+    server_id: str
+    name: str
+    state: MachineState
+    message: str = ""
+    """Why it is not up."""
+    address: str = ""
+    virtual_address: str = ""
+    master: bool = False
+    priority: int = 0
+    ports: tuple[Port, ...] = ()
+    agent_pid: int | None = None
+    envoy_pid: int | None = None
+    agent_health: str = ""
+    """Where its agent's readyz is."""
+    envoy_admin: str = ""
+    directory: str = ""
+    """Its files and logs."""
+
+
+class LeadView(Model):
+    """An address that clients use, and where it leads now."""
+
+    address: str
+    virtual_address: str
+    master: str = ""
+    """The server's name; empty while there is none."""
+    ports: tuple[Port, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+class HostView(Model):
+    """All of it."""
+
+    machines: tuple[MachineView, ...] = ()
+    leads: tuple[LeadView, ...] = ()
+
+    def machine(self, name: str) -> MachineView | None:
+        """The machine of that name."""
+        return next((each for each in self.machines if each.name == name), None)

@@ -1,0 +1,91 @@
+"""keepalived's part: who of the machines that share a virtual address has it, and what each says of that.
+
+A machine's priority is the one of its configuration, plus a weight while its Envoy runs, plus another while its agent
+says that it is ready. The highest has the address; who has it keeps it against an equal; among newcomers the higher
+address wins, as in VRRP (RFC 9568, section 6.4.3). What keepalived would need twelve seconds for, to notice that a
+master says nothing any more, is known here at once.
+
+keepalived writes its statistics on SIGUSR2, which the image sends every 20 seconds; the agent reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import ip_address
+from typing import NamedTuple
+
+ADVERTISEMENT_SECONDS = 4.0
+STATISTICS_SECONDS = 20.0
+# keepalived asks the agent so often, believes one yes, and disbelieves after so many noes.
+CHECK_SECONDS = 2.0
+FALL = 3
+
+_STATISTICS = """VRRP Instance: ENVOY
+  Advertisements:
+    Received: {received}
+    Sent: {sent}
+  Became master: {became}
+  Released master: {released}
+  Packet Errors:
+    Length: 0
+    TTL: 0
+    Invalid Type: 0
+    Advertisement Interval: 0
+    Address List: 0
+  Authentication Errors:
+    Invalid Type: 0
+    Type Mismatch: 0
+    Failure: 0
+  Priority Zero:
+    Received: 0
+    Sent: 0
+"""
+
+
+class Candidate(NamedTuple):
+    """A machine whose keepalived runs."""
+
+    name: str
+    address: str
+    priority: int
+
+
+def elect(master: str | None, candidates: Sequence[Candidate]) -> str | None:
+    """The name of who has the address now, None if nobody is there."""
+    if not candidates:
+        return None
+    highest = max(each.priority for each in candidates)
+    best = [each for each in candidates if each.priority == highest]
+    if any(each.name == master for each in best):
+        return master
+    return max(best, key=lambda each: ip_address(each.address)).name
+
+
+class Statistics:
+    """What one machine's keepalived counts."""
+
+    def __init__(self) -> None:
+        self.master = False
+        self._became = self._released = 0
+        self._at: float | None = None
+        self._sent = self._received = 0.0
+
+    def turn(self, *, master: bool, now: float) -> bool:
+        """It has the address, or not; whether that is new. `now` in seconds of any clock that runs on."""
+        if self._at is not None:
+            passed = (now - self._at) / ADVERTISEMENT_SECONDS
+            self._sent += passed if self.master else 0
+            self._received += 0 if self.master else passed
+        self._at = now
+        if master == self.master:
+            return False
+        self.master = master
+        self._became += master
+        self._released += not master
+        return True
+
+    def text(self) -> str:
+        """As keepalived writes it."""
+        return _STATISTICS.format(
+            received=int(self._received), sent=int(self._sent), became=self._became, released=self._released
+        )
