@@ -37,12 +37,14 @@ def read_set(obj: JsonObject) -> View:
     """A LoadBalancerSet."""
     status = mapping(obj, "status")
     conditions = tuple((text(c, "type"), text(c, "status")) for c in sequence(status, "conditions"))
+    # Its own workflow's write, and no news to it; but what leaves the fingerprint as it is reaches no relative either.
+    counts = repr((status.get("replicas"), status.get("readyReplicas"), conditions))
     return View(
-        fingerprint=(others_finalizers(obj, SET_FINALIZER), _annotations(obj)),
+        fingerprint=(others_finalizers(obj, SET_FINALIZER), _annotations(obj), counts),
         handed=(generation(obj),),  # its LoadBalancer's workflow scales it
         facts={
             "owner": _owner(obj, LOAD_BALANCER.name),
-            "counts": repr((status.get("replicas"), status.get("readyReplicas"), conditions)),
+            "counts": counts,
             **set_figures(obj),
         },
     )
@@ -57,7 +59,7 @@ def read_machine(obj: JsonObject) -> View:
         )
     )
     return View(
-        fingerprint=(generation(obj), others_finalizers(obj, MACHINE_FINALIZER), _annotations(obj)),
+        fingerprint=(generation(obj), others_finalizers(obj, MACHINE_FINALIZER), _annotations(obj), conditions),
         facts={
             "owner": _owner(obj, LOAD_BALANCER_SET.name),
             "balancer": text(obj, "spec", "loadBalancerRef", "name"),
