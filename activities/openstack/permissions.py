@@ -1,0 +1,96 @@
+"""Every call to OpenStack that the code makes, with the reason: what a project's policy must allow the credentials.
+
+A test holds that the table and the calls are the same; `deploy/iam/openstack.md` is rendered from it. Calls are named
+as `yawol_openstack` counts them. The policy rules are those of OpenStack 2026.2 as its services declare them
+(`nova.policies`, `neutron.conf.policies`, `glance.policies`), with the role that their defaults ask for: `member` of
+the project for whatever changes something, `reader` for the rest, `perdure audit` included. Administrators' rights are
+needed nowhere.
+
+Two defaults ask for more than a role: on a network that another project owns and shares, a member may make ports, but
+neither choose their addresses nor let them answer for others (`allowed_address_pairs`), which machines have to.
+"""
+
+from __future__ import annotations
+
+from domain.model import Model
+
+
+class Permission(Model):
+    """One kind of call. `rules` are of the policy of its service; where there are none, any token will do."""
+
+    api: str
+    object: str
+    operation: str
+    request: str
+    rules: tuple[str, ...]
+    why: str
+
+    @property
+    def role(self) -> str:
+        """What the rules ask for unless a cloud has changed them."""
+        if not self.rules:
+            return "any"
+        return "reader" if self.operation in ("list", "get") else "member"
+
+
+def _neutron(object_: str, operation: str, request: str, rules: str, why: str) -> Permission:
+    return Permission(
+        api="neutron", object=object_, operation=operation, request=request, rules=tuple(rules.split()), why=why
+    )
+
+
+def _nova(object_: str, operation: str, request: str, rules: str, why: str) -> Permission:
+    named = tuple(f"os_compute_api:{rule}" for rule in rules.split())
+    return Permission(api="nova", object=object_, operation=operation, request=request, rules=named, why=why)
+
+
+_GROUPS = "/v2.0/security-groups"
+_RULES = "/v2.0/security-group-rules"
+_ADDRESSES = "allowed_address_pairs"
+
+PERMISSIONS = (
+    _neutron("group", "list", f"GET {_GROUPS}", "get_security_group", "find a load balancer's group; the sweep"),
+    _neutron("group", "get", f"GET {_GROUPS}/ID", "get_security_group", "look at the recorded group and its rules"),
+    _neutron("group", "create", f"POST {_GROUPS}", "create_security_group", "one group for each load balancer"),
+    _neutron("group", "delete", f"DELETE {_GROUPS}/ID", "delete_security_group", "with its load balancer"),
+    _neutron("rule", "create", f"POST {_RULES}", "create_security_group_rule", "let clients in, and VRRP"),
+    _neutron("rule", "delete", f"DELETE {_RULES}/ID", "delete_security_group_rule", "rules that nobody wants"),
+    _neutron("port", "list", "GET /v2.0/ports", "get_port", "find ports, and who uses a group; the sweep"),
+    _neutron("port", "get", "GET /v2.0/ports/ID", "get_port", "look at the recorded port"),
+    _neutron(
+        "port",
+        "create",
+        "POST /v2.0/ports",
+        f"create_port create_port:fixed_ips:subnet_id create_port:{_ADDRESSES}:ip_address",
+        "the virtual address, and one port for each machine",
+    ),
+    _neutron(
+        "port",
+        "update",
+        "PUT /v2.0/ports/ID",
+        f"update_port update_port:{_ADDRESSES}:ip_address",
+        "mend groups and allowed addresses; take a deleted group from whoever has it",
+    ),
+    _neutron("port", "delete", "DELETE /v2.0/ports/ID", "delete_port", "with its load balancer or machine"),
+    _neutron("floatingip", "list", "GET /v2.0/floatingips", "get_floatingip", "find floating IPs; the sweep"),
+    _neutron("floatingip", "get", "GET /v2.0/floatingips/ID", "get_floatingip", "look at the recorded floating IP"),
+    _neutron("floatingip", "create", "POST /v2.0/floatingips", "create_floatingip", "the address for clients"),
+    _neutron("floatingip", "update", "PUT /v2.0/floatingips/ID", "update_floatingip", "lead it to the port"),
+    _neutron("floatingip", "delete", "DELETE /v2.0/floatingips/ID", "delete_floatingip", "with its load balancer"),
+    _nova("server", "list", "GET /servers/detail", "servers:detail", "find a machine's server; the sweep"),
+    _nova("server", "get", "GET /servers/ID", "servers:show", "wait until it runs, or is gone"),
+    _nova("server", "create", "POST /servers", "servers:create servers:create:attach_network", "the machines"),
+    _nova("server", "delete", "DELETE /servers/ID", "servers:delete", "with its machine"),
+    _nova("servergroup", "list", "GET /os-server-groups", "os-server-groups:index", "find a group; the sweep"),
+    _nova("servergroup", "create", "POST /os-server-groups", "os-server-groups:create", "spread machines, if wanted"),
+    _nova("servergroup", "delete", "DELETE /os-server-groups/ID", "os-server-groups:delete", "with its load balancer"),
+    _nova("flavor", "list", "GET /flavors", "", "a flavor that is named, not given by its id"),
+    Permission(
+        api="glance",
+        object="image",
+        operation="list",
+        request="GET /v2/images",
+        rules=("get_images",),
+        why="an image that is named, not given by its id",
+    ),
+)
