@@ -131,6 +131,7 @@ _PLACED = _named("PATCH-accountclaims-accountOU", lambda r: r.of("PATCH", "accou
 _LIST_POOLS = _named("GET-accountpools", lambda r: r.of("GET", "accountpools") and not r.of_one("GET", "accountpools"))
 
 BINDING = pool(_LINK)
+PLACING = claim(_UNIT, "accounts.ensure_units")
 
 # What a claim brings about: an account goes to it, within one pass of the pool, and the next pass makes another.
 # Effects of one row can be under way at the same moment, so one kill meets all of them.
@@ -141,7 +142,7 @@ TAKING: tuple[tuple[Effect, ...], ...] = (
         ),
     ),
     (pool(_LINK),),
-    (claim(_UNIT, "accounts.ensure_units"), pool(_SECRET)),
+    (PLACING, pool(_SECRET)),
     (pool(_MOVE),),
     (pool(_PLACED),),
     (pool(_state("accountclaims", "Ready")),),
@@ -176,11 +177,6 @@ TAKING: tuple[tuple[Effect, ...], ...] = (
             "aws.ensure_admin_user",
         ),
     ),
-    (
-        account(
-            _named("PATCH-accounts-iamUserSecret", lambda r: r.of("PATCH", "accounts") and "iamUserSecret" in _spec(r))
-        ),
-    ),
     (account(_state("accounts", "InitializingRegions")),),
     (
         account(AwsCall("ec2", "RunInstances", region="us-east-1"), "aws.initialize_region"),
@@ -212,7 +208,7 @@ TAKING: tuple[tuple[Effect, ...], ...] = (
 
 # What is left to a claim's own workflow when the pool's pass was cut short after the binding.
 FINISHING: tuple[tuple[Effect, ...], ...] = (
-    (claim(_UNIT, "accounts.ensure_units"), claim(_SECRET, "accounts.fulfil")),
+    (PLACING, claim(_SECRET, "accounts.fulfil")),
     (claim(_MOVE, "accounts.fulfil"),),
     (claim(_PLACED, "accounts.fulfil"),),
     (claim(_state("accountclaims", "Ready")),),

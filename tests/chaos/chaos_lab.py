@@ -19,7 +19,7 @@ from typing import Any
 
 import boto3
 from chaos_cluster import OPERATOR, secret_entry
-from chaos_effects import AwsCall, Effect, Lifecycle
+from chaos_effects import BINDING, PLACING, AwsCall, Effect, Lifecycle
 from chaos_installation import Armed, Installation, Process, Record
 from chaos_oracle import Expected, Oracle
 from chaos_proxy import LATE_SECONDS, Break, Interception
@@ -123,6 +123,15 @@ class Lab(Installation):
         self.tenant = Tenant(name)
         self.expected.claims = {name}
         self._claim(name)
+
+    def take_and_die(self) -> None:
+        """Make a claim; the worker dies when the pool's pass has bound it, and nobody has begun to finish it yet."""
+        self.arm(PLACING, Break.BEFORE)
+        bound = self.arm(BINDING, Break.AFTER)
+        self.take()
+        self.await_struck([bound])
+        self.worker.kill()
+        self.lift()
 
     def queue(self) -> str:
         """Make a second claim, which waits for the account that is made while the first has the pool's only one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from chaos_effects import BINDING, DISCARDING, FINISHING, QUEUEING, RETURNING, TAKING, AwsCall, Effect, effects
+from chaos_effects import DISCARDING, FINISHING, QUEUEING, RETURNING, TAKING, AwsCall, Effect, effects
 from chaos_lab import Lab, Record
 from chaos_proxy import Break
 
@@ -41,17 +41,13 @@ def _cases(turn: str, rows: Sequence[Row]) -> list[object]:
 
 def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> float:
     """Take a turn and kill the worker when every effect of the row is under way; the seconds to settle."""
-    _killed_at(lab, row, mode, turn)
-    lab.worker.start()
-    return lab.settle()
-
-
-def _killed_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> None:
     armed = [lab.arm(effect, mode) for effect in row]
     turn()
     lab.await_struck(armed)
     lab.worker.kill()
     lab.lift()
+    lab.worker.start()
+    return lab.settle()
 
 
 @pytest.mark.chaos
@@ -84,7 +80,7 @@ def test_a_claim_finishes_by_itself_what_the_pool_began_although_the_worker_dies
 ) -> None:
     record(row, f"after its pool's death: {_MODES[mode]}")
     lab.ready_to("take")
-    _killed_at(lab, (BINDING,), Break.AFTER, lab.take)
+    lab.take_and_die()
     record_property("seconds", round(kill_at(lab, row, mode, lab.worker.start), 1))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pytest
 from chaos_cluster import until
-from chaos_effects import BINDING, DISCARDING, FINISHING, QUEUEING, RETURNING, TAKING, AwsCall
+from chaos_effects import DISCARDING, FINISHING, QUEUEING, RETURNING, TAKING, AwsCall
 from chaos_holds import Holds, Row
 from chaos_lab import Lab, Process, Record
 from chaos_proxy import Break
@@ -114,11 +114,7 @@ def _give_back(lab: Lab) -> Begin:
 def _finish(lab: Lab) -> Begin:
     """The pool's pass has bound the claim and died; the next worker finds a claim that finishes by itself."""
     lab.ready_to("take")
-    bound = lab.arm(BINDING, Break.AFTER)
-    lab.take()
-    lab.await_struck([bound])
-    lab.worker.kill()
-    lab.lift()
+    lab.take_and_die()
     return lab.worker.start
 
 
