@@ -35,6 +35,7 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 RBAC_GROUP = "rbac.authorization.k8s.io"
 AAO = "aws.managed.openshift.io"
 POOLBOY = "poolboy.gpte.redhat.com"
+YAWOL = "yawol.stackit.cloud"
 OPERATOR_NAMESPACE = "aws-account-operator"
 TENANT = "rbac-tenant"
 
@@ -83,6 +84,8 @@ def of_claims(verbs: str, resources: str, namespace: str = "") -> list[Right]:
 ALL_KINDS = "accountpools accounts accountclaims"
 LIVING_CLAIM_KINDS = "resourceclaims resourcehandles resourcepools resourcepoolscalings"
 CLAIM_KINDS = f"{LIVING_CLAIM_KINDS} resourceproviders resourcewatches"
+LB_KINDS = "loadbalancers loadbalancersets loadbalancermachines"
+LB_STATUSES = "loadbalancers/status loadbalancersets/status loadbalancermachines/status"
 CLAIM_STATUSES = " ".join(f"{plural}/status" for plural in LIVING_CLAIM_KINDS.split())
 
 NEEDED: dict[str, list[Right]] = {
@@ -155,7 +158,11 @@ ROLES = {
     "claim-admins": "perdure-claims-admin",
     "claim-editors": "perdure-claims-edit",
     "claim-approvers": "perdure-claims-approve",
+    "lb-viewers": "perdure-loadbalancers-view",
+    "lb-operators": "perdure-loadbalancers-operator",
+    "lb-auditors": "perdure-loadbalancers-audit",
 }
+PEOPLE = ("people", "clients", "claims", "loadbalancers", "loadbalancers-people")
 
 
 def documents(*files: str) -> list[dict[str, Any]]:
@@ -169,7 +176,7 @@ async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
         await apply(api, {"kind": "Namespace", "metadata": {"name": TENANT}})
         for obj in documents("namespaces.yaml", *(f"rbac/{name}.yaml" for name in ("worker", "watch"))):
             await apply(api, obj)
-        for obj in documents(*(f"rbac/{name}.yaml" for name in ("people", "clients", "claims", "loadbalancers"))):
+        for obj in documents(*(f"rbac/{name}.yaml" for name in PEOPLE)):
             await apply(api, obj)
         for name, role in ROLES.items():
             await apply(api, binding(name, role))
@@ -269,6 +276,19 @@ async def test_operators_of_claims_have_every_lever(kube: KubeApi) -> None:
     assert not await allowed(kube, Right("get", "secrets", TENANT, "any"), groups=("claim-operators",))
 
 
+async def test_operators_of_load_balancers_have_every_lever_and_viewers_look(kube: KubeApi) -> None:
+    levers = ours("get list patch delete", LB_KINDS, TENANT, YAWOL)
+    levers += ours("patch", f"{LB_STATUSES} loadbalancers/scale loadbalancersets/scale", TENANT, YAWOL)
+    assert [right for right in levers if not await allowed(kube, right, groups=("lb-operators",))] == []
+    changes = ours("create patch delete", LB_KINDS, TENANT, YAWOL)
+    assert [right for right in changes if await allowed(kube, right, groups=("lb-viewers",))] == []
+    secrets = Right("get", "secrets", TENANT, "any")
+    asked = {
+        name: await allowed(kube, secrets, groups=(f"lb-{name}",)) for name in ("viewers", "operators", "auditors")
+    }
+    assert asked == {"viewers": False, "operators": False, "auditors": True}
+
+
 async def test_a_managed_kind_is_granted_by_the_pattern(kube: KubeApi) -> None:
     pattern = documents("rbac/managed-kinds.yaml")
     needed = {
@@ -303,10 +323,12 @@ async def test_who_may_see_one_area_only_is_shown_that_area(
 
 
 async def test_every_kind_is_in_the_roles_for_people(kube: KubeApi) -> None:
-    roles = {obj["metadata"]["name"]: obj for obj in documents("rbac/people.yaml", "rbac/claims.yaml")}
+    files = ("rbac/people.yaml", "rbac/claims.yaml", "rbac/loadbalancers-people.yaml")
+    roles = {obj["metadata"]["name"]: obj for obj in documents(*files)}
     named = {
         AAO: ("perdure-aws-accounts-view", "perdure-operator"),
         POOLBOY: ("perdure-claims-operator",),
+        YAWOL: ("perdure-loadbalancers-view", "perdure-loadbalancers-operator", "perdure-loadbalancers-audit"),
     }
     for group, names in named.items():
         plurals = {text(crd, "spec", "names", "plural") for crd in all_crds() if text(crd, "spec", "group") == group}
