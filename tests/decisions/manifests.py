@@ -1,0 +1,40 @@
+"""The manifests of `examples/`, and what the API server would drop of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from domain.custom_resources import all_crds
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+Json = dict[str, Any]
+
+_CRDS: dict[str, Any] = {crd["spec"]["names"]["kind"]: crd for crd in all_crds()}  # type: ignore[index]
+
+
+def manifests(directory: str) -> list[Json]:
+    """Every object in the files of a directory."""
+    files = sorted((EXAMPLES / directory).glob("*.yaml"))
+    return [each for file in files for each in yaml.safe_load_all(file.read_text()) if each]
+
+
+def dropped(obj: Json) -> list[str]:
+    """The fields of a custom resource that its definition does not know."""
+    schema = _CRDS[obj["kind"]]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return _pruned(obj["spec"], schema["properties"]["spec"], "spec")
+
+
+def _pruned(value: Any, schema: Json, path: str) -> list[str]:
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return []
+    if isinstance(value, list):
+        return [each for item in value for each in _pruned(item, schema["items"], f"{path}[]")]
+    if not isinstance(value, dict) or "additionalProperties" in schema:
+        return []
+    known = schema.get("properties", {})
+    below = [each for key in value.keys() & known.keys() for each in _pruned(value[key], known[key], f"{path}.{key}")]
+    return [f"{path}.{key}" for key in value.keys() - known.keys()] + below
