@@ -16,6 +16,7 @@ from pydantic import AliasChoices
 
 from domain.claims import constants
 from domain.custom_resources import custom_resources
+from domain.loadbalancers import constants as balancers
 from domain.resource import CustomResource
 from domain.schema import field_schema
 from engine.settings import Settings
@@ -79,7 +80,7 @@ def test_every_dependency_is_documented_with_a_reason() -> None:
     assert all(reason.strip() for _, reason in rows)
 
 
-CLAIMS_KINDS = [model for model in custom_resources() if model.kind_of.area == "claims"]
+DOCUMENTED = [model for model in custom_resources() if model.kind_of.area in ("claims", "loadbalancers")]
 # What every reference has, and what Poolboy left, is said once for all kinds.
 SAID_ONCE = {"apiVersion", "kind", "namespace", "diffBase", "kopf"}
 
@@ -99,8 +100,8 @@ def names_within(schema: object) -> set[str]:
     return set(properties).union(*(names_within(part) for part in [*properties.values(), schema.get("items")]))
 
 
-@pytest.mark.parametrize("model", CLAIMS_KINDS, ids=lambda model: model.kind_of.name)
-def test_every_field_and_column_of_resource_claims_is_documented(model: type[CustomResource]) -> None:
+@pytest.mark.parametrize("model", DOCUMENTED, ids=lambda model: model.kind_of.name)
+def test_every_field_and_column_is_documented(model: type[CustomResource]) -> None:
     told = section(f"### {model.kind_of.name}")
     fields = [model.model_fields[part] for part in ("spec", "status") if part in model.model_fields]
     wanted = set().union(*(names_within(field_schema(field)) for field in fields)) - SAID_ONCE
@@ -113,6 +114,15 @@ def test_every_label_and_annotation_of_resource_claims_is_documented() -> None:
     keys = {value.removeprefix(prefix) for value in vars(constants).values() if str(value).startswith(prefix)}
     told = re.findall(r"`([a-z-]+)`", section("### Labels, annotations, finalizers of resource claims"))
     assert keys - {constants.VERSION} - set(told) == set()
+
+
+def test_every_label_annotation_and_finalizer_of_load_balancers_is_documented() -> None:
+    prefixes = ("yawol.stackit.cloud/", "stackit.cloud/", "loadbalancer.yawol", "perdure.dev/", "lbm-")
+    elsewhere = {balancers.API_VERSION, balancers.DEFAULT_CLASS}  # no keys
+    keys = {value for value in vars(balancers).values() if str(value).startswith(prefixes)} - elsewhere
+    assert keys
+    page = CUSTOM_RESOURCES.read_text()
+    assert [key for key in sorted(keys) if f"`{key}`" not in page] == []
 
 
 def anchor(heading: str) -> str:
