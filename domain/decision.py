@@ -29,7 +29,6 @@ class Queue(StrEnum):
 
     KUBE = "kube"
     AWS = "aws"
-    OPENSTACK = "openstack"
     CLAIMS = "claims-passes"
     LOAD_BALANCERS = "loadbalancers-passes"
     AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company

@@ -208,6 +208,15 @@ class Settings(BaseSettings):
     loadbalancers_agent_interval: Duration = Field(
         timedelta(0), description="How often machines' agents report, 5 to 170 s; 0 leaves it to them."
     )
+    loadbalancers_boot_timeout: Duration = Field(
+        timedelta(minutes=10), description="How long a machine may take from its creation to its first report."
+    )
+    loadbalancers_deletion_grace: Duration = Field(
+        timedelta(minutes=2), description="How long a machine that is given up may still recover."
+    )
+    loadbalancers_sweep: Duration = Field(
+        timedelta(minutes=5), description="How often OpenStack projects are compared with what should be there."
+    )
     loadbalancers_openstack_timeout: Duration = Field(
         timedelta(seconds=20), description="Longest wait for one answer of an OpenStack API."
     )

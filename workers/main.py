@@ -31,7 +31,6 @@ from activities.aws.session import Sessions
 from activities.claims import ClaimsArea
 from activities.kube import KubeActivities
 from activities.loadbalancers import area as load_balancers
-from activities.openstack.activities import OpenStackActivities
 from activities.openstack.projects import Projects
 from domain.decision import Queue
 from engine.health import Health, serve
@@ -101,7 +100,6 @@ async def _workers(
         Queue.KUBE: settings.worker_kube_activities,
         Queue.AWS: settings.worker_aws_activities,
         Queue.AWS_ORGANIZATION: settings.worker_organization_activities,
-        Queue.OPENSTACK: settings.worker_openstack_activities,
         Queue.CLAIMS: settings.worker_kube_activities,
         Queue.LOAD_BALANCERS: settings.worker_openstack_activities,
     }
@@ -159,7 +157,6 @@ def _activities(
     return [
         *KubeActivities(kube, client).all(),
         *AwsActivities(sessions, blocking, settings).all(),
-        *OpenStackActivities(projects, blocking, settings).all(),
         *ObserveActivities(reader).all(),
         *PoolActivities(reader, hand_over, client).all(),
         *OrganizationActivities(reader, sessions, client).all(),

@@ -8,11 +8,12 @@ from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.machines import MachineActivities
 from activities.loadbalancers.sets import SetActivities
+from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.projects import Projects
 from engine.kube import BlockingKube, KubeApi
 from engine.settings import Settings
 
-ACTIVITIES = (LoadBalancerActivities, SetActivities, MachineActivities)
+ACTIVITIES = (LoadBalancerActivities, SetActivities, MachineActivities, SweepActivities)
 
 
 def activities(

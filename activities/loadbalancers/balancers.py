@@ -1,30 +1,37 @@
 """The pass over a LoadBalancer: what it has in the cloud, its sets, its status.
 
-    observe --> work (domain/loadbalancers/balancer.py) --> patch, steps, status, sets --> work again ... --> idle
+    read --> look, if anything has changed --> work (domain/loadbalancers/balancer.py)
+                                                 ^   --> patch, steps, status, sets --+--> idle
+                                                 `------------------------------------'
 
-The cloud is observed once; what a step brings is folded into what was seen.
+The cloud is looked at once in a pass, and not at all while the object is what it was when everything was last in place
+(`cloud/looks.py`); what a step brings is folded into what was seen. The status is written when no step is left, or when
+something stands in the way: what a dead worker has made is found by its name and mark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime
+from functools import partial
 
 from temporalio import activity
 
 from activities.conflicts import until_undisturbed
 from activities.loadbalancers.ground import Ground
 from activities.openstack.observing import observe_load_balancer
-from domain.decision import Decision, Outcome
+from domain.decision import Decision, Outcome, earliest
 from domain.loadbalancers import LOAD_BALANCER_SET
 from domain.loadbalancers.balancer import BalancerWork, Phase, work_for_balancer
 from domain.loadbalancers.cloud.changes import changed
-from domain.loadbalancers.passes import LoadBalancerWorld, PassLoadBalancer
+from domain.loadbalancers.cloud.looks import look_of_balancer
+from domain.loadbalancers.cloud.objects import LoadBalancerCloud
+from domain.loadbalancers.hindrances import Hindrance, problem
+from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassLoadBalancer
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
+from domain.loadbalancers.rollout import sets_of
 from engine.clock import now
 
-# Drift in the cloud sends no event.
-DRIFT = timedelta(minutes=5)
 MOST_ROUNDS = 30
 
 
@@ -48,45 +55,83 @@ class LoadBalancerActivities:
         balancer = await ground.own(LoadBalancer, key)
         if balancer is None:
             return LoadBalancerWorld(key=key, exists=False, decision=gone())
-        project = await ground.project(balancer.spec.infrastructure, key.namespace)
-        cloud = await ground.observe(observe_load_balancer, project, balancer)
-        sets = await ground.all(LoadBalancerSet, key.namespace)
+        sets = await ground.all(LoadBalancerSet, key.namespace, balancer.spec.selector.match_labels)
+        cloud, hindrance = await self._look(balancer, sets, look.memory)
+        looked = cloud is not None
         hold = ground.hold(balancer.metadata)
-        work = work_for_balancer(balancer, cloud, sets, now())
+        work = work_for_balancer(balancer, cloud, sets, now(), hindrance)
         if hold or look.dry_run:
-            return LoadBalancerWorld(key=key, hold=hold, decision=_decision(work, planned=_lines(work)))
+            decision = _decision(work, None, planned=_lines(work))
+            return LoadBalancerWorld(key=key, hold=hold, known=look.memory, decision=decision)
         for _ in range(MOST_ROUNDS):
             if work.idle:
                 break
             balancer = await ground.patch(balancer, work.patch)
-            for step in work.steps:
-                cloud = changed(cloud, await ground.carry_out(project, step))
-            balancer = await ground.patch(balancer, work.status, status=True)
-            if work.create_set:
-                await ground.create(LOAD_BALANCER_SET, work.create_set, key.namespace)
-            for each in work.set_patches:
-                await ground.patch_other(LOAD_BALANCER_SET, key.namespace, each.name, each.patch)
-            await ground.delete(LOAD_BALANCER_SET, key.namespace, work.delete_sets)
-            await ground.tell(balancer, work.notices, now())
+            if cloud is not None and work.steps:
+                at = balancer.spec.infrastructure
+                taken, hindrance = await ground.take(at, key.namespace, work.steps, cloud, changed)
+                cloud = taken
+            else:
+                balancer = await ground.patch(balancer, work.status, status=True)
+            sets = await self._carry_out(balancer, sets, work)
             if work.drop_finalizer:
                 await ground.drop_finalizer(balancer)
                 return LoadBalancerWorld(key=key, exists=False, decision=gone())
-            if work.create_set or work.set_patches or work.delete_sets:
-                sets = await ground.all(LoadBalancerSet, key.namespace)
-            work = work_for_balancer(balancer, cloud, sets, now())
-        return LoadBalancerWorld(key=key, decision=_decision(work))
+            work = work_for_balancer(balancer, cloud, sets, now(), hindrance)
+        await ground.tell(balancer, work.notices, now())
+        if work.problem and hindrance is None:
+            hindrance = problem(work.problem)
+        memory = _memory(look.memory, balancer, hindrance, looked=looked and work.idle)
+        return LoadBalancerWorld(key=key, known=memory, decision=_decision(work, _again(hindrance, memory)))
+
+    async def _look(
+        self, balancer: LoadBalancer, sets: Sequence[LoadBalancerSet], memory: Memory
+    ) -> tuple[LoadBalancerCloud | None, Hindrance | None]:
+        meta = balancer.metadata
+        waits = meta.deleting and bool(sets_of(balancer, sets))
+        if waits or (not meta.deleting and memory.settled == look_of_balancer(balancer)):
+            return None, None
+        see = partial(observe_load_balancer, balancer=balancer)
+        return await self._ground.look(balancer.spec.infrastructure, meta.namespace, see)
+
+    async def _carry_out(
+        self, balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], work: BalancerWork
+    ) -> tuple[LoadBalancerSet, ...]:
+        """What becomes of the sets, and what they are then."""
+        ground, namespace = self._ground, balancer.metadata.namespace
+        await ground.tell(balancer, work.notices, now())
+        if work.create_set:
+            made = await ground.create(LOAD_BALANCER_SET, work.create_set, namespace)
+            if made is not None:
+                return (*sets, LoadBalancerSet.model_validate(made))
+        for each in work.set_patches:
+            await ground.patch_other(LOAD_BALANCER_SET, namespace, each.name, each.patch)
+        await ground.delete(LOAD_BALANCER_SET, namespace, work.delete_sets)
+        if not (work.create_set or work.set_patches or work.delete_sets):
+            return sets
+        return await ground.all(LoadBalancerSet, namespace, balancer.spec.selector.match_labels)
 
 
-def _decision(work: BalancerWork, planned: Sequence[str] = ()) -> Decision:
+def _memory(before: Memory, balancer: LoadBalancer, hindrance: Hindrance | None, *, looked: bool) -> Memory:
+    if hindrance is not None:
+        return Memory(hindered=before.hindered or now())
+    return Memory(settled=look_of_balancer(balancer) if looked or before.settled else "")
+
+
+def _again(hindrance: Hindrance | None, memory: Memory) -> datetime | None:
+    return hindrance.until(memory.hindered or now(), now()) if hindrance else None
+
+
+def _decision(work: BalancerWork, again: datetime | None, planned: Sequence[str] = ()) -> Decision:
     settled = work.phase is Phase.READY
-    deadline = work.deadline or now() + DRIFT
+    deadline = earliest([work.deadline, again])
     return Decision(
         phase=work.phase.value,
         outcome=Outcome.SETTLED if settled else Outcome.WAITING,
         why=work.problem or work.why or "everything is as it should be",
         waits_for=() if settled else (work.problem or work.why or "its machines",),
         deadline=deadline,
-        at_deadline="look again",
+        at_deadline="look again" if deadline else "",
         planned=tuple(planned),
     )
 

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
+from activities.openstack.errors import QUOTA
 from activities.openstack.projects import Projects
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
 from domain.identity import Key, Kind
 from domain.levers import held
-from domain.loadbalancers.actions import ProjectReference
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
+from domain.loadbalancers.health import Timings
+from domain.loadbalancers.hindrances import Hindrance, worst
 from domain.loadbalancers.notices import Notice
+from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import Infrastructure
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
-from engine.errors import Absent, Conflict
+from engine.errors import Absent, ApiError, Conflict
 from engine.kube import BlockingKube, KubeApi
 from engine.kube.events import Said, Subject, event, record
+from engine.kube.json import JsonObject
 from engine.settings import Settings
 
 R = TypeVar("R", bound=CustomResource)
@@ -40,7 +44,8 @@ class Ground:
         self.kube = kube
         self.blocking = blocking
         self.settings = settings
-        self._projects = projects
+        self.timings = Timings(boot=settings.loadbalancers_boot_timeout, grace=settings.loadbalancers_deletion_grace)
+        self.projects = projects
         self._told: dict[tuple[str, str, str], None] = {}
 
     # --- Kubernetes ---
@@ -57,9 +62,10 @@ class Ground:
         found = await self.get(model, key.namespace, key.name)
         return found if found is not None and found.metadata.uid == key.uid else None
 
-    async def all(self, model: type[R], namespace: str = "") -> tuple[R, ...]:
-        """Every object of a kind."""
-        listing = await self.kube.list(model.kind_of, namespace)
+    async def all(self, model: type[R], namespace: str = "", labels: Mapping[str, str] | None = None) -> tuple[R, ...]:
+        """Every object of a kind, or those with these labels."""
+        selector = ",".join(f"{name}={value}" for name, value in (labels or {}).items())
+        listing = await self.kube.list(model.kind_of, namespace, label_selector=selector)
         return tuple(model.model_validate(item) for item in listing.items)
 
     async def patch(self, before: R, patch: JsonPatch, *, status: bool = False) -> R:
@@ -87,12 +93,13 @@ class Ground:
         except Absent:
             log.info("%s %s/%s is gone", kind.name, namespace, name)
 
-    async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> None:
-        """Make an object; one of its name is it already."""
+    async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
+        """Make an object; one of its name is it already, and nothing is answered."""
         try:
-            await self.kube.create(kind, body, namespace)
+            return await self.kube.create(kind, body, namespace)
         except Conflict as error:
             log.info("%s", error.message)
+            return None
 
     async def delete(self, kind: Kind, namespace: str, names: Iterable[str]) -> None:
         """Ask for deletions."""
@@ -128,14 +135,43 @@ class Ground:
 
     # --- OpenStack, whose client blocks ---
 
-    async def project(self, infrastructure: Infrastructure, namespace: str) -> Project:
-        """The project that an infrastructure names."""
-        return await asyncio.to_thread(self._projects.project, ProjectReference.of(infrastructure, namespace))
+    async def look(
+        self, infrastructure: Infrastructure, namespace: str, look: Callable[[Project], T]
+    ) -> tuple[T | None, Hindrance | None]:
+        """What an object has in its project, or why that cannot be seen."""
+        try:
+            project = await self._project(infrastructure, namespace)
+            return await asyncio.to_thread(look, project), None
+        except ApiError as error:
+            return None, _hindrance(error)
 
-    async def observe(self, look: Callable[[Project, R], T], project: Project, obj: R) -> T:
-        """What an object has in the cloud."""
-        return await asyncio.to_thread(look, project, obj)
+    async def take(
+        self,
+        infrastructure: Infrastructure,
+        namespace: str,
+        steps: Sequence[Step],
+        cloud: T,
+        fold: Callable[[T, Brought], T],
+        user_data: Callable[[], str] | None = None,
+    ) -> tuple[T, Hindrance | None]:
+        """The steps of one plan, and what was observed as it is after them.
 
-    async def carry_out(self, project: Project, step: Step, user_data: Callable[[], str] | None = None) -> Brought:
-        """One step in the cloud."""
-        return await asyncio.to_thread(carry_out, project, step, user_data)
+        They do not depend on one another: one that fails does not keep the others. After a failure the plan is made
+        anew from another look, which also tells whether a step without an answer has had its effect.
+        """
+        hindrances: list[Hindrance] = []
+        for step in steps:
+            try:
+                project = await self._project(infrastructure, namespace)
+                cloud = fold(cloud, await asyncio.to_thread(carry_out, project, step, user_data))
+            except ApiError as error:
+                log.info("%s: %s", step.summary, error.message)
+                hindrances.append(_hindrance(error))
+        return cloud, worst(hindrances)
+
+    async def _project(self, infrastructure: Infrastructure, namespace: str) -> Project:
+        return await asyncio.to_thread(self.projects.project, ProjectReference.of(infrastructure, namespace))
+
+
+def _hindrance(error: ApiError) -> Hindrance:
+    return Hindrance.of(error.type, error.message, quota=error.code == QUOTA, asked=error.delay)

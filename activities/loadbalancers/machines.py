@@ -1,4 +1,8 @@
-"""The pass over a LoadBalancerMachine: its rights, its port, its server."""
+"""The pass over a LoadBalancerMachine: its rights, its port, its server.
+
+A machine that is settled is not looked at in the cloud again before something of it changes. While its server is built
+the server alone is looked at, ever more seldom; when it has been asked to go, all is looked at, until nothing is left.
+"""
 
 from __future__ import annotations
 
@@ -12,25 +16,27 @@ from activities.conflicts import until_undisturbed
 from activities.loadbalancers.balancers import gone
 from activities.loadbalancers.ground import Ground
 from activities.openstack.births import birth
-from activities.openstack.observing import observe_machine
+from activities.openstack.observing import get_server, observe_machine
+from activities.openstack.session import Project
 from domain.decision import Decision, Outcome
 from domain.identity import Kind
-from domain.loadbalancers.actions import CreateServer, ProjectReference
-from domain.loadbalancers.cloud import steps
 from domain.loadbalancers.cloud.changes import machine_changed
-from domain.loadbalancers.cloud.steps import Step
+from domain.loadbalancers.cloud.looks import look_of_machine
+from domain.loadbalancers.cloud.objects import MachineCloud
+from domain.loadbalancers.cloud.steps import DeleteServer
+from domain.loadbalancers.hindrances import Hindrance, Nature
+from domain.loadbalancers.machine.access import has_access
 from domain.loadbalancers.machine.lifecycle import MachinePhase, MachineWork, work_for_machine
-from domain.loadbalancers.passes import LoadBalancerWorld, PassMachine
+from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassMachine
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.clock import now
-from engine.errors import Absent
 from engine.kube import SECRET
 
 MOST_ROUNDS = 20
-DRIFT = timedelta(minutes=5)
-# How often a server that is being built is looked at, by how long it has been asked for.
-_LOOKS = ((timedelta(seconds=15), timedelta(seconds=1)), (timedelta(minutes=2), timedelta(seconds=5)))
-_SELDOM = timedelta(seconds=20)
+# A server that is being built is looked at after a second, then each time after so much of the time that it has taken.
+FIRST_LOOK = timedelta(seconds=1)
+LONGEST_LOOK = timedelta(seconds=20)
+PART_OF_AGE = 0.6
 
 _RBAC = "rbac.authorization.k8s.io"
 RIGHTS = {
@@ -65,14 +71,20 @@ class MachineActivities:
         if machine is None:
             return LoadBalancerWorld(key=key, exists=False, decision=gone())
         reference = machine.spec.load_balancer_ref
-        balancer = await ground.get(LoadBalancer, reference.namespace, reference.name)
-        project = await ground.project(machine.spec.infrastructure, key.namespace)
-        cloud = await ground.observe(observe_machine, project, machine)
-        rights = await self._rights(machine)
+        deleting = machine.metadata.deleting
+        balancer = None if deleting else await ground.get(LoadBalancer, reference.namespace, reference.name)
         hold = ground.hold(machine.metadata)
-        work = work_for_machine(machine, balancer, cloud, rights, now())
+        if deleting and not (hold or look.dry_run or look.memory.leaving) and machine.status.server_id:
+            hindrance = await self._send_away(machine)
+            if hindrance is not None:
+                return _leaving(look, machine, hindrance)
+        cloud, hindrance = await self._look(machine, balancer, look.memory)
+        # A machine that names its rights has them; one that does not may have some, and those are not made twice.
+        rights = set(RIGHTS) if deleting or has_access(machine) else set()
+        work = self._work(machine, balancer, cloud, rights, hindrance)
         if hold or look.dry_run:
-            return LoadBalancerWorld(key=key, hold=hold, decision=_decision(machine, work, planned=_lines(work)))
+            decision = _decision(work, None, planned=_lines(work))
+            return LoadBalancerWorld(key=key, hold=hold, known=look.memory, decision=decision)
         for _ in range(MOST_ROUNDS):
             if work.idle:
                 break
@@ -80,10 +92,13 @@ class MachineActivities:
             for body in work.create:
                 await ground.create(RIGHTS[str(body["kind"])], body, key.namespace)
                 rights.add(str(body["kind"]))
-            for step in work.steps:
-                data = self._born(machine, balancer, work, step) if balancer else None
-                cloud = machine_changed(cloud, await ground.carry_out(project, step, data))
-            machine = await ground.patch(machine, work.status, status=True)
+            if cloud is not None and work.steps:
+                born = partial(birth, ground.blocking, ground.settings, machine, balancer, work.virtual_address)
+                at = machine.spec.infrastructure
+                taken, hindrance = await ground.take(at, key.namespace, work.steps, cloud, machine_changed, born)
+                cloud = taken
+            else:
+                machine = await ground.patch(machine, work.status, status=True)
             for kind in work.remove:
                 await ground.delete(RIGHTS[kind], key.namespace, (key.name,))
                 rights.discard(kind)
@@ -92,55 +107,97 @@ class MachineActivities:
             if work.drop_finalizer:
                 await ground.drop_finalizer(machine)
                 return LoadBalancerWorld(key=key, exists=False, decision=gone())
-            work = work_for_machine(machine, balancer, cloud, rights, now())
-        return LoadBalancerWorld(key=key, decision=_decision(machine, work))
-
-    async def _rights(self, machine: LoadBalancerMachine) -> set[str]:
-        """Which objects of its rights exist."""
-        found = set()
-        for name, kind in RIGHTS.items():
-            try:
-                await self._ground.kube.get(kind, machine.metadata.namespace, machine.metadata.name)
-            except Absent:
-                continue
-            found.add(name)
-        return found
-
-    def _born(
-        self, machine: LoadBalancerMachine, balancer: LoadBalancer, work: MachineWork, step: Step
-    ) -> Callable[[], str] | None:
-        """What makes the user data of a server that this step makes, when it is sent."""
-        if not isinstance(step, steps.CreateServer):
-            return None
-        action = CreateServer(
-            project=ProjectReference.of(machine.spec.infrastructure, machine.metadata.namespace),
-            step=step,
-            machine=machine.key,
-            balancer=balancer.key,
-            virtual_address=work.virtual_address,
+            work = self._work(machine, balancer, cloud, rights, hindrance)
+        if balancer is not None:
+            await ground.tell(balancer, work.notices, now())
+        if hindrance is None and (work.problem or (deleting and work.why)):
+            nature = Nature.REFUSED if work.problem else Nature.UNDER_WAY
+            hindrance = Hindrance(why=work.why, nature=nature)
+        memory = _memory(look.memory, machine, balancer, work, hindrance, looked=cloud is not None and work.idle)
+        return LoadBalancerWorld(
+            key=key, known=memory, decision=_decision(work, _again(machine, work, hindrance, memory))
         )
-        return partial(birth, self._ground.blocking, self._ground.settings, action)
+
+    def _work(
+        self,
+        machine: LoadBalancerMachine,
+        balancer: LoadBalancer | None,
+        cloud: MachineCloud | None,
+        rights: set[str],
+        hindrance: Hindrance | None,
+    ) -> MachineWork:
+        return work_for_machine(machine, balancer, cloud, rights, now(), self._ground.timings, hindrance)
+
+    async def _look(
+        self, machine: LoadBalancerMachine, balancer: LoadBalancer | None, memory: Memory
+    ) -> tuple[MachineCloud | None, Hindrance | None]:
+        meta, server = machine.metadata, machine.status.server_id
+        see: Callable[[Project], MachineCloud] = partial(observe_machine, machine=machine)
+        if not meta.deleting and memory.settled == look_of_machine(machine, balancer):
+            if not (memory.building and server):
+                return None, None
+            see = partial(_only_server, server_id=server)
+        return await self._ground.look(machine.spec.infrastructure, meta.namespace, see)
+
+    async def _send_away(self, machine: LoadBalancerMachine) -> Hindrance | None:
+        """The recorded server is asked to go before anything is looked at; None if it does not exist any more."""
+        at, namespace = machine.spec.infrastructure, machine.metadata.namespace
+        step = DeleteServer(id=machine.status.server_id or "")
+        _, hindrance = await self._ground.take(at, namespace, (step,), MachineCloud(), machine_changed)
+        return hindrance
 
 
-def _decision(machine: LoadBalancerMachine, work: MachineWork, planned: Sequence[str] = ()) -> Decision:
+def _only_server(project: Project, server_id: str) -> MachineCloud:
+    found = get_server(project, server_id)
+    return MachineCloud(servers=(found,) if found else (), servers_only=True)
+
+
+def _leaving(look: PassMachine, machine: LoadBalancerMachine, hindrance: Hindrance) -> LoadBalancerWorld:
+    asked = hindrance.nature is Nature.UNDER_WAY
+    memory = Memory(leaving=asked, hindered=look.memory.hindered or now())
+    work = MachineWork(phase=MachinePhase.DELETING, why=hindrance.why)
+    return LoadBalancerWorld(
+        key=machine.key, known=memory, decision=_decision(work, _again(machine, work, hindrance, memory))
+    )
+
+
+def _memory(
+    before: Memory,
+    machine: LoadBalancerMachine,
+    balancer: LoadBalancer | None,
+    work: MachineWork,
+    hindrance: Hindrance | None,
+    *,
+    looked: bool,
+) -> Memory:
+    if hindrance is not None:
+        return Memory(leaving=before.leaving, hindered=before.hindered or now())
+    settled = look_of_machine(machine, balancer) if looked or before.settled else ""
+    return Memory(settled=settled, building=work.building)
+
+
+def _again(
+    machine: LoadBalancerMachine, work: MachineWork, hindrance: Hindrance | None, memory: Memory
+) -> datetime | None:
+    moment, born = now(), machine.metadata.creation_timestamp
+    if hindrance is not None:
+        return hindrance.until(memory.hindered or moment, moment)
+    if not work.building or born is None:
+        return None
+    return moment + max(FIRST_LOOK, min(LONGEST_LOOK, (moment - born) * PART_OF_AGE))
+
+
+def _decision(work: MachineWork, again: datetime | None, planned: Sequence[str] = ()) -> Decision:
     settled = work.phase is MachinePhase.READY
     return Decision(
         phase=work.phase.value,
         outcome=Outcome.SETTLED if settled else Outcome.WAITING,
         why=work.problem or work.why or "its server runs",
         waits_for=() if settled else (work.problem or work.why or "the agent's report",),
-        deadline=_next_look(machine, work),
-        at_deadline="look again",
+        deadline=again,
+        at_deadline="look again" if again else "",
         planned=tuple(planned),
     )
-
-
-def _next_look(machine: LoadBalancerMachine, work: MachineWork) -> datetime:
-    moment, born = now(), machine.metadata.creation_timestamp
-    if not work.building or born is None:
-        return moment + DRIFT
-    age = moment - born
-    return moment + next((pause for limit, pause in _LOOKS if age < limit), _SELDOM)
 
 
 def _lines(work: MachineWork) -> list[str]:

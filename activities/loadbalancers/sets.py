@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime
 
 from temporalio import activity
 
@@ -12,7 +12,9 @@ from activities.loadbalancers.balancers import gone
 from activities.loadbalancers.ground import Ground
 from domain.decision import Decision, Outcome
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
-from domain.loadbalancers.fleet import fleet_of
+from domain.loadbalancers.constants import QUOTA_ANNOTATION
+from domain.loadbalancers.fleet import Fleet, fleet_of
+from domain.loadbalancers.health import Standing, health_of
 from domain.loadbalancers.machine_set import SetPhase, SetWork, work_for_set
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
@@ -20,8 +22,6 @@ from domain.loadbalancers.scaling import machines_of
 from engine.clock import now
 
 MOST_ROUNDS = 10
-# A heartbeat that stays away is no event.
-HEALTH = timedelta(seconds=30)
 
 
 class SetActivities:
@@ -45,15 +45,15 @@ class SetActivities:
         if machine_set is None:
             return LoadBalancerWorld(key=key, exists=False, decision=gone())
         hold = ground.hold(machine_set.metadata)
-        work = await self._work(machine_set)
+        machines = await self._machines(machine_set)
+        work = await self._work(machine_set, machines)
         if hold or look.dry_run:
             return LoadBalancerWorld(key=key, hold=hold, decision=_decision(work, planned=_lines(work)))
         for _ in range(MOST_ROUNDS):
             if work.idle:
                 break
             machine_set = await ground.patch(machine_set, work.patch)
-            for body in work.create:
-                await ground.create(LOAD_BALANCER_MACHINE, body, key.namespace)
+            made = [await ground.create(LOAD_BALANCER_MACHINE, body, key.namespace) for body in work.create]
             for each in work.machine_patches:
                 await ground.patch_other(LOAD_BALANCER_MACHINE, key.namespace, each.name, each.patch)
                 await ground.patch_other(LOAD_BALANCER_MACHINE, key.namespace, each.name, each.status, status=True)
@@ -63,13 +63,30 @@ class SetActivities:
             if work.drop_finalizer:
                 await ground.drop_finalizer(machine_set)
                 return LoadBalancerWorld(key=key, exists=False, decision=gone())
-            work = await self._work(machine_set)
+            known = all(made) and not (work.machine_patches or work.delete)
+            fresh = tuple(LoadBalancerMachine.model_validate(each) for each in made if each)
+            machines = (*machines, *fresh) if known else await self._machines(machine_set)
+            work = await self._work(machine_set, machines)
         return LoadBalancerWorld(key=key, decision=_decision(work))
 
-    async def _work(self, machine_set: LoadBalancerSet) -> SetWork:
-        machines = await self._ground.all(LoadBalancerMachine)
-        moment = now()
-        return work_for_set(machine_set, machines_of(machine_set, machines), fleet_of(machines, moment), moment)
+    async def _machines(self, machine_set: LoadBalancerSet) -> tuple[LoadBalancerMachine, ...]:
+        labels = machine_set.spec.selector.match_labels
+        return machines_of(
+            machine_set, await self._ground.all(LoadBalancerMachine, machine_set.metadata.namespace, labels)
+        )
+
+    async def _work(self, machine_set: LoadBalancerSet, machines: Sequence[LoadBalancerMachine]) -> SetWork:
+        moment, timings = now(), self._ground.timings
+        quota = any(QUOTA_ANNOTATION in each.metadata.annotations for each in machines)
+        fleet = await self._fleet(machines, moment)
+        return work_for_set(machine_set, machines, fleet, moment, timings=timings, quota_refused=quota)
+
+    async def _fleet(self, machines: Sequence[LoadBalancerMachine], moment: datetime) -> Fleet:
+        """All machines of the installation, asked for only when one that has reported is to be replaced."""
+        standings = (health_of(each, moment, self._ground.timings) for each in machines if not each.metadata.deleting)
+        if not any(each.standing is Standing.CONDEMNED and each.reported for each in standings):
+            return Fleet()
+        return fleet_of(await self._ground.all(LoadBalancerMachine), moment, self._ground.timings)
 
 
 def _decision(work: SetWork, planned: Sequence[str] = ()) -> Decision:

@@ -1,36 +1,42 @@
-"""The user data of a machine that is about to be made: read and rendered when the server is asked for.
+"""The user data of a machine that is about to be made: rendered when the server is asked for.
 
 It holds the token of the machine's own ServiceAccount, which kube-controller-manager puts into the Secret of the
-machine's name. User data goes to Nova and nowhere else: no history, no log, no error.
+machine's name a moment after both are made. User data goes to Nova and nowhere else: no history, no log, no error.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import time
 from datetime import timedelta
 
-from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
-from domain.loadbalancers.actions import CreateServer
 from domain.loadbalancers.machine.access import Credentials, kubeconfig
 from domain.loadbalancers.machine.user_data import MachineSettings, user_data
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
-from engine.errors import Absent, Invalid, Pending
+from engine.errors import Invalid, Pending
 from engine.kube import SECRET, BlockingKube
 from engine.kube.json import text
 from engine.settings import Settings
 
 NO_TOKEN = "NoToken"  # noqa: S105 - a code
 NO_API_ENDPOINT = "NoApiEndpoint"
-REPLACED = "Replaced"
-_TOKEN_DELAY = timedelta(seconds=1)
+# The token comes within milliseconds; another pass would cost another look at the cloud.
+_TOKEN_PAUSES = (0.1, 0.2, 0.4, 0.8)
+_TOKEN_DELAY = timedelta(seconds=2)
 
 
-def birth(kube: BlockingKube, settings: Settings, action: CreateServer) -> str:
-    """The user data of the action's machine.
+def birth(
+    kube: BlockingKube,
+    settings: Settings,
+    machine: LoadBalancerMachine,
+    balancer: LoadBalancer | None,
+    virtual_address: str,
+) -> str:
+    """The user data of a machine.
 
     Raises:
-        Absent: the machine or its LoadBalancer is gone, or another has taken its name.
+        Absent: its Secret is gone.
         Pending: its token is not there yet.
         Invalid: nobody has said how machines reach the Kubernetes API.
     """
@@ -39,17 +45,14 @@ def birth(kube: BlockingKube, settings: Settings, action: CreateServer) -> str:
             "machines cannot be told where the Kubernetes API is: set PERDURE_LOADBALANCERS_API_ENDPOINT",
             code=NO_API_ENDPOINT,
         )
-    namespace, name = action.machine.namespace, action.machine.name
-    machine = LoadBalancerMachine.model_validate(kube.get(LOAD_BALANCER_MACHINE, namespace, name))
-    if machine.metadata.uid != action.step.uid:
-        raise Absent(f"{action.machine.path} is another one now", code=REPLACED)
-    balancer = LoadBalancer.model_validate(kube.get(LOAD_BALANCER, action.balancer.namespace, action.balancer.name))
-    interval = settings.loadbalancers_agent_interval
+    assert balancer is not None  # noqa: S101 - no plan makes a server without one
+    meta, interval = machine.metadata, settings.loadbalancers_agent_interval
+    credentials = _credentials(kube, meta.namespace, meta.name)
     return user_data(
         machine,
         balancer,
-        virtual_address=action.virtual_address,
-        kubeconfig=kubeconfig(settings.loadbalancers_api_endpoint, namespace, _credentials(kube, namespace, name)),
+        virtual_address=virtual_address,
+        kubeconfig=kubeconfig(settings.loadbalancers_api_endpoint, meta.namespace, credentials),
         settings=MachineSettings(
             ntp_pools=settings.loadbalancers_ntp_pools,
             ntp_servers=settings.loadbalancers_ntp_servers,
@@ -59,15 +62,17 @@ def birth(kube: BlockingKube, settings: Settings, action: CreateServer) -> str:
 
 
 def _credentials(kube: BlockingKube, namespace: str, name: str) -> Credentials:
-    secret = kube.get(SECRET, namespace, name)
-    token, certificates = _decoded(secret, "token"), _decoded(secret, "ca.crt")
-    if not token or not certificates:
-        raise Pending(
-            f"Secret {namespace}/{name} has no token yet: kube-controller-manager puts it there",
-            code=NO_TOKEN,
-            delay=_TOKEN_DELAY,
-        )
-    return Credentials(token=token.decode(), ca=certificates)
+    for pause in (*_TOKEN_PAUSES, 0):
+        secret = kube.get(SECRET, namespace, name)
+        token, certificates = _decoded(secret, "token"), _decoded(secret, "ca.crt")
+        if token and certificates:
+            return Credentials(token=token.decode(), ca=certificates)
+        time.sleep(pause)
+    raise Pending(
+        f"Secret {namespace}/{name} has no token yet: kube-controller-manager puts it there",
+        code=NO_TOKEN,
+        delay=_TOKEN_DELAY,
+    )
 
 
 def _decoded(secret: object, entry: str) -> bytes:

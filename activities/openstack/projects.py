@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from activities.openstack.credentials import read_credentials
 from activities.openstack.guard import Guard
 from activities.openstack.session import Project
-from domain.loadbalancers.actions import ProjectReference
+from domain.loadbalancers.project import ProjectReference
 from engine.errors import Absent, Denied, Invalid
 from engine.kube import SECRET, BlockingKube
 from engine.kube.json import mapping, text

@@ -102,6 +102,7 @@ def server(found: object) -> Server:
         status=text(found, "status"),
         fault=shortened(text(found, "fault", "message")),
         uid=text(found, "metadata", MACHINE_UID),
+        deleting=text(found, "OS-EXT-STS:task_state") == "deleting",
         created_at=parse_timestamp(text(found, "created")),
     )
 

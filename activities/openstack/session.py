@@ -151,6 +151,7 @@ class Project:
 
     def __init__(self, credentials: Credentials, guard: Guard, settings: Settings) -> None:
         self.name = credentials.project
+        self.place = credentials.place
         self._region = credentials.region
         self._guard = guard
         self._observing = settings.observing

@@ -26,10 +26,11 @@ Who writes an object at each moment of its life:
 | LoadBalancerSet | finalizer, status, boot failures | the set's workflow |
 | LoadBalancerMachine | creation, revision, mark, removal | the set's workflow; removal also people |
 | LoadBalancerMachine | finalizer, the identifiers in its status | the machine's workflow |
+| all three | `drift-seen-at` | the sweep over the projects; its own workflow takes it off |
 | LoadBalancerMachine | conditions and metrics in its status | the agent on the machine, as a whole list each |
 """
 
-from domain.identity import Kind
+from domain.identity import Key, Kind
 from domain.loadbalancers.constants import (
     GROUP,
     LOAD_BALANCER_FINALIZER,
@@ -63,4 +64,9 @@ LOAD_BALANCER_MACHINE = Kind(
     finalizer=MACHINE_FINALIZER,
 )
 
-KINDS = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
+# No custom resource: one look at a project serves all that live there.
+OPENSTACK_PROJECTS = Kind(name="OpenStackProjects", group="", version="", plural="", area="loadbalancers")
+THE_PROJECTS = Key(kind=OPENSTACK_PROJECTS.name, namespace="", name="all", uid="0")
+
+STANDING = (THE_PROJECTS,)
+KINDS = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE, OPENSTACK_PROJECTS)

@@ -17,13 +17,14 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
-from domain.loadbalancers.cloud.load_balancer import plan_cloud, released_status
+from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.removal import remove_load_balancer
 from domain.loadbalancers.cloud.steps import Step
-from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER
+from domain.loadbalancers.constants import DRIFT_ANNOTATION, LOAD_BALANCER_FINALIZER, REVISION_ANNOTATION
+from domain.loadbalancers.hindrances import Hindrance
 from domain.loadbalancers.migration import migrated, spec_migration, status_migration
-from domain.loadbalancers.notices import Notice
+from domain.loadbalancers.notices import Notice, warning
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import Rollout, SetPatch, plan_rollout, sets_of
@@ -86,34 +87,38 @@ class BalancerWork(Model):
 
 
 def work_for_balancer(
-    balancer: LoadBalancer, cloud: LoadBalancerCloud, sets: Iterable[LoadBalancerSet], now: datetime
+    balancer: LoadBalancer,
+    cloud: LoadBalancerCloud | None,
+    sets: Iterable[LoadBalancerSet],
+    now: datetime,
+    hindrance: Hindrance | None = None,
 ) -> BalancerWork:
     """What to do now for a LoadBalancer that exists.
 
     Args:
         balancer: the LoadBalancer as it was read last.
-        cloud: its candidates in the cloud.
+        cloud: its candidates in the cloud; None where everything is as it should be, and while its sets go.
         sets: the sets of its namespace.
         now: the moment.
+        hindrance: what stands in the way in the cloud: nothing is tried there again before another look.
     """
     own = sets_of(balancer, sets)
     if balancer.metadata.deleting:
-        return _farewell(balancer, cloud, own)
+        return _farewell(balancer, cloud, own, hindrance)
     if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
-        finalizers = [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]
-        patch = combined(spec_migration(balancer), {"metadata": {"finalizers": finalizers}})
-        return BalancerWork(phase=Phase.NEW, why="sets its finalizer", patch=patch)
+        return BalancerWork(phase=Phase.NEW, why="sets its finalizer", patch=_adopted(balancer, own))
     today = migrated(balancer)
-    plan = plan_cloud(today, cloud, now)
+    looked = cloud is not None
+    plan = _plan(today, cloud, now, hindrance)
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
     waits = plan.problem or ("" if plan.settled else "the cloud is brought up to date first")
     rollout = plan_rollout(known, own, now, frozen=waits)
     problem = plan.problem or ("" if waits else rollout.problem)
     return BalancerWork(
         phase=_phase(known, own, rollout, settled=plan.settled, problem=problem),
-        why=problem or _told(plan.steps) or rollout.why,
+        why=problem or (hindrance.why if hindrance else "") or _told(plan.steps) or rollout.why,
         problem=problem,
-        patch=combined(spec_migration(balancer), rollout.revise),
+        patch=combined(spec_migration(balancer), rollout.revise, _mended(balancer, settled=plan.settled and looked)),
         steps=plan.steps,
         status=combined(status_migration(balancer), plan.status, rollout.status),
         create_set=rollout.create,
@@ -122,6 +127,33 @@ def work_for_balancer(
         deadline=rollout.deadline,
         notices=plan.notices,
     )
+
+
+def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...]) -> JsonPatch:
+    """The first write: the finalizer, and the revision of the first set, which nobody has yet."""
+    metadata: JsonPatch = {"finalizers": [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]}
+    if not balancer.revision and not sets:
+        metadata["annotations"] = {REVISION_ANNOTATION: "1"}
+    return combined(spec_migration(balancer), {"metadata": metadata})
+
+
+def _mended(balancer: LoadBalancer, *, settled: bool) -> JsonPatch:
+    """What the sweep had found is no more."""
+    if not settled or DRIFT_ANNOTATION not in balancer.metadata.annotations:
+        return {}
+    return {"metadata": {"annotations": {DRIFT_ANNOTATION: None}}}
+
+
+def _plan(
+    balancer: LoadBalancer, cloud: LoadBalancerCloud | None, now: datetime, hindrance: Hindrance | None
+) -> CloudPlan:
+    """What the cloud lacks, as far as something can be done about it now."""
+    plan = CloudPlan(settled=True) if cloud is None else plan_cloud(balancer, cloud, now)
+    if hindrance is None:
+        return plan
+    notices = (warning("Failed", hindrance.problem),) if hindrance.problem else ()
+    changes = {"steps": (), "settled": False, "notices": (*plan.notices, *notices)}
+    return plan.model_copy(update={**changes, "problem": plan.problem or hindrance.problem})
 
 
 def _phase(
@@ -141,13 +173,22 @@ def _told(steps: tuple[Step, ...]) -> str:
     return "; ".join(step.summary for step in steps)
 
 
-def _farewell(balancer: LoadBalancer, cloud: LoadBalancerCloud, sets: tuple[LoadBalancerSet, ...]) -> BalancerWork:
+def _farewell(
+    balancer: LoadBalancer,
+    cloud: LoadBalancerCloud | None,
+    sets: tuple[LoadBalancerSet, ...],
+    hindrance: Hindrance | None,
+) -> BalancerWork:
     """Machines first: they use all the rest."""
     if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
         return BalancerWork(phase=Phase.GONE, why="it has let go of everything")
     if sets:
         names = tuple(each.metadata.name for each in sets if not each.metadata.deleting)
         return BalancerWork(phase=Phase.DELETING, why=f"waits until {len(sets)} sets are gone", delete_sets=names)
+    if hindrance is not None or cloud is None:
+        why = hindrance.why if hindrance else "looks what is left in the cloud"
+        notices = (warning("Failed", hindrance.problem),) if hindrance and hindrance.problem else ()
+        return BalancerWork(phase=Phase.DELETING, why=why, notices=notices)
     removal = remove_load_balancer(migrated(balancer), cloud)
     if removal.steps:
         return BalancerWork(phase=Phase.DELETING, why=_told(removal.steps), steps=removal.steps)

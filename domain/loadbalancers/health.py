@@ -10,6 +10,8 @@ A report counts for three minutes. A machine that reports a fault is given three
 nothing at all ten minutes from its birth (or what its annotation says), one that reports some of its conditions only
 is unhealthy at once, all as in yawol. Every moment here is exact: each look says when the next one can differ.
 
+A machine whose server the project's quota has refused has not begun to boot: its time begins with its server.
+
 A machine whose server Nova could not make, or has lost, is given up by its own lifecycle, in words in an annotation,
 and is condemned at once.
 
@@ -26,11 +28,13 @@ from enum import StrEnum
 from domain.decision import earliest
 from domain.loadbalancers.constants import (
     BOOT_TIMEOUT,
+    BOOTS_SINCE_ANNOTATION,
     CREATION_TIMEOUT_ANNOTATION,
     DELETION_GRACE,
     GIVEN_UP_ANNOTATION,
     HEALTH_WINDOW,
     MARKED_AT_ANNOTATION,
+    QUOTA_ANNOTATION,
 )
 from domain.loadbalancers.go_texts import parse_duration
 from domain.loadbalancers.resources import LoadBalancerMachine, MachineCondition
@@ -81,7 +85,8 @@ class Health(Model):
         hopeless: whether its server cannot be made, or is gone: no report will ever come.
         mark: the moment to write as its mark's; None if it is not to be marked now.
         unmark: whether its mark has to go.
-        next_change: when another look can differ, without any new report; None for never.
+        next_change: when another look can differ although nothing is written; None for never. That a report grows old
+            is no such moment: the watcher holds it (`expires_at`), and wakes when one stays away.
     """
 
     standing: Standing
@@ -105,8 +110,7 @@ def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DE
     fault = unmet(machine, now, timings.window, stable=False)
     doomed = _doomed(machine, now, timings)
     marked = marked_at(machine)
-    changes = [_expiry(machine, timings), *_turning_points(machine, timings)]
-    ahead = [moment for moment in changes if moment and moment > now]
+    ahead = [moment for moment in _turning_points(machine, timings) if moment and moment > now]
     base = Health(
         standing=Standing.READY if not fault else Standing.RUNNING if conditions else Standing.BOOTING,
         ready=not fault,
@@ -169,14 +173,10 @@ def last_report(machine: LoadBalancerMachine) -> datetime | None:
 
 def boot_deadline(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
     """Until when the machine may stay silent at first."""
-    born = machine.metadata.creation_timestamp
+    waited = parse_timestamp(machine.metadata.annotations.get(BOOTS_SINCE_ANNOTATION))
+    born = waited or machine.metadata.creation_timestamp
     own = parse_duration(machine.metadata.annotations.get(CREATION_TIMEOUT_ANNOTATION, ""))
     return born + (timings.boot if own is None else own) if born else None
-
-
-def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
-    """When its last report will count no more: what a watcher holds instead of waking for each heartbeat."""
-    return _expiry(machine, timings)
 
 
 def marked_at(machine: LoadBalancerMachine) -> datetime | None:
@@ -208,13 +208,15 @@ def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatc
 
 def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> str:
     """Why the machine is to be given up; empty if it is not."""
-    deadline = boot_deadline(machine, timings)
-    if not reports_of(machine) and deadline is not None and now < deadline:
-        return ""
+    if not reports_of(machine):
+        deadline = boot_deadline(machine, timings)
+        if QUOTA_ANNOTATION in machine.metadata.annotations or (deadline is not None and now < deadline):
+            return ""
     return unmet(machine, now, timings.window, stable=True)
 
 
-def _expiry(machine: LoadBalancerMachine, timings: Timings) -> datetime | None:
+def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
+    """When its last report will count no more: what a watcher holds instead of waking for each heartbeat."""
     beats = [_condition(machine, type_) for type_ in RELEVANT]
     moments = [parse_timestamp(each.last_heartbeat_time) for each in beats if each is not None]
     # A report counts for as long as its window, the end included.
@@ -225,7 +227,7 @@ def _expiry(machine: LoadBalancerMachine, timings: Timings) -> datetime | None:
 def _turning_points(machine: LoadBalancerMachine, timings: Timings) -> list[datetime | None]:
     """When a fault will have lasted for the window, or a boot for its time."""
     if not reports_of(machine):
-        return [boot_deadline(machine, timings)]
+        return [] if QUOTA_ANNOTATION in machine.metadata.annotations else [boot_deadline(machine, timings)]
     found = (_condition(machine, type_) for type_ in RELEVANT)
     faults = [parse_timestamp(each.last_transition_time) for each in found if each and each.status != TRUE]
     return [moment + timings.window + _TICK if moment else None for moment in faults]

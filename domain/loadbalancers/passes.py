@@ -1,8 +1,11 @@
-"""The passes of the area: each is one activity that observes, decides, acts, and hands back what it came to."""
+"""The passes of the area: each is one activity that observes, decides, acts, and hands back what it came to.
+
+A pass leaves a little memory for the next one. Losing it costs a look at the cloud, and nothing else.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from domain.decision import Action, Queue, World
@@ -15,11 +18,32 @@ LONGEST_PASS = timedelta(minutes=5)
 HEARTBEAT = timedelta(seconds=10)
 
 
+class Memory(Model):
+    """What a pass leaves for the next one.
+
+    Attributes:
+        settled: the object (`cloud/looks.py`) for which the cloud was last found as it should be: as long as it is the
+            same, the cloud is not looked at, but by the sweep. Empty to look.
+        building: of a machine that is settled but for its server, which is being made.
+        leaving: the server of a machine has been asked to go.
+        hindered: since when something stands in the way.
+        next_sweep: when the projects are looked at again.
+    """
+
+    settled: str = ""
+    building: bool = False
+    leaving: bool = False
+    hindered: datetime | None = None
+    next_sweep: datetime | None = None
+
+
 class LoadBalancerWorld(PassedWorld):
     """What a pass came to."""
 
+    known: Memory = Memory()
+
     def recall(self, before: World) -> LoadBalancerWorld:
-        """A pass carries nothing: everything is on the objects and in the cloud."""
+        """The pass was told what was known, and has said what is to be known from now on."""
         return self.model_copy(update={"refusals": before.refusals})
 
 
@@ -30,6 +54,7 @@ class _Pass(Action):
     heartbeat: ClassVar[timedelta | None] = HEARTBEAT
 
     key: Key
+    memory: Memory = Memory()
     dry_run: bool = False
 
 
@@ -64,3 +89,14 @@ class PassMachine(_Pass):
     def summary(self) -> str:
         """For the timeline."""
         return "look at the machine's rights, port and server, and mend what differs"
+
+
+class SweepProjects(_Pass):
+    """Look at every project once, and wake whoever differs from what it has there."""
+
+    activity: ClassVar[str] = "loadbalancers.sweep_projects"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "look at all projects, and have looked at whoever differs"

@@ -38,6 +38,14 @@ def _carries_itself(known: Projection, _: Index) -> Key:
     return known.key
 
 
+def _is_never_silent(_: Projection) -> float | None:
+    return None
+
+
+def _tells_nobody(_: Projection, __: Index) -> set[Key]:
+    return set()
+
+
 def _is_missed_by_nobody(_: Index) -> set[Key]:
     return set()
 
@@ -65,6 +73,9 @@ class Watched:
         gathers: for how many seconds dependents are gathered, for kinds of which one change concerns thousands.
         missed_by: the keys of those who name objects of this kind that do not exist, asked after the first list: what
             was deleted while nobody watched has left no event.
+        silent_at: when (seconds of the epoch) the last report of an object counts no more, for kinds whose status is a
+            heartbeat: reports wake nobody, one that stays away or comes again does.
+        told_of_silence: whom.
         declares: further kinds to watch while this object exists, for areas whose objects name kinds by themselves.
         lingers: how long a declared kind is watched on after the last object that declares it.
     """
@@ -84,6 +95,8 @@ class Watched:
     relieved: float = 0.0
     gathers: float = 0.0
     missed_by: Callable[[Index], set[Key]] = _is_missed_by_nobody
+    silent_at: Callable[[Projection], float | None] = _is_never_silent
+    told_of_silence: Callable[[Projection, Index], set[Key]] = _tells_nobody
     declares: Callable[[Projection], tuple[Watched, ...]] = _declares_nothing
     lingers: float = 0.0
 
@@ -94,6 +107,11 @@ class Watched:
     def declaring(self) -> bool:
         """Whether its objects name further kinds."""
         return self.declares is not _declares_nothing
+
+    @property
+    def reporting(self) -> bool:
+        """Whether its objects report."""
+        return self.silent_at is not _is_never_silent
 
     @property
     def selection(self) -> tuple[str, ...]:

@@ -2,11 +2,14 @@
 
 | change of | wakes, besides itself |
 |---|---|
-| LoadBalancer | its machines, when what they are made from or their security group changes |
+| LoadBalancer | its machines, when their security group changes; a new one: the sweep over the projects |
 | LoadBalancerSet | its LoadBalancer |
 | LoadBalancerMachine | its set, by whose labels it was made |
 
-Agents write a machine's status every half minute: only what health and rollouts read of it is news.
+Agents write a machine's status every half minute: only what health and rollouts read of it is news. That a report
+stays away for as long as one counts wakes the machine's set, as does the next one.
+
+What a LoadBalancer has recorded of the cloud is input, too: people blank it to have it looked for anew.
 """
 
 from __future__ import annotations
@@ -14,21 +17,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from domain.identity import Key
-from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, MACHINE_FINALIZER, SET_FINALIZER
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS
+from domain.loadbalancers.constants import (
+    DRIFT_ANNOTATION,
+    HEALTH_WINDOW,
+    LOAD_BALANCER_FINALIZER,
+    MACHINE_FINALIZER,
+    SET_FINALIZER,
+)
+from domain.loadbalancers.health import RELEVANT
+from domain.resource import parse_timestamp
 from engine.kube.json import JsonObject, mapping, sequence, text
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.loadbalancer_figures import balancer_figures, machine_figures, set_figures
 from starters.watch.projection import Projection, View, generation, others_finalizers
 
+_RECORDED = ("securityGroupID", "portID", "floatingID", "serverGroupID", "openstackReconcileHash")
+
 
 def read_balancer(obj: JsonObject) -> View:
     """A LoadBalancer."""
     status = mapping(obj, "status")
+    recorded = tuple(text(status, field) for field in _RECORDED)
     return View(
-        fingerprint=(generation(obj), others_finalizers(obj, LOAD_BALANCER_FINALIZER), _annotations(obj)),
-        handed=tuple(text(status, field) for field in ("securityGroupID", "portID", "serverGroupID")),
+        fingerprint=(others_finalizers(obj, LOAD_BALANCER_FINALIZER), _annotations(obj), recorded),
+        handed=(generation(obj), _drift(obj)),  # its Service's workflow writes its spec, the sweep an annotation
         facts={"group": text(status, "securityGroupID"), **balancer_figures(obj)},
     )
 
@@ -60,8 +74,10 @@ def read_machine(obj: JsonObject) -> View:
     )
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, MACHINE_FINALIZER), _annotations(obj), conditions),
+        handed=(_drift(obj),),
         facts={
             "owner": _owner(obj, LOAD_BALANCER_SET.name),
+            "reported": _oldest_report(obj),
             "balancer": text(obj, "spec", "loadBalancerRef", "name"),
             "health": repr((conditions, _annotations(obj))),
             **machine_figures(obj),
@@ -70,12 +86,13 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def balancer_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-    """The machines of a LoadBalancer: they wait for its security group."""
+    """The machines of a LoadBalancer, which wait for its security group; for a new one the sweep."""
     known = after or before
     if known is None or (before and after and before.fact("group") == after.fact("group")):
         return set()
     machines = index.find(LOAD_BALANCER_MACHINE.name, "balancer", known.key.name)
-    return {machine.key for machine in machines if machine.key.namespace == known.key.namespace}
+    found = {machine.key for machine in machines if machine.key.namespace == known.key.namespace}
+    return found if before else {*found, THE_PROJECTS.model_copy(update={"cluster": known.key.cluster})}
 
 
 def set_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
@@ -104,6 +121,27 @@ def _owner(obj: JsonObject, kind: str) -> str:
     return next((text(each, "name") for each in owners if text(each, "kind") == kind), "")
 
 
+def silent_at(machine: Projection) -> float | None:
+    """When the machine's last report will count no more (seconds of the epoch); None if it has never reported."""
+    moment = parse_timestamp(machine.fact("reported"))
+    return (moment + HEALTH_WINDOW).timestamp() + 1 if moment else None
+
+
+def set_of(machine: Projection, index: Index) -> set[Key]:
+    """The set of a machine."""
+    owner = machine.fact("owner")
+    return set(index.keys(LOAD_BALANCER_SET.name, machine.key.namespace, [owner])) if owner else set()
+
+
+def _oldest_report(obj: JsonObject) -> str:
+    beats = [text(c, "lastHeartbeatTime") for c in sequence(obj, "status", "conditions") if text(c, "type") in RELEVANT]
+    return min(beats, default="")
+
+
+def _drift(obj: JsonObject) -> str:
+    return text(obj, "metadata", "annotations", DRIFT_ANNOTATION)
+
+
 def _annotations(obj: JsonObject) -> tuple[tuple[str, str], ...]:
     annotations: Mapping[str, object] = mapping(obj, "metadata", "annotations")
     return tuple(sorted((name, str(value)) for name, value in annotations.items()))
@@ -112,5 +150,11 @@ def _annotations(obj: JsonObject) -> tuple[tuple[str, str], ...]:
 WATCHED = (
     Watched(kind=LOAD_BALANCER, read=read_balancer, dependents=balancer_dependents),
     Watched(kind=LOAD_BALANCER_SET, read=read_set, dependents=set_dependents),
-    Watched(kind=LOAD_BALANCER_MACHINE, read=read_machine, dependents=machine_dependents),
+    Watched(
+        kind=LOAD_BALANCER_MACHINE,
+        read=read_machine,
+        dependents=machine_dependents,
+        silent_at=silent_at,
+        told_of_silence=set_of,
+    ),
 )

@@ -38,6 +38,7 @@ from starters.watch.kinds import Watched
 from starters.watch.mirrors import Mirrors
 from starters.watch.projection import Projection, own_write
 from starters.watch.queue import WakeQueue
+from starters.watch.silence import EVERY, Silence
 
 # Relatives of what is in a list are known when their own list is there; one that does not come holds nobody up longer.
 PATIENCE_WITH_LISTS = 10.0
@@ -87,6 +88,7 @@ class Watcher:
         self.queue = WakeQueue(self._send, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
         self._carriers = Carriers(self._watched.values(), self.index)
         self._handover = Handover(self._carriers, self.queue, is_open)
+        self._silence = Silence(self._watched.values(), self.index)
         self._mirrors = Mirrors(api, self.index, lambda entry: _ChangesOf(self, entry), cluster=cluster, timing=timing)
 
     async def run(self) -> None:
@@ -99,6 +101,7 @@ class Watcher:
                 self._measure(kind)
             group.create_task(self.queue.run(self._wakers))
             group.create_task(self._after_start())
+            group.create_task(self._listen_for_silence())
             if self._sweep:
                 group.create_task(self._sweep_for_ever())
 
@@ -273,6 +276,12 @@ class Watcher:
             except Exception as error:  # whatever visibility answers, it only delays this courtesy
                 logger.warning("open workflows cannot be listed, trying again: %s", error)
                 await asyncio.sleep(30)
+
+    async def _listen_for_silence(self) -> None:
+        await self._listed.wait()
+        while True:
+            self._put_all(self._silence.news())
+            await asyncio.sleep(EVERY)
 
     async def _sweep_for_ever(self) -> None:
         while True:

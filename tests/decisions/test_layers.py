@@ -15,7 +15,6 @@ from activities.aws.activities import AwsActivities
 from activities.claims import ACTIVITIES as CLAIMS_ACTIVITIES
 from activities.kube import KubeActivities
 from activities.loadbalancers.area import ACTIVITIES as LOAD_BALANCERS_ACTIVITIES
-from activities.openstack.activities import OpenStackActivities
 from workers.roster import actions, by_queue
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +63,6 @@ def test_actions_and_activities_match_one_to_one() -> None:
     kinds = (
         KubeActivities,
         AwsActivities,
-        OpenStackActivities,
         ObserveActivities,
         PoolActivities,
         OrganizationActivities,

@@ -209,12 +209,12 @@ def test_kubectl_explain_has_a_sentence_for_every_field_of_load_balancer_kinds(k
 
 def test_every_kind_of_the_load_balancers_area_has_a_definition() -> None:
     ours = [model.kind_of for model in custom_resources() if model.kind_of.area == "loadbalancers"]
-    assert ours == list(KINDS)
-    assert {kind.name for kind in KINDS} == set(SPECS)
+    assert ours == [kind for kind in KINDS if kind.plural]
+    assert {each.name for each in ours} == set(SPECS)
 
 
 def test_the_finalizers_are_those_that_the_objects_carry_already() -> None:
-    assert {kind.name: kind.finalizer for kind in KINDS} == {
+    assert {kind.name: kind.finalizer for kind in KINDS if kind.plural} == {
         "LoadBalancer": "yawol.stackit.cloud/controller2",
         "LoadBalancerSet": "stackit.cloud/loadbalancermachine",
         "LoadBalancerMachine": "yawol.stackit.cloud/controller4",
@@ -222,7 +222,7 @@ def test_the_finalizers_are_those_that_the_objects_carry_already() -> None:
 
 
 def test_every_load_balancer_kind_has_lifecycles_that_only_an_executed_area_wakes() -> None:
-    assert set(KINDS) <= set(kinds_with_objects())
+    assert {kind for kind in KINDS if kind.plural} <= set(kinds_with_objects())
     # Until the area has workflows, `wake --all` leaves it out.
     assert all(kind.area not in areas() for kind in KINDS) or "loadbalancers" in areas()
 

@@ -6,12 +6,12 @@ import pytest
 from lb_objects import NOW, balancer
 from lb_project import Project
 
-from domain.loadbalancers.actions import ProjectReference
 from domain.loadbalancers.cloud import steps
 from domain.loadbalancers.cloud.changes import Brought, RuleChange, changed, machine_changed
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.removal import remove_load_balancer
+from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer
 from domain.writes import merge
 

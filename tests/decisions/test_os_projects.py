@@ -13,10 +13,8 @@ from lb_objects import balancer, machine
 from activities.openstack import projects
 from activities.openstack.births import birth
 from activities.openstack.projects import Projects
-from domain.identity import Key, Kind
-from domain.loadbalancers.actions import CreateServer, ProjectReference
-from domain.loadbalancers.cloud import steps
-from domain.loadbalancers.resources import Flavor, Image
+from domain.identity import Kind
+from domain.loadbalancers.project import ProjectReference
 from engine.errors import Absent, Denied, Invalid, Pending
 from engine.kube import BlockingKube
 from engine.settings import Settings
@@ -138,31 +136,12 @@ SETTINGS = Settings(
 
 @pytest.fixture
 def machines(kube: PaperKube) -> PaperKube:
-    own, owner = machine(), balancer()
-    kube.objects[("LoadBalancerMachine", own.metadata.name)] = own.model_dump(mode="json", by_alias=True)
-    kube.objects[("LoadBalancer", owner.metadata.name)] = owner.model_dump(mode="json", by_alias=True)
-    kube.put_secret(own.metadata.name, "1", token="a-token", ca_crt="a certificate")
+    kube.put_secret(machine().metadata.name, "1", token="a-token", ca_crt="a certificate")
     return kube
 
 
-def action(uid: str = "") -> CreateServer:
-    own = machine()
-    key = Key(kind="LoadBalancerMachine", namespace="lbs", name=own.metadata.name, uid=own.metadata.uid)
-    step = steps.CreateServer(
-        name=own.metadata.name,
-        uid=uid or own.metadata.uid,
-        flavor=Flavor(id="f"),
-        image=Image(id="i"),
-        port_id="p",
-        network_id="n",
-    )
-    return CreateServer(
-        project=REFERENCE,
-        step=step,
-        machine=key,
-        balancer=Key(kind="LoadBalancer", namespace="lbs", name="web--shop", uid="lb-uid"),
-        virtual_address="10.1.0.5",
-    )
+def born(kube: PaperKube, settings: Settings = SETTINGS) -> str:
+    return birth(kube, settings, machine(), balancer(), "10.1.0.5")
 
 
 def files(text: str) -> dict[str, str]:
@@ -174,7 +153,7 @@ def files(text: str) -> dict[str, str]:
 
 
 def test_a_machine_is_born_with_its_token_and_its_address(machines: PaperKube) -> None:
-    written = files(birth(machines, SETTINGS, action()))
+    written = files(born(machines))
     config = yaml.safe_load(written["/etc/yawol/kubeconfig"])
     assert config["clusters"][0]["cluster"]["server"] == "https://api.example:443"
     assert config["users"][0]["user"]["token"] == "a-token"
@@ -187,15 +166,9 @@ def test_a_machine_is_born_with_its_token_and_its_address(machines: PaperKube) -
 def test_a_token_that_is_not_there_yet_is_waited_for(machines: PaperKube, entries: dict[str, str]) -> None:
     machines.put_secret(machine().metadata.name, "1", **entries)
     with pytest.raises(Pending):
-        birth(machines, SETTINGS, action())
-
-
-def test_a_machine_of_the_same_name_is_another_one(machines: PaperKube) -> None:
-    with pytest.raises(Absent) as refused:
-        birth(machines, SETTINGS, action(uid="another"))
-    assert refused.value.code == "Replaced"
+        born(machines)
 
 
 def test_without_an_address_of_the_api_no_machine_is_made(machines: PaperKube) -> None:
     with pytest.raises(Invalid, match="PERDURE_LOADBALANCERS_API_ENDPOINT"):
-        birth(machines, Settings(loadbalancers_api_endpoint=""), action())
+        born(machines, Settings(loadbalancers_api_endpoint=""))

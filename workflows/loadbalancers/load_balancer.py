@@ -26,4 +26,4 @@ class LoadBalancerWorkflow(Passes[LoadBalancerWorld]):
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
-        return PassLoadBalancer(key=self.key, dry_run=dry_run)
+        return PassLoadBalancer(key=self.key, memory=self.world.known, dry_run=dry_run)

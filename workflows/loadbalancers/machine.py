@@ -26,4 +26,4 @@ class LoadBalancerMachineWorkflow(Passes[LoadBalancerWorld]):
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
-        return PassMachine(key=self.key, dry_run=dry_run)
+        return PassMachine(key=self.key, memory=self.world.known, dry_run=dry_run)

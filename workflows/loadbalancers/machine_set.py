@@ -26,4 +26,4 @@ class LoadBalancerSetWorkflow(Passes[LoadBalancerWorld]):
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
-        return PassSet(key=self.key, dry_run=dry_run)
+        return PassSet(key=self.key, memory=self.world.known, dry_run=dry_run)

@@ -87,7 +87,7 @@ def plan_machine(
         facts.update(server_id=server.id, creation_timestamp=created)
     change = difference(machine.status, machine.status.model_copy(update=facts))
     address = virtual_address(cloud.virtual_port)
-    problem = _problem(machine, cloud, address, security_group_id)
+    problem = "" if cloud.servers_only else _problem(machine, cloud, address, security_group_id)
     base = MachinePlan(
         status={"status": change} if change else {},
         server=state,
@@ -97,6 +97,8 @@ def plan_machine(
     )
     if base.given_up or problem:
         return base
+    if cloud.servers_only:
+        return base.model_copy(update={"settled": state is not ServerState.BUILDING})
     steps: list[Step] = [DeleteServer(id=each.id) for each in servers.doubles]
     # A double of the port may carry a double of the server.
     steps.extend(DeletePort(id=each.id) for each in ports.doubles if not servers.doubles)

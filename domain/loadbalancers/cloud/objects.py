@@ -91,6 +91,7 @@ class Server(Model):
     status: str = ""
     fault: str = ""
     uid: str = ""
+    deleting: bool = False  # it has been asked to go
     created_at: datetime | None = None
 
 
@@ -113,3 +114,4 @@ class MachineCloud(Model):
     ports: tuple[CloudPort, ...] = ()
     servers: tuple[Server, ...] = ()
     virtual_port: CloudPort | None = None
+    servers_only: bool = False  # nothing else was looked at: the rest is as it should be

@@ -33,16 +33,18 @@ from domain.model import Model
 class Removal(Model):
     """The steps that can be taken now; `done` when nothing of ours is there any more but what is kept.
 
-    `kept` names what stays, in words: what a person wants kept, and what has our name and is not known to be ours.
+    `waits` says what is on its way out. `kept` names what stays, in words: what a person wants kept, and what has our
+    name and is not known to be ours.
     """
 
     steps: tuple[Step, ...] = ()
+    waits: str = ""
     kept: tuple[str, ...] = ()
 
     @property
     def done(self) -> bool:
         """Whether the finalizer may go."""
-        return not self.steps
+        return not self.steps and not self.waits
 
 
 def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Removal:
@@ -89,7 +91,11 @@ def remove_machine(machine: LoadBalancerMachine, cloud: MachineCloud) -> Removal
     """What has to go of a machine."""
     servers = machine_servers(machine, cloud).ours
     if servers:
-        return Removal(steps=tuple(DeleteServer(id=each.id) for each in servers))
+        going = ", ".join(each.id for each in servers if each.deleting)
+        return Removal(
+            steps=tuple(DeleteServer(id=each.id) for each in servers if not each.deleting),
+            waits=f"server {going} is being deleted" if going else "",
+        )
     ours = {each.id for each in machine_ports(machine, cloud).ours}
     # A machine of an older release may have recorded another port under the former name.
     former = {each.id for each in cloud.ports if each.id == machine.status.port_id}

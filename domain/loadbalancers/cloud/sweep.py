@@ -14,6 +14,7 @@ from domain.loadbalancers.cloud.load_balancer import plan_cloud
 from domain.loadbalancers.cloud.machine import plan_machine
 from domain.loadbalancers.cloud.objects import CloudPort, LoadBalancerCloud, MachineCloud, SecurityGroup, Server
 from domain.loadbalancers.cloud.ownership import marked_for
+from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.migration import migrated
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.model import Model
@@ -29,6 +30,16 @@ class Orphan(Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id} ({self.name}), made for {self.owner}"
+
+
+def to_be_compared(found: LoadBalancer | LoadBalancerMachine) -> bool:
+    """Whether it has had everything, and is not being looked after because of a difference already."""
+    meta = found.metadata
+    if meta.deleting or DRIFT_ANNOTATION in meta.annotations:
+        return False
+    if isinstance(found, LoadBalancer):
+        return bool(found.status.last_openstack_reconcile)
+    return bool(found.status.server_id)
 
 
 def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> str:

@@ -95,6 +95,11 @@ def access_status(machine: LoadBalancerMachine) -> JsonPatch:
     return {"status": change} if change else {}
 
 
+def has_access(machine: LoadBalancerMachine) -> bool:
+    """Whether its status names its objects: then all of them have been made."""
+    return not access_status(machine)
+
+
 def kubeconfig(server: str, namespace: str, credentials: Credentials) -> str:
     """The kubeconfig of a machine's agent.
 

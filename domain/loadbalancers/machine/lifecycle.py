@@ -18,14 +18,22 @@ from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, plan_ma
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.removal import remove_machine
 from domain.loadbalancers.cloud.steps import Step
-from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION, MACHINE_FINALIZER
+from domain.loadbalancers.constants import (
+    BOOTS_SINCE_ANNOTATION,
+    DRIFT_ANNOTATION,
+    GIVEN_UP_ANNOTATION,
+    MACHINE_FINALIZER,
+    QUOTA_ANNOTATION,
+)
 from domain.loadbalancers.health import DEFAULT_TIMINGS, Standing, Timings, health_of
+from domain.loadbalancers.hindrances import Hindrance, Nature
 from domain.loadbalancers.machine.access import REMOVED, access_objects, access_status
 from domain.loadbalancers.migration import machine_migration
 from domain.loadbalancers.notices import Notice, warning
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.model import Model
+from domain.resource import timestamp
 from domain.schema import Document
 from domain.writes import JsonPatch
 
@@ -94,23 +102,25 @@ class MachineWork(Model):
 def work_for_machine(
     machine: LoadBalancerMachine,
     balancer: LoadBalancer | None,
-    cloud: MachineCloud,
+    cloud: MachineCloud | None,
     rights: Collection[str],
     now: datetime,
     timings: Timings = DEFAULT_TIMINGS,
+    hindrance: Hindrance | None = None,
 ) -> MachineWork:
     """What to do now for a machine that exists.
 
     Args:
         machine: the machine as it was read last.
         balancer: its LoadBalancer, None if there is none.
-        cloud: its candidates in the cloud.
+        cloud: its candidates in the cloud; None where everything is as it should be, or could not be looked at.
         rights: the kinds of the objects of its rights that exist.
         now: the moment.
         timings: how long is waited.
+        hindrance: what stands in the way in the cloud: nothing is tried there again before another look.
     """
     if machine.metadata.deleting:
-        return _farewell(machine, cloud, rights)
+        return _farewell(machine, cloud, rights, hindrance)
     if MACHINE_FINALIZER not in machine.metadata.finalizers:
         patch: JsonPatch = {"metadata": {"finalizers": [*machine.metadata.finalizers, MACHINE_FINALIZER]}}
         return MachineWork(phase=MachinePhase.NEW, why="sets its finalizer", patch=patch)
@@ -121,25 +131,63 @@ def work_for_machine(
         problem = f"LoadBalancer {reference.namespace}/{reference.name} does not exist"
         return MachineWork(phase=MachinePhase.WAITING, why=problem, problem=problem)
     missing = tuple(each for each in access_objects(machine) if each["kind"] not in rights)
-    plan = plan_machine(
-        machine,
-        cloud,
-        security_group_id=balancer.status.group_id or "",
-        debug=balancer.spec.debug_settings,
-    )
+    plan = _plan(machine, balancer, cloud, hindrance)
     if plan.given_up:
         return _given_up(plan)
     named: JsonPatch = {} if missing else access_status(machine)
     return MachineWork(
         phase=_phase(machine, plan, now, timings),
-        why=plan.problem or "; ".join(step.summary for step in plan.steps),
+        why=plan.problem or (hindrance.why if hindrance else "") or "; ".join(step.summary for step in plan.steps),
         problem=plan.problem,
+        patch=combined(_quota_patch(machine, plan, hindrance, now), _mended(machine, plan, cloud)),
         create=missing,
         steps=plan.steps,
         status=combined(machine_migration(machine), plan.status, named),
         building=plan.server is ServerState.BUILDING,
         virtual_address=plan.virtual_address,
+        notices=(warning("Failed", hindrance.problem),) if hindrance and hindrance.problem else (),
     )
+
+
+def _plan(
+    machine: LoadBalancerMachine, balancer: LoadBalancer, cloud: MachineCloud | None, hindrance: Hindrance | None
+) -> MachinePlan:
+    """What the cloud lacks, as far as something can be done about it now."""
+    if cloud is None:
+        there = ServerState.ACTIVE if machine.status.server_id else ServerState.ABSENT
+        plan = MachinePlan(server=there, settled=hindrance is None)
+    else:
+        plan = plan_machine(
+            machine,
+            cloud,
+            security_group_id=balancer.status.group_id or "",
+            debug=balancer.spec.debug_settings,
+        )
+    if hindrance is None:
+        return plan
+    return plan.model_copy(
+        update={"steps": (), "settled": False, "problem": plan.problem or hindrance.problem},
+    )
+
+
+def _mended(machine: LoadBalancerMachine, plan: MachinePlan, cloud: MachineCloud | None) -> JsonPatch:
+    """What the sweep had found is no more."""
+    looked = cloud is not None and not cloud.servers_only
+    if not (plan.settled and looked and DRIFT_ANNOTATION in machine.metadata.annotations):
+        return {}
+    return {"metadata": {"annotations": {DRIFT_ANNOTATION: None}}}
+
+
+def _quota_patch(
+    machine: LoadBalancerMachine, plan: MachinePlan, hindrance: Hindrance | None, now: datetime
+) -> JsonPatch:
+    """A machine that waits for a quota says so; its time to boot begins when it has its server."""
+    waits = QUOTA_ANNOTATION in machine.metadata.annotations
+    if hindrance is not None and hindrance.nature is Nature.QUOTA and not waits:
+        return {"metadata": {"annotations": {QUOTA_ANNOTATION: hindrance.why}}}
+    if waits and plan.server is not ServerState.ABSENT:
+        return {"metadata": {"annotations": {QUOTA_ANNOTATION: None, BOOTS_SINCE_ANNOTATION: timestamp(now)}}}
+    return {}
 
 
 def _given_up(plan: MachinePlan) -> MachineWork:
@@ -164,13 +212,19 @@ def _phase(machine: LoadBalancerMachine, plan: MachinePlan, now: datetime, timin
     return _PHASES[health_of(machine, now, timings).standing]
 
 
-def _farewell(machine: LoadBalancerMachine, cloud: MachineCloud, rights: Collection[str]) -> MachineWork:
+def _farewell(
+    machine: LoadBalancerMachine, cloud: MachineCloud | None, rights: Collection[str], hindrance: Hindrance | None
+) -> MachineWork:
     """What costs money first; the rights last, so that the agent can report until its server is gone."""
     if MACHINE_FINALIZER not in machine.metadata.finalizers:
         return MachineWork(phase=MachinePhase.GONE, why="it has let go of everything")
+    if hindrance is not None or cloud is None:
+        why = hindrance.why if hindrance else "looks what is left in the cloud"
+        notices = (warning("Failed", hindrance.problem),) if hindrance and hindrance.problem else ()
+        return MachineWork(phase=MachinePhase.DELETING, why=why, notices=notices)
     removal = remove_machine(machine, cloud)
-    if removal.steps:
-        why = "; ".join(step.summary for step in removal.steps)
+    if not removal.done:
+        why = removal.waits or "; ".join(step.summary for step in removal.steps)
         return MachineWork(phase=MachinePhase.DELETING, why=why, steps=removal.steps)
     remove = tuple(kind for kind in REMOVED if kind in rights)
     if remove:

@@ -21,7 +21,7 @@ from activities.openstack.observing import observe_load_balancer, observe_machin
 from activities.openstack.projects import Projects
 from activities.openstack.session import Api, Project
 from activities.openstack.steps import await_server, carry_out
-from domain.loadbalancers.actions import ProjectReference
+from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.cloud.changes import Brought, changed, machine_changed
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, plan_machine

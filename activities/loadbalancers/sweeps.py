@@ -1,0 +1,116 @@
+"""The sweep: every project is looked at once in a while, for all of its load balancers and machines together.
+
+What changes in the cloud alone sends no event. Five lists show it, however many there are; whoever differs gets an
+annotation, which wakes it, makes it look for itself, and goes when everything is as it should be again. As long as it
+is there the object is left to its own lifecycle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from temporalio import activity
+
+from activities.loadbalancers.ground import Ground
+from activities.openstack.observing import ProjectCloud, observe_project
+from activities.openstack.session import Project
+from domain.decision import Decision, Outcome
+from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, to_be_compared
+from domain.loadbalancers.constants import DRIFT_ANNOTATION
+from domain.loadbalancers.passes import LoadBalancerWorld, Memory, SweepProjects
+from domain.loadbalancers.project import ProjectReference
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.resource import timestamp
+from domain.writes import JsonPatch
+from engine.clock import now
+from engine.errors import ApiError
+
+Swept = LoadBalancer | LoadBalancerMachine
+
+
+class SweepActivities:
+    """The activity over all projects."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.sweep_projects,)
+
+    @activity.defn(name=SweepProjects.activity)
+    async def sweep_projects(self, look: SweepProjects) -> LoadBalancerWorld:
+        """One sweep; none before its time has come."""
+        moment, due = now(), look.memory.next_sweep
+        if due is not None and moment < due:
+            return _world(look, "all projects have been looked at", due)
+        ground = self._ground
+        balancers = await ground.all(LoadBalancer)
+        machines = await ground.all(LoadBalancerMachine)
+        if not balancers and not machines:
+            return _world(look, "there is no load balancer", None)
+        projects, troubles = await self._projects((*balancers, *machines))
+        owners = {(each.metadata.namespace, each.metadata.name): each for each in balancers}
+        differing = 0
+        for project, members in projects.values():
+            try:
+                cloud = await asyncio.to_thread(observe_project, project)
+            except ApiError as error:
+                troubles.append(error.message)
+                continue
+            for each in members:
+                difference = _difference(each, cloud, owners, moment)
+                differing += bool(difference)
+                if difference and not (look.dry_run or ground.hold(each.metadata)):
+                    await self._tell(each, moment)
+        why = (
+            f"{len(projects)} projects were looked at, {differing} of {len(balancers) + len(machines)} objects differed"
+        )
+        return _world(look, "; ".join((why, *sorted(set(troubles)))), moment + ground.settings.loadbalancers_sweep)
+
+    async def _projects(
+        self, objects: Iterable[Swept]
+    ) -> tuple[dict[tuple[str, ...], tuple[Project, list[Swept]]], list[str]]:
+        """The projects with those who live there; several Secrets may lead to one."""
+        by_reference: defaultdict[ProjectReference, list[Swept]] = defaultdict(list)
+        for each in objects:
+            if to_be_compared(each):
+                reference = ProjectReference.of(each.spec.infrastructure, each.metadata.namespace)
+                by_reference[reference].append(each)
+        found: dict[tuple[str, ...], tuple[Project, list[Swept]]] = {}
+        troubles = []
+        for reference, members in by_reference.items():
+            try:
+                project = await asyncio.to_thread(self._ground.projects.project, reference)
+            except ApiError as error:
+                troubles.append(error.message)
+                continue
+            found.setdefault(project.place, (project, []))[1].extend(members)
+        return found, troubles
+
+    async def _tell(self, differs: Swept, moment: datetime) -> None:
+        meta = differs.metadata
+        patch: JsonPatch = {"metadata": {"annotations": {DRIFT_ANNOTATION: timestamp(moment)}}}
+        await self._ground.patch_other(differs.kind_of, meta.namespace, meta.name, patch)
+
+
+def _difference(each: Swept, cloud: ProjectCloud, owners: dict[tuple[str, str], LoadBalancer], moment: datetime) -> str:
+    if isinstance(each, LoadBalancer):
+        return difference_of_balancer(each, cloud.of_load_balancer(each), moment)
+    reference = each.spec.load_balancer_ref
+    owner = owners.get((reference.namespace, reference.name))
+    return difference_of_machine(each, cloud.of_machine(each), owner) if owner else ""
+
+
+def _world(look: SweepProjects, why: str, due: datetime | None) -> LoadBalancerWorld:
+    decision = Decision(
+        phase="Sweeping" if due else "Idle",
+        outcome=Outcome.SETTLED,
+        why=why,
+        deadline=due,
+        at_deadline="look at all projects" if due else "",
+    )
+    return LoadBalancerWorld(key=look.key, known=Memory(next_sweep=due), decision=decision)

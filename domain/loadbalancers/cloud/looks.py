@@ -1,0 +1,41 @@
+"""When the cloud has to be looked at for an object: when what it rests on has changed since all was as it should be.
+
+Wakes are frequent (a machine reports, a set counts, a node comes), and a look costs calls that all of a project share.
+So a pass keeps, as a fingerprint, the object for which it last found everything in place. What changes in the cloud
+alone is the sweep's to find: it writes an annotation, which is part of the fingerprint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+
+# What the cloud knows nothing of.
+_BALANCER_SPEC = {"endpoints", "replicas"}
+_BALANCER_STATUS = {"ready_replicas", "replicas"}
+_MACHINE_STATUS = {"conditions", "metrics"}
+
+
+def look_of_balancer(balancer: LoadBalancer) -> str:
+    """All of a LoadBalancer that its objects in the cloud rest on."""
+    return _fingerprint(
+        balancer.metadata.annotations,
+        balancer.spec.model_dump(mode="json", exclude=_BALANCER_SPEC),
+        balancer.status.model_dump(mode="json", exclude=_BALANCER_STATUS),
+    )
+
+
+def look_of_machine(machine: LoadBalancerMachine, balancer: LoadBalancer | None) -> str:
+    """All of a machine that its objects in the cloud rest on."""
+    return _fingerprint(
+        machine.metadata.annotations,
+        machine.spec.model_dump(mode="json"),
+        machine.status.model_dump(mode="json", exclude=_MACHINE_STATUS),
+        [balancer.metadata.uid, balancer.status.group_id] if balancer else [],
+    )
+
+
+def _fingerprint(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]

@@ -1,0 +1,73 @@
+"""What stands in the way of a pass in the cloud, and when it tries again.
+
+Whatever can pass is waited for: a quota is raised, a Secret is mended, an API answers again. Each kind of hindrance has
+a first pause; from then on the pauses grow with the time for which it has lasted, up to the kind's longest. A wake
+tries at once.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from domain.model import Model
+from domain.refusal import ErrorType
+
+
+class Nature(StrEnum):
+    """What kind of hindrance it is."""
+
+    UNDER_WAY = "under way"  # it ends by itself: a server goes, a port is let go
+    OUTAGE = "outage"  # no answer, or too many calls
+    QUOTA = "quota"
+    REFUSED = "refused"  # a person has to look
+
+
+_PAUSES = {
+    Nature.UNDER_WAY: (timedelta(seconds=1), timedelta(seconds=30)),
+    Nature.OUTAGE: (timedelta(seconds=1), timedelta(minutes=1)),
+    Nature.QUOTA: (timedelta(seconds=10), timedelta(minutes=5)),
+    Nature.REFUSED: (timedelta(seconds=15), timedelta(minutes=10)),
+}
+_NATURES = {
+    ErrorType.PENDING: Nature.UNDER_WAY,
+    ErrorType.CONFLICT: Nature.UNDER_WAY,
+    ErrorType.ABSENT: Nature.UNDER_WAY,
+    ErrorType.THROTTLED: Nature.OUTAGE,
+    ErrorType.UNAVAILABLE: Nature.OUTAGE,
+}
+
+
+class Hindrance(Model):
+    """One of them. `asked` is how long the other side wants to be left alone."""
+
+    why: str
+    nature: Nature
+    asked: timedelta = timedelta(0)
+
+    @classmethod
+    def of(cls, type_: ErrorType, why: str, *, quota: bool = False, asked: timedelta | None = None) -> Hindrance:
+        """What an error stands for. A conflict or an absence only says that another look is needed."""
+        nature = Nature.QUOTA if quota else _NATURES.get(type_, Nature.REFUSED)
+        return cls(why=why, nature=nature, asked=asked or timedelta(0))
+
+    @property
+    def problem(self) -> str:
+        """What a person is shown as a problem; empty for what ends by itself."""
+        return "" if self.nature is Nature.UNDER_WAY else self.why
+
+    def until(self, since: datetime, now: datetime) -> datetime:
+        """When to try again."""
+        first, longest = _PAUSES[self.nature]
+        return now + max(first, self.asked, min(longest, (now - since) / 2))
+
+
+def problem(why: str) -> Hindrance:
+    """What a plan finds in the way."""
+    return Hindrance(why=why, nature=Nature.REFUSED)
+
+
+def worst(hindrances: list[Hindrance]) -> Hindrance | None:
+    """The one that says most to a person."""
+    order = list(Nature)
+    return max(hindrances, key=lambda each: order.index(each.nature), default=None)

@@ -1,0 +1,27 @@
+"""Which OpenStack project an object lives in."""
+
+from __future__ import annotations
+
+from domain.loadbalancers.resources import Infrastructure
+from domain.model import Model
+
+
+class ProjectReference(Model):
+    """An OpenStack project by the Secret with its credentials; `project_id` where the Secret's own is not meant."""
+
+    namespace: str
+    secret: str
+    project_id: str = ""
+
+    @classmethod
+    def of(cls, infrastructure: Infrastructure, namespace: str) -> ProjectReference:
+        """The project of an infrastructure; a Secret without a namespace is one of the object's own namespace."""
+        named = infrastructure.auth_secret_ref
+        return cls(
+            namespace=named.namespace or namespace, secret=named.name, project_id=infrastructure.project_id or ""
+        )
+
+    @property
+    def where(self) -> str:
+        """The Secret as people find it."""
+        return f"Secret {self.namespace}/{self.secret}"

@@ -1,0 +1,41 @@
+"""Objects whose status is a heartbeat: no report wakes anybody, but one that stays away, and the next one after that.
+
+The projections tell when the last report of each will count no more. Once in a few seconds all of them are compared
+with the clock; those that have changed sides since the last time wake whom it concerns. The first comparison tells all
+who are silent: what happened while nobody watched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from domain.identity import Key
+from starters.watch.index import Index
+from starters.watch.kinds import Watched
+
+EVERY = 2.0
+
+
+class Silence:
+    """Who is silent now."""
+
+    def __init__(self, watched: Iterable[Watched], index: Index, *, clock: Callable[[], float] = time.time) -> None:
+        self._watched = tuple(entry for entry in watched if entry.reporting)
+        self._index = index
+        self._clock = clock
+        self._silent: set[Key] = set()
+
+    def news(self) -> set[Key]:
+        """Whom to wake for what has changed since the last time."""
+        now, silent, told = self._clock(), set(), set()
+        for entry in self._watched:
+            for known in self._index.all(entry.name):
+                ends = entry.silent_at(known)
+                is_silent = ends is not None and ends <= now and not known.deleting
+                if is_silent:
+                    silent.add(known.key)
+                if is_silent != (known.key in self._silent):
+                    told |= entry.told_of_silence(known, self._index)
+        self._silent = silent
+        return told

@@ -1,0 +1,43 @@
+"""The workflow that looks at all OpenStack projects, every five minutes while there are load balancers.
+
+    woken by a new LoadBalancer --> sweep (one activity, five lists a project) --> wait for the next one
+
+It stands behind no custom resource. Whoever differs is woken by an annotation that the sweep writes.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from domain.decision import Action
+    from domain.loadbalancers.passes import LoadBalancerWorld, SweepProjects
+    from domain.why import Why
+    from workflows.passes import Passes
+
+
+@workflow.defn(name="OpenStackProjects")
+class OpenStackProjectsWorkflow(Passes[LoadBalancerWorld]):
+    """All projects together."""
+
+    has_object: ClassVar[bool] = False
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, LoadBalancerWorld(key=carry.key))
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """For ever."""
+        await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One sweep."""
+        return SweepProjects(key=self.key, memory=self.world.known, dry_run=dry_run)
+
+    def retryable(self, why: Why) -> bool:
+        """There is no object to write a retry onto; a wake is all it needs."""
+        return False
