@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from openstack_lab import Lab
+from passes_lab import Passes
 
 from engine.kube import BlockingKube, KubeApi
 from engine.settings import Settings
@@ -20,6 +21,8 @@ from localcloud import services
 from localcloud.deployment import Deployment
 from localcloud.openstack.control import OpenStackControl
 from localcloud.state import Cloud
+
+_PASSES: dict[Lab, Passes] = {}
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +47,7 @@ def shared_lab(openstack: Deployment) -> Iterator[Lab]:
     with OpenStackControl.of(openstack) as control:
         control.clear()
         lab = Lab(openstack, control, BlockingKube(api, loop), settings)
+        _PASSES[lab] = Passes(lab, api, loop)
         yield lab
         lab.projects.close()
         asyncio.run_coroutine_threadsafe(api.close(), loop).result()
@@ -60,3 +64,9 @@ def lab(shared_lab: Lab) -> Iterator[Lab]:
     shared_lab.control.reset_ledger()
     yield shared_lab
     shared_lab.control.clear()
+
+
+@pytest.fixture
+def passes(lab: Lab) -> Passes:
+    """One worker's passes."""
+    return _PASSES[lab]

@@ -1,0 +1,216 @@
+"""The passes themselves against a real API server and a real OpenStack, one after another and without Temporal.
+
+What the workflows do between passes (wait for a wake or a moment) is left out: every object is passed over in turn, as
+often as it takes, with the memory that its last pass has left. No agent runs; `report` plays one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from openstack_lab import NAMESPACE_NAME, Lab
+from temporalio.testing import ActivityEnvironment
+
+from activities.loadbalancers.balancers import LoadBalancerActivities
+from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.machines import MachineActivities
+from activities.loadbalancers.sets import SetActivities
+from activities.loadbalancers.sweeps import SweepActivities
+from activities.openstack.session import Api
+from domain.identity import Key, Kind
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS
+from domain.loadbalancers.passes import (
+    LoadBalancerWorld,
+    Memory,
+    PassLoadBalancer,
+    PassMachine,
+    PassSet,
+    SweepProjects,
+)
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.resource import timestamp
+from engine.errors import Absent
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject, at, text
+from engine.settings import Settings
+
+T = TypeVar("T")
+KINDS = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
+RELEVANT = ("ConfigReady", "EnvoyReady", "EnvoyUpToDate")
+
+
+class Passes:
+    """One worker's passes over whatever a test makes."""
+
+    def __init__(self, lab: Lab, api: KubeApi, loop: asyncio.AbstractEventLoop) -> None:
+        self.lab = lab
+        self._api = api
+        self._loop = loop
+        self.settings = Settings(
+            loadbalancers_api_endpoint="https://api.example:443", worker_openstack_rate_per_project=1000
+        )
+        ground = Ground(api, lab.kube, lab.projects, self.settings)
+        self._balancers = LoadBalancerActivities(ground)
+        self._sets = SetActivities(ground)
+        self._machines = MachineActivities(ground)
+        self._sweeps = SweepActivities(ground)
+        self.memory: dict[Key, Memory] = {}
+        self.worlds: dict[Key, LoadBalancerWorld] = {}
+
+    def of(self, made: Coroutine[Any, Any, T]) -> T:
+        """Run on the API client's loop."""
+        return asyncio.run_coroutine_threadsafe(made, self._loop).result(timeout=120)
+
+    # --- objects ---
+
+    def create(self, replicas: int = 1, **spec: Any) -> str:
+        """A new LoadBalancer's name."""
+        name = f"web--{uuid4().hex[:8]}"
+        body = {
+            "metadata": {"name": name},
+            "spec": {
+                "replicas": replicas,
+                "selector": {"matchLabels": {"yawol.stackit.cloud/loadbalancer": name}},
+                "ports": [{"name": "http", "protocol": "TCP", "port": 8080, "nodePort": 30080}],
+                "endpoints": [{"name": "node-1", "addresses": ["127.0.0.1"]}],
+                "infrastructure": self.lab.infrastructure(),
+                **spec,
+            },
+        }
+        self.of(self._api.create(LOAD_BALANCER, body, NAMESPACE_NAME))
+        return name
+
+    def balancer(self, name: str) -> LoadBalancer:
+        """The LoadBalancer as it is."""
+        return LoadBalancer.model_validate(self.of(self._api.get(LOAD_BALANCER, NAMESPACE_NAME, name)))
+
+    def machines(self, name: str) -> list[LoadBalancerMachine]:
+        """Its machines."""
+        return [LoadBalancerMachine.model_validate(each) for each in self._objects(LOAD_BALANCER_MACHINE, name)]
+
+    def patch(self, kind: Kind, name: str, patch: dict[str, Any], *, status: bool = False) -> None:
+        """As a person would."""
+        sub = "status" if status else ""
+        self.of(self._api.patch(kind, NAMESPACE_NAME, name, patch, subresource=sub, field_manager="kubectl"))
+
+    def delete(self, name: str) -> None:
+        """Ask for the LoadBalancer's deletion."""
+        self.of(self._api.delete(LOAD_BALANCER, NAMESPACE_NAME, name))
+
+    def exists(self, name: str) -> bool:
+        """Whether the LoadBalancer is there."""
+        try:
+            self.of(self._api.get(LOAD_BALANCER, NAMESPACE_NAME, name))
+        except Absent:
+            return False
+        return True
+
+    def report(self, name: str, status: str = "True") -> None:
+        """All machines' agents report."""
+        now = timestamp(datetime.now(UTC))
+        conditions = [
+            {"type": type_, "status": status, "lastHeartbeatTime": now, "lastTransitionTime": now} for type_ in RELEVANT
+        ]
+        for machine in self.machines(name):
+            self.patch(
+                LOAD_BALANCER_MACHINE, machine.metadata.name, {"status": {"conditions": conditions}}, status=True
+            )
+
+    def _objects(self, kind: Kind, name: str) -> list[JsonObject]:
+        found = self.of(self._api.list(kind, NAMESPACE_NAME)).items
+        return [each for each in found if text(each, "metadata", "name").startswith(name)]
+
+    # --- passes ---
+
+    def round(self, name: str) -> None:
+        """One pass over everything that belongs to a LoadBalancer."""
+        for kind in KINDS:
+            for found in self._objects(kind, name):
+                meta = at(found, "metadata")
+                key = Key(kind=kind.name, namespace=NAMESPACE_NAME, name=text(meta, "name"), uid=text(meta, "uid"))
+                self.look(key)
+
+    def look(self, key: Key) -> LoadBalancerWorld:
+        """One pass over one object."""
+        memory = self.memory.get(key, Memory())
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, started_time=datetime.now(UTC))
+        if key.kind == LOAD_BALANCER.name:
+            made = environment.run(self._balancers.pass_load_balancer, PassLoadBalancer(key=key, memory=memory))
+        elif key.kind == LOAD_BALANCER_SET.name:
+            made = environment.run(self._sets.pass_set, PassSet(key=key, memory=memory))
+        elif key.kind == LOAD_BALANCER_MACHINE.name:
+            made = environment.run(self._machines.pass_machine, PassMachine(key=key, memory=memory))
+        else:
+            made = environment.run(self._sweeps.sweep_projects, SweepProjects(key=key, memory=memory))
+        world = self.of(made)
+        self.memory[key], self.worlds[key] = world.known, world
+        return world
+
+    def sweep(self) -> LoadBalancerWorld:
+        """A look at all projects, whenever the last one was."""
+        self.memory.pop(THE_PROJECTS, None)
+        return self.look(THE_PROJECTS)
+
+    def until(self, name: str, holds: Callable[[], bool], what: str, seconds: float = 90) -> None:
+        """Round after round until something holds."""
+        deadline = time.monotonic() + seconds
+        while not holds():
+            told = [f"{key}: {world.decision.phase}, {world.decision.why}" for key, world in self.worlds.items()]
+            assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}; {told}"
+            self.round(name)
+            time.sleep(0.2)
+
+    def ready(self, name: str, replicas: int) -> None:
+        """Until the LoadBalancer has everything, and so many servers run."""
+        self.until(name, lambda: self._serves(name, replicas), f"{replicas} servers run")
+
+    def _serves(self, name: str, replicas: int) -> bool:
+        machines = [each for each in self.machines(name) if not each.metadata.deleting]
+        started = [each for each in machines if each.status.creation_timestamp]
+        whole = self.balancer(name).status.last_openstack_reconcile is not None
+        return whole and len(started) == len(machines) == replicas
+
+    def gone(self, name: str) -> None:
+        """Until the LoadBalancer is gone."""
+        self.until(name, lambda: not self.exists(name), "the LoadBalancer is gone")
+
+    # --- the cloud ---
+
+    def has(self, name: str) -> dict[str, int]:
+        """How many of each the LoadBalancer and its machines have, whatever anybody has recorded."""
+        project, full = self.lab.project(), f"{NAMESPACE_NAME}/{name}"
+        ports = self._named(Api.NEUTRON, "ports", "name", full)
+        return {
+            "security groups": self._named(Api.NEUTRON, "security-groups", "name", full).count(full),
+            "floating ips": self._named(Api.NEUTRON, "floatingips", "description", full).count(full),
+            "ports": ports.count(full),
+            "machines' ports": len(ports) - ports.count(full),
+            "servers": len(
+                [
+                    each
+                    for each in project.pages(Api.NOVA, "server", "/servers/detail", "servers")
+                    if text(each, "name").startswith(name)
+                ]
+            ),
+        }
+
+    def _named(self, api: Api, path: str, field: str, prefix: str) -> list[str]:
+        listed = self.lab.project().pages(api, path, f"/{path}", path.replace("-", "_"))
+        return [found for each in listed if (found := text(each, field)).startswith(prefix)]
+
+
+def nothing() -> dict[str, int]:
+    """What is left after a deletion."""
+    return dict.fromkeys(("security groups", "floating ips", "ports", "machines' ports", "servers"), 0)
+
+
+def whole(replicas: int) -> dict[str, int]:
+    """What a load balancer has."""
+    return {"security groups": 1, "floating ips": 1, "ports": 1, "machines' ports": replicas, "servers": replicas}

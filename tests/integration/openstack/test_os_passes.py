@@ -1,0 +1,241 @@
+"""Whole lives of load balancers by their passes: what they cost, what disturbs them, what drifts, who is taken over.
+
+The cloud is asked for everything by name, so what nobody has recorded is seen as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from openstack_lab import Lab
+from passes_lab import Passes, nothing, whole
+
+from activities.openstack.session import Api
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
+from domain.loadbalancers.balancer import Phase
+
+pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.timeout(300)]
+
+PORT = {"name": "https", "protocol": "TCP", "port": 8443, "nodePort": 30443}
+
+
+def test_a_load_balancer_comes_to_its_servers_and_goes_again_with_few_calls(lab: Lab, passes: Passes) -> None:
+    """Rows a and b of the area's figures; W18."""
+    name = passes.create(ports=[{"name": "http", "protocol": "TCP", "port": 8080}, PORT])
+    passes.ready(name, 1)
+    passes.report(name)
+    passes.until(name, lambda: passes.balancer(name).status.ready_replicas == 1, "it is ready")
+    ledger = lab.control.ledger()
+    assert ledger.calls() <= 22, ledger.by_route()
+    assert ledger.tokens() <= 1
+    assert passes.has(name) == whole(1)
+
+    lab.control.reset_ledger()
+    more = {"name": "more", "protocol": "TCP", "port": 9000, "nodePort": 30900}
+    passes.patch(LOAD_BALANCER, name, {"spec": {"ports": [PORT, more]}})
+    for _ in range(3):
+        passes.round(name)
+    ledger = lab.control.ledger()
+    assert ledger.calls("neutron", "POST", "/v2.0/security-group-rules") == 1
+    assert ledger.calls() <= 6, ledger.by_route()
+
+    lab.control.reset_ledger()
+    for _ in range(3):
+        passes.round(name)
+    assert lab.control.ledger().calls() == 0, "whoever is settled is not looked at"
+
+    passes.patch(LOAD_BALANCER, name, {"spec": {"replicas": 2}})
+    passes.ready(name, 2)
+    lab.control.reset_ledger()
+    passes.delete(name)
+    passes.gone(name)
+    ledger = lab.control.ledger()
+    slow = ledger.calls("nova", "GET") + ledger.calls("neutron", "GET", "/v2.0/ports")
+    assert ledger.calls() - max(0, slow - 6) <= 18, ledger.by_route()
+    assert passes.has(name) == nothing()
+
+
+DISTURBANCES: dict[str, dict[str, Any]] = {
+    "an error of the server before": {"status": 500},
+    "an error of the server afterwards": {"status": 500, "kind": "after"},
+    "unavailable before": {"status": 503},
+    "unavailable afterwards": {"status": 503, "kind": "after"},
+    "an answer that is lost": {"kind": "cut"},
+    "a conflict before": {"status": 409},
+    "a conflict afterwards": {"status": 409, "kind": "after"},
+    "too many calls": {"status": 429},
+    "a token that is not taken": {"status": 401},
+    "a quota": {"status": 409, "type": "OverQuota", "message": "Quota exceeded for resources"},
+}
+CALLS = (
+    ("neutron", "POST", "/security-groups"),
+    ("neutron", "POST", "/security-group-rules"),
+    ("neutron", "POST", "/ports"),
+    ("neutron", "POST", "/floatingips"),
+    ("nova", "POST", "/servers"),
+    ("neutron", "GET", "/security-groups"),
+    ("neutron", "GET", "/ports"),
+    ("neutron", "GET", "/floatingips"),
+    ("nova", "GET", "/servers"),
+    ("nova", "DELETE", "/servers"),
+    ("neutron", "DELETE", "/ports"),
+    ("neutron", "DELETE", "/floatingips"),
+    ("neutron", "DELETE", "/security-groups"),
+)
+
+
+@pytest.mark.parametrize("how", DISTURBANCES.values(), ids=DISTURBANCES)
+def test_every_call_may_fail_once_and_nothing_is_doubled_or_left(lab: Lab, passes: Passes, how: dict[str, Any]) -> None:
+    """W4, W5, W25: one fails at a time, before or after its effect, over creation, growth and deletion."""
+    for service, method, path in CALLS:
+        lab.control.fault(service, method, f"{path}(/[^/]*|/detail)?$", count=1, **how)
+    name = passes.create()
+    passes.ready(name, 1)
+    assert passes.has(name) == whole(1)
+    passes.patch(LOAD_BALANCER, name, {"spec": {"replicas": 2}})
+    passes.ready(name, 2)
+    assert passes.has(name) == whole(2)
+    passes.delete(name)
+    passes.gone(name)
+    struck = sum(fault.hits for service in ("neutron", "nova") for fault in lab.control.faults(service))
+    assert struck == len(CALLS), "every one of them has failed once"
+    assert passes.has(name) == nothing()
+
+
+def test_a_quota_is_shown_waited_for_and_no_failed_boot(lab: Lab, passes: Passes) -> None:
+    """W9: no storm of machines."""
+    lab.control.fault("nova", "POST", "/servers$", status=403, message="Quota exceeded for instances: Requested 1")
+    name = passes.create()
+    passes.until(name, lambda: any(_quota(each) for each in passes.machines(name)), "the machine waits for the quota")
+    for _ in range(3):
+        passes.round(name)
+    assert len(passes.machines(name)) == 1
+    assert passes.has(name)["servers"] == 0
+    lab.control.clear()
+    passes.ready(name, 1)
+    passes.round(name)
+    (machine,) = passes.machines(name)
+    assert not _quota(machine)
+    assert "perdure.dev/boots-since" in machine.metadata.annotations
+    passes.delete(name)
+    passes.gone(name)
+    assert passes.has(name) == nothing()
+
+
+def _quota(machine: object) -> bool:
+    return "perdure.dev/waits-for-quota" in machine.metadata.annotations  # type: ignore[attr-defined]
+
+
+def test_an_outage_keeps_nobody_from_scaling_and_loses_no_id(lab: Lab, passes: Passes) -> None:
+    """W4: an error is no absence."""
+    name = passes.create()
+    passes.ready(name, 1)
+    before = passes.balancer(name).status
+    lab.control.fault("neutron", status=503)
+    passes.patch(LOAD_BALANCER, name, {"metadata": {"annotations": {"a": "b"}}})
+    passes.patch(LOAD_BALANCER, name, {"spec": {"replicas": 2}})
+    passes.until(name, lambda: len(passes.machines(name)) == 2, "a second machine is asked for")
+    assert passes.balancer(name).status.model_copy(update={"replicas": 1}) == before.model_copy(update={"replicas": 1})
+    assert any(world.decision.phase == Phase.WAITING for world in passes.worlds.values())
+    lab.control.clear()
+    passes.ready(name, 2)
+    assert passes.has(name) == whole(2)
+    passes.delete(name)
+    passes.gone(name)
+
+
+def test_one_look_at_the_project_finds_who_differs_and_wakes_nobody_else(lab: Lab, passes: Passes) -> None:
+    """Row c; W24: a floating IP deleted behind our back comes again, a machine's port gets its group back."""
+    names = [passes.create() for _ in range(3)]
+    for name in names:
+        passes.ready(name, 1)
+        passes.round(name)
+    lab.control.reset_ledger()
+    world = passes.sweep()
+    assert lab.control.ledger().calls() <= 10, lab.control.ledger().by_route()
+    assert lab.control.ledger().calls() <= 5 + 1, "however many there are"
+    assert "0 of 6 objects differed" in world.decision.why, world.decision.why
+
+    project, changed = lab.project(), passes.balancer(names[1])
+    project.delete(Api.NEUTRON, "floatingip", f"/floatingips/{changed.status.floating_id}", what="test")
+    (machine,) = passes.machines(names[2])
+    lost: dict[str, object] = {"port": {"security_groups": []}}
+    project.put(Api.NEUTRON, "port", f"/ports/{machine.status.default_port_id}", lost, what="test")
+    world = passes.sweep()
+    assert "2 of 6 objects differed" in world.decision.why, world.decision.why
+    lab.control.reset_ledger()
+    passes.round(names[0])
+    assert lab.control.ledger().calls() == 0
+    for name in names[1:]:
+        passes.round(name)
+    assert passes.has(names[1]) == whole(1)
+    assert passes.balancer(names[1]).status.floating_id != changed.status.floating_id
+    assert "0 of 6 objects differed" in passes.sweep().decision.why
+    assert not any("perdure.dev/drift-seen-at" in passes.balancer(name).metadata.annotations for name in names)
+    for name in names:
+        passes.delete(name)
+        passes.gone(name)
+
+
+def test_a_machine_whose_server_fails_or_is_lost_is_replaced(lab: Lab, passes: Passes) -> None:
+    name = passes.create()
+    passes.ready(name, 1)
+    (first,) = passes.machines(name)
+    lab.project().delete(Api.NOVA, "server", f"/servers/{first.status.server_id}", what="test")
+    passes.until(name, lambda: _swept_away(passes, name, first.metadata.name), "it is replaced")
+    assert passes.has(name) == whole(1)
+    passes.delete(name)
+    passes.gone(name)
+    assert passes.has(name) == nothing()
+
+
+def _swept_away(passes: Passes, name: str, former: str) -> bool:
+    passes.sweep()
+    now = [each.metadata.name for each in passes.machines(name)]
+    return former not in now and passes._serves(name, 1)
+
+
+def test_what_yawol_has_left_is_taken_over_without_a_change_in_the_cloud(lab: Lab, passes: Passes) -> None:
+    """Row i: no mark of ours is anywhere; ids, names and hash are recorded as yawol records them."""
+    name = passes.create()
+    passes.ready(name, 1)
+    passes.round(name)
+    project, balancer = lab.project(), passes.balancer(name)
+    (machine,) = passes.machines(name)
+    group, port = balancer.status.group_id, balancer.status.port_id
+    unmarked = {"description": ""}
+    project.put(Api.NEUTRON, "group", f"/security-groups/{group}", {"security_group": unmarked}, what="test")
+    for id_ in (port, machine.status.default_port_id):
+        project.put(Api.NEUTRON, "port", f"/ports/{id_}", {"port": unmarked}, what="test")
+    former = {"portID": machine.status.default_port_id, "defaultPortID": None}
+    passes.patch(LOAD_BALANCER_MACHINE, machine.metadata.name, {"status": former}, status=True)
+    passes.memory.clear()
+    lab.control.reset_ledger()
+    for _ in range(3):
+        passes.round(name)
+    assert lab.control.ledger().mutating() == 0, lab.control.ledger().by_route()
+    (kept,) = passes.machines(name)
+    assert kept.metadata.uid == machine.metadata.uid
+    assert kept.status.default_port_id == machine.status.default_port_id
+    assert "0 of 2 objects differed" in passes.sweep().decision.why
+    passes.delete(name)
+    passes.gone(name)
+    assert passes.has(name) == nothing()
+
+
+def test_a_load_balancer_without_credentials_waits_for_them(lab: Lab, passes: Passes) -> None:
+    lab.put_secret("other", {"auth": {**lab.cloud["auth"], "password": "wrong"}})
+    infrastructure = {**lab.infrastructure(), "authSecretRef": {"name": "other", "namespace": "lbs"}}
+    name = passes.create(infrastructure=infrastructure)
+    for _ in range(3):
+        passes.round(name)
+    told = [world.decision for world in passes.worlds.values() if world.key.name == name]
+    assert [each.phase for each in told] == [Phase.WAITING]
+    assert "Keystone" in told[0].why
+    assert told[0].deadline is not None
+    lab.put_secret("other")
+    passes.ready(name, 1)
+    passes.delete(name)
+    passes.gone(name)
+    assert passes.has(name) == nothing()
