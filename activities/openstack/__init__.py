@@ -13,7 +13,6 @@
 | `catalogue.py` | flavors and images by name |
 | `steps.py` | every step of `domain.loadbalancers.cloud.steps`, carried out so that it may be repeated |
 | `births.py` | a machine's user data, made when its server is |
-| `activities.py` | the activities, by the names that `domain.loadbalancers.actions` gives them |
 
 There is no OpenStack SDK between: `keystoneauth1`, on which the SDK rests too, brings tokens, catalog and connections;
 the calls themselves are written out, one request each. The SDK would ask every service for its versions first, and

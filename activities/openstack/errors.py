@@ -6,7 +6,7 @@ Neutron `{"NeutronError": {"type", "message"}}`, Nova `{"<kind>": {"code", "mess
 "message"}}`.
 
 A quota is no failure: it passes when somebody frees something or an administrator raises it, so it is *throttled*, with
-a delay; after some attempts the decision is told (`domain/loadbalancers/actions.py`), and waits ever longer.
+a delay; the decision is told, and waits ever longer (`domain/loadbalancers/hindrances.py`).
 
 An object is *absent* only where the API itself says so in its own shape: a proxy's page with the status 404 would
 otherwise look as if everything had been deleted. No answer, a broken or unreadable one, and an error of the server are

@@ -39,6 +39,7 @@ from engine.errors import Absent
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, at, text
 from engine.settings import Settings
+from localcloud.seed import seed_cluster
 
 T = TypeVar("T")
 KINDS = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
@@ -55,6 +56,7 @@ class Passes:
         self.settings = Settings(
             loadbalancers_api_endpoint="https://api.example:443", worker_openstack_rate_per_project=1000
         )
+        self.of(seed_cluster(api))
         ground = Ground(api, lab.kube, lab.projects, self.settings)
         self._balancers = LoadBalancerActivities(ground)
         self._sets = SetActivities(ground)

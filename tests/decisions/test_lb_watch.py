@@ -1,0 +1,86 @@
+"""What of the load balancers' area wakes whom, and how silence is heard."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from lb_objects import NOW, ago, balancer, condition, healthy, machine, machine_set
+
+from domain.identity import Key
+from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS
+from domain.loadbalancers.constants import DRIFT_ANNOTATION
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.writes import merge
+from starters.watch.index import Index
+from starters.watch.kinds import Watched
+from starters.watch.loadbalancers import WATCHED
+from starters.watch.projection import Projection, project
+from starters.watch.silence import Silence
+
+ENTRIES = {entry.name: entry for entry in WATCHED}
+
+
+def seen(of: LoadBalancer | LoadBalancerSet | LoadBalancerMachine, **changes: Any) -> Projection:
+    entry: Watched = ENTRIES[of.kind_of.name]
+    body = merge(of.model_dump(mode="json", by_alias=True), changes)
+    assert isinstance(body, dict)
+    return project(of.kind_of.name, "", body, entry.read)
+
+
+def test_what_a_services_workflow_or_the_sweep_writes_is_news_to_the_load_balancer() -> None:
+    before = seen(balancer())
+    assert seen(balancer(), metadata={"generation": 2}).handed != before.handed
+    assert seen(balancer(), metadata={"annotations": {DRIFT_ANNOTATION: "now"}}).handed != before.handed
+
+
+def test_what_the_load_balancer_writes_itself_is_an_echo() -> None:
+    before = seen(balancer())
+    assert seen(balancer(), status={"readyReplicas": 1}).fingerprint == before.fingerprint
+    blanked = seen(balancer(), status={"portID": ""})
+    assert blanked.fingerprint != before.fingerprint, "news, if a person does it"
+    assert blanked.handed == before.handed
+
+
+def test_a_report_that_says_the_same_wakes_nobody() -> None:
+    once, again = (seen(machine(conditions=healthy(beat=ago(seconds=each)))) for each in (60, 30))
+    assert (once.fingerprint, once.fact("health")) == (again.fingerprint, again.fact("health"))
+    unready = seen(machine(conditions=[*healthy()[:2], condition("EnvoyUpToDate", "False")]))
+    assert unready.fingerprint != once.fingerprint
+
+
+def test_a_new_load_balancer_wakes_the_sweep() -> None:
+    entry = ENTRIES["LoadBalancer"]
+    assert THE_PROJECTS in entry.dependents(None, seen(balancer()), Index())
+    assert entry.dependents(seen(balancer()), seen(balancer()), Index()) == set()
+
+
+def test_silence_is_told_once_when_it_begins_and_once_when_it_ends() -> None:
+    index, clock = Index(), [NOW.timestamp()]
+    owner = machine_set("web--shop-aaaa")
+    of = {"ownerReferences": [{"kind": "LoadBalancerSet", "name": "web--shop-aaaa", "uid": owner.metadata.uid}]}
+    index.of(LOAD_BALANCER_SET.name)[("lbs", "web--shop-aaaa")] = seen(owner)
+
+    def reported(seconds: int) -> None:
+        found = seen(machine(conditions=healthy(beat=ago(seconds=seconds)), metadata=of))
+        index.of(LOAD_BALANCER_MACHINE.name)[found.name] = found
+
+    silence = Silence(WATCHED, index, clock=lambda: clock[0])
+    reported(0)
+    told: list[set[Key]] = []
+    for later in (0, 180, 181, 240):
+        clock[0] = (NOW + timedelta(seconds=later)).timestamp()
+        told.append(silence.news())
+    assert told == [set(), set(), {seen(owner).key}, set()]
+    reported(-240)
+    assert (silence.news(), silence.news()) == ({seen(owner).key}, set())
+
+
+def test_who_fell_silent_while_nobody_watched_is_told_at_the_start() -> None:
+    index = Index()
+    owner = machine_set("web--shop-aaaa")
+    of = {"ownerReferences": [{"kind": "LoadBalancerSet", "name": "web--shop-aaaa", "uid": owner.metadata.uid}]}
+    index.of(LOAD_BALANCER_SET.name)[("lbs", "web--shop-aaaa")] = seen(owner)
+    found = seen(machine(conditions=healthy(beat=ago(minutes=9)), metadata=of))
+    index.of(LOAD_BALANCER_MACHINE.name)[found.name] = found
+    assert Silence(WATCHED, index, clock=NOW.timestamp).news() == {seen(owner).key}
