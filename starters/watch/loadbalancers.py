@@ -77,7 +77,7 @@ def read_machine(obj: JsonObject) -> View:
         handed=(_drift(obj),),
         facts={
             "owner": _owner(obj, LOAD_BALANCER_SET.name),
-            "reported": _oldest_report(obj),
+            "oldest report": _oldest_report(obj),
             "balancer": text(obj, "spec", "loadBalancerRef", "name"),
             "health": repr((conditions, _annotations(obj))),
             **machine_figures(obj),
@@ -123,7 +123,7 @@ def _owner(obj: JsonObject, kind: str) -> str:
 
 def silent_at(machine: Projection) -> float | None:
     """When the machine's last report will count no more (seconds of the epoch); None if it has never reported."""
-    moment = parse_timestamp(machine.fact("reported"))
+    moment = parse_timestamp(machine.fact("oldest report"))
     return (moment + HEALTH_WINDOW).timestamp() + 1 if moment else None
 
 

@@ -12,9 +12,9 @@ from lb_objects import NOW
 from lb_world import World, started
 
 from activities.openstack.observing import ProjectCloud
-from domain.loadbalancers.actions import ProjectReference
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, Server, ServerGroup
 from domain.loadbalancers.machine.access import access_objects
+from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer
 from domain.reading import Malformed, read_all
 from engine.errors import ApiError, Denied

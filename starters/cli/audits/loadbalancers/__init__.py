@@ -26,8 +26,8 @@ from collections.abc import Iterator
 from activities.openstack.observing import ProjectCloud, observe_project
 from activities.openstack.projects import Projects
 from domain.identity import Kind
-from domain.loadbalancers.actions import ProjectReference
 from domain.loadbalancers.constants import CREDENTIALS_KEY
+from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.reading import read_all
 from engine.errors import ApiError, Denied

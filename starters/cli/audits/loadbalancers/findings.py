@@ -11,7 +11,6 @@ from activities.openstack.observing import ProjectCloud
 from domain.identity import Kind
 from domain.levers import paused
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
-from domain.loadbalancers.actions import ProjectReference
 from domain.loadbalancers.cloud.floating_ip import floating_ips_of
 from domain.loadbalancers.cloud.load_balancer import ports_of, security_groups_of
 from domain.loadbalancers.cloud.machine import machine_ports, machine_servers
@@ -20,6 +19,7 @@ from domain.loadbalancers.cloud.ownership import Selection, marked_for
 from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, orphans
 from domain.loadbalancers.migration import migrated
 from domain.loadbalancers.names import cloud_name
+from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.reading import Malformed
 from domain.resource import CustomResource
