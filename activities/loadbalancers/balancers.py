@@ -19,12 +19,13 @@ from temporalio import activity
 
 from activities.conflicts import until_undisturbed
 from activities.loadbalancers.ground import Ground
-from activities.openstack.observing import observe_load_balancer
+from activities.openstack.observing import observe_load_balancer, observe_security_group
+from activities.openstack.session import Project
 from domain.decision import Decision, Outcome, earliest
 from domain.loadbalancers import LOAD_BALANCER_SET
 from domain.loadbalancers.balancer import BalancerWork, Phase, work_for_balancer
 from domain.loadbalancers.cloud.changes import changed
-from domain.loadbalancers.cloud.looks import look_of_balancer
+from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_rules
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.hindrances import Hindrance, problem
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassLoadBalancer
@@ -89,9 +90,13 @@ class LoadBalancerActivities:
     ) -> tuple[LoadBalancerCloud | None, Hindrance | None]:
         meta = balancer.metadata
         waits = meta.deleting and bool(sets_of(balancer, sets))
-        if waits or (not meta.deleting and memory.settled == look_of_balancer(balancer)):
+        see: Callable[[Project], LoadBalancerCloud] = partial(observe_load_balancer, balancer=balancer)
+        if waits:
             return None, None
-        see = partial(observe_load_balancer, balancer=balancer)
+        if not meta.deleting and memory.settled == look_of_balancer(balancer):
+            if memory.rules == look_of_rules(balancer):
+                return None, None
+            see = partial(observe_security_group, balancer=balancer)
         return await self._ground.look(balancer.spec.infrastructure, meta.namespace, see)
 
     async def _carry_out(
@@ -115,7 +120,9 @@ class LoadBalancerActivities:
 def _memory(before: Memory, balancer: LoadBalancer, hindrance: Hindrance | None, *, looked: bool) -> Memory:
     if hindrance is not None:
         return Memory(hindered=before.hindered or now())
-    return Memory(settled=look_of_balancer(balancer) if looked or before.settled else "")
+    if not (looked or before.settled):
+        return Memory()
+    return Memory(settled=look_of_balancer(balancer), rules=look_of_rules(balancer))
 
 
 def _again(hindrance: Hindrance | None, memory: Memory) -> datetime | None:

@@ -3,6 +3,7 @@
 | observed | calls |
 |---|---|
 | a LoadBalancer | its security groups and ports by name, its floating IPs by description: 3. Server groups where a policy is or was asked for, the user's floating IP by its address, ports that keep a deleted group: 1 each |
+| a change of its rules | its security groups: 1 |
 | a machine | its ports and its LoadBalancer's, by name: 1; its servers by name: 1 |
 | a project | all security groups, ports, floating IPs, servers, server groups: 5, and more only by pages |
 
@@ -127,6 +128,14 @@ def observe_load_balancer(project: Project, balancer: LoadBalancer) -> LoadBalan
         server_groups=_server_groups_for(project, balancer, name),
     )
     return cloud.model_copy(update={"group_users": _group_users(project, balancer, cloud)})
+
+
+def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBalancerCloud:
+    """The security groups of a LoadBalancer alone, for a change of its rules."""
+    name, recorded = cloud_name(balancer.metadata), balancer.status.group_id
+    groups = _security_groups(project, ("name", name))
+    found = _with_recorded(groups, recorded, lambda id_: get_security_group(project, id_))
+    return LoadBalancerCloud(security_groups=found, groups_only=True)
 
 
 def observe_machine(project: Project, machine: LoadBalancerMachine) -> MachineCloud:

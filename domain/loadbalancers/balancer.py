@@ -108,7 +108,7 @@ def work_for_balancer(
     if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
         return BalancerWork(phase=Phase.NEW, why="sets its finalizer", patch=_adopted(balancer, own))
     today = migrated(balancer)
-    looked = cloud is not None
+    looked = cloud is not None and not cloud.groups_only
     plan = _plan(today, cloud, now, hindrance)
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
     waits = plan.problem or ("" if plan.settled else "the cloud is brought up to date first")

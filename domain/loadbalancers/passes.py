@@ -24,6 +24,7 @@ class Memory(Model):
     Attributes:
         settled: the object (`cloud/looks.py`) for which the cloud was last found as it should be: as long as it is the
             same, the cloud is not looked at, but by the sweep. Empty to look.
+        rules: the same for the rules of a LoadBalancer's security group alone.
         building: of a machine that is settled but for its server, which is being made.
         leaving: the server of a machine has been asked to go.
         hindered: since when something stands in the way.
@@ -31,6 +32,7 @@ class Memory(Model):
     """
 
     settled: str = ""
+    rules: str = ""
     building: bool = False
     leaving: bool = False
     hindered: datetime | None = None

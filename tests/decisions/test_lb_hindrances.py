@@ -8,7 +8,7 @@ import pytest
 from lb_objects import NOW, balancer, machine, machine_set
 
 from domain.loadbalancers.balancer import Phase, work_for_balancer
-from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_machine
+from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_machine, look_of_rules
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.steps import DeleteServer
 from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, QUOTA_ANNOTATION
@@ -149,7 +149,6 @@ def test_what_the_cloud_knows_nothing_of_asks_for_no_look(change: dict[str, obje
 @pytest.mark.parametrize(
     "change",
     [
-        {"spec": {"ports": []}},
         {"spec": {"existingFloatingIP": "203.0.113.9"}},
         {"spec": {"infrastructure": {"defaultNetwork": {"networkID": "other"}}}},
         {"status": {"portID": None}},
@@ -158,6 +157,12 @@ def test_what_the_cloud_knows_nothing_of_asks_for_no_look(change: dict[str, obje
 )
 def test_what_the_cloud_rests_on_asks_for_a_look(change: dict[str, object]) -> None:
     assert look_of_balancer(balancer(**change)) != look_of_balancer(balancer())
+
+
+def test_a_change_of_ports_asks_for_a_look_at_the_security_group_alone() -> None:
+    less = balancer(spec={"ports": []})
+    assert look_of_balancer(less) == look_of_balancer(balancer())
+    assert look_of_rules(less) != look_of_rules(balancer())
 
 
 def test_a_machine_is_looked_at_for_its_group_and_not_for_its_reports() -> None:

@@ -5,8 +5,10 @@ The machines boot no agent here, so a LoadBalancer comes as far as its servers r
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
 import httpx
@@ -152,6 +154,68 @@ async def test_what_is_lost_on_the_way_is_made_once(openstack: Deployment, proje
         await kube.delete(LOAD_BALANCER, SHOP, "web")
         await eventually(lambda: gone(kube), "the LoadBalancer is gone", seconds=120)
         assert project.servers() == {}
+
+
+BIRTH = (
+    ("neutron", "POST", "/security-groups$"),
+    ("neutron", "POST", "/security-group-rules$"),
+    ("neutron", "POST", "/ports$"),
+    ("neutron", "POST", "/floatingips$"),
+    ("nova", "POST", "/servers$"),
+)
+END = (
+    ("nova", "DELETE", "/servers/"),
+    ("neutron", "DELETE", "/floatingips/"),
+    ("neutron", "DELETE", "/ports/"),
+    ("neutron", "DELETE", "/security-groups/"),
+)
+
+
+@pytest.mark.chaos
+@pytest.mark.timeout(900)
+async def test_a_worker_that_is_killed_within_each_effect_leaves_one_of_each_and_then_none(
+    openstack: Deployment, project: Project
+) -> None:
+    """Row h: the call is under way when its worker dies, and has its effect all the same."""
+    async with await KubeApi.open(Settings(), kubeconfig=str(openstack.env()["KUBECONFIG"])) as kube:
+        with OpenStackControl.of(openstack) as control:
+            control.clear()
+            making = asyncio.create_task(killed_within(openstack, control, BIRTH))
+            await kube.create(LOAD_BALANCER, balancer(project), SHOP)
+            await making
+            await eventually(lambda: running(project, 2), "two servers run", seconds=240)
+            await eventually(
+                lambda: holds(lambda: settled_in(project)), "one of each, two machines' ports", seconds=120
+            )
+            ending = asyncio.create_task(killed_within(openstack, control, END))
+            await kube.delete(LOAD_BALANCER, SHOP, "web")
+            await ending
+            await eventually(lambda: gone(kube), "the LoadBalancer is gone", seconds=240)
+        assert project.servers() == {}
+        assert [project.names(each) for each in ("security-groups", "floatingips", "ports")] == [[], [], []]
+
+
+async def killed_within(
+    openstack: Deployment, control: OpenStackControl, calls: Sequence[tuple[str, str, str]]
+) -> None:
+    for service, method, path in calls:
+        fault = control.fault(service, method, path, kind="delay", delay_seconds=3, count=1)
+        what = f"{method} {path} is under way"
+        await eventually(lambda s=service, f=fault: holds(lambda: hits(control, s, f.id) > 0), what, seconds=240)  # type: ignore[misc]
+        pid = await asyncio.to_thread(openstack.kill, "worker", signal.SIGKILL)
+        await asyncio.to_thread(openstack.wait_service, "worker", other_than_pid=pid, timeout_seconds=120)
+
+
+def hits(control: OpenStackControl, service: str, id_: str) -> int:
+    return next((fault.hits for fault in control.faults(service) if fault.id == id_), 0)
+
+
+def settled_in(project: Project) -> bool:
+    return (
+        project.names("security-groups") == project.names("floatingips") == [f"{SHOP}/web"]
+        and len(project.names("ports")) == 3
+        and len(project.servers()) == 2
+    )
 
 
 async def running(project: Project, count: int) -> bool:

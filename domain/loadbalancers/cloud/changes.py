@@ -53,14 +53,15 @@ def changed(cloud: LoadBalancerCloud, brought: Brought) -> LoadBalancerCloud:
         groups = tuple(_with_rules(each, brought.rules) for each in groups)
     floating = _put(cloud.floating_ips, brought.floating_ip, brought.gone)
     known = {each.id for each in cloud.group_users}
-    return LoadBalancerCloud(
-        security_groups=groups,
-        ports=_put(cloud.ports, _unless_user(cloud, brought.port), brought.gone),
-        floating_ips=tuple(_led_away(each, brought.gone) for each in floating),
-        server_groups=_put(cloud.server_groups, brought.server_group, brought.gone),
-        group_users=_put(
-            cloud.group_users, brought.port if brought.port and brought.port.id in known else None, brought.gone
-        ),
+    user = brought.port if brought.port and brought.port.id in known else None
+    return cloud.model_copy(
+        update={
+            "security_groups": groups,
+            "ports": _put(cloud.ports, _unless_user(cloud, brought.port), brought.gone),
+            "floating_ips": tuple(_led_away(each, brought.gone) for each in floating),
+            "server_groups": _put(cloud.server_groups, brought.server_group, brought.gone),
+            "group_users": _put(cloud.group_users, user, brought.gone),
+        }
     )
 
 

@@ -73,12 +73,13 @@ def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) 
     """What the LoadBalancer lacks in the cloud now. Former names must have been migrated before."""
     groups = security_groups_of(balancer, cloud)
     ports = ports_of(balancer, cloud)
-    parts = (
-        _security_group(balancer, groups),
-        _port(balancer, groups.kept, ports),
-        plan_floating_ip(balancer, cloud, ports.kept),
-        _server_group(balancer, cloud),
-    )
+    parts: tuple[Part, ...] = (_security_group(balancer, groups),)
+    if not cloud.groups_only:
+        parts += (
+            _port(balancer, groups.kept, ports),
+            plan_floating_ip(balancer, cloud, ports.kept),
+            _server_group(balancer, cloud),
+        )
     steps = tuple(step for part in parts for step in part.steps)
     problem = "; ".join(part.problem for part in parts if part.problem)
     facts: dict[str, object] = {}

@@ -9,21 +9,36 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
+
+from pydantic.main import IncEx
 
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 
-# What the cloud knows nothing of.
-_BALANCER_SPEC = {"endpoints", "replicas"}
+_RANGES = {"load_balancer_source_ranges"}
+# What only the rules of the security group rest on; a hash of it is recorded, too.
+_RULES_SPEC: Mapping[str, IncEx | bool] = {"ports": True, "debug_settings": True, "options": _RANGES}
+# That, and what the cloud knows nothing of.
+_OTHER_SPEC: Mapping[str, IncEx | bool] = {**_RULES_SPEC, "endpoints": True, "replicas": True}
+_RULES_STATUS = {"openstack_reconcile_hash", "last_openstack_reconcile"}
 _BALANCER_STATUS = {"ready_replicas", "replicas"}
 _MACHINE_STATUS = {"conditions", "metrics"}
 
 
 def look_of_balancer(balancer: LoadBalancer) -> str:
-    """All of a LoadBalancer that its objects in the cloud rest on."""
+    """All of a LoadBalancer that its objects in the cloud rest on, but for the rules of its security group."""
     return _fingerprint(
         balancer.metadata.annotations,
-        balancer.spec.model_dump(mode="json", exclude=_BALANCER_SPEC),
-        balancer.status.model_dump(mode="json", exclude=_BALANCER_STATUS),
+        balancer.spec.model_dump(mode="json", exclude=_OTHER_SPEC),
+        balancer.status.model_dump(mode="json", exclude=_BALANCER_STATUS | _RULES_STATUS),
+    )
+
+
+def look_of_rules(balancer: LoadBalancer) -> str:
+    """All of a LoadBalancer that the rules of its security group rest on."""
+    return _fingerprint(
+        balancer.spec.model_dump(mode="json", include=_RULES_SPEC),
+        balancer.status.model_dump(mode="json", include=_RULES_STATUS),
     )
 
 

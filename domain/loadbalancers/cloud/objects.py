@@ -103,6 +103,7 @@ class LoadBalancerCloud(Model):
     floating_ips: tuple[FloatingIp, ...] = ()
     server_groups: tuple[ServerGroup, ...] = ()
     group_users: tuple[CloudPort, ...] = ()
+    groups_only: bool = False  # nothing but the security groups was looked at: the rest is as it should be
 
 
 class MachineCloud(Model):

@@ -22,7 +22,8 @@ PORT = {"name": "https", "protocol": "TCP", "port": 8443, "nodePort": 30443}
 
 def test_a_load_balancer_comes_to_its_servers_and_goes_again_with_few_calls(lab: Lab, passes: Passes) -> None:
     """Rows a and b of the area's figures; W18."""
-    name = passes.create(ports=[{"name": "http", "protocol": "TCP", "port": 8080}, PORT])
+    ports = [{"name": "http", "protocol": "TCP", "port": 8080}, PORT]
+    name = passes.create(ports=ports)
     passes.ready(name, 1)
     passes.report(name)
     passes.until(name, lambda: passes.balancer(name).status.ready_replicas == 1, "it is ready")
@@ -31,14 +32,16 @@ def test_a_load_balancer_comes_to_its_servers_and_goes_again_with_few_calls(lab:
     assert ledger.tokens() <= 1
     assert passes.has(name) == whole(1)
 
+    for _ in range(3):
+        passes.round(name)
     lab.control.reset_ledger()
     more = {"name": "more", "protocol": "TCP", "port": 9000, "nodePort": 30900}
-    passes.patch(LOAD_BALANCER, name, {"spec": {"ports": [PORT, more]}})
+    passes.patch(LOAD_BALANCER, name, {"spec": {"ports": [*ports, more]}})
     for _ in range(3):
         passes.round(name)
     ledger = lab.control.ledger()
     assert ledger.calls("neutron", "POST", "/v2.0/security-group-rules") == 1
-    assert ledger.calls() <= 6, ledger.by_route()
+    assert ledger.calls() <= 3, ledger.by_route()
 
     lab.control.reset_ledger()
     for _ in range(3):
@@ -153,9 +156,8 @@ def test_one_look_at_the_project_finds_who_differs_and_wakes_nobody_else(lab: La
         passes.round(name)
     lab.control.reset_ledger()
     world = passes.sweep()
-    assert lab.control.ledger().calls() <= 10, lab.control.ledger().by_route()
-    assert lab.control.ledger().calls() <= 5 + 1, "however many there are"
-    assert "0 of 6 objects differed" in world.decision.why, world.decision.why
+    assert lab.control.ledger().calls() <= 5, lab.control.ledger().by_route()
+    assert ", 0 of " in world.decision.why, world.decision.why
 
     project, changed = lab.project(), passes.balancer(names[1])
     project.delete(Api.NEUTRON, "floatingip", f"/floatingips/{changed.status.floating_id}", what="test")
@@ -163,7 +165,7 @@ def test_one_look_at_the_project_finds_who_differs_and_wakes_nobody_else(lab: La
     lost: dict[str, object] = {"port": {"security_groups": []}}
     project.put(Api.NEUTRON, "port", f"/ports/{machine.status.default_port_id}", lost, what="test")
     world = passes.sweep()
-    assert "2 of 6 objects differed" in world.decision.why, world.decision.why
+    assert ", 2 of " in world.decision.why, world.decision.why
     lab.control.reset_ledger()
     passes.round(names[0])
     assert lab.control.ledger().calls() == 0
@@ -171,7 +173,7 @@ def test_one_look_at_the_project_finds_who_differs_and_wakes_nobody_else(lab: La
         passes.round(name)
     assert passes.has(names[1]) == whole(1)
     assert passes.balancer(names[1]).status.floating_id != changed.status.floating_id
-    assert "0 of 6 objects differed" in passes.sweep().decision.why
+    assert ", 0 of " in passes.sweep().decision.why
     assert not any("perdure.dev/drift-seen-at" in passes.balancer(name).metadata.annotations for name in names)
     for name in names:
         passes.delete(name)
@@ -218,7 +220,7 @@ def test_what_yawol_has_left_is_taken_over_without_a_change_in_the_cloud(lab: La
     (kept,) = passes.machines(name)
     assert kept.metadata.uid == machine.metadata.uid
     assert kept.status.default_port_id == machine.status.default_port_id
-    assert "0 of 2 objects differed" in passes.sweep().decision.why
+    assert ", 0 of " in passes.sweep().decision.why
     passes.delete(name)
     passes.gone(name)
     assert passes.has(name) == nothing()
