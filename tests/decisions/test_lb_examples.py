@@ -10,11 +10,11 @@ from manifests import EXAMPLES, Json, dropped, manifests
 
 from activities.openstack.credentials import read_credentials
 from domain.loadbalancers import LOAD_BALANCER
-from domain.loadbalancers.actions import ProjectReference
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.constants import DEFAULT_CLASS
 from domain.loadbalancers.envoy import envoy_configuration
+from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerOptions, LogForward
 from domain.loadbalancers.services.objects import Installation, Service
 from domain.loadbalancers.services.synchronization import work_for
