@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -28,6 +29,7 @@ _CHUNK = 64 * 1024
 _BACKLOG = 1024
 # Linux's, which Python 3.11 does not name: the port is chosen when it is known whom the connection goes to.
 _IP_BIND_ADDRESS_NO_PORT = 24
+_AT_ONCE = struct.pack("ii", 1, 0)
 
 Target = Callable[[], str | None]
 
@@ -83,7 +85,7 @@ class _TcpPort:
         try:
             machine_reader, machine = await self._connect(client.get_extra_info("peername")[0])
         except OSError:
-            client.transport.abort()
+            _reset(client)
             return
         there = asyncio.ensure_future(_pump(client_reader, machine))
         back = asyncio.ensure_future(_pump(machine_reader, client))
@@ -91,8 +93,8 @@ class _TcpPort:
             await asyncio.gather(there, back)
         except OSError:
             # A broken connection must not look like one that was ended: the other side is reset, too.
-            client.transport.abort()
-            machine.transport.abort()
+            _reset(client)
+            _reset(machine)
         finally:
             for each in (there, back):
                 each.cancel()
@@ -206,6 +208,14 @@ def _socket(kind: socket.SocketKind, client_address: str) -> socket.socket:
     with contextlib.suppress(OSError):  # a client that is not of this computer's own addresses is led all the same
         opened.bind((client_address, 0))
     return opened
+
+
+def _reset(writer: asyncio.StreamWriter) -> None:
+    """Break a connection off: without this option its end would look like any other."""
+    opened = writer.get_extra_info("socket")
+    with contextlib.suppress(OSError):
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+    writer.transport.abort()
 
 
 async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
