@@ -3,7 +3,8 @@
 The cluster gets our custom resource definitions and the namespaces that Perdure expects. A cluster of our own also gets
 the roles for resource claims, so that one can try who may claim, approve and operate (`kubectl --as-group`). For `aws`
 it gets what a user of the replaced operator already has: the payer's Secret and the ConfigMap, filled with the ids of
-the emulator's own organization, which is created when missing. Existing objects are left as they are, since people edit
+the emulator's own organization, which is created when missing. For `openstack` it gets the namespace of the Services'
+LoadBalancers, and in it the project's credentials. Existing objects are left as they are, since people edit
 them; only definitions and roles follow the installed version. The process is repeated by the supervisor until it ends
 well.
 
@@ -17,8 +18,9 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
@@ -32,6 +34,7 @@ from engine.kube.json import JsonObject, sequence, text
 from engine.kube.kinds import BUILT_IN, CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, SECRET
 from engine.settings import Settings
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
+from localcloud.services import LOAD_BALANCER_NAMESPACE, LOAD_BALANCER_SECRET
 from localcloud.state import Cloud
 
 if TYPE_CHECKING:
@@ -94,6 +97,41 @@ async def seed_aws(kube: KubeApi) -> None:
         namespace,
         {"metadata": {"name": constants.CONFIG_MAP}, "data": operator_configuration(root, base)},
     )
+
+
+async def seed_openstack(kube: KubeApi) -> None:
+    """Give the cluster the project's credentials, as yawol's installations have them."""
+    cloud = await asyncio.to_thread(_project)
+    await _create_if_absent(kube, NAMESPACE, "", {"metadata": {"name": LOAD_BALANCER_NAMESPACE}})
+    # The addresses may change from one `up` to the next: the Secret follows them.
+    secret: JsonObject = {
+        "metadata": {"name": LOAD_BALANCER_SECRET},
+        "stringData": {"cloudprovider.conf": provider_configuration(cloud)},
+    }
+    try:
+        await kube.patch(SECRET, LOAD_BALANCER_NAMESPACE, LOAD_BALANCER_SECRET, secret)
+    except Absent:
+        await _create_if_absent(kube, SECRET, LOAD_BALANCER_NAMESPACE, secret)
+
+
+def _project() -> Mapping[str, Any]:
+    clouds: Mapping[str, Any] = yaml.safe_load(Path(os.environ["OS_CLIENT_CONFIG_FILE"]).read_text())["clouds"]
+    project: Mapping[str, Any] = clouds[os.environ["OS_CLOUD"]]
+    return project
+
+
+def provider_configuration(cloud: Mapping[str, Any]) -> str:
+    """A cloud of clouds.yaml as the `cloudprovider.conf` of OpenStack's Kubernetes components."""
+    auth = cloud["auth"]
+    said = {
+        "auth-url": auth["auth_url"],
+        "username": auth["username"],
+        "password": auth["password"],
+        "domain-id": auth["user_domain_id"],
+        "project-name": auth["project_name"],
+        "region": cloud["region_name"],
+    }
+    return "\n".join(("[Global]", *(f"{key} = {value}" for key, value in said.items()), ""))
 
 
 def operator_configuration(root: str, base: str) -> dict[str, str]:
@@ -174,6 +212,8 @@ async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:
             await seed_rights(kube)
         if Cloud.AWS in clouds and "AWS_ACCESS_KEY_ID" in os.environ:
             await seed_aws(kube)
+        if Cloud.OPENSTACK in clouds and "OS_CLIENT_CONFIG_FILE" in os.environ:
+            await seed_openstack(kube)
 
 
 def main() -> None:

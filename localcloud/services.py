@@ -87,6 +87,13 @@ LOCAL_SETTINGS = {
     "PERDURE_WORKER_DRAIN": "3",
 }
 
+# Where the LoadBalancers of Services are, with the project's credentials; the rest is settled when OpenStack runs.
+LOAD_BALANCER_NAMESPACE, LOAD_BALANCER_SECRET = "load-balancers", "openstack"
+LOAD_BALANCER_SETTINGS = {
+    "PERDURE_LOADBALANCERS_NAMESPACE": LOAD_BALANCER_NAMESPACE,
+    "PERDURE_LOADBALANCERS_SECRET_NAME": LOAD_BALANCER_SECRET,
+}
+
 _SOURCE_ROOT = Path(__file__).parent.parent
 
 
@@ -108,6 +115,8 @@ class Service:
     """How long it may take to end before it is killed; a killed server loses nothing, each writes ahead."""
     death_signal: signal.Signals = field(default=signal.SIGKILL)
     """What it gets when the supervisor dies."""
+    settled_in: Path | None = None
+    """Lines of K=V that a service before it has written, read when this one starts; its environment wins."""
 
 
 Builder = Callable[[Plan, StateDirectory, Mapping[str, int]], Service]
@@ -148,6 +157,7 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return {
         **LOCAL_SETTINGS,
+        **(LOAD_BALANCER_SETTINGS if plan.openstack is not None else {}),
         **inherited,
         "PYTHONPATH": _python_path(),
         "PYTHONUNBUFFERED": "1",
@@ -345,6 +355,7 @@ def _product(name: str, plan: Plan, state: StateDirectory, ports: Mapping[str, i
         name=name,
         command=_python("starters.cli.main", name),
         environment=our_environment(plan, state, ports) | {"PERDURE_HEALTH_PORT": str(port)},
+        settled_in=openstack.project(state) if plan.openstack is not None else None,
         after=(PREPARATION, TEMPORAL, OPENSTACK_PREPARATION),
         probe=HttpProbe(f"http://{LOOPBACK}:{port}/readyz"),
         port=port,

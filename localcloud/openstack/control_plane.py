@@ -82,6 +82,11 @@ def ground(state: StateDirectory) -> Path:
     return state.data("openstack") / "ground"
 
 
+def project(state: StateDirectory) -> Path:
+    """Where the preparation writes what Services of type LoadBalancer are given, as the product's settings."""
+    return state.data("openstack") / "project.env"
+
+
 def call(state: StateDirectory) -> str:
     """The name in Linux's abstract socket namespace at which the machine host is called, no path being too long."""
     return f"perdure-machines-{hashlib.sha256(os.fsencode(state.root)).hexdigest()[:16]}"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import pytest
 from product import free_port
 
@@ -68,7 +69,7 @@ class Lab:
         self._url = f"http://127.0.0.1:{free_port()}"
         self.control = MachineHost(self._url)
 
-    def start(self) -> None:
+    async def start(self) -> None:
         arguments = [
             *("-m", "localcloud.machines", "--port", self._url.rpartition(":")[2]),
             *("--ground", str(self.directory / "ground"), "--home", str(self.home)),
@@ -76,7 +77,14 @@ class Lab:
         ]
         with (self.directory / "host.log").open("ab") as log:
             command = tethered([sys.executable, *arguments])
-            self.process = subprocess.Popen(command, env=self._environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(  # noqa: ASYNC220 - it is waited for below
+                command, env=self._environment, stdout=log, stderr=log
+            )
+
+        async def listening() -> bool:
+            return await asyncio.to_thread(self._view_or_nothing) is not None
+
+        await self.wait(listening, "the machine host answers")
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         if self.process is not None:
@@ -165,17 +173,13 @@ class Lab:
 
     # What becomes of it.
 
-    def view(self) -> HostView:
-        with suppress(OSError):
-            return self.control.view()
-        return HostView()
-
     async def seen(self, name: str, holds: Callable[[MachineView], bool], what: str) -> MachineView:
         found = MachineView(server_id="", name="", state=MachineState.OFF)
 
         async def check() -> bool:
             nonlocal found
-            found = (await asyncio.to_thread(self._view_or_nothing)).machine(name) or found
+            view = await asyncio.to_thread(self.control.view)
+            found = view.machine(name) or found
             return found.name == name and holds(found)
 
         await self.wait(check, f"{name}: {what}")
@@ -212,11 +216,11 @@ class Lab:
 
         await self.wait(holds, what)
 
-    def _view_or_nothing(self) -> HostView:
+    def _view_or_nothing(self) -> HostView | None:
         try:
             return self.control.view()
-        except Exception:  # it is being started
-            return HostView()
+        except httpx.TransportError:
+            return None
 
     async def wait(self, check: Callable[[], Any], what: str) -> None:
         try:

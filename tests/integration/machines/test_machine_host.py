@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 async def lab(deployment: Deployment, kube: KubeApi, namespace: str, tmp_path: Path) -> AsyncIterator[Lab]:
     await install(kube)
     found = Lab(deployment, kube, namespace, tmp_path)
-    found.start()
+    await found.start()
     yield found
     found.stop()
     found.control.close()
@@ -34,6 +34,11 @@ async def lab(deployment: Deployment, kube: KubeApi, namespace: str, tmp_path: P
 
 def serving(machine: MachineView) -> bool:
     return machine.state is MachineState.UP and machine.priority == 160 and bool(machine.ports)
+
+
+def is_down(machine: MachineView) -> bool:
+    programs = (machine.agent_pid, machine.envoy_pid)
+    return machine.state is MachineState.BOOTING and programs == (None, None) and not machine.master
 
 
 def is_gone(pid: int | None) -> bool:
@@ -67,13 +72,12 @@ async def test_another_machine_takes_over_when_the_master_dies(lab: Lab) -> None
         both = {name: await lab.seen(name, serving, "it serves") for name in ("web-1", "web-2")}
         assert await lab.answered(lab.floating_address) == "heard hello"
 
-        master = next(each.name for each in lab.view().machines if each.master)
+        master = next(each.name for each in lab.control.view().machines if each.master)
         other = next(name for name in both if name != master)
         lab.control.fare(Fare(server=f"^{master}$", boots=False))
         await lab.seen(other, lambda machine: machine.master, "it has the address")
         assert await lab.answered(lab.floating_address) == "heard hello"
-        dead = await lab.seen(master, lambda machine: machine.state is MachineState.BOOTING, "it is down")
-        assert (dead.agent_pid, dead.envoy_pid, dead.master) == (None, None, False)
+        await lab.seen(master, is_down, "it is down")
 
         # Without Envoy a machine loses the address to one that has it.
         lab.control.fare(Fare(server=f"^{other}$", envoy=False))
@@ -85,8 +89,7 @@ async def test_a_machine_fares_as_it_was_asked_to(lab: Lab) -> None:
     lab.control.fare(Fare(server="^web-", boots=False))
     async with backend() as node_port:
         server_id = await lab.server(await lab.balancer(node_port), "web-1", 11)
-        never = await lab.seen("web-1", lambda machine: machine.state is MachineState.BOOTING, "it boots")
-        assert (never.agent_pid, never.envoy_pid) == (None, None)
+        await lab.seen("web-1", is_down, "it does not boot")
 
         lab.control.fare(Fare(server="^web-", agent=False))
         silent = await lab.seen("web-1", lambda machine: machine.envoy_pid is not None, "Envoy runs")
@@ -118,7 +121,7 @@ async def test_a_killed_host_leaves_nothing_behind_and_the_next_one_resumes(lab:
         lab.stop(signal.SIGKILL)
         await lab.until(lambda: is_gone(machine.agent_pid) and is_gone(machine.envoy_pid), "its processes are gone")
 
-        lab.start()
+        await lab.start()
         again = await lab.seen("web-1", serving, "it serves again")
         assert again.server_id == server_id
         assert await lab.answered(lab.floating_address) == "heard hello"

@@ -4,16 +4,19 @@ Networks are of loopback addresses (Neutron takes them where DHCP is off): a flo
 this computer that a process can listen on. `external` holds the floating ones, and each project has a network `tenant`
 with a router between them. Objects are looked up by name and made when missing; those that exist stay as they are.
 
-The image's content is of no matter, since nothing boots it.
+The image's content is of no matter, since nothing boots it. What Services of type LoadBalancer are made with is written
+down as the product's settings, since only Neutron knows its networks' ids.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 import openstack
 
+from . import environment
 from .front import PREPARATION
 
 IMAGE = "loadbalancer"
@@ -42,7 +45,9 @@ def main() -> None:
     external = _ensure_external(cloud, os.environ["PERDURE_OPENSTACK_EXTERNAL"])
     for project in (os.environ["PERDURE_OPENSTACK_PROJECT"], "admin"):
         project_id = cloud.identity.find_project(project, ignore_missing=False).id
-        _ensure_tenant(cloud, project_id, os.environ["PERDURE_OPENSTACK_TENANT"], external.id)
+        tenant = _ensure_tenant(cloud, project_id, os.environ["PERDURE_OPENSTACK_TENANT"], external.id)
+        if project == os.environ["PERDURE_OPENSTACK_PROJECT"]:
+            _settle(external.id, tenant.id)
 
 
 def _ensure_external(cloud: Any, cidr: str) -> Any:
@@ -60,7 +65,20 @@ def _ensure_external(cloud: Any, cidr: str) -> Any:
     return network
 
 
-def _ensure_tenant(cloud: Any, project_id: str, cidr: str, external_id: str) -> None:
+def _settle(external_id: str, tenant_id: str) -> None:
+    settings = {
+        "FLOATING_NET_ID": external_id,
+        "NETWORK_ID": tenant_id,
+        "FLAVOR_NAME": FLAVORS[0][0],
+        "IMAGE_NAME": IMAGE,
+    }
+    lines = [f"PERDURE_LOADBALANCERS_{name}={value}\n" for name, value in settings.items()]
+    path = Path(environment.HOME) / "project.env"
+    path.with_suffix(".new").write_text("".join(lines))
+    path.with_suffix(".new").replace(path)
+
+
+def _ensure_tenant(cloud: Any, project_id: str, cidr: str, external_id: str) -> Any:
     owned = {"project_id": project_id}
     network = cloud.network.find_network(TENANT, **owned) or cloud.network.create_network(name=TENANT, **owned)
     subnet = cloud.network.find_subnet(TENANT, network_id=network.id) or cloud.network.create_subnet(
@@ -72,6 +90,7 @@ def _ensure_tenant(cloud: Any, project_id: str, cidr: str, external_id: str) -> 
     attached = cloud.network.ports(device_id=router.id, device_owner="network:router_interface")
     if not any(attached):
         cloud.network.add_interface_to_router(router, subnet_id=subnet.id)
+    return network
 
 
 if __name__ == "__main__":
