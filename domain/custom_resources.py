@@ -43,6 +43,13 @@ def carrier_of(kind: Kind, obj: Mapping[str, object]) -> str:
     return read_as.carrier if isinstance(read_as, CustomResource) else ""
 
 
+def owner_of(kind: Kind, obj: Mapping[str, object]) -> str:
+    """The object (`Kind/namespace/name`) that this one exists for; empty if for none, or if it cannot be read."""
+    model = next((model for model in custom_resources() if model.kind_of == kind), None)
+    read_as = read(model, obj) if model is not None else None
+    return read_as.owner if isinstance(read_as, CustomResource) else ""
+
+
 def all_crds(*, selectable_fields: bool = True) -> list[Document]:
     """The CustomResourceDefinition of every kind, as documents for the API server.
 

@@ -120,6 +120,11 @@ class CustomResource(KubeModel):
         return ""
 
     @property
+    def owner(self) -> str:
+        """The object (`Kind/namespace/name`) that this one exists for, empty if for none; by default its carrier."""
+        return self.carrier
+
+    @property
     def outside(self) -> tuple[str, ...]:
         """What exists because of it beyond its own object, in words: what `abandon` would leave behind."""
         return ()

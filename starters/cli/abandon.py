@@ -130,8 +130,8 @@ def _outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
     """What the object's own model knows to exist outside."""
     from domain.custom_resources import custom_resources
 
-    model = next(model for model in custom_resources() if model.kind_of.name == asked.kind.name)
-    return model.model_validate(obj).outside
+    models = (model for model in custom_resources() if model.kind_of.name == asked.kind.name)
+    return next((model.model_validate(obj).outside for model in models), ())
 
 
 def _say_what_stays(asked: Target, left: Sequence[str]) -> None:

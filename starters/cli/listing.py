@@ -7,6 +7,7 @@ read, the lifecycles are shown alone.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -63,6 +64,7 @@ def show(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="One kind only, by any of its names.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Objects of one namespace only.")] = "",
     phase: Annotated[str, typer.Option("--phase", help="Objects in one phase only, in any case.")] = "",
+    tree: Annotated[bool, typer.Option("--tree", help="Each object under its owner, from those of KIND on.")] = False,
     output_format: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
@@ -74,13 +76,16 @@ def show(
         checked_name(namespace, "--namespace")
 
     async def look(session: Session) -> list[Row]:
-        return await rows(session, only, namespace)
+        # What an object owns may be of any kind, and in another namespace.
+        return await rows(session, None, "") if tree else await rows(session, only, namespace)
 
-    found = [row for row in perform(look) if not phase or row.phase.lower() == phase.lower()]
+    found = perform(look)
+    kept = [row for row in found if not phase or row.phase.lower() == phase.lower()]
+    branches = branched(found, kept, only.name if only else "", namespace) if tree else [(0, row) for row in kept]
     if output_format is Format.JSON:
-        output.print_json(found)
+        output.print_json([row for _, row in branches])
         return
-    _print(found)
+    _print(branches)
 
 
 async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list[Row]:
@@ -93,10 +98,34 @@ async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list
     return sorted(merged, key=lambda row: (row.kind, row.namespace, row.name, row.workflow_id))
 
 
+def branched(found: Sequence[Row], kept: Sequence[Row], kind: str, namespace: str) -> list[tuple[int, Row]]:
+    """Rows under the row of their owner, with their depth: branches in which there is a row to be kept.
+
+    Of a kind, its objects begin a branch each, those of the namespace if one is given; of no kind, whatever has no
+    owner among the rows does.
+    """
+    paths = {f"{row.kind}/{row.namespace}/{row.name}": row for row in found}
+    below: dict[str, list[Row]] = defaultdict(list)
+    for row in found:
+        below[row.owner if row.owner in paths else ""].append(row)
+
+    def branch(row: Row, depth: int, seen: frozenset[str]) -> list[tuple[int, Row]]:
+        own = f"{row.kind}/{row.namespace}/{row.name}"
+        if own in seen:  # two that own each other
+            return []
+        parts = [part for each in below[own] for part in branch(each, depth + 1, seen | {own})]
+        return [(depth, row), *parts] if parts or row.workflow_id in wanted else []
+
+    wanted = {row.workflow_id for row in kept}
+    roots = [row for row in found if row.kind == kind] if kind else below[""]
+    return [part for row in roots if namespace in ("", row.namespace) for part in branch(row, 0, frozenset())]
+
+
 def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
     """The lifecycle with what only its object knows: its true age (a long lifecycle starts anew), and a pause."""
     if obj is not None:
-        return lifecycle.model_copy(update={"created": obj.created, "paused": obj.paused})
+        known = {"created": obj.created, "paused": obj.paused, "owner": lifecycle.owner or obj.owner}
+        return lifecycle.model_copy(update=known)
     return lifecycle.model_copy(update={"gone": lifecycle.kind in readable})
 
 
@@ -163,7 +192,7 @@ async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple
 
 
 def _object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row:
-    from domain.custom_resources import carrier_of
+    from domain.custom_resources import carrier_of, owner_of
     from engine.kube.json import text
     from starters.cli.lifecycle import key_of
     from starters.cli.target import Target
@@ -175,18 +204,19 @@ def _object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row
         namespace=target.namespace,
         name=target.name,
         phase=CARRIED if carrier else NO_LIFECYCLE,
-        owner=carrier,
+        owner=carrier or owner_of(kind, item),
         paused=text(item, "metadata", "annotations", PAUSED) == "true",
         created=parse_timestamp(text(item, "metadata", "creationTimestamp")),
         workflow_id=key_of(session, target, text(item, "metadata", "uid")).workflow_id,
     )
 
 
-def _print(found: Sequence[Row]) -> None:
-    if not found:
+def _print(branches: Sequence[tuple[int, Row]]) -> None:
+    if not branches:
         output.say("no lifecycles")
         return
-    output.table(("kind", "object", "phase", "waits for", "until", "age"), _lines(found, output.utc_now()))
+    output.table(("kind", "object", "phase", "waits for", "until", "age"), _lines(branches, output.utc_now()))
+    found = [row for _, row in branches]
     if any(row.phase == NO_LIFECYCLE for row in found):
         output.warn(f"{NO_LIFECYCLE}: nothing looks after the object; is the watcher up? `perdure wake` starts one")
     if any(row.stuck for row in found):
@@ -198,10 +228,10 @@ def _mark(row: Row) -> str:
     return next((mark for mark, true in marks.items() if true), "")
 
 
-def _lines(found: Iterable[Row], now: datetime) -> Iterable[tuple[str | Text, ...]]:
-    for row in found:
+def _lines(branches: Iterable[tuple[int, Row]], now: datetime) -> Iterable[tuple[str | Text, ...]]:
+    for depth, row in branches:
         yield (
-            row.kind,
+            f"{'  ' * depth}{row.kind}",
             path(row.namespace, row.name),
             output.phase(row.phase).append(_mark(row), style="yellow"),
             ", ".join(row.waits_for),

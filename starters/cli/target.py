@@ -17,6 +17,9 @@ from domain.identity import Kind, all_kinds
 # RFC 1123 subdomains: the names of namespaces and of custom resources.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
+# Short names of kinds that Kubernetes itself defines.
+_KUBERNETES = {"svc": "service"}
+
 KindArgument = Annotated[
     str, typer.Argument(metavar="KIND", help="Kind, plural or short name, in any case: account, lb.")
 ]
@@ -34,7 +37,7 @@ class Target:
     @property
     def resource(self) -> str:
         """The kind as kubectl takes it without mistaking another group's."""
-        return f"{self.kind.plural}.{self.kind.group}"
+        return f"{self.kind.plural}.{self.kind.group}".rstrip(".")
 
     def __str__(self) -> str:
         return f"{self.kind.name} {path(self.namespace, self.name)}"
@@ -73,7 +76,8 @@ def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
 def kind_named(word: str) -> Kind:
     """The kind of that name, plural or short name, in any case, with or without its group (`accounts.example.com`)."""
     names = {name: kind for kind in all_kinds().values() for name in _with_group(kind, _names(kind))}
-    if found := names.get(word.lower()) or _short_names().get(word.lower()):
+    asked = _KUBERNETES.get(word.lower(), word.lower())
+    if found := names.get(asked) or _short_names().get(asked):
         return found
     close = [names[name].name for name in get_close_matches(word.lower(), names, n=1)]
     hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(sorted(all_kinds()))}"

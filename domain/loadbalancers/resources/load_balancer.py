@@ -134,6 +134,11 @@ class LoadBalancer(CustomResource):
     status: LoadBalancerStatus = LoadBalancerStatus()
 
     @property
+    def owner(self) -> str:
+        """Its Service."""
+        return f"Service/{self.service}" if self.service else ""
+
+    @property
     def outside(self) -> tuple[str, ...]:
         """Its floating IP, port, security group and server group."""
         status = self.status

@@ -11,10 +11,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from domain.identity import Kind
-from domain.loadbalancers import LOAD_BALANCER_MACHINE
+from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import REVISION_ANNOTATION
 from domain.loadbalancers.resources.infrastructure import Infrastructure
-from domain.loadbalancers.resources.shared import AGE, condition_column
+from domain.loadbalancers.resources.shared import AGE, condition_column, owner_path
 from domain.resource import CustomResource, Definition, KubeModel, PrinterColumn
 from domain.schema import DateTime, Required
 
@@ -95,6 +95,11 @@ class LoadBalancerMachine(CustomResource):
 
     spec: MachineSpec = MachineSpec()
     status: MachineStatus = MachineStatus()
+
+    @property
+    def owner(self) -> str:
+        """Its set."""
+        return owner_path(self.metadata, LOAD_BALANCER_SET)
 
     @property
     def outside(self) -> tuple[str, ...]:

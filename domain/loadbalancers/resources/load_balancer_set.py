@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.identity import Kind
-from domain.loadbalancers import LOAD_BALANCER_SET
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import REVISION_ANNOTATION, TEMPLATE_HASH_LABEL
 from domain.loadbalancers.resources.load_balancer_machine import MachineSpec
-from domain.loadbalancers.resources.shared import AGE, Replicas, Selector, condition_column
+from domain.loadbalancers.resources.shared import AGE, Replicas, Selector, condition_column, owner_path
 from domain.resource import CustomResource, Definition, KubeModel, PrinterColumn
 from domain.schema import AtomicObject, DateTime, Marker, Required
 
@@ -78,6 +78,11 @@ class LoadBalancerSet(CustomResource):
 
     spec: SetSpec = SetSpec()
     status: SetStatus = SetStatus()
+
+    @property
+    def owner(self) -> str:
+        """Its LoadBalancer."""
+        return owner_path(self.metadata, LOAD_BALANCER)
 
     @property
     def template_hash(self) -> str:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from domain.resource import KubeModel, PrinterColumn
+from domain.identity import Kind
+from domain.resource import KubeModel, ObjectMeta, PrinterColumn
 from domain.schema import Atomic, Marker, Required
 
 Count = Annotated[int, Marker(minimum=0)]
@@ -28,6 +29,12 @@ class Selector(KubeModel):
 
     match_expressions: Atomic[tuple[Expression, ...]] = Field((), description="Stored, and not looked at.")
     match_labels: dict[str, str] = Field({}, description="Labels that all sets and machines carry.")
+
+
+def owner_path(meta: ObjectMeta, kind: Kind) -> str:
+    """The owner of that kind, as `Kind/namespace/name`; empty if there is none. Owners live beside what they own."""
+    names = (each.name for each in meta.owner_references if each.kind == kind.name)
+    return next((f"{kind.name}/{meta.namespace}/{name}" for name in names), "")
 
 
 def condition_column(name: str) -> PrinterColumn:
