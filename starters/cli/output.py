@@ -23,7 +23,7 @@ from domain.model import Model
 _PIPE_WIDTH = 400
 
 _GOOD = frozenset({"ready", "valid", "settled"})
-_BAD = frozenset({"failed", "error", "bug", "invalid"})
+_BAD = frozenset({"failed", "error", "bug", "invalid", "givenup"})
 
 
 class Format(StrEnum):
