@@ -109,6 +109,7 @@ class Deployment:
             binaries=find_programs(narrator or Silence()) if needs_programs else None,
             kubeconfig=kubeconfig.absolute() if kubeconfig is not None else None,
             openstack=openstack_build.find_programs(narrator or Silence()) if needs_openstack else None,
+            fsync=os.environ.get("PERDURE_LOCAL_FSYNC", "on") != "off",
         )
         self.state.create(plan)
         self._spawn_supervisor(tether=tether)

@@ -189,7 +189,7 @@ def _etcd(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Servic
     port = ports["etcd"]
     return Service(
         name=ETCD,
-        command=control_plane.etcd(plan.binaries, state, port, ports["etcd-peer"]),
+        command=control_plane.etcd(plan.binaries, state, port, ports["etcd-peer"], fsync=plan.fsync),
         environment=_plain_environment("ETCD_"),
         probe=HttpProbe(f"http://{LOOPBACK}:{port}/readyz"),
         port=port,
@@ -236,7 +236,8 @@ def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
         *("--http-port", str(http), "--metrics-port", str(ports["temporal-metrics"])),
         # Durable at nearly in-memory speed: SQLite writes ahead and syncs at checkpoints only.
         *("--db-filename", str(state.data("temporal") / "temporal.db")),
-        *("--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=NORMAL"),
+        *("--sqlite-pragma", "journal_mode=WAL"),
+        *("--sqlite-pragma", "synchronous=NORMAL" if plan.fsync else "synchronous=OFF"),
         *("--ui-disable-news-fetch", "--dynamic-config-value", "frontend.enableServerVersionCheck=false"),
         *("--log-level", "warn", "--log-format", "json"),
     ]

@@ -70,6 +70,8 @@ class Plan(Model):
     """The user's own, if they gave one."""
     openstack: OpenStackPrograms | None = None
     """None without that cloud."""
+    fsync: bool = True
+    """Whether the servers wait for the disk: without it what they wrote outlives them, but not the machine."""
 
 
 class ServiceState(StrEnum):

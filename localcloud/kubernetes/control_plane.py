@@ -18,8 +18,8 @@ AUDIT_POLICY = Path(__file__).with_name("audit-policy.yaml")
 ISSUER = "https://kubernetes.default.svc"
 
 
-def etcd(binaries: Binaries, state: StateDirectory, port: int, peer_port: int) -> list[str]:
-    """One member that talks to nobody; fsync stays on, so that not even a power failure loses an object."""
+def etcd(binaries: Binaries, state: StateDirectory, port: int, peer_port: int, *, fsync: bool = True) -> list[str]:
+    """One member that talks to nobody; with fsync not even a power failure loses an object."""
     client, peer = f"http://{LOOPBACK}:{port}", f"http://{LOOPBACK}:{peer_port}"
     return [
         str(binaries.etcd),
@@ -33,6 +33,7 @@ def etcd(binaries: Binaries, state: StateDirectory, port: int, peer_port: int) -
         # The member's peer address may change from one `up` to the next when its port was taken; with a single member
         # nothing has to find it, and etcd compares only the data directory.
         "--log-level=warn",
+        *(() if fsync else ("--unsafe-no-fsync",)),
     ]
 
 

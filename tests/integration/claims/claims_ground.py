@@ -44,7 +44,7 @@ GADGET = Kind(name="Gadget", group=GADGET_GROUP, version="v1", plural="gadgets",
 # event is looked at far more seldom, so that what an event does is still told from what looking again does.
 PROMPT = 30.0
 PATIENT = 60.0
-CAUGHT_UP = 5.0
+CAUGHT_UP = 2.0
 
 FOLLOWED = (RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, GADGET, CONFIG_MAP)
 
