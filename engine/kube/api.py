@@ -197,15 +197,17 @@ class KubeApi:
 
     # Writing.
 
-    async def create(self, kind: Kind, obj: Mapping[str, object], namespace: str = "") -> JsonObject:
+    async def create(
+        self, kind: Kind, obj: Mapping[str, object], namespace: str = "", *, field_manager: str = FIELD_MANAGER
+    ) -> JsonObject:
         """Create an object; `Conflict` with code `AlreadyExists` if its name is taken.
 
-        `apiVersion` and `kind` may be left out of `obj`.
+        `apiVersion` and `kind` may be left out of `obj`; `field_manager` is whose it is in `metadata.managedFields`.
         """
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
         body = {"apiVersion": kind.api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("create", kind, namespace, name))
-        return await self._send("POST", attempt, _path(kind, namespace), _manager(FIELD_MANAGER), body)
+        return await self._send("POST", attempt, _path(kind, namespace), _manager(field_manager), body)
 
     async def patch(
         self,

@@ -119,7 +119,8 @@ class Ground:
         return name
 
     async def create(self, kind: Kind, obj: Json) -> Json:
-        return await self.kube.create(kind, obj, self._where(kind))
+        """As `kubectl create` makes it."""
+        return await self.kube.create(kind, obj, self._where(kind), field_manager=PERSON)
 
     async def edit(self, kind: Kind, name: str, patch: Json, *, status: bool = False) -> Json:
         """A merge patch, as `kubectl patch` sends it; what is seen from then on is not older."""
