@@ -122,7 +122,7 @@ class Supervisor:
             process = await asyncio.create_subprocess_exec(
                 *tethered(service.command, service.death_signal),
                 cwd=self._state.root,
-                env=_settled(service) | service.environment,
+                env={**_settled(service), **service.environment},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
