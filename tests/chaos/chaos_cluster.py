@@ -148,4 +148,4 @@ def until(check: Callable[[], bool], what: str, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.02)
+        time.sleep(0.05)

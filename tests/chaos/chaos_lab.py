@@ -30,6 +30,8 @@ from localcloud.aws.control import Emulator
 
 REGIONS = ("us-east-1", "eu-west-1")
 SETTLE_SECONDS = 150.0
+# Looking at both sides costs the servers as much as a little work does.
+LOOK_SECONDS = 1.0
 # Nothing may change in the cloud for so long after both sides agree.
 QUIET_SECONDS = 1.5
 # A held call of AWS answers after so long, to nobody; the worker would give up by itself after 30 s.
@@ -67,7 +69,7 @@ class Lab(Installation):
     """The installation."""
 
     def __init__(self, state: Path, *, worker: dict[str, str] | None = None) -> None:
-        super().__init__(state, services.SERVERS, SETTINGS | (worker or {}))
+        super().__init__(state, services.SERVERS, SETTINGS | (worker or {}), ("worker", "--only", "accounts"))
         self.emulator = Emulator(self.deployment.env()["AWS_ENDPOINT_URL"])
         self.emulator.config(**EMULATED)
         self.oracle = Oracle(self.cluster, self.emulator, self.workflows, self.worker.log)
@@ -110,10 +112,10 @@ class Lab(Installation):
         """Take an undisturbed turn if it is the other one's."""
         if turn == "take" and self.tenant is not None:
             self.give_back()
-            self.settle()
+            self.agree()
         if turn == "give back" and self.tenant is None:
             self.take()
-            self.settle()
+            self.agree()
 
     def take(self) -> None:
         """Make a claim."""
@@ -257,13 +259,24 @@ class Lab(Installation):
         self.ready_to("give back")
         if self.spent is None:
             self.give_back()
-            self.settle()
+            self.agree()
             self.ready_to("give back")
         self._use()
 
     # --- settling ---
 
-    def settle(self, seconds: float = SETTLE_SECONDS) -> float:
+    def settle(self) -> float:
+        """Wait until both sides agree and the audit finds nothing; how many seconds it took until they agreed.
+
+        Raises:
+            AssertionError: with everything that is still wrong.
+        """
+        took = self.agree()
+        audited = self.audit()
+        assert audited.returncode == 0, (audited.stdout + audited.stderr).decode()
+        return took
+
+    def agree(self) -> float:
         """Wait until both sides agree and nothing changes any more; how many seconds it took.
 
         Raises:
@@ -271,16 +284,14 @@ class Lab(Installation):
         """
         began = time.monotonic()
         wrong = ["not looked at"]
-        while wrong and time.monotonic() < began + seconds:
-            time.sleep(0.4)
+        while wrong and time.monotonic() < began + SETTLE_SECONDS:
+            time.sleep(LOOK_SECONDS)
             wrong = self.oracle.violations(self.expected)
             if not wrong:
                 wrong = self._moving()
         took = time.monotonic() - began
         assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self.story()
         self._close_disowned()
-        audited = self.audit()
-        assert audited.returncode == 0, (audited.stdout + audited.stderr).decode()
         return took
 
     def story(self) -> str:
