@@ -6,12 +6,12 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
-import pytest
+from waiting import eventually
 
 from localcloud.deployment import Deployment
 from localcloud.state import choose_ports
@@ -63,15 +63,6 @@ async def answers(port: int, path: str) -> bool:
             return (await client.get(f"http://127.0.0.1:{port}{path}")).status_code == 200
         except httpx.HTTPError:
             return False
-
-
-async def eventually(check: Callable[[], Awaitable[bool]], what: str, seconds: float = 90) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            while not await check():  # noqa: ASYNC110 - servers have no events to wait for here
-                await asyncio.sleep(0.1)
-    except TimeoutError:
-        pytest.fail(f"not within {seconds:g} s: {what}")
 
 
 def free_port() -> int:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import yaml
-from product import eventually
+from waiting import eventually
 
 from engine.errors import Conflict
 from engine.kube import SECRET, KubeApi

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 import boto3
 import pytest
-from product import ROOT, answers, eventually, free_port, process, shell_without_servers
+from product import ROOT, answers, free_port, process, shell_without_servers
 from temporalio import workflow
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Worker
+from waiting import eventually
 
 from domain.accounts import ACCOUNT
 from domain.carry import Carry

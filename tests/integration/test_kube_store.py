@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
+from waiting import eventually
 
 from domain.identity import Kind
 from engine.kube import CONFIG_MAP, KubeApi
@@ -15,13 +14,6 @@ from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.kube.store import Followed, Store
 
 pytestmark = pytest.mark.integration
-
-
-async def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = asyncio.get_running_loop().time() + seconds
-    while not holds():
-        assert asyncio.get_running_loop().time() < deadline, "it does not come true"
-        await asyncio.sleep(0.02)
 
 
 def config_map(name: str, **data: str) -> JsonObject:

@@ -21,6 +21,7 @@ import httpx
 import psutil
 import pytest
 import yaml
+from waiting import until
 
 from localcloud import services, supervisor
 from localcloud.deployment import Deployment, DeploymentError
@@ -96,13 +97,6 @@ def processes_in(directory: Path) -> list[str]:
     return found
 
 
-def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
-
-
 def command_line(*arguments: str, **variables: str) -> subprocess.Popen[str]:
     """`perdure up` and its kin, as a person starts them."""
     return subprocess.Popen(
@@ -169,7 +163,7 @@ def test_another_domain_and_namespace_of_resource_claims_are_prepared_as_well(fr
     rules = kube(fresh, "GET", f"{RBAC}/clusterroles/perdure-claims-worker")["rules"]
     groups = {group for rule in rules for group in rule["apiGroups"]}
     assert groups == {"claims.example.com", "user.openshift.io", ""}
-    until(lambda: "resources" in kube(fresh, "GET", "/apis/claims.example.com/v1"), 20, "the kinds are served")
+    until(lambda: "resources" in kube(fresh, "GET", "/apis/claims.example.com/v1"), "the kinds are served")
     assert kube(fresh, "GET", "/api/v1/namespaces/labs")["metadata"]["name"] == "labs"
     assert kube(fresh, "GET", "/api/v1/namespaces/poolboy") == {}
 
@@ -193,7 +187,7 @@ def test_owned_objects_are_collected_when_their_owner_is_deleted(deployment: Dep
 
     kube(deployment, "DELETE", f"{CONFIG_MAPS}/owner")
 
-    until(lambda: not kube(deployment, "GET", f"{CONFIG_MAPS}/owned"), 30, "owned is deleted")
+    until(lambda: not kube(deployment, "GET", f"{CONFIG_MAPS}/owned"), "owned is deleted")
 
 
 def test_every_request_is_audited_with_its_user_agent(deployment: Deployment) -> None:
@@ -371,7 +365,7 @@ def test_nothing_outlives_a_killed_supervisor(fresh: Deployment) -> None:
 
     running.supervisor.send(signal.SIGKILL)
 
-    until(lambda: processes_in(fresh.state.root) == [], 5, "no process left")
+    until(lambda: processes_in(fresh.state.root) == [], "no process left")
     assert not fresh.status().running
 
 
@@ -391,7 +385,7 @@ def test_the_cloud_survives_a_killed_supervisor(fresh: Deployment) -> None:
     unit = _organizations(fresh).create_organizational_unit(ParentId=root, Name="kept")["OrganizationalUnit"]["Id"]
 
     running.supervisor.send(signal.SIGKILL)
-    until(lambda: processes_in(fresh.state.root) == [], 5, "no process left")
+    until(lambda: processes_in(fresh.state.root) == [], "no process left")
     fresh.up(only=(services.AWS,))
 
     described = _organizations(fresh).describe_organizational_unit(OrganizationalUnitId=unit)
@@ -455,12 +449,12 @@ def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
     state = tmp_path / "state"
     up = command_line("up", "--state", str(state), "--without", only(*SMALL))
     try:
-        until(lambda: Deployment(state).status().healthy, 30, "everything is up")
+        until(lambda: Deployment(state).status().healthy, "everything is up")
     finally:
         up.kill()
         up.communicate()
 
-    until(lambda: processes_in(state) == [], 10, "no process left")
+    until(lambda: processes_in(state) == [], "no process left")
 
 
 def test_up_on_a_running_deployment_says_so(deployment: Deployment) -> None:
@@ -581,14 +575,14 @@ def test_an_interrupted_build_leaves_nothing_that_is_used(
     cache = tmp_path / "cache"
     started = fake_go("exec sleep 300")
     builder = subprocess.Popen([sys.executable, "-c", BUILD, str(cache)], cwd=ROOT, stderr=subprocess.DEVNULL)
-    until(started.exists, 20, "the build began")
+    until(started.exists, "the build began")
 
     working = next(cache.glob(".building-*"))
     builder.send_signal(number)
     builder.wait(10)
 
     assert build.cached(cache) is None
-    until(lambda: processes_in(working) == [], 5, "the compiler has ended")
+    until(lambda: processes_in(working) == [], "the compiler has ended")
     fake_go("true")
     binaries = build.build(cache, Silence())
     assert binaries.kube_apiserver.read_text() == "whole\n"
@@ -601,7 +595,7 @@ def test_up_that_is_interrupted_while_it_builds_says_that_nothing_was_started(
     started = fake_go("exec sleep 300")
     up = command_line("up", "--state", str(tmp_path / "state"), XDG_CACHE_HOME=str(tmp_path / "cache"))
     try:
-        until(started.exists, 20, "the build began")
+        until(started.exists, "the build began")
         up.send_signal(signal.SIGINT)
         said, _ = up.communicate(timeout=10)
     finally:
@@ -624,7 +618,7 @@ def test_a_second_builder_waits_for_the_first(tmp_path: Path, fake_go: Callable[
     cache = tmp_path / "cache"
     started = fake_go("sleep 1; echo $$ >> $GO_STARTED")
     builder = subprocess.Popen([sys.executable, "-c", BUILD, str(cache)], cwd=ROOT)
-    until(started.exists, 20, "the build began")
+    until(started.exists, "the build began")
 
     build.build(cache, Silence())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 from service_accounts import kubeconfig_of
+from waiting import PATIENT, eventually
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_WATCH
 from domain.claims.constants import (
@@ -40,8 +41,6 @@ pytestmark = pytest.mark.integration
 
 SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
 WATCHED_HERE = [each for each in WATCHED if each.kind in (RESOURCE_CLAIM, RESOURCE_HANDLE)]
-# As long as it takes until an installed kind is found, with the server's own delay until it serves it.
-FOUND_WITHIN = 15.0
 
 
 class Woken:
@@ -63,8 +62,8 @@ class Woken:
     async def ready(self) -> None:
         await eventually(lambda: not self.watcher.unready())
 
-    async def woken_again(self, name: str, since: int, seconds: float = 60) -> None:
-        await eventually(lambda: self.wakes[name] > since, seconds)
+    async def woken_again(self, name: str, since: int) -> None:
+        await eventually(lambda: self.wakes[name] > since)
 
     async def quiet(self) -> None:
         """Until nothing is being woken, and has not been for a moment."""
@@ -72,12 +71,6 @@ class Woken:
         while before != self.wakes.total():
             before = self.wakes.total()
             await asyncio.sleep(0.5)
-
-
-async def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - polls what a server does
-            await asyncio.sleep(0.02)
 
 
 @asynccontextmanager
@@ -137,7 +130,7 @@ async def make_handle(kube: KubeApi, made: AsyncExitStack, kind: Kind) -> str:
 async def make_object(kube: KubeApi, kind: Kind, namespace: str, name: str, handle: str) -> None:
     """An object of a handle, as soon as the API server serves its kind."""
     marks = {RESOURCE_HANDLE_NAME_ANNOTATION: handle, RESOURCE_HANDLE_NAMESPACE_ANNOTATION: OPERATOR_NAMESPACE}
-    async with asyncio.timeout(FOUND_WITHIN):
+    async with asyncio.timeout(PATIENT):
         while True:
             try:
                 await kube.create(kind, {"metadata": {"name": name, "annotations": marks}}, namespace)
@@ -168,7 +161,7 @@ async def test_discovery_finds_a_kind_that_is_installed_later(
         await discovery.served(gadget.api_version, gadget.name)
     made.push_async_callback(remove, kube, gadget)
     await install(kube, gadget)
-    async with asyncio.timeout(FOUND_WITHIN + LOOK_AGAIN):
+    async with asyncio.timeout(PATIENT + LOOK_AGAIN):
         while True:
             try:
                 assert (await discovery.served(gadget.api_version, gadget.name)).kind == gadget
@@ -184,8 +177,8 @@ async def test_a_managed_kind_is_watched_once_and_only_what_others_write_is_news
     await install(kube, gadget)
     first, second = [await make_handle(kube, made, gadget) for _ in range(2)]
     async with watching(kube) as woken:
-        await eventually(lambda: woken.managed == [f"Gadget of {gadget.api_version}, managed"], FOUND_WITHIN)
-        await eventually(lambda: woken.watcher._mirrors.positions().get(woken.managed[0], "") != "", FOUND_WITHIN)
+        await eventually(lambda: woken.managed == [f"Gadget of {gadget.api_version}, managed"])
+        await eventually(lambda: woken.watcher._mirrors.positions().get(woken.managed[0], "") != "")
         await woken.quiet()
         before = woken.wakes.copy()
         await make_object(kube, gadget, namespace, "a", first)
@@ -211,19 +204,19 @@ async def test_a_kind_that_is_installed_later_wakes_the_handles_that_name_it(
         before = woken.wakes[handle]
         made.push_async_callback(remove, kube, gadget)
         await install(kube, gadget)
-        await woken.woken_again(handle, before, FOUND_WITHIN)
+        await woken.woken_again(handle, before)
         assert not woken.watcher._notes()
         await make_object(kube, gadget, namespace, "a", handle)
         await asyncio.sleep(1.1)
         await woken.quiet()
         before = woken.wakes[handle]
         await remove(kube, gadget)
-        await woken.woken_again(handle, before, FOUND_WITHIN)
-        await eventually(lambda: any("not watched" in note for note in woken.watcher._notes()), FOUND_WITHIN)
+        await woken.woken_again(handle, before)
+        await eventually(lambda: any("not watched" in note for note in woken.watcher._notes()))
         await woken.quiet()
         before = woken.wakes[handle]
         await install(kube, gadget)
-        await woken.woken_again(handle, before, 2 * FOUND_WITHIN)
+        await woken.woken_again(handle, before)
         await eventually(lambda: not woken.watcher._notes())
 
 

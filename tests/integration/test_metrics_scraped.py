@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-from product import eventually, free_port, process
+from product import free_port, process
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
+from waiting import eventually
 
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import OPERATOR_NAMESPACE
@@ -57,15 +58,15 @@ async def scrapes(deployment: Deployment) -> AsyncIterator[Scrapes]:
             await stack.enter_async_context(process(deployment, name, port=port))
         await _create(kube, NAMESPACE, "", {"metadata": {"name": TENANT}})
         await _create(kube, ACCOUNT_POOL, OPERATOR_NAMESPACE, {"metadata": {"name": POOL}, "spec": {"poolSize": 1}})
-        await eventually(lambda: _is(kube, ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, available=1), "pool is full", 90)
+        await eventually(lambda: _is(kube, ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, available=1), "pool is full", 120)
         await _create(kube, ACCOUNT_CLAIM, TENANT, CLAIM)
-        await eventually(lambda: _is(kube, ACCOUNT_CLAIM, TENANT, "claim", state="Ready"), "claim is served", 90)
+        await eventually(lambda: _is(kube, ACCOUNT_CLAIM, TENANT, "claim", state="Ready"), "claim is served", 120)
         # A tenant who changes the claim and deletes it: newest in managedFields is somebody else than Perdure.
         tenants = {"metadata": {"annotations": {"tenant/done": "true"}}}
         await kube.patch(ACCOUNT_CLAIM, TENANT, "claim", tenants, field_manager="tenant")
         await kube.delete(ACCOUNT_CLAIM, TENANT, "claim")
         await eventually(lambda: _gone(kube, ACCOUNT_CLAIM, TENANT, "claim"), "claim is released", 120)
-        await eventually(lambda: _released(ports["worker"]), "the release is counted", 30)
+        await eventually(lambda: _released(ports["worker"]), "the release is counted")
         yield Scrapes(*[await _scrape(port) for port in ports.values()])
         await kube.delete(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL)
 

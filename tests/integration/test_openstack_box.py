@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from waiting import until
 
 from localcloud import services
 from localcloud.deployment import Deployment
@@ -102,15 +103,8 @@ class User:
         return dict(self.call("nova", "GET", f"/servers/{server}")["server"])
 
     def await_status(self, server: str, status: str, seconds: float = 60) -> dict[str, Any]:
-        until(lambda: self.server(server)["status"] == status, seconds, f"server {status}")
+        until(lambda: self.server(server)["status"] == status, f"server {status}", seconds)
         return self.server(server)
-
-
-def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +171,7 @@ def test_a_server_with_a_floating_address_becomes_active_and_goes(openstack: Dep
     assert ip_address(floating_ip["floating_ip_address"]) in ip_network(networks.external)
 
     user.call("nova", "DELETE", f"/servers/{server}")
-    until(lambda: user.send("nova", "GET", f"/servers/{server}").status_code == 404, 30, "server gone")
+    until(lambda: user.send("nova", "GET", f"/servers/{server}").status_code == 404, "server gone")
     user.call("neutron", "DELETE", f"/v2.0/ports/{port['id']}")
     path = f"/v2.0/floatingips/{floating_ip['id']}"
     assert user.call("neutron", "GET", path)["floatingip"]["status"] == "DOWN"
@@ -302,7 +296,7 @@ def test_a_killed_service_comes_back_with_all_that_was_there(openstack: Deployme
     openstack.wait_service(name, other_than_pid=pid, timeout_seconds=120)
 
     for service, path in (("nova", f"/servers/{server}"), ("neutron", "/v2.0/ports"), ("glance", "/v2/images")):
-        until(lambda: user.send(service, "GET", path).status_code == 200, 30, f"{service} answers")  # noqa: B023
+        until(lambda: user.send(service, "GET", path).status_code == 200, f"{service} answers")  # noqa: B023
     assert user.server(server)["status"] == "ACTIVE"
     assert user.ports(f"before-{name}")[0]["id"] == port["id"]
     other = user.create_server(f"after-{name}", user.create_port(f"after-{name}")["id"])
@@ -349,13 +343,13 @@ def test_an_interrupted_build_leaves_nothing_that_would_be_found(openstack: Depl
     )
     building = subprocess.Popen([sys.executable, "-c", program, str(cache)], cwd=Path(__file__).parents[2])
     environment = cache / build.recipe() / "environment"
-    until((environment / "bin" / "python").exists, 60, "the environment is begun")
+    until((environment / "bin" / "python").exists, "the environment is begun")
 
     building.send_signal(signal.SIGKILL)
     building.wait()
 
     assert not build.is_built(cache)
-    until(lambda: not _processes_with(str(environment)), 10, "the installer has ended with its parent")
+    until(lambda: not _processes_with(str(environment)), "the installer has ended with its parent")
 
 
 def _processes_with(words: str) -> list[str]:

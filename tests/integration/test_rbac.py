@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 import yaml
-from product import eventually, process
+from product import process
 from service_accounts import kubeconfig_of
 from temporalio.client import Client
+from waiting import eventually
 
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.custom_resources import all_crds
@@ -361,7 +362,7 @@ async def test_an_account_lives_its_life_under_the_roles(kube: KubeApi, deployme
         await eventually(lambda: count(kube, "claimedAccounts"), "the account is claimed")
 
         await kube.delete(ACCOUNT_CLAIM, TENANT, "claim")
-        await eventually(lambda: state(kube, ""), "the claim is gone", 60)
+        await eventually(lambda: state(kube, ""), "the claim is gone")
         with pytest.raises(Absent):
             await kube.get(SECRET, TENANT, "aws")
 

@@ -22,6 +22,7 @@ import aiohttp
 import pytest
 from kube_fault_proxy import FaultProxy
 from temporalio.client import Client
+from waiting import PATIENT, eventually
 
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.identity import Key, Kind
@@ -117,12 +118,6 @@ async def running(watcher: Watcher) -> AsyncIterator[None]:
         task.cancel()
         results = await asyncio.gather(task, return_exceptions=True)
         assert not failed, results
-
-
-async def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
-    async with asyncio.timeout(seconds):
-        while not holds():  # noqa: ASYNC110 - polls what a server does
-            await asyncio.sleep(0.02)
 
 
 async def test_every_change_is_followed_by_a_wake(kube: KubeApi, namespace: str) -> None:
@@ -257,7 +252,7 @@ async def test_an_api_server_that_dies_loses_nothing(deployment: Deployment, kub
         await answers(kube, namespace)
         await kube.patch(CONFIG_MAP, namespace, "before", {"data": {"x": "2"}}, field_manager="somebody")
         await kube.create(CONFIG_MAP, config_map("after"), namespace)
-        await eventually(lambda: recorder.wakes["before"] >= 2 and recorder.wakes["after"] >= 1, seconds=40)
+        await eventually(lambda: recorder.wakes["before"] >= 2 and recorder.wakes["after"] >= 1)
 
 
 async def answers(kube: KubeApi, namespace: str) -> None:
@@ -364,7 +359,7 @@ async def test_a_kind_that_is_not_installed_holds_nobody_up_and_is_found_when_it
         await eventually(lambda: recorder.wakes["a"] == 1)
         async with installed(kube, gadget):
             await create_gadget(kube, gadget, namespace, "g")
-            await eventually(lambda: recorder.wakes["g"] >= 1, seconds=30)
+            await eventually(lambda: recorder.wakes["g"] >= 1)
             await eventually(lambda: not watcher._notes())
 
 
@@ -418,7 +413,7 @@ async def installed(kube: KubeApi, kind: Kind) -> AsyncIterator[None]:
 
 async def create_gadget(kube: KubeApi, kind: Kind, namespace: str, name: str) -> None:
     """Create one, as soon as the API server serves the kind."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENT):
         while True:
             try:
                 await kube.create(kind, {"metadata": {"name": name}}, namespace)
@@ -454,7 +449,7 @@ async def test_objects_and_workflows_that_lack_each_other_are_found(temporal: Cl
     await wake(temporal, both)
     await wake(temporal, workflow_only)
     found: list[Key] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENT):
         while {key.name for key in found} != {"o", "w"}:
             found = await unmatched(temporal, "Account", cluster, [both, object_only])
     assert set(found) == {object_only, workflow_only}
@@ -497,7 +492,7 @@ async def test_a_second_watcher_stands_by_and_takes_over(
             assert "standing by" in await until_ready(second_url)
             first.send_signal(signal.SIGTERM)
             await asyncio.wait_for(first.wait(), 10)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENT):
                 while "standing by" in await until_ready(second_url):  # noqa: ASYNC110 - polls
                     await asyncio.sleep(0.1)
 
@@ -550,7 +545,7 @@ def free_port() -> int:
 
 async def until_ready(url: str) -> str:
     """What /readyz says once it says 200."""
-    async with asyncio.timeout(40), aiohttp.ClientSession() as session:
+    async with asyncio.timeout(PATIENT), aiohttp.ClientSession() as session:
         while True:
             try:
                 async with session.get(f"{url}/readyz") as answer:
@@ -570,7 +565,7 @@ async def until_open(temporal: Client, cluster: str, kind: str, obj: JsonObject)
         uid=text(metadata, "uid"),
         cluster=cluster,
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENT):
         while True:
             try:
                 await temporal.get_workflow_handle(key.workflow_id).describe()
@@ -581,7 +576,7 @@ async def until_open(temporal: Client, cluster: str, kind: str, obj: JsonObject)
 
 async def eventually_checkpointed(kube: KubeApi, namespace: str) -> None:
     """The Lease carries the versions of every kind."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENT):
         while True:
             lease = await kube.get(LEASE, namespace, "perdure-watch")
             if '"AccountClaim"' in text(lease, "metadata", "annotations", CHECKPOINT):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import random
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,6 +17,7 @@ from typing import TypeVar
 
 from botocore.credentials import ReadOnlyCredentials
 from temporalio.testing import ActivityEnvironment
+from waiting import until
 
 from activities.aws.activities import AwsActivities
 from activities.aws.session import Services, Sessions
@@ -77,7 +77,7 @@ class Lab:
         environment = ActivityEnvironment()
         with ThreadPoolExecutor(1) as pool:
             running = pool.submit(environment.run, effect, action)
-            eventually(when)
+            until(when)
             environment.cancel()
             return running.exception(30) or running.result()
 
@@ -145,14 +145,6 @@ class _Holder(Services):
 
     def credential(self) -> ReadOnlyCredentials:
         return self.key
-
-
-def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.05)
 
 
 def email(name: str) -> str:

@@ -9,13 +9,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from aws_lab import Lab, eventually, region_init
+from aws_lab import Lab, region_init
 from temporalio import workflow
 from temporalio.client import Client, WorkflowFailureError, WorkflowHandle
 from temporalio.common import RetryPolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.exceptions import CancelledError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from waiting import until
 
 from domain.accounts.actions import InitializeRegion
 from domain.accounts.worlds import RegionOutcome
@@ -62,7 +63,7 @@ async def started(client: Client, action: InitializeRegion, queue: str) -> Workf
 
 
 async def instances(lab: Lab, account_id: str, count: int) -> None:
-    await asyncio.to_thread(eventually, lambda: len(lab.instances(account_id)) == count)
+    await asyncio.to_thread(until, lambda: len(lab.instances(account_id)) == count)
 
 
 @pytest.fixture

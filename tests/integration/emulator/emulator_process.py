@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,12 +111,3 @@ def error_of(call: Callable[[], object]) -> str:
     except ClientError as error:
         return error.response["Error"]["Code"]
     raise AssertionError("the call was not refused")
-
-
-def eventually(condition: Callable[[], object], seconds: float = 30) -> Any:
-    """Wait until a condition holds and return what it returned."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
-    return found

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from botocore.exceptions import ConnectionClosedError, HTTPClientError
 from botocore.exceptions import ConnectionError as BotoConnectionError
-from emulator_process import Cloud, EmulatorProcess, error_of, eventually
+from emulator_process import Cloud, EmulatorProcess, error_of
+from waiting import until
 
 from localcloud.aws.contract import FaultKind
 from localcloud.aws.control import Emulator, EmulatorRefusedError
@@ -194,8 +195,8 @@ def test_a_file_steers_too_and_its_changes_are_seen(own_emulator: EmulatorProces
         sts = own_emulator.cloud().client("sts")
         assert error_of(sts.get_caller_identity) == "Throttling"
         file.write_text("config: {case_seconds: 8}\n")
-        eventually(lambda: emulator.config().case_seconds == 8)
+        until(lambda: emulator.config().case_seconds == 8)
         sts.get_caller_identity()
         file.write_text("config: {no_such_setting: 1}\n")
-        eventually(lambda: "was ignored" in (own_emulator.folder / "aws.log").read_text())
+        until(lambda: "was ignored" in (own_emulator.folder / "aws.log").read_text())
         assert emulator.config().case_seconds == 8

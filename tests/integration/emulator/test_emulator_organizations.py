@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from emulator_process import Cloud, error_of, eventually
+from emulator_process import Cloud, error_of
+from waiting import until
 
 from localcloud.aws.control import Emulator
 
@@ -54,7 +55,7 @@ def test_a_faster_clock_shortens_creation(payer: Cloud, emulator: Emulator) -> N
     emulator.clock(speed=1200)
     request = payer.request_account()
     assert payer.creation(request)["State"] == "IN_PROGRESS"
-    eventually(lambda: payer.creation(request)["State"] == "SUCCEEDED", seconds=30)
+    until(lambda: payer.creation(request)["State"] == "SUCCEEDED")
 
 
 @pytest.mark.parametrize("reason", REASONS)

@@ -15,7 +15,8 @@ from typing import Any
 import httpx
 import pytest
 from crd_lab import install
-from yawollet_lab import HOST, Backend, Machine, answered, ask, eventually, free_port, machine, port, tcp_backend
+from waiting import eventually
+from yawollet_lab import HOST, Backend, Machine, answered, ask, free_port, machine, port, tcp_backend
 
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from waiting import eventually
 from yawollet_lab import (
     HOST,
     Backend,
@@ -18,7 +19,6 @@ from yawollet_lab import (
     balancer,
     connected,
     conversation,
-    eventually,
     free_port,
     machine,
     port,

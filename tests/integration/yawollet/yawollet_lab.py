@@ -8,10 +8,12 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
+
+from waiting import eventually
 
 from domain.loadbalancers.envoy_bootstrap import envoy_bootstrap
 from domain.loadbalancers.resources import LoadBalancer
@@ -28,17 +30,6 @@ def free_port(kind: socket.SocketKind = socket.SOCK_STREAM) -> int:
     with socket.socket(socket.AF_INET, kind) as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
-
-
-async def eventually(holds: Callable[[], Awaitable[object]], what: str, seconds: float = 60) -> Any:
-    """What `holds` says as soon as that is true."""
-    try:
-        async with asyncio.timeout(seconds):
-            while not (found := await holds()):  # noqa: ASYNC110 - another process
-                await asyncio.sleep(0.05)
-            return found
-    except TimeoutError:
-        raise AssertionError(f"not within {seconds:g} s: {what}") from None
 
 
 class Machine:

@@ -1,0 +1,44 @@
+"""Waiting for what other processes do: looked at again and again, until it holds or it is too late.
+
+Nothing here says that anything is quick: a slow machine may take as long as it takes, and only what will never come
+makes a test fail. How long things take is for `perdure bench` to tell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+PATIENT = 90.0
+_BETWEEN_LOOKS = 0.05
+
+
+def until(holds: Callable[[], Any], what: str = "it comes true", seconds: float = PATIENT) -> Any:
+    """What `holds` says as soon as that is true; blocks."""
+    deadline = time.monotonic() + seconds
+    while not (found := holds()):
+        if time.monotonic() > deadline:
+            pytest.fail(f"not within {seconds:g} s: {what}")
+        time.sleep(_BETWEEN_LOOKS)
+    return found
+
+
+async def eventually(holds: Callable[[], Any], what: str = "it comes true", seconds: float = PATIENT) -> Any:
+    """What `holds` says, or what it says when awaited, as soon as that is true."""
+    try:
+        async with asyncio.timeout(seconds):
+            while not (found := await _said(holds)):  # noqa: ASYNC110 - other processes have no events for us
+                await asyncio.sleep(_BETWEEN_LOOKS)
+            return found
+    except TimeoutError:
+        pytest.fail(f"not within {seconds:g} s: {what}")
+
+
+async def _said(holds: Callable[[], Any]) -> Any:
+    said = holds()
+    return await said if inspect.isawaitable(said) else said
