@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 import yaml
-from product import eventually
+from waiting import eventually
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from engine.errors import Absent
