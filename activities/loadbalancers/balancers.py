@@ -62,7 +62,7 @@ class LoadBalancerActivities:
         hold = ground.hold(balancer.metadata)
         work = work_for_balancer(balancer, cloud, sets, now(), hindrance)
         if hold or look.dry_run:
-            decision = _decision(work, None, planned=_lines(work))
+            decision = _decision(balancer.owner, work, None, planned=_lines(work))
             return LoadBalancerWorld(key=key, hold=hold, known=look.memory, decision=decision)
         for _ in range(MOST_ROUNDS):
             if work.idle:
@@ -83,7 +83,9 @@ class LoadBalancerActivities:
         if work.problem and hindrance is None:
             hindrance = problem(work.problem)
         memory = _memory(look.memory, balancer, hindrance, looked=looked and work.idle)
-        return LoadBalancerWorld(key=key, known=memory, decision=_decision(work, _again(hindrance, memory)))
+        return LoadBalancerWorld(
+            key=key, known=memory, decision=_decision(balancer.owner, work, _again(hindrance, memory))
+        )
 
     async def _look(
         self, balancer: LoadBalancer, sets: Sequence[LoadBalancerSet], memory: Memory
@@ -129,7 +131,7 @@ def _again(hindrance: Hindrance | None, memory: Memory) -> datetime | None:
     return hindrance.until(memory.hindered or now(), now()) if hindrance else None
 
 
-def _decision(work: BalancerWork, again: datetime | None, planned: Sequence[str] = ()) -> Decision:
+def _decision(owner: str, work: BalancerWork, again: datetime | None, planned: Sequence[str] = ()) -> Decision:
     settled = work.phase is Phase.READY
     deadline = earliest([work.deadline, again])
     return Decision(
@@ -139,6 +141,7 @@ def _decision(work: BalancerWork, again: datetime | None, planned: Sequence[str]
         waits_for=() if settled else (work.problem or work.why or "its machines",),
         deadline=deadline,
         at_deadline="look again" if deadline else "",
+        owner=owner,
         planned=tuple(planned),
     )
 

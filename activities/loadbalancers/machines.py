@@ -83,7 +83,7 @@ class MachineActivities:
         rights = set(RIGHTS) if deleting or has_access(machine) else set()
         work = self._work(machine, balancer, cloud, rights, hindrance)
         if hold or look.dry_run:
-            decision = _decision(work, None, planned=_lines(work))
+            decision = _decision(machine.owner, work, None, planned=_lines(work))
             return LoadBalancerWorld(key=key, hold=hold, known=look.memory, decision=decision)
         for _ in range(MOST_ROUNDS):
             if work.idle:
@@ -115,7 +115,7 @@ class MachineActivities:
             hindrance = Hindrance(why=work.why, nature=nature)
         memory = _memory(look.memory, machine, balancer, work, hindrance, looked=cloud is not None and work.idle)
         return LoadBalancerWorld(
-            key=key, known=memory, decision=_decision(work, _again(machine, work, hindrance, memory))
+            key=key, known=memory, decision=_decision(machine.owner, work, _again(machine, work, hindrance, memory))
         )
 
     def _work(
@@ -157,7 +157,7 @@ def _leaving(look: PassMachine, machine: LoadBalancerMachine, hindrance: Hindran
     memory = Memory(leaving=asked, hindered=look.memory.hindered or now())
     work = MachineWork(phase=MachinePhase.DELETING, why=hindrance.why)
     return LoadBalancerWorld(
-        key=machine.key, known=memory, decision=_decision(work, _again(machine, work, hindrance, memory))
+        key=machine.key, known=memory, decision=_decision(machine.owner, work, _again(machine, work, hindrance, memory))
     )
 
 
@@ -187,7 +187,7 @@ def _again(
     return moment + max(FIRST_LOOK, min(LONGEST_LOOK, (moment - born) * PART_OF_AGE))
 
 
-def _decision(work: MachineWork, again: datetime | None, planned: Sequence[str] = ()) -> Decision:
+def _decision(owner: str, work: MachineWork, again: datetime | None, planned: Sequence[str] = ()) -> Decision:
     settled = work.phase is MachinePhase.READY
     return Decision(
         phase=work.phase.value,
@@ -196,6 +196,7 @@ def _decision(work: MachineWork, again: datetime | None, planned: Sequence[str] 
         waits_for=() if settled else (work.problem or work.why or "the agent's report",),
         deadline=again,
         at_deadline="look again" if again else "",
+        owner=owner,
         planned=tuple(planned),
     )
 

@@ -48,7 +48,9 @@ class SetActivities:
         machines = await self._machines(machine_set)
         work = await self._work(machine_set, machines)
         if hold or look.dry_run:
-            return LoadBalancerWorld(key=key, hold=hold, decision=_decision(work, planned=_lines(work)))
+            return LoadBalancerWorld(
+                key=key, hold=hold, decision=_decision(machine_set.owner, work, planned=_lines(work))
+            )
         for _ in range(MOST_ROUNDS):
             if work.idle:
                 break
@@ -67,7 +69,7 @@ class SetActivities:
             fresh = tuple(LoadBalancerMachine.model_validate(each) for each in made if each)
             machines = (*machines, *fresh) if known else await self._machines(machine_set)
             work = await self._work(machine_set, machines)
-        return LoadBalancerWorld(key=key, decision=_decision(work))
+        return LoadBalancerWorld(key=key, decision=_decision(machine_set.owner, work))
 
     async def _machines(self, machine_set: LoadBalancerSet) -> tuple[LoadBalancerMachine, ...]:
         labels = machine_set.spec.selector.match_labels
@@ -89,7 +91,7 @@ class SetActivities:
         return fleet_of(await self._ground.all(LoadBalancerMachine), moment, self._ground.timings)
 
 
-def _decision(work: SetWork, planned: Sequence[str] = ()) -> Decision:
+def _decision(owner: str, work: SetWork, planned: Sequence[str] = ()) -> Decision:
     settled = work.phase is SetPhase.READY
     return Decision(
         phase=work.phase.value,
@@ -98,6 +100,7 @@ def _decision(work: SetWork, planned: Sequence[str] = ()) -> Decision:
         waits_for=() if settled else (work.why or "its machines",),
         deadline=work.deadline,
         at_deadline="judge its machines again" if work.deadline else "",
+        owner=owner,
         planned=tuple(planned),
     )
 
