@@ -22,7 +22,12 @@ import math
 from collections.abc import Iterable, Mapping
 
 from domain import levers
-from domain.loadbalancers.constants import BOOT_FAILURES_ANNOTATION, GIVEN_UP_ANNOTATION, MARKED_AT_ANNOTATION
+from domain.loadbalancers.constants import (
+    BOOT_FAILURES_ANNOTATION,
+    GIVEN_UP_ANNOTATION,
+    MARKED_AT_ANNOTATION,
+    QUOTA_ANNOTATION,
+)
 from domain.loadbalancers.go_texts import format_duration, parse_duration
 from domain.loadbalancers.health import MARKED, RELEVANT, TRUE
 from domain.resource import parse_timestamp
@@ -111,6 +116,8 @@ def _machine_phase(obj: JsonObject, states: Mapping[str, str]) -> str:
     annotations = mapping(obj, "metadata", "annotations")
     if GIVEN_UP_ANNOTATION in annotations:
         return "GivenUp"
+    if QUOTA_ANNOTATION in annotations:
+        return "WaitsForQuota"
     if MARKED_AT_ANNOTATION in annotations or states.get(MARKED) == TRUE:
         return "Marked"
     if not states:

@@ -22,6 +22,11 @@ LBS = {**LB, "lbs": "web--shop-aaaa"}
 LBM = {**LB, "lbm": "web--shop-aaaa-00001"}
 DELETED: dict[str, Any] = {"metadata": {"deletionTimestamp": ago(minutes=1)}}
 
+
+def annotated(name: str) -> dict[str, Any]:
+    return {"annotations": {f"perdure.dev/{name}": "why"}}
+
+
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -161,7 +166,8 @@ def test_a_machine_that_never_reported_has_no_moment_of_a_report() -> None:
         (machine(conditions=healthy()), "LoadBalancerMachine", "Ready"),
         (machine(conditions=healthy()[:2]), "LoadBalancerMachine", "NotReady"),
         (machine(conditions=[*healthy(), condition("MarkedForDeletion")]), "LoadBalancerMachine", "Marked"),
-        (machine(metadata={"annotations": {"perdure.dev/given-up": "no host"}}), "LoadBalancerMachine", "GivenUp"),
+        (machine(metadata=annotated("given-up")), "LoadBalancerMachine", "GivenUp"),
+        (machine(metadata=annotated("waits-for-quota")), "LoadBalancerMachine", "WaitsForQuota"),
         (machine(**DELETED), "LoadBalancerMachine", "Deleting"),
     ],
 )
