@@ -24,6 +24,7 @@ from prometheus_client.core import GaugeMetricFamily
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import AccountState
+from starters.watch.gauges import lifecycles
 from starters.watch.index import Index
 from starters.watch.projection import Projection
 
@@ -154,12 +155,7 @@ def _own(accounts: Sequence[Projection], claims: Sequence[Projection], pools: Se
     phases = Counter((ACCOUNT.name, _phase(a, "Pending")) for a in accounts)
     phases.update((ACCOUNT_CLAIM.name, _phase(c, "New")) for c in claims)
     phases.update((ACCOUNT_POOL.name, _pool_phase(p)) for p in pools)
-    lifecycles = GaugeMetricFamily(
-        "perdure_lifecycles", "Objects with a lifecycle, by the phase that they show.", labels=["kind", "phase"]
-    )
-    for labels, number in sorted(phases.items()):
-        lifecycles.add_metric(labels, number)
-    yield lifecycles
+    yield lifecycles(phases)
     yield GaugeMetricFamily(
         "perdure_accounts_reused",
         "Account CRs that a claim has released.",

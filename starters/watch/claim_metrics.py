@@ -14,6 +14,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
+from starters.watch.gauges import lifecycles
 from starters.watch.index import Index
 from starters.watch.projection import Projection
 
@@ -60,12 +61,7 @@ def _lifecycles(
     phases = Counter((RESOURCE_CLAIM.name, _phase(claim, _of_claim(claim))) for claim in claims)
     phases.update((RESOURCE_HANDLE.name, _phase(handle, _of_handle(handle))) for handle in handles)
     phases.update((RESOURCE_POOL.name, _phase(pool, _of_pool(pool, index))) for pool in pools)
-    family = GaugeMetricFamily(
-        "perdure_lifecycles", "Objects with a lifecycle, by the phase that they show.", labels=["kind", "phase"]
-    )
-    for labels, number in sorted(phases.items()):
-        family.add_metric(labels, number)
-    return family
+    return lifecycles(phases)
 
 
 def _phase(known: Projection, otherwise: str) -> str:

@@ -7,13 +7,12 @@ not matter: one that fails is begun again after a while, and nothing else notice
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
-import pkgutil
 from collections.abc import Awaitable, Callable
 from functools import cache
 
 from engine.kube.api import KubeApi
+from starters.watch import areas
 from starters.watch.index import Index
 
 Duty = Callable[[KubeApi, Index], Awaitable[None]]
@@ -26,12 +25,7 @@ logger = logging.getLogger(__name__)
 @cache
 def duties_of_areas() -> tuple[Duty, ...]:
     """What all areas have done."""
-    import starters.watch
-
-    modules = (
-        importlib.import_module(f"starters.watch.{m.name}") for m in pkgutil.iter_modules(starters.watch.__path__)
-    )
-    return tuple(duty for module in modules for duty in getattr(module, "DUTIES", ()))
+    return tuple(duty for module in areas.modules() for duty in getattr(module, "DUTIES", ()))
 
 
 async def attend(duty: Duty, api: KubeApi, index: Index) -> None:

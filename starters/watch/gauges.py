@@ -7,16 +7,16 @@ that only stands by tells none: two replicas would otherwise be added up, or dis
 
 from __future__ import annotations
 
-import importlib
 import logging
-import pkgutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 
 from prometheus_client import REGISTRY, CollectorRegistry, Metric
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from starters.watch import areas
 from starters.watch.index import Index
 
 Gauges = Callable[[Index], Iterable[Metric]]
@@ -27,11 +27,17 @@ logger = logging.getLogger(__name__)
 @cache
 def gauges_of_areas() -> tuple[Gauges, ...]:
     """What all areas compute."""
-    import starters.watch
+    return tuple(module.GAUGES for module in areas.modules() if hasattr(module, "GAUGES"))
 
-    names = (module.name for module in pkgutil.iter_modules(starters.watch.__path__))
-    modules = (importlib.import_module(f"starters.watch.{name}") for name in names)
-    return tuple(gauges for module in modules if (gauges := getattr(module, "GAUGES", None)) is not None)
+
+def lifecycles(phases: Mapping[tuple[str, str], int]) -> Metric:
+    """`perdure_lifecycles` of an area: how many objects there are, by kind and phase."""
+    family = GaugeMetricFamily(
+        "perdure_lifecycles", "Objects with a lifecycle, by the phase that they show.", labels=["kind", "phase"]
+    )
+    for labels, number in sorted(phases.items()):
+        family.add_metric(labels, number)
+    return family
 
 
 @contextmanager

@@ -10,13 +10,12 @@ carrier, and no workflow of the object's own is missed. A carrier may be carried
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 from domain.identity import Key, Kind
+from starters.watch import areas
 from starters.watch.index import Dependents, Index
 from starters.watch.projection import Projection, Read
 
@@ -123,10 +122,4 @@ class Watched:
 @cache
 def watched_kinds() -> tuple[Watched, ...]:
     """What all areas watch."""
-    import starters.watch
-
-    found: list[Watched] = []
-    for module in pkgutil.iter_modules(starters.watch.__path__):
-        area = importlib.import_module(f"starters.watch.{module.name}")
-        found += getattr(area, "WATCHED", ())
-    return tuple(found)
+    return tuple(entry for module in areas.modules() for entry in getattr(module, "WATCHED", ()))

@@ -16,6 +16,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from starters.watch.gauges import lifecycles
 from starters.watch.index import Index
 from starters.watch.projection import Projection
 
@@ -41,7 +42,7 @@ def balancer_gauges(index: Index) -> Iterator[Metric]:
     yield from _of_balancers(balancers)
     yield from _of_sets(sets)
     yield from _of_machines(machines)
-    yield _lifecycles(balancers, sets, machines)
+    yield lifecycles(Counter((each.key.kind, each.fact("phase")) for each in (*balancers, *sets, *machines)))
     yield _rollouts(balancers, sets)
 
 
@@ -104,16 +105,6 @@ def _counted(
     for values, each in objects:
         _add(deleted, values, each.fact("deleted"))
     yield deleted
-
-
-def _lifecycles(*kinds: Sequence[Projection]) -> Metric:
-    phases = Counter((each.key.kind, each.fact("phase")) for objects in kinds for each in objects)
-    family = GaugeMetricFamily(
-        "perdure_lifecycles", "Objects with a lifecycle, by the phase that they show.", labels=["kind", "phase"]
-    )
-    for labels, number in sorted(phases.items()):
-        family.add_metric(labels, number)
-    return family
 
 
 def _rollouts(balancers: Sequence[Projection], sets: Sequence[Projection]) -> Metric:
