@@ -8,7 +8,7 @@ import pytest
 
 from domain.accounts.organization import MemberAccount
 from domain.accounts.resources import Account
-from starters.cli.audits import Finding, audits
+from starters.cli.audits import Finding, audits, found_twice
 from starters.cli.audits.accounts import doubled, unrecorded, without_account, without_owner
 
 ID, OTHER = "111122223333", "444455556666"
@@ -99,3 +99,16 @@ def test_one_account_with_two_owners_is_found() -> None:
 
 def test_an_area_joins_by_its_module() -> None:
     assert "accounts" in audits()
+
+
+async def test_only_what_two_looks_find_is_believed_and_nothing_found_needs_no_second() -> None:
+    def finding(name: str) -> Finding:
+        return Finding(area="accounts", subject=name, problem="p", advice="a")
+
+    looks = [[finding("late"), finding("lost")], [finding("lost"), finding("new")], []]
+
+    async def look() -> list[Finding]:
+        return looks.pop(0)
+
+    assert await found_twice(look, 0) == [finding("lost")]
+    assert await found_twice(look, 60) == []

@@ -5,9 +5,10 @@ An area joins with a module of its name here that defines `audit(session, *, tho
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import pkgutil
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from domain.model import Model
@@ -30,6 +31,16 @@ class Audit(Protocol):
 
     def __call__(self, session: Session, *, thorough: bool) -> Awaitable[list[Finding]]:
         """Look, changing nothing; `thorough` allows calls in every account, region and project."""
+
+
+async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_seconds: float) -> list[Finding]:
+    """What two looks find both: lists are late, and what moves in between is at work. Nothing found is believed."""
+    first = list(await look())
+    if not first:
+        return []
+    await asyncio.sleep(apart_seconds)
+    again = set(await look())
+    return [finding for finding in first if finding in again]
 
 
 def audits() -> dict[str, Audit]:

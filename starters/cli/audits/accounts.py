@@ -14,8 +14,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from pydantic import ValidationError
-
 from activities.aws.creation import owner_of
 from activities.aws.organization import list_accounts, list_attempts
 from activities.aws.session import Member, Sessions
@@ -23,9 +21,9 @@ from domain.accounts import ACCOUNT
 from domain.accounts.constants import NAME_PREFIX, REGION_INIT_TAG_NAME
 from domain.accounts.organization import MemberAccount
 from domain.accounts.resources import Account, AccountState
+from domain.reading import read_all
 from engine.errors import ApiError
 from engine.kube import BlockingKube
-from engine.kube.json import text
 from starters.cli.audits import Finding
 from starters.cli.output import warn
 from starters.cli.session import Session
@@ -64,15 +62,13 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
 
 def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
     """Every Account, and a finding for each that cannot be read."""
-    accounts, unreadable = [], []
-    for item in kube.list(ACCOUNT).items:
-        try:
-            accounts.append(Account.model_validate(item))
-        except ValidationError as error:
-            subject = f"Account {text(item, 'metadata', 'namespace')}/{text(item, 'metadata', 'name')}"
-            problem = f"cannot be read: {error.errors()[0]['msg']}"
-            unreadable.append(_finding(subject, problem, "mend the object; its AWS account shows as without an owner"))
-    return accounts, unreadable
+    accounts, malformed = read_all(Account, kube.list(ACCOUNT).items)
+    advice = "mend the object; its AWS account shows as without an owner"
+    unreadable = [
+        _finding(f"Account {each.key.namespace}/{each.key.name}", f"cannot be read: {each.problem}", advice)
+        for each in malformed
+    ]
+    return list(accounts), unreadable
 
 
 def unrecorded(

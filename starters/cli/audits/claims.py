@@ -22,7 +22,7 @@ from domain.identity import Key, Kind
 from engine.errors import Absent, Denied
 from engine.kube.discovery import Discovery
 from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
-from starters.cli.audits import Finding
+from starters.cli.audits import Finding, found_twice
 from starters.cli.output import warn
 from starters.cli.session import Session
 
@@ -56,12 +56,11 @@ class Snapshot:
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
     """What does not fit, in both of two looks."""
     discovery = Discovery(session.kube)
-    first = list(findings(await _look(session, discovery)))
-    if not first:
-        return []
-    await asyncio.sleep(APART_SECONDS)
-    again = set(findings(await _look(session, discovery)))
-    return [finding for finding in first if finding in again]
+
+    async def look() -> Iterable[Finding]:
+        return findings(await _look(session, discovery))
+
+    return await found_twice(look, APART_SECONDS)
 
 
 def findings(found: Snapshot) -> Iterator[Finding]:

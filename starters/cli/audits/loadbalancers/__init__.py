@@ -21,7 +21,7 @@ meanwhile is no finding.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from activities.openstack.observing import ProjectCloud, observe_project
 from activities.openstack.projects import Projects
@@ -33,7 +33,7 @@ from domain.reading import read_all
 from engine.errors import ApiError, Denied
 from engine.kube import SECRET, BlockingKube
 from engine.kube.json import mapping, text
-from starters.cli.audits import Finding
+from starters.cli.audits import Finding, found_twice
 from starters.cli.audits.loadbalancers.findings import Owners, Snapshot, findings, is_a_machines
 from starters.cli.output import utc_now, warn
 from starters.cli.session import Session
@@ -49,16 +49,14 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
     kube = BlockingKube(session.kube, asyncio.get_running_loop())
     observing = session.settings.model_copy(update={"mode": "observe"})
     projects = Projects(kube, observing)
+
+    async def look() -> Iterable[Finding]:
+        return findings(await asyncio.to_thread(_look, kube, projects, thorough), utc_now())
+
     try:
-        found = await asyncio.to_thread(_look, kube, projects, thorough)
-        first = list(findings(found, utc_now()))
-        if not first:
-            return []
-        await asyncio.sleep(APART_SECONDS)
-        again = set(findings(await asyncio.to_thread(_look, kube, projects, thorough), utc_now()))
+        return await found_twice(look, APART_SECONDS)
     finally:
         projects.close()
-    return [finding for finding in first if finding in again]
 
 
 def _look(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
