@@ -6,14 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
-from domain.custom_resources import all_crds
+from definitions import Json, schema_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-Json = dict[str, Any]
-
-_CRDS: dict[str, Any] = {crd["spec"]["names"]["kind"]: crd for crd in all_crds()}  # type: ignore[index]
 
 
 def manifests(directory: str) -> list[Json]:
@@ -24,8 +19,7 @@ def manifests(directory: str) -> list[Json]:
 
 def dropped(obj: Json) -> list[str]:
     """The fields of a custom resource that its definition does not know."""
-    schema = _CRDS[obj["kind"]]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    return _pruned(obj["spec"], schema["properties"]["spec"], "spec")
+    return _pruned(obj["spec"], schema_of(obj["kind"])["properties"]["spec"], "spec")
 
 
 def _pruned(value: Any, schema: Json, path: str) -> list[str]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 from claim_scenes import NOW
-from manifests import Json, dropped, manifests
+from definitions import Json
+from manifests import dropped, manifests
 
 from domain.claims import KINDS, RESOURCE_CLAIM, RESOURCE_POOL, RESOURCE_PROVIDER
 from domain.claims.listed_resources import initialised_resources, validation_errors

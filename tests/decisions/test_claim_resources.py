@@ -7,11 +7,11 @@ required fields, `*` what keeps unknown fields, and brackets what else the schem
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
 import yaml
+from definitions import CRDS, MODELS, Json, columns_of, everything_in, schema_of, sketch, version_of
 
 from domain.claims import KINDS, RESOURCE_POOL
 from domain.claims.resources import (
@@ -24,15 +24,11 @@ from domain.claims.resources import (
 )
 from domain.custom_resources import all_crds, custom_resources
 from domain.reading import Malformed, read, read_all
-from domain.resource import CustomResource
 from starters.cli.target import target
 from starters.cli.waking import kinds_with_objects
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "claims.yaml"
 
-Json = dict[str, Any]
-CRDS: dict[str, Json] = {crd["spec"]["names"]["kind"]: crd for crd in all_crds()}  # type: ignore[index]
-MODELS: dict[str, type[CustomResource]] = {model.kind_of.name: model for model in custom_resources()}
 OBJECTS: dict[str, Json] = {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
 
 WHEN = "{when: string}"
@@ -142,53 +138,6 @@ PLURALS = {kind: "resourcewatches" if kind == "ResourceWatch" else f"{kind.lower
 KINDS_BY_NAME = sorted(SPECS)
 
 
-def version_of(kind: str) -> Json:
-    (version,) = CRDS[kind]["spec"]["versions"]
-    assert isinstance(version, dict)
-    return version
-
-
-def schema_of(kind: str) -> Json:
-    schema = version_of(kind)["schema"]["openAPIV3Schema"]
-    assert isinstance(schema, dict)
-    return schema
-
-
-def sketch(schema: Json) -> str:
-    """A schema in one line."""
-    kept = "*" if schema.get("x-kubernetes-preserve-unknown-fields") else ""
-    match schema.get("type"):
-        case None:
-            assert kept
-            return "any"
-        case "object" if "additionalProperties" in schema:
-            return f"map<{sketch(schema['additionalProperties'])}>"
-        case "object" if "properties" in schema:
-            required = set(schema.get("required", ()))
-            assert required <= set(schema["properties"])
-            fields = sorted(schema["properties"].items())
-            inside = (f"{name}{'!' * (name in required)}: {sketch(field)}" for name, field in fields)
-            return f"{{{', '.join(inside)}}}{kept}"
-        case "object":
-            assert kept
-            return kept
-        case "array":
-            return f"list<{sketch(schema['items'])}>"
-    rules = [schema["pattern"]] if "pattern" in schema else []
-    rules += ["|".join(schema["enum"])] if "enum" in schema else []
-    rules += [f">={schema['minimum']}"] if "minimum" in schema else []
-    return schema.get("format", schema["type"]) + "".join(f"[{rule}]" for rule in rules)
-
-
-def everything_in(document: object) -> list[Json]:
-    """Every object of a document, at any depth."""
-    if isinstance(document, list):
-        return [found for item in document for found in everything_in(item)]
-    if isinstance(document, dict):
-        return [document, *(found for item in document.values() for found in everything_in(item))]
-    return []
-
-
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
 def test_the_spec_of_a_claim_kind_has_the_fields_clients_know(kind: str) -> None:
     assert sketch(schema_of(kind)["properties"]["spec"]) == SPECS[kind]
@@ -202,8 +151,7 @@ def test_the_status_of_a_claim_kind_has_the_fields_clients_know(kind: str) -> No
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
 def test_kubectl_get_shows_the_known_columns_of_claim_kinds(kind: str) -> None:
-    columns = version_of(kind)["additionalPrinterColumns"]
-    assert "; ".join(f"{item['name']} {item['type']} {item['jsonPath']}" for item in columns) == COLUMNS[kind]
+    assert columns_of(kind) == COLUMNS[kind]
 
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)

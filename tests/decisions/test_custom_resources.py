@@ -6,14 +6,14 @@ The tables here are written from the replaced operator's public schema, not from
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
+from definitions import CRDS, Json, columns_of, everything_in, sketch, version_of
 
 from domain.accounts import KINDS
 from domain.accounts.resources import Account, AccountClaim, AccountPool
-from domain.custom_resources import all_crds, custom_resources
+from domain.custom_resources import custom_resources
 from domain.identity import all_kinds
 from domain.model import Model
 from domain.schema import schema_of
@@ -21,8 +21,6 @@ from starters.cli.crds import crd_files
 
 DEPLOYED = Path(__file__).parents[2] / "deploy" / "crds"
 
-Json = dict[str, Any]
-CRDS: dict[str, Json] = {crd["spec"]["names"]["kind"]: crd for crd in all_crds()}  # type: ignore[index]
 
 QUOTA = "{status!: string, value!: integer}"
 CONDITION = "lastProbeTime: date-time, lastTransitionTime: date-time, message: string, reason: string"
@@ -81,44 +79,10 @@ NAMES = {
 KINDS_BY_NAME = sorted(SPECS)
 
 
-def version_of(kind: str) -> Json:
-    (version,) = CRDS[kind]["spec"]["versions"]
-    assert isinstance(version, dict)
-    return version
-
-
 def part(kind: str, name: str) -> Json:
     found = version_of(kind)["schema"]["openAPIV3Schema"]["properties"][name]
     assert isinstance(found, dict)
     return found
-
-
-def sketch(schema: Json) -> str:
-    """A schema in one line: `!` marks required fields."""
-    match schema["type"]:
-        case "object" if "additionalProperties" in schema:
-            return f"map<{sketch(schema['additionalProperties'])}>"
-        case "object":
-            required = set(schema.get("required", ()))
-            fields = sorted(schema["properties"])
-            assert required <= set(fields)
-            inside = (f"{name}{'!' * (name in required)}: {sketch(schema['properties'][name])}" for name in fields)
-            return f"{{{', '.join(inside)}}}"
-        case "array":
-            names = {None: "list", "atomic": "atomic", "map": "map-by-type"}
-            kind = schema.get("x-kubernetes-list-type")
-            assert schema.get("x-kubernetes-list-map-keys") == (["type"] if kind == "map" else None)
-            return f"{names[kind]}<{sketch(schema['items'])}>"
-    return str(schema.get("format", schema["type"]))
-
-
-def everything_in(document: object) -> list[Json]:
-    """Every object of a document, at any depth."""
-    if isinstance(document, list):
-        return [found for item in document for found in everything_in(item)]
-    if isinstance(document, dict):
-        return [document, *(found for item in document.values() for found in everything_in(item))]
-    return []
 
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
@@ -133,8 +97,7 @@ def test_the_status_has_the_fields_clients_know(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
 def test_kubectl_get_shows_the_known_columns_in_order(kind: str) -> None:
-    columns = version_of(kind)["additionalPrinterColumns"]
-    assert "; ".join(f"{item['name']} {item['type']} {item['jsonPath']}" for item in columns) == COLUMNS[kind]
+    assert columns_of(kind) == COLUMNS[kind]
 
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 
 import pytest
+from definitions import Json
 from lb_objects import NOW
-from manifests import EXAMPLES, Json, dropped, manifests
+from manifests import EXAMPLES, dropped, manifests
 
 from activities.openstack.credentials import read_credentials
 from domain.loadbalancers import LOAD_BALANCER

@@ -11,18 +11,15 @@ from typing import Any
 
 import pytest
 import yaml
+from definitions import CRDS, MODELS, Json, columns_of, everything_in, schema_of, sketch, version_of
 from openapi_schema_validator import OAS30Validator
 
-from domain.custom_resources import all_crds, custom_resources
+from domain.custom_resources import custom_resources
 from domain.loadbalancers import KINDS
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.reading import Malformed, read
-from domain.resource import CustomResource
 from starters.cli.waking import kinds_with_objects
 from workers.roster import areas
-
-Json = dict[str, Any]
-CRDS: dict[str, Json] = {crd["spec"]["names"]["kind"]: crd for crd in all_crds()}  # type: ignore[index]
 
 FORMER = "{what}ID: string, {what}Name: string, {what}Search: string, {what}_id: string, {what}_name: string, "
 FORMER += "{what}_search: string"
@@ -97,55 +94,8 @@ COLUMNS = {
 SHORT = {"LoadBalancer": "lb", "LoadBalancerSet": "lbs", "LoadBalancerMachine": "lbm"}
 SCALED = {"LoadBalancer", "LoadBalancerSet"}
 KINDS_BY_NAME = sorted(SPECS)
-MODELS: dict[str, type[CustomResource]] = {model.kind_of.name: model for model in custom_resources()}
 SAMPLES = Path(__file__).parents[1] / "samples" / "loadbalancers.yaml"
 OBJECTS: dict[str, Json] = {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
-
-
-def version_of(kind: str) -> Json:
-    (version,) = CRDS[kind]["spec"]["versions"]
-    assert isinstance(version, dict)
-    return version
-
-
-def schema_of(kind: str) -> Json:
-    schema = version_of(kind)["schema"]["openAPIV3Schema"]
-    assert isinstance(schema, dict)
-    return schema
-
-
-def sketch(schema: Json) -> str:
-    """A schema in one line."""
-    if schema.get("x-kubernetes-int-or-string"):
-        assert schema["anyOf"] == [{"type": "integer"}, {"type": "string"}]
-        return "int-or-string"
-    match schema["type"]:
-        case "object" if "additionalProperties" in schema:
-            return f"map<{sketch(schema['additionalProperties'])}>"
-        case "object":
-            required = set(schema.get("required", ()))
-            assert required <= set(schema["properties"])
-            fields = sorted(schema["properties"].items())
-            inside = (f"{name}{'!' * (name in required)}: {sketch(field)}" for name, field in fields)
-            return f"{{{', '.join(inside)}}}" + "@" * (schema.get("x-kubernetes-map-type") == "atomic")
-        case "array":
-            return f"{schema.get('x-kubernetes-list-type', 'list')}<{sketch(schema['items'])}>"
-    rules = [schema["pattern"]] if "pattern" in schema else []
-    rules += ["|".join(schema["enum"])] if "enum" in schema else []
-    rules += [f">={schema['minimum']}"] if "minimum" in schema else []
-    rules += [f"{schema['minLength']}<="] if "minLength" in schema else []
-    rules += [f"<={schema['maxLength']}"] if "maxLength" in schema else []
-    default = f"={schema['default']}" if "default" in schema else ""
-    return str(schema.get("format", schema["type"])) + "".join(f"[{rule}]" for rule in rules) + default
-
-
-def everything_in(document: object) -> list[Json]:
-    """Every object of a document, at any depth."""
-    if isinstance(document, list):
-        return [found for item in document for found in everything_in(item)]
-    if isinstance(document, dict):
-        return [document, *(found for item in document.values() for found in everything_in(item))]
-    return []
 
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
@@ -160,8 +110,7 @@ def test_the_status_of_a_load_balancer_kind_has_the_fields_clients_know(kind: st
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
 def test_kubectl_get_shows_the_known_columns_of_load_balancer_kinds(kind: str) -> None:
-    columns = version_of(kind)["additionalPrinterColumns"]
-    assert "; ".join(f"{item['name']} {item['type']} {item['jsonPath']}" for item in columns) == COLUMNS[kind]
+    assert columns_of(kind) == COLUMNS[kind]
 
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
