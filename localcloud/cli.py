@@ -20,7 +20,7 @@ from localcloud.kubernetes.build import BuildError
 from localcloud.kubernetes.toolchain import ToolchainError
 from localcloud.openstack.programs import BuildError as OpenStackBuildError
 from localcloud.progress import ConsoleNarrator
-from localcloud.services import ALL, TEMPORAL
+from localcloud.services import ALL, TEMPORAL, THREESCALE
 from localcloud.state import Cloud, Running, ServiceState, StateDirectoryError
 from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
 
@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
 
 def up(
     with_: Annotated[
-        str, typer.Option("--with", metavar="CLOUD,...", help="The clouds to run: `aws`, `openstack`.")
+        str, typer.Option("--with", metavar="CLOUD,...", help="The clouds to run: `aws`, `openstack`, `threescale`.")
     ] = "aws",
     state: StateOption = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return when everything is ready.")] = False,
@@ -190,8 +190,18 @@ def _summary(deployment: Deployment, running: Running, seconds: float | None) ->
     lines = [f"Everything is ready after {seconds:.1f} s." if seconds is not None else "Everything is ready."]
     if temporal is not None:
         lines.append(f"  Lifecycles in Temporal's web UI: {temporal.url}")
+    if running.service(THREESCALE) is not None:
+        lines += _threescale_lines(deployment.env())
     lines.append(f"  kubectl and perdure in this shell: {deployment.state.to_enter}")
     return "\n".join(lines)
+
+
+def _threescale_lines(environment: dict[str, str]) -> list[str]:
+    shown = (("tenant", "ADMIN_URL", "TOKEN"), ("master", "MASTER_URL", "MASTER_TOKEN"))
+    return [
+        f"  3scale's {whose}: {environment[f'THREESCALE_{url}']} with the token {environment[f'THREESCALE_{token}']}"
+        for whose, url, token in shown
+    ]
 
 
 def _table(report: DeploymentStatus) -> Table:

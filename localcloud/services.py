@@ -3,7 +3,7 @@
     etcd ── kube-apiserver ── kube-controller-manager
                     │
     aws ────────────┴── preparation (once) ──┬── worker
-    temporal ───────────────────────────┐    ├── watch
+    temporal, threescale ───────────────┐    ├── watch
     mariadb ── keystone, ... ── openstack (once) ┘
                     machines (load balancers', as what OpenStack boots)
 
@@ -32,6 +32,7 @@ from localcloud.openstack import control_plane as openstack
 from localcloud.openstack.configuration import APIS
 from localcloud.probes import HttpProbe, Probe, SocketProbe
 from localcloud.state import LOOPBACK, Cloud, Plan, StateDirectory
+from localcloud.threescale.contract import DEFAULT_MASTER_TOKEN, DEFAULT_TOKEN
 
 ETCD = "etcd"
 API_SERVER = "kube-apiserver"
@@ -41,6 +42,7 @@ AWS = "aws"
 MARIADB = "mariadb"
 OPENSTACK_PREPARATION = "openstack"
 MACHINES = "machines"
+THREESCALE = "threescale"
 PREPARATION = "preparation"
 WORKER = "worker"
 WATCH = "watch"
@@ -49,9 +51,9 @@ CLUSTER = (ETCD, API_SERVER, CONTROLLER_MANAGER)
 SERVERS = (*CLUSTER, TEMPORAL, AWS, PREPARATION)
 OPENSTACK = (MARIADB, *APIS, OPENSTACK_PREPARATION)
 PRODUCT = (WORKER, WATCH)
-ALL = (*SERVERS, *OPENSTACK, MACHINES, *PRODUCT)
+ALL = (*SERVERS, *OPENSTACK, MACHINES, THREESCALE, *PRODUCT)
 # What runs only for a cloud that was asked for.
-OF_CLOUD = {Cloud.AWS: (AWS,), Cloud.OPENSTACK: (*OPENSTACK, MACHINES)}
+OF_CLOUD = {Cloud.AWS: (AWS,), Cloud.OPENSTACK: (*OPENSTACK, MACHINES), Cloud.THREESCALE: (THREESCALE,)}
 
 PORTS = {
     ETCD: ("etcd", "etcd-peer"),
@@ -63,6 +65,7 @@ PORTS = {
     # Each knows where all the others are, those too that were left out to be run by hand.
     **dict.fromkeys(OPENSTACK, APIS),
     MACHINES: ("machines",),
+    THREESCALE: ("threescale", "threescale-master"),
     WORKER: ("worker",),
     WATCH: ("watch",),
 }
@@ -148,12 +151,19 @@ def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, in
         }
     if plan.openstack is not None:
         variables |= openstack.public_environment(state, ports)
+    if THREESCALE in plan.services:
+        variables |= {
+            "THREESCALE_ADMIN_URL": f"http://{LOOPBACK}:{ports['threescale']}",
+            "THREESCALE_TOKEN": DEFAULT_TOKEN,
+            "THREESCALE_MASTER_URL": f"http://{LOOPBACK}:{ports['threescale-master']}",
+            "THREESCALE_MASTER_TOKEN": DEFAULT_MASTER_TOKEN,
+        }
     return variables
 
 
 def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
     """The environment of our own and the product's processes."""
-    foreign = ("AWS_", "OS_", "TEMPORAL_", "KUBERNETES_")
+    foreign = ("AWS_", "OS_", "TEMPORAL_", "THREESCALE_", "KUBERNETES_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return {
         **LOCAL_SETTINGS,
@@ -350,6 +360,24 @@ def _machines(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
     )
 
 
+def _threescale(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    port = ports["threescale"]
+    url = f"http://{LOOPBACK}:{port}"
+    return Service(
+        name=THREESCALE,
+        command=[
+            *_python("localcloud.threescale", "--host", LOOPBACK, "--port", str(port)),
+            *("--master-port", str(ports["threescale-master"])),
+            *("--state", str(state.data("threescale") / "threescale.db")),
+        ],
+        environment=our_environment(plan, state, ports),
+        probe=HttpProbe(f"{url}/perdure/health"),
+        port=port,
+        url=url,
+        stop_stage=1,
+    )
+
+
 def _product(name: str, plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
     port = ports[name]
     return Service(
@@ -357,7 +385,7 @@ def _product(name: str, plan: Plan, state: StateDirectory, ports: Mapping[str, i
         command=_python("starters.cli.main", name),
         environment=our_environment(plan, state, ports) | {"PERDURE_HEALTH_PORT": str(port)},
         settled_in=openstack.project(state) if plan.openstack is not None else None,
-        after=(PREPARATION, TEMPORAL, OPENSTACK_PREPARATION),
+        after=(PREPARATION, TEMPORAL, OPENSTACK_PREPARATION, THREESCALE),
         probe=HttpProbe(f"http://{LOOPBACK}:{port}/readyz"),
         port=port,
         grace_seconds=4.0,
@@ -383,6 +411,7 @@ _BUILDERS: dict[str, Builder] = {
     **{name: _openstack_api(name) for name in APIS},
     OPENSTACK_PREPARATION: _openstack_preparation,
     MACHINES: _machines,
+    THREESCALE: _threescale,
     WORKER: _worker,
     WATCH: _watch,
 }

@@ -1,0 +1,11 @@
+"""A 3scale to test against: the Account Management and Master APIs, as far as programs that provision use them.
+
+    __main__ ── server ── resources/* ── store (SQLite) ── tables
+                  │  └── answers, refusals, parameters, call, names, addresses
+                  ├── faults, ledger
+                  └── api (control) ······ control, contract: for tests, demos and benchmarks
+
+There is no 3scale to be had as a package, so this one is written from its public documentation and from what clients
+meet: what it creates by itself, what it rewrites, what it refuses and in which words. It knows no gateway traffic,
+billing, portal or statistics. One process serves a master and any number of tenants, each on a port of its own.
+"""

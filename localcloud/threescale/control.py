@@ -1,0 +1,144 @@
+"""The typed client of the simulator's control API, for tests, demos and benchmarks.
+
+Example:
+    >>> threescale = ThreescaleControl("http://127.0.0.1:3000")
+    >>> tenant = threescale.add_tenant("alpha")
+    >>> threescale.fault("POST", "/signup", kind="after", count=1, tenant="alpha")
+    >>> threescale.ledger().calls("POST", "/admin/api/signup")
+    2
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+from pydantic import BaseModel
+
+from localcloud.deployment import Deployment
+from localcloud.threescale.contract import (
+    Config,
+    Fault,
+    FaultKind,
+    Health,
+    Ledger,
+    TenantRecord,
+    TenantWorld,
+    TokenRecord,
+)
+
+_M = TypeVar("_M", bound=BaseModel)
+
+
+class ControlRefusedError(Exception):
+    """The control API did not understand, or knows no such thing."""
+
+
+class ThreescaleControl:
+    """The simulator behind an address, as a test steers it. Calls block; none of them shows in the ledger."""
+
+    def __init__(self, url: str, timeout_seconds: float = 30) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(base_url=f"{self.url}/perdure/", timeout=timeout_seconds, trust_env=False)
+
+    @classmethod
+    def of(cls, deployment: Deployment) -> Self:
+        """That of a deployment."""
+        return cls(str(deployment.service("threescale").url))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._http.close()
+
+    def health(self) -> Health:
+        """Whether it serves; raises httpx.HTTPError where nobody answers."""
+        return self._get("health", Health)
+
+    def config(self, **changes: object) -> Config:
+        """Change the named settings, of which `Config` has the list, and return all; without names only return them."""
+        return self._send("PUT", "config", changes, Config) if changes else self._get("config", Config)
+
+    def reset_config(self) -> Config:
+        """All settings back to their defaults."""
+        return self._send("DELETE", "config", None, Config)
+
+    def fault(
+        self, method: str = "*", path: str = "", *, kind: FaultKind | str = FaultKind.REFUSE, **more: object
+    ) -> Fault:
+        """Disturb calls; `Fault` has the list of what else can be said (tenant, count, status, headers, ...)."""
+        fault = Fault.model_validate({"method": method, "path": path, "kind": kind, **more})
+        return self._send("POST", "faults", fault.model_dump(mode="json"), Fault)
+
+    def faults(self) -> list[Fault]:
+        """The faults in force, with how often each struck."""
+        return [Fault.model_validate(each) for each in self._request("GET", "faults").json()]
+
+    def clear(self, fault_id: str | None = None) -> None:
+        """Lift all faults, or one."""
+        self._request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
+
+    def ledger(self, *, recent: bool = False) -> Ledger:
+        """The calls since the last reset, on request with the last ones one by one."""
+        return self._get("ledger?recent=1" if recent else "ledger", Ledger)
+
+    def reset_ledger(self) -> None:
+        """Forget the calls so far."""
+        self._request("DELETE", "ledger")
+
+    def tenants(self) -> list[TenantRecord]:
+        """The master and all tenants, with addresses and tokens."""
+        return [TenantRecord.model_validate(each) for each in self._request("GET", "tenants").json()]
+
+    def tenant(self, name: str) -> TenantRecord:
+        """One of them; `master` is the master."""
+        for tenant in self.tenants():
+            if tenant.name == name:
+                return tenant
+        raise ControlRefusedError(f"no tenant {name}")
+
+    def add_tenant(self, name: str) -> TenantRecord:
+        """Make a tenant, with a token for everything."""
+        return self._send("POST", "tenants", {"name": name}, TenantRecord)
+
+    def suspend(self, name: str) -> None:
+        """Close a tenant to all its tokens."""
+        self._request("PUT", f"tenants/{name}/state", {"state": "suspended"})
+
+    def resume(self, name: str) -> None:
+        """Open it again."""
+        self._request("PUT", f"tenants/{name}/state", {"state": "approved"})
+
+    def add_token(self, tenant: str, **wish: object) -> TokenRecord:
+        """Make a token; `TokenWish` has the list of what can be said (scopes, permission)."""
+        return self._send("POST", f"tenants/{tenant}/tokens", wish, TokenRecord)
+
+    def revoke(self, value: str) -> None:
+        """Have a token open nothing any more."""
+        self._request("DELETE", f"tokens/{value}")
+
+    def world(self, tenant: str) -> TenantWorld:
+        """What a tenant holds."""
+        return self._get(f"tenants/{tenant}/world", TenantWorld)
+
+    def _get(self, path: str, model: type[_M]) -> _M:
+        return model.model_validate_json(self._request("GET", path).content)
+
+    def _send(self, method: str, path: str, body: object, model: type[_M]) -> _M:
+        return model.model_validate_json(self._request(method, path, body).content)
+
+    def _request(self, method: str, path: str, body: object = None) -> httpx.Response:
+        arguments: dict[str, Any] = {} if body is None else {"json": body}
+        response = self._http.request(method, path, **arguments)
+        if response.status_code in (400, 404):
+            raise ControlRefusedError(f"{method} /perdure/{path}: {response.text}")
+        response.raise_for_status()
+        return response

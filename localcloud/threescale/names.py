@@ -1,0 +1,45 @@
+"""System names: made of a name where none is given, never changed, unique among their kind."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import unicodedata
+
+from localcloud.threescale import refusals
+from localcloud.threescale.parameters import Parameters
+from localcloud.threescale.refusals import Complaints
+
+_SYSTEM_NAME = re.compile(r"\A\w[\w\-/]+\Z", re.ASCII)
+
+
+def system_name_of(parameters: Parameters, name: str = "name") -> str:
+    """The one given, else the name in lower case with `_` for all that is neither letter nor digit."""
+    given = parameters.text("system_name")
+    if given:
+        return given
+    plain = unicodedata.normalize("NFKD", parameters.text(name)).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "_", plain.lower()).strip("_")
+
+
+def if_malformed(complaints: Complaints, system_name: str) -> None:
+    """Complain of a name of less than two characters, or with others than letters, digits, `_`, `-` and `/`."""
+    if not system_name:
+        complaints.add("system_name", refusals.BLANK)
+    elif not _SYSTEM_NAME.match(system_name):
+        complaints.add("system_name", refusals.INVALID)
+
+
+def if_malformed_key(complaints: Complaints, key: str, field: str = "value") -> None:
+    """Complain of a key that is too short, too long or holds blanks."""
+    if len(key) < 5:
+        complaints.add(field, "is too short (minimum is 5 characters)")
+    elif len(key) > 255:
+        complaints.add(field, "is too long (maximum is 255 characters)")
+    elif any(each.isspace() for each in key):
+        complaints.add(field, refusals.INVALID)
+
+
+def random_key() -> str:
+    """What 3scale makes up for a key."""
+    return secrets.token_hex(16)

@@ -1,0 +1,143 @@
+"""The refusals of 3scale, each with its exact status and body, in one place.
+
+A handler raises one; what it had changed before is rolled back. Three shapes differ from what one expects of a Rails
+application: a failed validation of a deletion is 403, not 422; a refused transition has one object under `error`; and a
+unique index that strikes late answers 409 with nothing in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+
+from pydantic import JsonValue
+
+from localcloud.threescale.answers import Answer
+from localcloud.threescale.contract import JsonObject
+
+TAKEN = "has already been taken"
+BLANK = "can't be blank"
+INVALID = "is invalid"
+NOT_A_NUMBER = "is not a number"
+NOT_POSITIVE = "must be greater than 0"
+NEGATIVE = "must be greater than or equal to 0"
+NOT_LISTED = "is not included in the list"
+
+
+class Refused(Exception):  # noqa: N818 - a handler "raises Refused", which is what happens
+    """The call ends here, with this answer and without effect."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(f"{answer.status} {answer.body or answer.text}")
+        self.answer = answer
+
+
+class Complaints:
+    """What is wrong with the fields of one object; all of it is told at once."""
+
+    def __init__(self) -> None:
+        self.errors: dict[str, list[str]] = {}
+
+    def add(self, field: str, message: str) -> None:
+        """One more."""
+        self.errors.setdefault(field, []).append(message)
+
+    def if_blank(self, values: Mapping[str, JsonValue], *fields: str) -> None:
+        """Complain of each field that is missing or holds only blanks."""
+        for field in fields:
+            value = values.get(field)
+            if value is None or not str(value).strip():
+                self.add(field, BLANK)
+
+    def if_unlisted(self, values: Mapping[str, JsonValue], field: str, allowed: Iterable[str]) -> None:
+        """Complain if a field is given with something that is not allowed."""
+        if field in values and values[field] not in tuple(allowed):
+            self.add(field, NOT_LISTED)
+
+    def settle(self) -> None:
+        """Refuse if there is anything to complain of."""
+        if self.errors:
+            raise invalid(self.errors)
+
+
+def invalid(errors: Mapping[str, list[str]]) -> Refused:
+    """A failed validation on POST, PUT or PATCH."""
+    return Refused(
+        Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"errors": {field: [*each] for field, each in errors.items()}})
+    )
+
+
+def undeletable(message: str) -> Refused:
+    """A failed validation on DELETE."""
+    return Refused(Answer(HTTPStatus.FORBIDDEN, {"errors": {"base": [message]}}))
+
+
+def transition(event: str, state: str, shown: JsonObject) -> Refused:
+    """An event that the object's state does not allow."""
+    error: JsonObject = {
+        "from": state,
+        "event": event,
+        "error": f'State cannot transition via "{event.replace("_", " ")}"',
+        "object": shown,
+    }
+    return Refused(Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"error": error}))
+
+
+def unprocessable(message: str) -> Refused:
+    """Refused with a single text."""
+    return Refused(Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"error": message}))
+
+
+def not_found() -> Refused:
+    """Unknown host, path or record."""
+    return Refused(Answer(HTTPStatus.NOT_FOUND, {"status": "Not found"}))
+
+
+def access_denied() -> Refused:
+    """No credential, or one that opens nothing here."""
+    return Refused(Answer(HTTPStatus.FORBIDDEN, {"error": "Access denied"}))
+
+
+def unauthorized() -> Refused:
+    """The same of the master API."""
+    return Refused(Answer(HTTPStatus.UNAUTHORIZED, text="unauthorized"))
+
+
+def no_permission() -> Refused:
+    """The token lacks the scope, or may only read."""
+    return Refused(Answer(HTTPStatus.FORBIDDEN, {"error": "Your access token does not have the correct permissions"}))
+
+
+def forbidden() -> Refused:
+    """The token's user is not allowed to."""
+    return Refused(Answer(HTTPStatus.FORBIDDEN, {"status": "Forbidden"}))
+
+
+def forbidden_without_words() -> Refused:
+    """A suspended tenant, or one that may not have more products."""
+    return Refused(Answer(HTTPStatus.FORBIDDEN))
+
+
+def missing(parameter: str) -> Refused:
+    """A parameter without which the call means nothing."""
+    return Refused(Answer(HTTPStatus.BAD_REQUEST, text=f"Required parameter missing: {parameter}"))
+
+
+def malformed() -> Refused:
+    """A body that its own content type does not fit."""
+    return Refused(Answer(HTTPStatus.BAD_REQUEST, text="Bad request"))
+
+
+def wrong_environment() -> Refused:
+    """A gateway environment that there is not."""
+    return Refused(Answer(HTTPStatus.BAD_REQUEST, {"error": "invalid environment"}))
+
+
+def unknown_format(name: str) -> Refused:
+    """A representation that there is not."""
+    return Refused(Answer(HTTPStatus.NOT_ACCEPTABLE, {"error": f"unknown format: {name}"}))
+
+
+def conflict() -> Refused:
+    """A unique index struck, after the validations had found nothing."""
+    return Refused(Answer(HTTPStatus.CONFLICT))

@@ -1,0 +1,246 @@
+"""Applications: what a developer account calls a product with, under one of the product's plans.
+
+How an application identifies itself follows from the product: `user_key`, or `application_id` with keys, which OIDC
+calls `client_id` and `client_secret`. What was not given is made up. The first application of an account in a product
+subscribes the account to it.
+"""
+
+from __future__ import annotations
+
+from localcloud.threescale import answers, names, refusals, tables
+from localcloud.threescale.answers import Answer
+from localcloud.threescale.call import Call, Routes, shown
+from localcloud.threescale.contract import JsonObject
+from localcloud.threescale.parameters import Parameters
+from localcloud.threescale.refusals import Complaints
+from localcloud.threescale.resources import accounts, plans, subscriptions
+from localcloud.threescale.store import Record, Store
+
+ROUTES = Routes()
+
+LIVE = "live"
+PENDING = "pending"
+SUSPENDED = "suspended"
+
+_PATH = "/admin/api/accounts/{account}/applications"
+_EVENTS = {"suspend": (LIVE, SUSPENDED), "resume": (SUSPENDED, LIVE), "accept": (PENDING, LIVE)}
+
+
+def of(call: Call) -> Record:
+    """The application in the path."""
+    account = accounts.of(call)
+    return _live(call, call.find(tables.APPLICATIONS, id=call.id("application"), account_id=account.id))
+
+
+def show(call: Call, application: Record) -> JsonObject:
+    """As clients see it, which depends on how the product authenticates."""
+    store = call.store
+    service = store.get(tables.SERVICES, application.number("service_id"))
+    plan = store.get(tables.PLANS, application.number("plan_id"))
+    account = store.get(tables.ACCOUNTS, application.number("account_id"))
+    fields: JsonObject = {
+        "id": application.id,
+        "state": application["state"],
+        "enabled": application["state"] == LIVE,
+        "first_traffic_at": None,
+        "first_daily_traffic_at": None,
+        "service_id": service.id,
+        "service_name": service["name"],
+        "plan_id": plan.id,
+        "plan_name": plan["name"],
+        "account_id": account.id,
+        "org_name": account["org_name"],
+        **_credentials(store, service, application),
+        "name": application["name"],
+        "description": application["description"],
+    }
+    return shown(call, application, f"/admin/api/accounts/{account.id}/applications/{application.id}", fields)
+
+
+@ROUTES.add("GET", _PATH)
+def index(call: Call) -> Answer:
+    """Those of an account, not in pages."""
+    found = [each for each in call.all(tables.APPLICATIONS, account_id=accounts.of(call).id) if _is_live(call, each)]
+    return answers.collection("applications", "application", [show(call, each) for each in found])
+
+
+@ROUTES.add("GET", "/admin/api/applications")
+def index_of_tenant(call: Call) -> Answer:
+    """Those of all accounts, in pages; `service_id` and `plan_id` leave only some."""
+    where = {name: call.parameters.integer(name) for name in ("service_id", "plan_id") if call.parameters.text(name)}
+    found, page = call.page(tables.APPLICATIONS, tenant_id=call.tenant.id, **where)
+    shown_ones = [show(call, each) for each in found if _is_live(call, each)]
+    return answers.collection("applications", "application", shown_ones, page)
+
+
+@ROUTES.add("GET", "/admin/api/applications/find")
+def find(call: Call) -> Answer:
+    """By `application_id` (its id), `user_key` or `app_id`."""
+    sent = call.parameters
+    if sent.text("user_key"):
+        found = call.find(tables.APPLICATIONS, tenant_id=call.tenant.id, user_key=sent.text("user_key"))
+    elif sent.text("app_id"):
+        found = call.find(tables.APPLICATIONS, tenant_id=call.tenant.id, application_id=sent.text("app_id"))
+    else:
+        found = call.find(tables.APPLICATIONS, tenant_id=call.tenant.id, id=sent.integer("application_id") or 0)
+    return answers.item("application", show(call, _live(call, found)))
+
+
+@ROUTES.add("GET", f"{_PATH}/{{application}}")
+def read(call: Call) -> Answer:
+    """One."""
+    return answers.item("application", show(call, of(call)))
+
+
+@ROUTES.add("POST", _PATH)
+def create(call: Call) -> Answer:
+    """A new one."""
+    account = accounts.of(call)
+    sent = call.parameters.within("application", "cinstance")
+    plan = _plan(call, sent.integer("plan_id"))
+    complaints = Complaints()
+    values = sent.texts(("name", "description", "redirect_url"))
+    complaints.if_blank(values, "name")
+    values |= _given_credentials(call, plan.number("service_id"), sent, complaints)
+    keys = [sent.text("application_key")] if sent.text("application_key") else []
+    for key in keys:
+        names.if_malformed_key(complaints, key, "application_key")
+    complaints.settle()
+    application = establish(call, account, plan, values, keys)
+    return answers.item("application", show(call, application), created=True)
+
+
+@ROUTES.add("PUT PATCH", f"{_PATH}/{{application}}")
+def change(call: Call) -> Answer:
+    """Another name, description or user key; its application id stays."""
+    application = of(call)
+    sent = call.parameters.within("application", "cinstance")
+    values = sent.texts(("name", "description", "redirect_url"))
+    complaints = Complaints()
+    complaints.if_blank({"name": application["name"], **values}, "name")
+    if sent.text("user_key") and sent.text("user_key") != application["user_key"]:
+        values["user_key"] = sent.text("user_key")
+        if call.store.find(tables.APPLICATIONS, service_id=application["service_id"], user_key=values["user_key"]):
+            complaints.add("user_key", refusals.TAKEN)
+    complaints.settle()
+    return answers.item("application", show(call, call.store.update(application, **values)))
+
+
+@ROUTES.add("DELETE", f"{_PATH}/{{application}}")
+def delete(call: Call) -> Answer:
+    """Gone, with its keys."""
+    call.store.delete(of(call))
+    return answers.done()
+
+
+@ROUTES.add("GET", f"{_PATH}/{{application}}/plan")
+def read_plan(call: Call) -> Answer:
+    """Its plan."""
+    plan = call.store.get(tables.PLANS, of(call).number("plan_id"))
+    return answers.item("application_plan", plans.show(call, plan))
+
+
+@ROUTES.add("PUT", f"{_PATH}/{{application}}/change_plan")
+def change_plan(call: Call) -> Answer:
+    """Another plan of the same product; the answer is the plan."""
+    application = of(call)
+    plan = _plan(call, call.parameters.within("application").integer("plan_id"))
+    if plan["service_id"] != application["service_id"]:
+        raise refusals.invalid({"plan": ["must belong to the same product"]})
+    call.store.update(application, plan_id=plan.id)
+    return answers.item("application_plan", plans.show(call, plan))
+
+
+def _transition(event: str) -> None:
+    """The route of one event of an application's life."""
+    before, after = _EVENTS[event]
+
+    @ROUTES.add("PUT", f"{_PATH}/{{application}}/{event}")
+    def pass_over(call: Call) -> Answer:
+        application = of(call)
+        if application["state"] != before:
+            state = application.text("state")
+            raise refusals.transition(event, state, {"application": show(call, application)})
+        return answers.item("application", show(call, call.store.update(application, state=after)))
+
+
+for _event in _EVENTS:
+    _transition(_event)
+
+
+def establish(call: Call, account: Record, plan: Record, values: JsonObject, keys: list[str]) -> Record:
+    """An application with what it needs to call its product."""
+    service = call.store.get(tables.SERVICES, plan.number("service_id"))
+    subscriptions.ensure(call.store, call.tenant, account, service)
+    if service["backend_version"] == "1":
+        values = {"user_key": names.random_key(), **values}
+    else:
+        values = {"application_id": names.random_key()[:8], **values}
+        if not keys and service["mandatory_app_key"]:
+            keys = [names.random_key()]
+    application = call.store.insert(
+        tables.APPLICATIONS,
+        **{
+            "description": None,
+            "redirect_url": None,
+            "provider_verification_key": names.random_key(),
+            **values,
+            "tenant_id": call.tenant.id,
+            "account_id": account.id,
+            "service_id": service.id,
+            "plan_id": plan.id,
+            "state": PENDING if plan["approval_required"] else LIVE,
+        },
+    )
+    for key in keys:
+        call.store.insert(tables.KEYS, application=application.id, value=key)
+    return application
+
+
+def _plan(call: Call, identifier: int | None) -> Record:
+    plan = call.find(tables.PLANS, id=identifier or 0, tenant_id=call.tenant.id, kind=plans.APPLICATION)
+    if call.store.get(tables.SERVICES, plan.number("service_id"))["deleted"] is not None:
+        raise refusals.not_found()
+    return plan
+
+
+def _given_credentials(call: Call, service_id: int, sent: Parameters, complaints: Complaints) -> JsonObject:
+    given = {name: sent.text(name) for name in ("user_key", "application_id") if sent.text(name)}
+    if "application_id" in given and not 4 <= len(given["application_id"]) <= 255:
+        complaints.add("application_id", refusals.INVALID)
+    for name, value in given.items():
+        if call.store.find(tables.APPLICATIONS, service_id=service_id, **{name: value}):
+            complaints.add(name, refusals.TAKEN)
+    return {**given}
+
+
+def _credentials(store: Store, service: Record, application: Record) -> JsonObject:
+    if service["backend_version"] == "1":
+        return {name: application[name] for name in ("user_key", "provider_verification_key")}
+    shown_ones: JsonObject = {"application_id": application["application_id"]}
+    if service["backend_version"] in ("oidc", "oauth"):
+        first = store.find(tables.KEYS, application=application.id)
+        proxy = store.find(tables.PROXIES, service_id=service.id)
+        assert proxy is not None
+        flows = ("standard_flow_enabled", "implicit_flow_enabled", "service_accounts_enabled")
+        shown_ones |= {
+            "redirect_url": application["redirect_url"],
+            "client_id": application["application_id"],
+            "client_secret": first["value"] if first else None,
+            "oidc_configuration": {
+                "id": proxy.id,
+                **{name: proxy[name] for name in (*flows, "direct_access_grants_enabled")},
+            },
+        }
+    return shown_ones
+
+
+def _is_live(call: Call, application: Record) -> bool:
+    return call.store.get(tables.SERVICES, application.number("service_id"))["deleted"] is None
+
+
+def _live(call: Call, application: Record) -> Record:
+    """The application, unless its product is being deleted."""
+    if not _is_live(call, application):
+        raise refusals.not_found()
+    return application

@@ -1,0 +1,110 @@
+"""Backend usages: which backends a product uses, and under which path.
+
+The list is a bare array, unlike every other. A backend once per product, a path once per product whatever its case;
+paths begin with a slash and end with none. What a usage takes with it are the limits and prices that the product's
+plans set on the backend's metrics.
+"""
+
+from __future__ import annotations
+
+from localcloud.threescale import answers, refusals, tables
+from localcloud.threescale.answers import Answer
+from localcloud.threescale.call import Call, Routes, shown
+from localcloud.threescale.contract import JsonObject
+from localcloud.threescale.refusals import Complaints
+from localcloud.threescale.store import Record
+
+ROUTES = Routes()
+
+_PATH = "/admin/api/services/{service}/backend_usages"
+_PATH_TAKEN = "This path is already taken. Specify a different path."
+
+
+@ROUTES.add("GET", _PATH, json_only=True)
+def index(call: Call) -> Answer:
+    """The product's, in pages, as a bare array."""
+    found, _ = call.page(tables.BACKEND_USAGES, service_id=_service(call).id)
+    return Answer(body=[{"backend_usage": _show(call, each)} for each in found])
+
+
+@ROUTES.add("GET", f"{_PATH}/{{usage}}", json_only=True)
+def read(call: Call) -> Answer:
+    """One."""
+    return answers.item("backend_usage", _show(call, _of(call, _service(call))))
+
+
+@ROUTES.add("POST", _PATH, json_only=True)
+def create(call: Call) -> Answer:
+    """Use a backend."""
+    service = _service(call)
+    sent = call.parameters.within("backend_usage")
+    identifier = sent.integer("backend_api_id")
+    backend = None
+    if identifier is not None:
+        backend = call.store.find(tables.BACKENDS, id=identifier, tenant_id=call.tenant.id, deleted=None)
+    path = normal_path(sent.text("path"))
+    complaints = Complaints()
+    if backend is None:
+        complaints.add("backend_api", "must exist")
+    elif call.store.find(tables.BACKEND_USAGES, service_id=service.id, backend_id=backend.id):
+        complaints.add("backend_api_id", refusals.TAKEN)
+    if call.store.find(tables.BACKEND_USAGES, service_id=service.id, path=path):
+        complaints.add("path", _PATH_TAKEN)
+    complaints.settle()
+    assert backend is not None
+    usage = call.store.insert(tables.BACKEND_USAGES, service_id=service.id, backend_id=backend.id, path=path)
+    return answers.item("backend_usage", _show(call, usage), created=True)
+
+
+@ROUTES.add("PUT PATCH", f"{_PATH}/{{usage}}", json_only=True)
+def change(call: Call) -> Answer:
+    """Another path; the backend stays."""
+    service = _service(call)
+    usage = _of(call, service)
+    sent = call.parameters.within("backend_usage")
+    if "path" in sent:
+        path = normal_path(sent.text("path"))
+        other = call.store.find(tables.BACKEND_USAGES, service_id=service.id, path=path)
+        if other is not None and other.id != usage.id:
+            raise refusals.invalid({"path": [_PATH_TAKEN]})
+        usage = call.store.update(usage, path=path)
+    return answers.item("backend_usage", _show(call, usage))
+
+
+@ROUTES.add("DELETE", f"{_PATH}/{{usage}}", json_only=True)
+def delete(call: Call) -> Answer:
+    """Use it no more."""
+    service = _service(call)
+    usage = _of(call, service)
+    metrics = {metric.id for metric in call.store.all(tables.METRICS, backend_id=usage["backend_id"])}
+    for plan in call.store.all(tables.PLANS, service_id=service.id):
+        for table in (tables.LIMITS, tables.PRICING_RULES):
+            for record in call.store.all(table, plan_id=plan.id):
+                if record["metric_id"] in metrics:
+                    call.store.delete(record)
+    call.store.delete(usage)
+    return answers.done()
+
+
+def normal_path(path: str) -> str:
+    """With a slash before and none behind."""
+    return "/" + path.strip().strip("/")
+
+
+def _service(call: Call) -> Record:
+    return call.find(tables.SERVICES, id=call.id("service"), tenant_id=call.tenant.id, deleted=None)
+
+
+def _of(call: Call, service: Record) -> Record:
+    return call.find(tables.BACKEND_USAGES, service_id=service.id, id=call.id("usage"))
+
+
+def _show(call: Call, usage: Record) -> JsonObject:
+    fields: JsonObject = {
+        "id": usage.id,
+        "path": usage["path"],
+        "service_id": usage["service_id"],
+        "backend_id": usage["backend_id"],
+    }
+    own = f"/admin/api/services/{usage['service_id']}/backend_usages/{usage.id}"
+    return shown(call, usage, own, fields)

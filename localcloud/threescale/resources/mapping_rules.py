@@ -1,0 +1,196 @@
+"""Mapping rules: which requests count for which metric, in which order.
+
+The order is a list without gaps: a rule put at a position moves the others down, one without a position comes last, a
+deleted one lets the others move up. Position 0 is taken as it is and moves nobody, which is what 3scale's list does
+with a number below its first. Products list their rules by position, backends by id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from localcloud.threescale import answers, refusals, tables
+from localcloud.threescale.answers import Answer
+from localcloud.threescale.call import Call, Routes, shown
+from localcloud.threescale.contract import JsonObject
+from localcloud.threescale.parameters import Parameters, as_decimal
+from localcloud.threescale.refusals import Complaints
+from localcloud.threescale.resources.metrics import owned_by, owner_of, path_of
+from localcloud.threescale.store import Record, Store
+
+ROUTES = Routes()
+
+# TRACE and CONNECT are methods that the operator's custom resource allows and 3scale does not.
+METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS")
+
+_OF_SERVICE = "/admin/api/services/{service}/proxy/mapping_rules"
+_OF_BACKEND = "/admin/api/backend_apis/{backend}/mapping_rules"
+# A path, at most one `$` at its end, then perhaps a query whose keys are plain and whose values may be variables.
+_PATTERN = re.compile(r"\A/[^?$\s]*\$?(\?[^={}&?\s]+=[^&=?\s]*(&[^={}&?\s]+=[^&=?\s]*)*)?\Z")
+_BRACES = re.compile(r"[{}]")
+_VARIABLE = re.compile(r"\{[\w\-]+\}")
+
+
+def establish(store: Store, service: Record, hits: Record) -> Record:
+    """The rule that every new product has."""
+    return store.insert(
+        tables.MAPPING_RULES,
+        **owned_by(service),
+        metric_id=hits.id,
+        http_method="GET",
+        pattern="/",
+        delta=1,
+        position=1,
+        last=False,
+    )
+
+
+def show(call: Call, rule: Record, owner: Record) -> JsonObject:
+    """As clients see it."""
+    of_service = owner.table == tables.SERVICES
+    own = f"{path_of(owner)}{'/proxy' if of_service else ''}/mapping_rules/{rule.id}"
+    fields: JsonObject = {
+        "id": rule.id,
+        "metric_id": rule["metric_id"],
+        "pattern": rule["pattern"],
+        "http_method": rule["http_method"],
+        "delta": rule["delta"],
+        "position": rule["position"],
+        "last": rule["last"],
+    }
+    if rule["redirect_url"]:
+        fields["redirect_url"] = rule["redirect_url"]
+    return shown(call, rule, own, fields)
+
+
+@ROUTES.add("GET", _OF_SERVICE)
+def index_of_service(call: Call) -> Answer:
+    """A product's rules in their order, not in pages."""
+    owner = owner_of(call)
+    found = call.all(tables.MAPPING_RULES, "position, id", **owned_by(owner))
+    return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found])
+
+
+@ROUTES.add("GET", _OF_BACKEND, json_only=True)
+def index_of_backend(call: Call) -> Answer:
+    """A backend's rules by id, in pages."""
+    owner = owner_of(call)
+    found, page = call.page(tables.MAPPING_RULES, **owned_by(owner))
+    return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found], page)
+
+
+def read(call: Call) -> Answer:
+    """One."""
+    owner = owner_of(call)
+    return answers.item("mapping_rule", show(call, _of(call, owner), owner))
+
+
+def create(call: Call) -> Answer:
+    """A new one, at its position or at the end."""
+    owner = owner_of(call)
+    sent = call.parameters.within("mapping_rule", "proxy_rule")
+    values = _values(sent)
+    complaints = Complaints()
+    complaints.if_blank(values, "http_method", "pattern", "delta", "metric_id")
+    _validate(call, owner, values, complaints)
+    end = call.store.count(tables.MAPPING_RULES, **owned_by(owner)) + 1
+    position = _position(sent, end)
+    if position > 0:
+        call.store.shift(tables.MAPPING_RULES, owned_by(owner), position, None, 1)
+    rule = call.store.insert(
+        tables.MAPPING_RULES, **{"last": False, "redirect_url": None, **values, **owned_by(owner), "position": position}
+    )
+    return answers.item("mapping_rule", show(call, rule, owner), created=True)
+
+
+def change(call: Call) -> Answer:
+    """Other values for some fields, perhaps at another position."""
+    owner = owner_of(call)
+    rule = _of(call, owner)
+    sent = call.parameters.within("mapping_rule", "proxy_rule")
+    values = _values(sent)
+    complaints = Complaints()
+    known = {name: rule[name] for name in ("http_method", "pattern", "delta", "metric_id")}
+    complaints.if_blank({**known, **values}, *known)
+    _validate(call, owner, values, complaints)
+    if "position" in sent:
+        end = call.store.count(tables.MAPPING_RULES, **owned_by(owner))
+        values["position"] = _move(call.store, owner, rule, _position(sent, end))
+    return answers.item("mapping_rule", show(call, call.store.update(rule, **values), owner))
+
+
+def delete(call: Call) -> Answer:
+    """Gone; the others move up."""
+    owner = owner_of(call)
+    rule = _of(call, owner)
+    call.store.delete(rule)
+    call.store.shift(tables.MAPPING_RULES, owned_by(owner), rule.number("position") + 1, None, -1)
+    return answers.done()
+
+
+def _enter(methods: str, path: str, handler: Callable[[Call], Answer]) -> None:
+    ROUTES.add(methods, f"{_OF_SERVICE}{path}")(handler)
+    ROUTES.add(methods, f"{_OF_BACKEND}{path}", json_only=True)(handler)
+
+
+_enter("POST", "", create)
+_enter("GET", "/{rule}", read)
+_enter("PUT PATCH", "/{rule}", change)
+_enter("DELETE", "/{rule}", delete)
+
+
+def _of(call: Call, owner: Record) -> Record:
+    return call.find(tables.MAPPING_RULES, **owned_by(owner), id=call.id("rule"))
+
+
+def _values(sent: Parameters) -> JsonObject:
+    values = sent.texts(("http_method", "pattern", "redirect_url"))
+    values |= sent.flags(("last",))
+    return values | {name: sent.get(name) for name in ("delta", "metric_id") if name in sent}
+
+
+def _validate(call: Call, owner: Record, values: JsonObject, complaints: Complaints) -> None:
+    """Check what was sent and turn numbers into numbers; refuse if there is anything to complain of."""
+    if values.get("http_method"):
+        complaints.if_unlisted(values, "http_method", METHODS)
+    pattern = values.get("pattern")
+    if isinstance(pattern, str) and pattern and not is_pattern(pattern):
+        complaints.add("pattern", refusals.INVALID)
+    if values.get("delta") not in (None, ""):
+        delta = as_decimal(values["delta"])
+        if delta is None:
+            complaints.add("delta", refusals.NOT_A_NUMBER)
+        elif delta <= 0:
+            complaints.add("delta", refusals.NOT_POSITIVE)
+        else:
+            values["delta"] = int(delta)
+    if values.get("metric_id") not in (None, ""):
+        metric_id = as_decimal(values["metric_id"])
+        found = metric_id is not None and call.store.find(tables.METRICS, **owned_by(owner), id=int(metric_id))
+        if found:
+            values["metric_id"] = found.id
+        else:
+            complaints.add("metric_id", refusals.INVALID)
+    complaints.settle()
+
+
+def is_pattern(pattern: str) -> bool:
+    """Whether 3scale takes it: a path, a `$` at most at its end, variables like `{id}` but not in a query's keys."""
+    return bool(_PATTERN.match(pattern)) and not _BRACES.search(_VARIABLE.sub("", pattern))
+
+
+def _position(sent: Parameters, end: int) -> int:
+    """The wanted position, at most the end of the list."""
+    wanted = sent.integer("position")
+    return end if wanted is None else max(0, min(wanted, end))
+
+
+def _move(store: Store, owner: Record, rule: Record, position: int) -> int:
+    before = rule.number("position")
+    if position == before:
+        return before
+    store.shift(tables.MAPPING_RULES, owned_by(owner), before + 1, None, -1)
+    if position > 0:
+        store.shift(tables.MAPPING_RULES, owned_by(owner), position, None, 1)
+    return position

@@ -1,0 +1,237 @@
+"""The simulated world: the store with its master and tenants, the settings and the faults, kept over restarts.
+
+Every tenant has a port of its own, since programs tell tenants apart by their addresses and a loopback address has no
+other part that could differ; its host name (`NAME-admin.3scale.localhost`) leads to it on every port as well, for
+clients that can resolve it. Ports are kept; one that somebody else took meanwhile is replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import time
+from pathlib import Path
+
+from localcloud.state import LOOPBACK, is_free
+from localcloud.threescale import tables
+from localcloud.threescale.contract import (
+    ALL_SCOPES,
+    DEFAULT_MASTER_TOKEN,
+    DEFAULT_TENANT,
+    DEFAULT_TOKEN,
+    DOMAIN,
+    Config,
+    Fault,
+    JsonObject,
+    TenantRecord,
+    TenantWorld,
+    TokenRecord,
+    TokenWish,
+)
+from localcloud.threescale.faults import FaultBoard
+from localcloud.threescale.ledger import LedgerBook
+from localcloud.threescale.resources import access_tokens, tenants
+from localcloud.threescale.store import Record, Store
+
+log = logging.getLogger(__name__)
+
+# Apart from those that a local deployment chooses for its services, so that neither takes what the other remembers.
+PORTS = range(14_000, 20_000)
+
+
+class World:
+    """Everything that outlives a call."""
+
+    def __init__(self, path: Path, *, host: str = LOOPBACK, port: int = 0, master_port: int = 0) -> None:
+        self.host = host
+        self.store = Store(path)
+        self.config = Config.model_validate_json(self.store.setting("config") or "{}")
+        self.store.clock_skew_seconds = self.config.clock_skew_seconds
+        self.faults = FaultBoard()
+        self.faults.restore(Fault.model_validate(each) for each in json.loads(self.store.setting("faults") or "[]"))
+        self.ledger = LedgerBook(self.config.recent_calls)
+        with self.store.transaction():
+            self._establish(port, master_port)
+        self.tenants = self._read_tenants()
+
+    def close(self) -> None:
+        """Keep what is not kept yet, and close the file."""
+        self.keep_faults()
+        self.store.close()
+
+    @property
+    def default(self) -> Record:
+        """The tenant that is there from the first start."""
+        return next(tenant for tenant in self.tenants if tenant["name"] == DEFAULT_TENANT)
+
+    def tenant(self, name: str) -> Record:
+        """By its name; raises LookupError."""
+        for tenant in self.tenants:
+            if tenant["name"] == name:
+                return tenant
+        raise LookupError(f"no tenant {name}")
+
+    def tenant_at(self, host: str, port: int) -> Record | None:
+        """Whom a call is for: by the host name that it asks for, or, where that is just this computer, by the port."""
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        for tenant in self.tenants:
+            if tenant["host"] == name.lower():
+                return tenant
+        if name not in ("localhost", self.host, "[::1]") and not name.replace(".", "").isdigit():
+            return None
+        return next((tenant for tenant in self.tenants if tenant["port"] == port), None)
+
+    def refresh(self) -> list[Record]:
+        """Take up the tenants that were made since; returns those that have no address yet, which they get now."""
+        new = [tenant for tenant in self._read_tenants() if not tenant["port"]]
+        if new:
+            with self.store.transaction():
+                for tenant in new:
+                    self._place(tenant, 0)
+        self.tenants = self._read_tenants()
+        return [self.tenant(tenant.text("name")) for tenant in new]
+
+    def add_tenant(self, name: str) -> TenantRecord:
+        """A tenant as the master API makes it, with a token for everything."""
+        with self.store.transaction():
+            made = tenants.establish(self.store, self.tenant(tenants.MASTER), {"org_name": name})
+            admin = {"username": "admin", "email": f"admin@{made['name']}.example.com", "password": "unkept"}
+            tenants.establish_admin(self.store, made, {**admin}, [*ALL_SCOPES])
+            self._place(made, 0)
+        self.tenants = self._read_tenants()
+        return self.record_of(self.store.get(tables.ACCOUNTS, made.id))
+
+    def add_token(self, tenant: Record, wish: TokenWish) -> TokenRecord:
+        """Another token for a tenant."""
+        with self.store.transaction():
+            user = self.store.find(tables.USERS, account_id=tenant.id, role="admin")
+            assert user is not None
+            made = access_tokens.establish(self.store, tenant, user, wish.name, [*wish.scopes], wish.permission)
+        return _token_record(made)
+
+    def revoke(self, value: str) -> None:
+        """Take a token away; raises LookupError where there is none."""
+        with self.store.transaction():
+            found = self.store.find(tables.TOKENS, value=value)
+            if found is None:
+                raise LookupError("no such token")
+            self.store.delete(found)
+
+    def set_state(self, tenant: Record, state: str) -> None:
+        """Suspend a tenant, or approve it again."""
+        with self.store.transaction():
+            self.store.update(tenant, state=state)
+        self.tenants = self._read_tenants()
+
+    def set_config(self, config: Config) -> None:
+        """Put other settings in force, from the next call on."""
+        with self.store.transaction():
+            self.store.set_setting("config", config.model_dump_json())
+        self.config = config
+        self.store.clock_skew_seconds = config.clock_skew_seconds
+        self.ledger.keep(config.recent_calls)
+
+    def keep_faults(self) -> None:
+        """Have the faults in force outlive the process."""
+        with self.store.transaction():
+            self.store.set_setting(
+                "faults", json.dumps([fault.model_dump(mode="json") for fault in self.faults.report()])
+            )
+
+    def purge(self) -> None:
+        """Finish deletions that have taken their time."""
+        before = time.time() - self.config.deletion_seconds
+        for table in (tables.SERVICES, tables.BACKENDS):
+            self.store.purge(table, before)
+
+    def record_of(self, tenant: Record) -> TenantRecord:
+        """A tenant and what opens it."""
+        found = self.store.all(tables.TOKENS, tenant_id=tenant.id)
+        return TenantRecord(
+            id=tenant.id,
+            name=tenant.text("name"),
+            state=tenant.text("state"),
+            url=tenant.text("url"),
+            host=tenant.text("host"),
+            tokens=tuple(_token_record(token) for token in found),
+        )
+
+    def contents(self, tenant: Record) -> TenantWorld:
+        """What a tenant holds, table by table; what is being deleted is left out."""
+        store = self.store
+        services = store.all(tables.SERVICES, tenant_id=tenant.id, deleted=None)
+        backends = store.all(tables.BACKENDS, tenant_id=tenant.id, deleted=None)
+        accounts = store.all(tables.ACCOUNTS, provider_id=tenant.id, kind="buyer")
+        rows: dict[str, list[Record]] = {
+            tables.SERVICES: services,
+            tables.BACKENDS: backends,
+            tables.ACCOUNTS: accounts,
+        }
+        of_services = (
+            *(tables.PROXIES, tables.PROXY_CONFIGS, tables.METRICS, tables.MAPPING_RULES),
+            *(tables.BACKEND_USAGES, tables.PLANS, tables.APPLICATIONS, tables.SUBSCRIPTIONS, tables.FEATURES),
+        )
+        for service in services:
+            for table in of_services:
+                rows.setdefault(table, []).extend(store.all(table, service_id=service.id))
+        for backend in backends:
+            for table in (tables.METRICS, tables.MAPPING_RULES):
+                rows.setdefault(table, []).extend(store.all(table, backend_id=backend.id))
+        rows.setdefault(tables.PLANS, []).extend(store.all(tables.PLANS, tenant_id=tenant.id, service_id=None))
+        for plan in list(rows[tables.PLANS]):
+            for table in (tables.LIMITS, tables.PRICING_RULES):
+                rows.setdefault(table, []).extend(store.all(table, plan_id=plan.id))
+        for application in rows.get(tables.APPLICATIONS, ()):
+            rows.setdefault(tables.KEYS, []).extend(store.all(tables.KEYS, application=application.id))
+        for account in (*accounts, tenant):
+            rows.setdefault(tables.USERS, []).extend(store.all(tables.USERS, account_id=account.id))
+        for table in (tables.ACTIVE_DOCS, tables.POLICIES, tables.FIELDS_DEFINITIONS):
+            rows[table] = store.all(table, tenant_id=tenant.id)
+        return TenantWorld(
+            name=tenant.text("name"),
+            tables={table: tuple(_row(each) for each in found) for table, found in rows.items()},
+        )
+
+    def _establish(self, port: int, master_port: int) -> None:
+        master = self.store.find(tables.ACCOUNTS, name=tenants.MASTER)
+        if master is None:
+            master = tenants.establish_master(self.store, DEFAULT_MASTER_TOKEN)
+            made = tenants.establish(self.store, master, {"org_name": DEFAULT_TENANT})
+            admin: JsonObject = {"username": "admin", "email": f"admin@{DEFAULT_TENANT}.{DOMAIN}"}
+            tenants.establish_admin(self.store, made, admin, [*ALL_SCOPES], DEFAULT_TOKEN)
+        for tenant in self._read_tenants():
+            wanted = {tenants.MASTER: master_port, DEFAULT_TENANT: port}.get(tenant.text("name"), 0)
+            self._place(tenant, wanted)
+
+    def _place(self, tenant: Record, wanted: int) -> None:
+        """Give a tenant the port that it is to have, else the one it had, else a free one."""
+        port = wanted
+        if not port:
+            port = tenant.number("port")
+            if not port or not is_free(port):
+                port = self._free_port()
+                if tenant["port"]:
+                    log.warning("tenant %s moved to port %d: somebody else has its own", tenant["name"], port)
+        self.store.update(tenant, port=port, url=f"http://{self.host}:{port}")
+
+    def _free_port(self) -> int:
+        taken = {tenant.number("port") for tenant in self._read_tenants()}
+        return next(port for port in random.sample(PORTS, len(PORTS)) if port not in taken and is_free(port))
+
+    def _read_tenants(self) -> list[Record]:
+        found = self.store.all(tables.ACCOUNTS)
+        return [account for account in found if account["kind"] != "buyer"]
+
+
+def _token_record(token: Record) -> TokenRecord:
+    return TokenRecord(
+        value=token.text("value"),
+        name=token.text("name"),
+        scopes=tuple(str(each) for each in token.array("scopes")),
+        permission=token.text("permission"),
+    )
+
+
+def _row(record: Record) -> JsonObject:
+    return {name: value for name, value in record.values.items() if name not in ("born", "has_password")}
