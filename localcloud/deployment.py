@@ -95,9 +95,6 @@ class Deployment:
     ) -> bool:
         """Start the supervisor; false when one runs already with all that was asked for."""
         wanted = _chosen_services(only, clouds, own_cluster=kubeconfig is not None)
-        reason = services.refused(tuple(clouds))
-        if reason is not None:
-            raise DeploymentError(reason)
         if self._is_held():
             self._check_running_plan(tuple(clouds), wanted, kubeconfig)
             return False

@@ -438,11 +438,3 @@ def _temporal_program() -> str:
 def _plain_environment(unwanted_prefix: str) -> dict[str, str]:
     """The caller's environment without the variables that the program itself would take for flags."""
     return {name: value for name, value in os.environ.items() if not name.startswith(unwanted_prefix)}
-
-
-def refused(clouds: tuple[Cloud, ...]) -> str | None:
-    """Why these clouds cannot be brought up; none when they can."""
-    absent = [cloud.value for cloud in clouds if cloud not in OF_CLOUD]
-    return (
-        f"--with {','.join(absent)}: this version's local deployment has only {', '.join(OF_CLOUD)}" if absent else None
-    )

@@ -1,8 +1,9 @@
 """A 3scale to test against: the Account Management and Master APIs, as far as programs that provision use them.
 
-    __main__ ── server ── resources/* ── store (SQLite) ── tables
-                  │  └── answers, refusals, parameters, call, names, addresses
+    __main__ ── server ── serving ── resources/* ── store (SQLite) ── tables
+                  │          └── call, parameters, answers, refusals, names, addresses
                   ├── faults, ledger
+                  ├── world ── places
                   └── api (control) ······ control, contract: for tests, demos and benchmarks
 
 There is no 3scale to be had as a package, so this one is written from its public documentation and from what clients

@@ -35,6 +35,7 @@ class Call:
     parameters: Parameters
     path: Mapping[str, str]
     base_url: str
+    listening_on: str
 
     def id(self, name: str) -> int:
         """An id in the path; what is no number names nothing."""

@@ -1,20 +1,13 @@
-"""The simulated world: the store with its master and tenants, the settings and the faults, kept over restarts.
-
-Every tenant has a port of its own, since programs tell tenants apart by their addresses and a loopback address has no
-other part that could differ; its host name (`NAME-admin.3scale.localhost`) leads to it on every port as well, for
-clients that can resolve it. Ports are kept; one that somebody else took meanwhile is replaced.
-"""
+"""The simulated world: the store with its master and tenants, the settings and the faults, kept over restarts."""
 
 from __future__ import annotations
 
 import json
-import logging
-import random
 import time
 from pathlib import Path
 
-from localcloud.state import LOOPBACK, is_free
-from localcloud.threescale import tables
+from localcloud.state import LOOPBACK
+from localcloud.threescale import places, tables
 from localcloud.threescale.contract import (
     ALL_SCOPES,
     DEFAULT_MASTER_TOKEN,
@@ -33,11 +26,6 @@ from localcloud.threescale.faults import FaultBoard
 from localcloud.threescale.ledger import LedgerBook
 from localcloud.threescale.resources import access_tokens, tenants
 from localcloud.threescale.store import Record, Store
-
-log = logging.getLogger(__name__)
-
-# Apart from those that a local deployment chooses for its services, so that neither takes what the other remembers.
-PORTS = range(14_000, 20_000)
 
 
 class World:
@@ -83,14 +71,9 @@ class World:
         return next((tenant for tenant in self.tenants if tenant["port"] == port), None)
 
     def refresh(self) -> list[Record]:
-        """Take up the tenants that were made since; returns those that have no address yet, which they get now."""
-        new = [tenant for tenant in self._read_tenants() if not tenant["port"]]
-        if new:
-            with self.store.transaction():
-                for tenant in new:
-                    self._place(tenant, 0)
+        """All of them, those too that were made since the last time."""
         self.tenants = self._read_tenants()
-        return [self.tenant(tenant.text("name")) for tenant in new]
+        return self.tenants
 
     def add_tenant(self, name: str) -> TenantRecord:
         """A tenant as the master API makes it, with a token for everything."""
@@ -98,7 +81,7 @@ class World:
             made = tenants.establish(self.store, self.tenant(tenants.MASTER), {"org_name": name})
             admin = {"username": "admin", "email": f"admin@{made['name']}.example.com", "password": "unkept"}
             tenants.establish_admin(self.store, made, {**admin}, [*ALL_SCOPES])
-            self._place(made, 0)
+            places.settle(self.store, made, self.host)
         self.tenants = self._read_tenants()
         return self.record_of(self.store.get(tables.ACCOUNTS, made.id))
 
@@ -202,26 +185,10 @@ class World:
             tenants.establish_admin(self.store, made, admin, [*ALL_SCOPES], DEFAULT_TOKEN)
         for tenant in self._read_tenants():
             wanted = {tenants.MASTER: master_port, DEFAULT_TENANT: port}.get(tenant.text("name"), 0)
-            self._place(tenant, wanted)
-
-    def _place(self, tenant: Record, wanted: int) -> None:
-        """Give a tenant the port that it is to have, else the one it had, else a free one."""
-        port = wanted
-        if not port:
-            port = tenant.number("port")
-            if not port or not is_free(port):
-                port = self._free_port()
-                if tenant["port"]:
-                    log.warning("tenant %s moved to port %d: somebody else has its own", tenant["name"], port)
-        self.store.update(tenant, port=port, url=f"http://{self.host}:{port}")
-
-    def _free_port(self) -> int:
-        taken = {tenant.number("port") for tenant in self._read_tenants()}
-        return next(port for port in random.sample(PORTS, len(PORTS)) if port not in taken and is_free(port))
+            places.settle(self.store, tenant, self.host, wanted)
 
     def _read_tenants(self) -> list[Record]:
-        found = self.store.all(tables.ACCOUNTS)
-        return [account for account in found if account["kind"] != "buyer"]
+        return [tenant for kind in ("master", "provider") for tenant in self.store.all(tables.ACCOUNTS, kind=kind)]
 
 
 def _token_record(token: Record) -> TokenRecord:

@@ -32,7 +32,6 @@ from localcloud.progress import Silence
 from localcloud.seed import CLAIMS_RBAC
 from localcloud.state import (
     LOOPBACK,
-    Cloud,
     Running,
     ServiceState,
     ServiceStatus,
@@ -278,13 +277,6 @@ def test_the_users_own_cluster_is_used_when_given(deployment: Deployment, fresh:
     assert [row.name for row in fresh.status().services] == [services.PREPARATION]
     assert fresh.env()["KUBECONFIG"] == str(deployment.state.kubeconfig)
     assert "created CustomResourceDefinition" not in fresh.log(services.PREPARATION).read_text()
-
-
-def test_clouds_that_do_not_exist_yet_are_refused(fresh: Deployment) -> None:
-    with pytest.raises(DeploymentError, match="threescale"):
-        fresh.up(clouds=(Cloud.AWS, Cloud.THREESCALE))
-
-    assert not fresh.state.root.exists()
 
 
 def test_observe_mode_leaves_the_users_own_cluster_as_it_is(fresh: Deployment) -> None:

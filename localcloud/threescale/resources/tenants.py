@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 
-from localcloud.threescale import answers, refusals, tables
+from localcloud.threescale import answers, places, refusals, tables
 from localcloud.threescale.answers import Answer
 from localcloud.threescale.call import Call, Routes
 from localcloud.threescale.contract import ALL_SCOPES, DOMAIN, JsonObject
@@ -101,6 +101,7 @@ def create(call: Call) -> Answer:
     users.check(call, 0, user_values, complaints)
     complaints.settle()
     tenant = establish(call.store, call.tenant, values | {"annotations": sent.annotations({})})
+    tenant = places.settle(call.store, tenant, call.listening_on)
     _, token = establish_admin(call.store, tenant, user_values, [*call.config.tenant_token_scopes])
     signup: JsonObject = {
         "account": accounts.show(call, tenant),

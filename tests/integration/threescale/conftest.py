@@ -1,0 +1,58 @@
+"""One simulator for the run, and others to be killed.
+
+Tests share the tenant of the one, so each makes objects of its own; settings, faults and ledger are set back before
+each. What needs a tenant with nothing else in it takes `tenant`.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from threescale_process import Client, ThreescaleProcess, client_of, fresh
+
+from localcloud.threescale.control import ThreescaleControl
+
+
+@pytest.fixture(scope="session")
+def threescale_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ThreescaleProcess]:
+    running = ThreescaleProcess(tmp_path_factory.mktemp("threescale")).start()
+    yield running
+    running.end(signal.SIGTERM)
+
+
+@pytest.fixture
+def control(threescale_process: ThreescaleProcess) -> Iterator[ThreescaleControl]:
+    with ThreescaleControl(threescale_process.url, timeout_seconds=60) as control:
+        control.reset_config()
+        control.clear()
+        control.reset_ledger()
+        yield control
+
+
+@pytest.fixture
+def client(control: ThreescaleControl) -> Iterator[Client]:
+    """The tenant that is there from the start, as a program with a full token sees it."""
+    client = client_of(control)
+    yield client
+    client.http.close()
+
+
+@pytest.fixture
+def tenant(control: ThreescaleControl) -> Iterator[Client]:
+    """A tenant of the test's own."""
+    made = control.add_tenant(fresh("Tenant"))
+    client = Client(made.url, made.token)
+    yield client
+    client.http.close()
+
+
+@pytest.fixture
+def own_process(tmp_path: Path) -> Iterator[ThreescaleProcess]:
+    """A simulator for one test, which may kill it."""
+    own = ThreescaleProcess(tmp_path)
+    yield own
+    if own.runs():
+        own.end(signal.SIGKILL)

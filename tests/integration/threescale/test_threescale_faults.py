@@ -1,0 +1,235 @@
+"""The simulator's faults, ledger and settings, as tests and benchmarks use them."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import httpx
+import pytest
+from threescale_process import Client, eventually, fresh
+
+from localcloud.threescale.contract import UNSEEN_HEADER
+from localcloud.threescale.control import ControlRefusedError, ThreescaleControl
+
+pytestmark = pytest.mark.integration
+
+LOST = (httpx.RemoteProtocolError, httpx.ReadError)
+
+
+def names(client: Client) -> list[str]:
+    return [each["name"] for each in client.list("services")]
+
+
+def test_a_call_lost_before_its_effect_did_nothing(client: Client, control: ThreescaleControl) -> None:
+    control.fault("POST", "/services", kind="before", count=1)
+    name = fresh("Lost")
+    with pytest.raises(LOST):
+        client.call("POST", "services", {"name": name})
+
+    assert name not in names(client)
+    assert client.service(name)
+
+
+def test_a_call_lost_after_its_effect_was_done(client: Client, control: ThreescaleControl) -> None:
+    control.fault("POST", "/services", kind="after", count=1)
+    name = fresh("Lost")
+    with pytest.raises(LOST):
+        client.call("POST", "services", {"name": name})
+
+    assert names(client).count(name) == 1
+
+
+def test_an_answer_may_break_off_in_its_middle(client: Client, control: ThreescaleControl) -> None:
+    control.fault("POST", "/services", kind="cut", count=1)
+    name = fresh("Cut")
+    with pytest.raises(LOST):
+        client.call("POST", "services", {"name": name})
+
+    assert names(client).count(name) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (403, {"error": "Access denied"}),
+        (404, {"status": "Not found"}),
+        (409, ""),
+        (422, {"errors": {"system_name": ["has already been taken"]}}),
+    ],
+)
+def test_a_refusal_looks_as_3scale_makes_it(
+    client: Client, control: ThreescaleControl, status: int, body: object
+) -> None:
+    control.fault("POST", "/services", status=status, count=1)
+
+    assert client.refused("POST", "services", {"name": fresh("No")}) == (status, body)
+
+
+def test_what_stands_before_3scale_answers_with_a_page(client: Client, control: ThreescaleControl) -> None:
+    control.fault(status=429, headers={"Retry-After": "7"}, count=1)
+    answer = client.call("GET", "services")
+
+    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "7")
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert "429 Too Many Requests" in answer.text
+
+
+def test_a_refusal_may_come_after_the_effect(client: Client, control: ThreescaleControl) -> None:
+    control.fault("POST", "/signup", kind="refuse-after", status=409, count=1)
+    name = fresh("dev").replace(" ", "")
+    answer = client.call("POST", "signup", {"org_name": name, "username": name})
+
+    assert (answer.status_code, answer.content) == (409, b"")
+    assert client.get("accounts/find", username=name)["account"]["org_name"] == name
+
+
+@pytest.mark.parametrize("late_answer", [True, False])
+def test_a_call_that_hangs_is_given_up_by_its_client(
+    client: Client, control: ThreescaleControl, late_answer: bool
+) -> None:
+    control.fault("POST", "/services", kind="hang", late_answer=late_answer, count=1)
+    name = fresh("Hang")
+    impatient = Client(client.url, client.token, seconds=0.5)
+    with pytest.raises(httpx.ReadTimeout):
+        impatient.call("POST", "services", {"name": name})
+    impatient.http.close()
+
+    assert (name in names(client)) is late_answer
+    assert control.ledger().calls("POST", "/admin/api/services") == 1
+
+
+def test_a_tenant_that_hangs_holds_nobody_else(client: Client, tenant: Client, control: ThreescaleControl) -> None:
+    hanging = next(each.name for each in control.tenants() if each.url == tenant.url)
+    control.fault(tenant=hanging, kind="hang")
+    stuck = threading.Thread(target=wait_in_vain, args=(tenant,))
+    stuck.start()
+    eventually(lambda: control.ledger().calls(tenant=hanging) == 1)
+
+    assert client.list("services")
+    assert stuck.is_alive()
+    tenant.http.close()
+    stuck.join(60)
+
+
+def wait_in_vain(client: Client) -> None:
+    with pytest.raises(httpx.HTTPError):
+        client.call("GET", "services")
+
+
+@pytest.mark.parametrize("late_answer", [True, False])
+def test_a_late_call_does_its_work_before_or_after_the_wait(
+    client: Client, control: ThreescaleControl, late_answer: bool
+) -> None:
+    control.fault("POST", "/services", kind="delay", delay_seconds=3600, late_answer=late_answer, count=1)
+    name = fresh("Late")
+    impatient = Client(client.url, client.token, seconds=0.5)
+    with pytest.raises(httpx.ReadTimeout):
+        impatient.call("POST", "services", {"name": name})
+    impatient.http.close()
+
+    assert (name in names(client)) is late_answer
+
+
+def test_latency_is_added_to_every_call(client: Client, control: ThreescaleControl) -> None:
+    control.config(latency_ms=300)
+    began = time.monotonic()
+    client.list("services")
+
+    assert time.monotonic() - began >= 0.3
+
+
+def test_a_fault_takes_the_calls_it_names(client: Client, control: ThreescaleControl) -> None:
+    control.fault("PUT", "/services/", containing="doomed", skip=1, count=1, status=500)
+    own = f"services/{client.service()['id']}"
+    outcomes = [
+        client.call("PUT", own, {"description": text}).status_code for text in ("doomed", "fine", "doomed", "doomed")
+    ]
+
+    assert outcomes == [200, 200, 500, 200]
+    assert [(fault.hits, fault.count) for fault in control.faults()] == [(1, 0)]
+
+
+def test_faults_by_chance_repeat_with_their_seed(client: Client, control: ThreescaleControl) -> None:
+    def outcomes() -> list[int]:
+        control.clear()
+        control.fault("GET", probability=0.5, seed=7)
+        return [client.call("GET", "services").status_code for _ in range(12)]
+
+    first = outcomes()
+    assert set(first) == {200, 503}
+    assert outcomes() == first
+
+
+def test_the_clock_of_a_3scale_may_be_wrong(client: Client, control: ThreescaleControl) -> None:
+    right = client.service()["created_at"]
+    control.config(clock_skew_seconds=-86400)
+
+    assert client.service()["created_at"] < right[:10]
+
+
+def test_the_ledger_counts_by_tenant_method_and_route(
+    client: Client, tenant: Client, control: ThreescaleControl
+) -> None:
+    control.reset_ledger()
+    made = client.service()
+    client.put(f"services/{made['id']}", description="x")
+    client.refused("GET", "services/1")
+    client.refused("GET", "nowhere")
+    tenant.list("services")
+    ledger = control.ledger(recent=True)
+
+    assert ledger.by_route() == {
+        "GET /admin/api/services": 1,
+        "GET /admin/api/services/{service}": 1,
+        "GET unknown": 1,
+        "POST /admin/api/services": 1,
+        "PUT /admin/api/services/{service}": 1,
+    }
+    assert (ledger.mutating(), ledger.reading(), ledger.calls(tenant="3scale")) == (2, 3, 4)
+    assert [call.status for call in ledger.recent] == [201, 200, 404, 404, 200]
+    assert sum(count.errors for count in ledger.counts) == 2
+
+
+def test_the_ledger_knows_no_tokens(client: Client, control: ThreescaleControl) -> None:
+    client.call("GET", "services", params={"access_token": client.token, "page": 2})
+    (call,) = control.ledger(recent=True).recent
+
+    assert call.query == "page=2"
+
+
+def test_what_happens_behind_a_clients_back_is_neither_counted_nor_disturbed(
+    client: Client, control: ThreescaleControl
+) -> None:
+    control.fault(status=500)
+    answer = client.call("POST", "services", {"name": fresh("Unseen")}, headers={UNSEEN_HEADER: "1"})
+
+    assert answer.status_code == 201
+    assert control.ledger().calls() == 0
+
+
+def test_the_world_tells_what_a_tenant_holds(tenant: Client, control: ThreescaleControl) -> None:
+    name = next(each.name for each in control.tenants() if each.url == tenant.url)
+    service = tenant.used_service()
+    tenant.post(f"accounts/{tenant.account()['id']}/applications", plan_id=tenant.plan(service)["id"], name="App")
+    world = control.world(name)
+
+    assert [each["system_name"] for each in world.tables["services"]] == ["api", service["system_name"]]
+    counts = {
+        table: world.count(table) for table in ("backends", "backend_usages", "accounts", "applications", "users")
+    }
+    assert counts == {"backends": 1, "backend_usages": 1, "accounts": 1, "applications": 1, "users": 2}
+    assert world.count("mapping_rules") == 2
+    tenant.delete(f"services/{service['id']}")
+    assert control.world(name).count("applications") == 0
+
+
+def test_settings_and_faults_that_mean_nothing_are_refused(control: ThreescaleControl) -> None:
+    with pytest.raises(ControlRefusedError, match="latency"):
+        control.config(latency="much")
+    with pytest.raises(ControlRefusedError, match="regular expression"):
+        control.fault(path="(")
+    with pytest.raises(ControlRefusedError, match="no fault"):
+        control.clear("nothing")
+    with pytest.raises(ControlRefusedError, match="no tenant"):
+        control.world("nobody")
