@@ -6,6 +6,7 @@ which a refusal undoes.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -92,6 +93,11 @@ class Route:
     handler: Handler
     scope: str
     json_only: bool
+
+    @property
+    def name(self) -> str:
+        """The path with the bare names of its variables, as the ledger counts it."""
+        return re.sub(r":[^{}]*\}", "}", self.path)
 
     @property
     def of_master(self) -> bool:

@@ -62,7 +62,7 @@ class FaultKind(StrEnum):
     AFTER = "after"  # done, then the connection is closed: the answer is lost
     CUT = "cut"  # done, and the answer broken off in its middle
     DELAY = "delay"  # only late; `late_answer` says whether the effect comes before or after the wait
-    HANG = "hang"  # never answered; `late_answer` says whether it was done
+    HANG = "hang"  # not answered until the fault is lifted; `late_answer` says whether it was done
 
 
 class Fault(Model):

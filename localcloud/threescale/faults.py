@@ -59,6 +59,10 @@ class FaultBoard:
         self._armed = [armed for armed in self._armed if armed.fault.id != fault_id]
         return len(self._armed) < before
 
+    def holds(self, fault_id: str) -> bool:
+        """Whether it was not lifted yet, used up or not."""
+        return any(armed.fault.id == fault_id for armed in self._armed)
+
     def clear(self) -> None:
         """Lift all."""
         self._armed.clear()

@@ -109,7 +109,7 @@ class Server:
         # Now, for a call that hangs never ends.
         self.world.ledger.enter(_entry(request, outcome.status, fault, at, time.monotonic() - began))
         if fault is not None and fault.kind is FaultKind.HANG:
-            await _until_client_leaves(http)
+            await self._released(http, fault)
         if outcome.response is None:
             _hang_up(http)
             return web.Response()
@@ -143,6 +143,11 @@ class Server:
             return _Outcome(0, None)
         return _Outcome(0 if kind is FaultKind.CUT else answer.status, rendered(answer, request))
 
+    async def _released(self, http: web.Request, fault: Fault) -> None:
+        """Until the client leaves or the fault is lifted."""
+        while self.world.faults.holds(fault.id) and _is_connected(http):  # noqa: ASYNC110 - no event tells
+            await asyncio.sleep(_LOOK_AT_CLIENT_SECONDS)
+
     async def _opened(self, request: Request, response: web.Response) -> web.Response:
         """The answer, once the address of a tenant that it made is open."""
         if request.route is not None and request.route.of_master:
@@ -156,7 +161,7 @@ def _entry(request: Request, status: int, fault: Fault | None, at: float, second
         seconds=seconds,
         tenant=_name(request),
         method=request.http.method,
-        route=request.route.path.replace(":[^/]+?", "") if request.route is not None else _UNKNOWN_ROUTE,
+        route=request.route.name if request.route is not None else _UNKNOWN_ROUTE,
         path=request.http.path,
         query=_without_credentials(request.http.query_string),
         status=status,
@@ -180,14 +185,13 @@ async def _half(http: web.Request, response: web.Response) -> web.StreamResponse
     return half
 
 
+def _is_connected(http: web.Request) -> bool:
+    return http.transport is not None and not http.transport.is_closing()
+
+
 def _hang_up(http: web.Request) -> None:
     if http.transport is not None:
         http.transport.close()
-
-
-async def _until_client_leaves(http: web.Request) -> None:
-    while http.transport is not None and not http.transport.is_closing():  # noqa: ASYNC110 - no event tells
-        await asyncio.sleep(_LOOK_AT_CLIENT_SECONDS)
 
 
 def _aiohttp_path(path: str) -> str:
