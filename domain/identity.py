@@ -21,7 +21,8 @@ class Kind(Model):
     `plural` is the lower-case plural of the API path. `area` names the packages (`domain.<area>`,
     `workflows.<area>`, ...) and the workflow task queue. `name` is also the workflow type. `finalizer` is the one that
     the kind's objects carry while something of theirs exists outside, empty if they carry none. `lifecycle` is False
-    for kinds that others read or write and that no workflow runs for.
+    for kinds that others read or write and that no workflow runs for. `served` is True for kinds whose objects live in
+    the cluster that is served, where that is another than the one Perdure's own kinds live in.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Kind(Model):
     area: str
     finalizer: str = ""
     lifecycle: bool = True
+    served: bool = False
 
     @property
     def api_version(self) -> str:

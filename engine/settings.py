@@ -221,6 +221,90 @@ class Settings(BaseSettings):
         timedelta(seconds=20), description="Longest wait for one answer of an OpenStack API."
     )
 
+    # What Services become: the variables and flags of yawol's cloud controller. Read by `activities.loadbalancers`.
+    loadbalancers_namespace: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_NAMESPACE", "CLUSTER_NAMESPACE"),
+        description="Where the LoadBalancers of Services are, and the Secret with the OpenStack credentials. Services "
+        "are served where this, the Secret and both networks are given.",
+    )
+    loadbalancers_secret_name: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_SECRET_NAME", "SECRET_NAME"),
+        description="The Secret with the OpenStack credentials.",
+    )
+    loadbalancers_floating_net_id: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_FLOATING_NET_ID", "FLOATING_NET_ID"),
+        description="The network that floating IPs come from.",
+    )
+    loadbalancers_network_id: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_NETWORK_ID", "NETWORK_ID"),
+        description="The network of load balancers and their machines.",
+    )
+    loadbalancers_subnet_id: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_SUBNET_ID", "SUBNET_ID"),
+        description="Its subnet; empty leaves the choice to Neutron.",
+    )
+    loadbalancers_flavor_id: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_FLAVOR_ID", "FLAVOR_ID"),
+        description="The machines' flavor.",
+    )
+    loadbalancers_flavor_name: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_FLAVOR_NAME", "FLAVOR_NAME"),
+        description="The same by name.",
+    )
+    loadbalancers_flavor_search: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_FLAVOR_SEARCH", "FLAVOR_SEARCH"),
+        description="The same by a part of the name.",
+    )
+    loadbalancers_image_id: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_IMAGE_ID", "IMAGE_ID"),
+        description="The machines' image.",
+    )
+    loadbalancers_image_name: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_IMAGE_NAME", "IMAGE_NAME"),
+        description="The same by name.",
+    )
+    loadbalancers_image_search: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_IMAGE_SEARCH", "IMAGE_SEARCH"),
+        description="The same by a part of the name.",
+    )
+    loadbalancers_availability_zone: str = Field(
+        "",
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_AVAILABILITY_ZONE", "AVAILABILITY_ZONE"),
+        description="The machines' availability zone; empty leaves it to Nova.",
+    )
+    loadbalancers_internal: bool = Field(
+        False,
+        validation_alias=AliasChoices("PERDURE_LOADBALANCERS_INTERNAL", "INTERNAL_LB"),
+        description="Load balancers have no floating IP unless their Service says otherwise.",
+    )
+    loadbalancers_classes: Names = Field(
+        (), description="Classes of Services that are served, comma-separated; with none, `stackit.cloud/yawol`."
+    )
+    loadbalancers_unclassed: bool = Field(True, description="Serve Services without a class, too.")
+    loadbalancers_release_foreign: bool = Field(
+        False,
+        description="Take our finalizer off a Service whose class went elsewhere; false leaves it, as yawol does.",
+    )
+    loadbalancers_target_kubeconfig: str = Field(
+        "",
+        description="Kubeconfig of the cluster whose Services and Nodes are served; empty for Perdure's own cluster.",
+    )
+    loadbalancers_yawol_namespace: str = Field(
+        "kube-system",
+        description="Where yawol's controllers ran: nothing is done for Services while their leader's lease is live.",
+    )
+
     @property
     def observing(self) -> bool:
         """True in observe mode."""

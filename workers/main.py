@@ -35,6 +35,7 @@ from activities.openstack.projects import Projects
 from domain.decision import Queue
 from engine.health import Health, serve
 from engine.kube import BlockingKube, KubeApi
+from engine.kube.clusters import served_cluster
 from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
 from workers.boundary import Boundary
@@ -91,6 +92,7 @@ def end(code: int = 0) -> None:
 async def _workers(
     settings: Settings, client: Client, kube: KubeApi, chosen: Sequence[str], stack: AsyncExitStack
 ) -> list[Worker]:
+    served = await stack.enter_async_context(served_cluster(settings, kube, PROCESS))
     threads = (
         settings.worker_aws_activities + settings.worker_organization_activities + settings.worker_openstack_activities
     )
@@ -106,11 +108,11 @@ async def _workers(
     blocking = BlockingKube(kube, asyncio.get_running_loop())
     projects = Projects(blocking, settings)
     stack.callback(projects.close)
-    activities = _activities(settings, client, kube, blocking, projects)
+    activities = _activities(settings, client, kube, served, blocking, projects)
     if CLAIMS in chosen:
         activities += await ClaimsArea(settings, client, kube).open(stack)
     if LOAD_BALANCERS in chosen:
-        activities += load_balancers.activities(settings, kube, blocking, projects)
+        activities += load_balancers.activities(settings, kube, blocking, projects, served)
     found = by_queue(activities)
     workers = [
         Worker(
@@ -147,7 +149,7 @@ async def _workers(
 
 
 def _activities(
-    settings: Settings, client: Client, kube: KubeApi, blocking: BlockingKube, projects: Projects
+    settings: Settings, client: Client, kube: KubeApi, served: KubeApi, blocking: BlockingKube, projects: Projects
 ) -> list[Callable[..., object]]:
     """Every activity, each area's over one set of clients; what they do is counted."""
     account_metrics.listen()
@@ -155,7 +157,7 @@ def _activities(
     reader = Reader(kube, settings)
     hand_over = HandOver(reader, sessions, client)
     return [
-        *KubeActivities(kube, client).all(),
+        *KubeActivities(kube, client, served).all(),
         *AwsActivities(sessions, blocking, settings).all(),
         *ObserveActivities(reader).all(),
         *PoolActivities(reader, hand_over, client).all(),

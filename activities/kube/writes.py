@@ -13,7 +13,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
-from domain.identity import Key, all_kinds
+from domain.identity import Key, Kind, all_kinds
 from domain.writes import Delete, Patch, Written
 from engine import metrics
 from engine.errors import Absent, Conflict
@@ -24,8 +24,9 @@ from engine.kube.json import text
 class KubeActivities:
     """Activities on the Kubernetes API."""
 
-    def __init__(self, kube: KubeApi, client: Client) -> None:
+    def __init__(self, kube: KubeApi, client: Client, served: KubeApi | None = None) -> None:
         self._kube = kube
+        self._served = served or kube
         self._client = client
 
     def all(self) -> Sequence[Callable[..., object]]:
@@ -37,9 +38,10 @@ class KubeActivities:
         """Merge-patch the object, only that very uid."""
         key = write.key
         body = {**write.patch, "metadata": {**_metadata(write.patch), "uid": key.uid}}
+        kind = all_kinds()[key.kind]
         try:
-            answer = await self._kube.patch(
-                all_kinds()[key.kind],
+            answer = await self._of(kind).patch(
+                kind,
                 key.namespace,
                 key.name,
                 body,
@@ -57,10 +59,15 @@ class KubeActivities:
         key = deletion.key
         if deletion.mourner is not None:
             await self._tell(deletion.mourner, key)
+        kind = all_kinds()[key.kind]
         try:
-            await self._kube.delete(all_kinds()[key.kind], key.namespace, key.name, uid=key.uid)
+            await self._of(kind).delete(kind, key.namespace, key.name, uid=key.uid)
         except (Absent, Conflict):
             return
+
+    def _of(self, kind: Kind) -> KubeApi:
+        """The cluster that the kind's objects live in."""
+        return self._served if kind.served else self._kube
 
     async def _tell(self, mourner: Key, dead: Key) -> None:
         """Tell it; a lifecycle that does not run has forgotten all the others as well."""

@@ -6,19 +6,23 @@ from collections.abc import Callable, Sequence
 
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.installation import installation_of
 from activities.loadbalancers.machines import MachineActivities
+from activities.loadbalancers.services import ServiceActivities
 from activities.loadbalancers.sets import SetActivities
 from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.projects import Projects
 from engine.kube import BlockingKube, KubeApi
 from engine.settings import Settings
 
-ACTIVITIES = (LoadBalancerActivities, SetActivities, MachineActivities, SweepActivities)
+ON_GROUND = (LoadBalancerActivities, SetActivities, MachineActivities, SweepActivities)
+ACTIVITIES = (*ON_GROUND, ServiceActivities)
 
 
 def activities(
-    settings: Settings, kube: KubeApi, blocking: BlockingKube, projects: Projects
+    settings: Settings, kube: KubeApi, blocking: BlockingKube, projects: Projects, served: KubeApi
 ) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker."""
+    """Every activity, for the worker; `served` is the cluster whose Services are served."""
     ground = Ground(kube, blocking, projects, settings)
-    return [method for each in ACTIVITIES for method in each(ground).all()]
+    services = ServiceActivities(kube, served, settings, installation_of(settings))
+    return [*(method for each in ON_GROUND for method in each(ground).all()), *services.all()]

@@ -35,6 +35,7 @@ from domain.loadbalancers.constants import (
     GROUP,
     LOAD_BALANCER_FINALIZER,
     MACHINE_FINALIZER,
+    SERVICE_FINALIZER,
     SET_FINALIZER,
     VERSION,
 )
@@ -64,9 +65,20 @@ LOAD_BALANCER_MACHINE = Kind(
     finalizer=MACHINE_FINALIZER,
 )
 
+SERVICE = Kind(
+    name="Service",
+    group="",
+    version="v1",
+    plural="services",
+    area="loadbalancers",
+    finalizer=SERVICE_FINALIZER,
+    served=True,
+)
+
 # No custom resource: one look at a project serves all that live there.
 OPENSTACK_PROJECTS = Kind(name="OpenStackProjects", group="", version="", plural="", area="loadbalancers")
 THE_PROJECTS = Key(kind=OPENSTACK_PROJECTS.name, namespace="", name="all", uid="0")
 
 STANDING = (THE_PROJECTS,)
-KINDS = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE, OPENSTACK_PROJECTS)
+CUSTOM_KINDS = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
+KINDS = (*CUSTOM_KINDS, SERVICE, OPENSTACK_PROJECTS)

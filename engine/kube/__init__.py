@@ -12,7 +12,7 @@ from engine.kube.api import KubeApi, Listing, WatchEvent
 from engine.kube.blocking import BlockingKube
 from engine.kube.errors import Expired
 from engine.kube.json import JsonObject
-from engine.kube.kinds import BUILT_IN, CONFIG_MAP, EVENT, LEASE, NAMESPACE, POD, SECRET
+from engine.kube.kinds import BUILT_IN, CONFIG_MAP, EVENT, LEASE, NAMESPACE, NODE, POD, SECRET
 from engine.kube.lease import LeaderElection, LeadershipLost, leader_lock_holder, leader_lock_is_live, lease_is_live
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "EVENT",
     "LEASE",
     "NAMESPACE",
+    "NODE",
     "POD",
     "SECRET",
     "BlockingKube",

@@ -8,6 +8,7 @@ SECRET = Kind(name="Secret", group="", version="v1", plural="secrets", area="")
 CONFIG_MAP = Kind(name="ConfigMap", group="", version="v1", plural="configmaps", area="")
 NAMESPACE = Kind(name="Namespace", group="", version="v1", plural="namespaces", area="")
 POD = Kind(name="Pod", group="", version="v1", plural="pods", area="")
+NODE = Kind(name="Node", group="", version="v1", plural="nodes", area="", served=True)
 EVENT = Kind(name="Event", group="", version="v1", plural="events", area="")
 LEASE = Kind(name="Lease", group="coordination.k8s.io", version="v1", plural="leases", area="")
 CUSTOM_RESOURCE_DEFINITION = Kind(
@@ -28,6 +29,7 @@ BUILT_IN = {
         CONFIG_MAP,
         NAMESPACE,
         POD,
+        NODE,
         EVENT,
         LEASE,
         CUSTOM_RESOURCE_DEFINITION,

@@ -21,6 +21,8 @@ from starters.watch.projection import Projection, Read
 
 # For how many seconds an object's own wake may wait after a change, before and after it.
 Patience = Callable[[Projection | None, Projection], float]
+# Whether an object has a lifecycle.
+Lives = Callable[[Projection, Index], bool]
 # The key of whose workflow does the work of an object.
 Carrier = Callable[[Projection, Index], Key]
 
@@ -45,6 +47,10 @@ def _tells_nobody(_: Projection, __: Index) -> set[Key]:
     return set()
 
 
+def _lives_always(_known: Projection, _index: Index) -> bool:
+    return True
+
+
 def _is_missed_by_nobody(_: Index) -> set[Key]:
     return set()
 
@@ -58,6 +64,8 @@ class Watched:
         read: an object as its projection needs it.
         dependents: the keys of others that a change concerns.
         has_workflow: whether its objects have lifecycles of their own (ConfigMaps and Secrets do not).
+        lives: which of its objects have one, for kinds of which most are nobody's business; one that has a lifecycle no
+            more is told so, as if it were gone, and none is started for it.
         namespace: the only namespace looked at, empty for all.
         field_selector: which objects, in the API's notation.
         label_selector: which objects, in the API's notation.
@@ -83,6 +91,7 @@ class Watched:
     read: Read
     dependents: Dependents
     has_workflow: bool = True
+    lives: Lives = _lives_always
     namespace: str = ""
     field_selector: str = ""
     label_selector: str = ""

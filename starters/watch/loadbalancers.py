@@ -2,7 +2,7 @@
 
 | change of | wakes, besides itself |
 |---|---|
-| LoadBalancer | its machines, when their security group changes; a new one: the sweep over the projects |
+| LoadBalancer | its machines, when their security group changes; its Service; a new one: the sweep over the projects |
 | LoadBalancerSet | its LoadBalancer |
 | LoadBalancerMachine | its set, by whose labels it was made |
 
@@ -32,6 +32,7 @@ from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.loadbalancer_figures import balancer_figures, machine_figures, set_figures
 from starters.watch.projection import Projection, View, generation, others_finalizers
+from starters.watch.services import facts_for_service, service_of, shown_to_service
 
 _RECORDED = ("securityGroupID", "portID", "floatingID", "serverGroupID", "openstackReconcileHash")
 
@@ -41,9 +42,9 @@ def read_balancer(obj: JsonObject) -> View:
     status = mapping(obj, "status")
     recorded = tuple(text(status, field) for field in _RECORDED)
     return View(
-        fingerprint=(others_finalizers(obj, LOAD_BALANCER_FINALIZER), _annotations(obj), recorded),
+        fingerprint=(others_finalizers(obj, LOAD_BALANCER_FINALIZER), _annotations(obj), recorded, shown_to_service(obj)),
         handed=(generation(obj), _drift(obj)),  # its Service's workflow writes its spec, the sweep an annotation
-        facts={"group": text(status, "securityGroupID"), **balancer_figures(obj)},
+        facts={"group": text(status, "securityGroupID"), **facts_for_service(obj), **balancer_figures(obj)},
     )
 
 
@@ -86,12 +87,13 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def balancer_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-    """The machines of a LoadBalancer, which wait for its security group; for a new one the sweep."""
+    """The Service of a LoadBalancer; its machines, which wait for its security group; for a new one the sweep."""
+    concerned = service_of(before, after, index)
     known = after or before
     if known is None or (before and after and before.fact("group") == after.fact("group")):
-        return set()
+        return concerned
     machines = index.find(LOAD_BALANCER_MACHINE.name, "balancer", known.key.name)
-    found = {machine.key for machine in machines if machine.key.namespace == known.key.namespace}
+    found = concerned | {machine.key for machine in machines if machine.key.namespace == known.key.namespace}
     return found if before else {*found, THE_PROJECTS.model_copy(update={"cluster": known.key.cluster})}
 
 

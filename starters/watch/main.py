@@ -20,6 +20,7 @@ from temporalio.client import Client
 from domain.identity import Key
 from engine.health import Health, serve
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
+from engine.kube.clusters import served_cluster
 from engine.kube.reflector import Timing
 from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
@@ -49,28 +50,32 @@ async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, 
     Raises:
         LeadershipLost: another watcher may lead now; the process is expected to end.
     """
-    async with stopped_by_signals(stop) as stopped, await KubeApi.open(settings, PROCESS) as api:
+    async with (
+        stopped_by_signals(stop) as stopped,
+        await KubeApi.open(settings, PROCESS) as api,
+        served_cluster(settings, api, PROCESS) as served,
+    ):
         if health is not None:
-            await first_of(stopped.wait(), _lead(settings, api, health))
+            await first_of(stopped.wait(), _lead(settings, api, served, health))
             return
         own = Health()
         async with serve(own, settings):
-            await first_of(stopped.wait(), _lead(settings, api, own))
+            await first_of(stopped.wait(), _lead(settings, api, served, own))
 
 
-async def _lead(settings: Settings, api: KubeApi, health: Health) -> None:
+async def _lead(settings: Settings, api: KubeApi, served: KubeApi, health: Health) -> None:
     """Connect, wait for the Lease, watch while it is held."""
     stage = ["connecting to Temporal"]
     health.add(PROCESS, unready=lambda: stage)
     client = await connected(settings, PROCESS)
     if not settings.watch_lease or settings.observing:
-        await _watch(settings, api, client, health, checkpoint="")
+        await _watch(settings, api, served, client, health, checkpoint="")
         return
     election = LeaderElection(api, settings.watch_lease_namespace, settings.watch_lease_name, _identity(settings))
     health.add(PROCESS, notes=lambda: ["standing by: another watcher leads"])
     await election.acquire()
     try:
-        await _watch(settings, api, client, health, election.annotation(CHECKPOINT), election)
+        await _watch(settings, api, served, client, health, election.annotation(CHECKPOINT), election)
     finally:
         metrics.LEADER.set(0)
         await asyncio.shield(election.release())
@@ -79,12 +84,13 @@ async def _lead(settings: Settings, api: KubeApi, health: Health) -> None:
 async def _watch(
     settings: Settings,
     api: KubeApi,
+    served: KubeApi,
     client: Client,
     health: Health,
     checkpoint: str,
     election: LeaderElection | None = None,
 ) -> None:
-    watcher = _watcher(settings, api, client, checkpoint)
+    watcher = _watcher(settings, api, served, client, checkpoint)
     watcher.register(health)
     metrics.LEADER.set(1)
     try:
@@ -100,7 +106,7 @@ async def _watch(
         raise lost.exceptions[0] from None
 
 
-def _watcher(settings: Settings, api: KubeApi, client: Client, checkpoint: str) -> Watcher:
+def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, checkpoint: str) -> Watcher:
     async def unmatched_keys(kind: str, keys: list[Key]) -> list[Key]:
         return await unmatched(client, kind, settings.cluster, keys)
 
@@ -118,6 +124,7 @@ def _watcher(settings: Settings, api: KubeApi, client: Client, checkpoint: str) 
         wake_all=settings.watch_wake_all,
         sweep=settings.watch_sweep,
         checkpoint=checkpoint,
+        served=served,
     )
 
 

@@ -64,8 +64,10 @@ class Mirrors:
         *,
         cluster: str = "",
         timing: Timing | None = None,
+        served: KubeApi | None = None,
     ) -> None:
         self._api = api
+        self._served = served or api
         self._index = index
         self._told = told
         self._cluster = cluster
@@ -87,9 +89,8 @@ class Mirrors:
         def read(obj: JsonObject) -> Projection:
             return project(entry.kind.name, self._cluster, obj, entry.read)
 
-        reflector = Reflector(
-            self._api, entry, read, self._index.of(entry.name), self._told(entry), timing=self._timing
-        )
+        api = self._served if entry.kind.served else self._api
+        reflector = Reflector(api, entry, read, self._index.of(entry.name), self._told(entry), timing=self._timing)
         self._reflectors[entry.name] = reflector
         self._tasks[entry.name] = self._running.create_task(reflector.run(), name=f"reflector {entry.name}")
         metrics.LAST_EVENT_AGE.labels(entry.name).set_function(lambda: time.monotonic() - reflector.last_sign)

@@ -69,6 +69,7 @@ class Watcher:
         wake_all: bool = False,
         sweep: timedelta = timedelta(0),
         checkpoint: str = "",
+        served: KubeApi | None = None,
     ) -> None:
         self._wake = wake
         self._wake_open = wake_open or wake
@@ -89,7 +90,9 @@ class Watcher:
         self._carriers = Carriers(self._watched.values(), self.index)
         self._handover = Handover(self._carriers, self.queue, is_open)
         self._silence = Silence(self._watched.values(), self.index)
-        self._mirrors = Mirrors(api, self.index, lambda entry: _ChangesOf(self, entry), cluster=cluster, timing=timing)
+        self._mirrors = Mirrors(
+            api, self.index, lambda entry: _ChangesOf(self, entry), cluster=cluster, timing=timing, served=served
+        )
 
     async def run(self) -> None:
         """Watch and wake for ever."""
@@ -161,7 +164,7 @@ class Watcher:
             if self._wake_all_at_start or not known.settled or self._checkpoint.is_behind(watched.name, known):
                 self._wake_with_relatives(watched, None, known)
             elif not self._checkpoint.covers(watched.name) and not known.ours:
-                if watched.has_workflow:
+                if self._concerned(watched, None, known):
                     self._doubt([known.key])
                 elif declared:
                     self._doubt(watched.dependents(None, known, self.index))
@@ -186,13 +189,17 @@ class Watcher:
 
     def _wake_with_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         subject = after or before
-        if subject is not None and watched.has_workflow:
+        if subject is not None and self._concerned(watched, before, after):
             carrier = self._carriers.of(subject)
             if carrier != subject.key:
                 self.queue.put(carrier)
             else:
                 self._wake_itself(watched, before, after, carrier)
         self._wake_relatives(watched, before, after)
+
+    def _concerned(self, watched: Watched, before: Projection | None, after: Projection | None) -> bool:
+        """Whether the object has a lifecycle, or has had one until this change."""
+        return watched.has_workflow and any(watched.lives(each, self.index) for each in (before, after) if each)
 
     def _wake_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         keys = self._carriers.of_all(watched.dependents(before, after, self.index))
@@ -222,7 +229,7 @@ class Watcher:
 
     def _knows(self, entry: Watched, key: Key) -> bool:
         known = self.index.get(entry.name, key.namespace, key.name)
-        return known is not None and known.key == key
+        return known is not None and known.key == key and entry.lives(known, self.index)
 
     def _wake_later(self, seconds: float, keys: Iterable[Key]) -> None:
         asyncio.get_running_loop().call_later(seconds, self.queue.put_all, keys)
@@ -272,7 +279,8 @@ class Watcher:
     async def _find_unmatched(self, unmatched: Unmatched, entry: Watched) -> list[Key]:
         while True:
             try:
-                return await unmatched(entry.kind.name, [known.key for known in self.index.all(entry.name)])
+                living = [known.key for known in self.index.all(entry.name) if entry.lives(known, self.index)]
+                return await unmatched(entry.kind.name, living)
             except Exception as error:  # whatever visibility answers, it only delays this courtesy
                 logger.warning("open workflows cannot be listed, trying again: %s", error)
                 await asyncio.sleep(30)

@@ -15,7 +15,7 @@ from definitions import CRDS, MODELS, Json, columns_of, everything_in, schema_of
 from openapi_schema_validator import OAS30Validator
 
 from domain.custom_resources import custom_resources
-from domain.loadbalancers import KINDS
+from domain.loadbalancers import CUSTOM_KINDS
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.reading import Malformed, read
 from starters.cli.waking import kinds_with_objects
@@ -158,12 +158,12 @@ def test_kubectl_explain_has_a_sentence_for_every_field_of_load_balancer_kinds(k
 
 def test_every_kind_of_the_load_balancers_area_has_a_definition() -> None:
     ours = [model.kind_of for model in custom_resources() if model.kind_of.area == "loadbalancers"]
-    assert ours == [kind for kind in KINDS if kind.plural]
-    assert {each.name for each in ours} == set(SPECS)
+    assert ours == list(CUSTOM_KINDS)
+    assert {kind.name for kind in CUSTOM_KINDS} == set(SPECS)
 
 
 def test_the_finalizers_are_those_that_the_objects_carry_already() -> None:
-    assert {kind.name: kind.finalizer for kind in KINDS if kind.plural} == {
+    assert {kind.name: kind.finalizer for kind in CUSTOM_KINDS} == {
         "LoadBalancer": "yawol.stackit.cloud/controller2",
         "LoadBalancerSet": "stackit.cloud/loadbalancermachine",
         "LoadBalancerMachine": "yawol.stackit.cloud/controller4",
@@ -171,9 +171,9 @@ def test_the_finalizers_are_those_that_the_objects_carry_already() -> None:
 
 
 def test_every_load_balancer_kind_has_lifecycles_that_only_an_executed_area_wakes() -> None:
-    assert {kind for kind in KINDS if kind.plural} <= set(kinds_with_objects())
+    assert set(CUSTOM_KINDS) <= set(kinds_with_objects())
     # Until the area has workflows, `wake --all` leaves it out.
-    assert all(kind.area not in areas() for kind in KINDS) or "loadbalancers" in areas()
+    assert all(kind.area not in areas() for kind in CUSTOM_KINDS) or "loadbalancers" in areas()
 
 
 def test_a_field_that_is_absent_and_one_that_is_empty_are_told_apart_where_the_hash_does() -> None:

@@ -9,9 +9,9 @@ from lb_objects import balancer
 
 from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.resources import LoadBalancer
-from domain.loadbalancers.services.endpoints import concerns_endpoints, endpoints_of
+from domain.loadbalancers.services.endpoints import endpoints_of, what_matters
 from domain.loadbalancers.services.objects import Installation, Node, Service
-from domain.loadbalancers.services.synchronization import ServiceWork, endpoints_patch, work_for
+from domain.loadbalancers.services.synchronization import ServiceWork, work_for
 from domain.loadbalancers.services.wishes import wishes_of
 from domain.loadbalancers.services.write_back import write_back
 from domain.writes import merge
@@ -506,20 +506,18 @@ def test_when_no_node_is_ready_all_that_stay_answer() -> None:
 def test_a_node_that_is_about_to_go_does_not_answer(change: Json) -> None:
     nodes = (node("a", "10.0.0.1"), node("b", "10.0.0.2", **change))
     assert set(names(endpoints_of(service(), nodes))) == {"a"}
-    assert concerns_endpoints(node("b", "10.0.0.2"), nodes[1])
+    assert what_matters(node("b", "10.0.0.2")) != what_matters(nodes[1])
 
 
 def test_a_nodes_heartbeat_concerns_nobody() -> None:
     beaten = node("a", "10.0.0.1", metadata={"resourceVersion": "2"}, spec={"taints": [{"key": "busy"}]})
-    assert not concerns_endpoints(node("a", "10.0.0.1"), beaten)
-    assert concerns_endpoints(None, beaten)
-    assert concerns_endpoints(beaten, None)
-    assert concerns_endpoints(node("a", "10.0.0.1"), node("a", "10.0.0.9"))
+    assert what_matters(node("a", "10.0.0.1")) == what_matters(beaten)
+    assert what_matters(node("a", "10.0.0.1")) != what_matters(node("a", "10.0.0.9"))
 
 
 def test_a_change_of_nodes_patches_the_endpoints_alone() -> None:
     nodes = (*NODES, node("node-b", "10.0.0.2"))
-    assert endpoints_patch(balancer(), service({"replicas": "5"}), nodes) == {
+    assert work_for(service(), balancer(), nodes, INSTALLATION).patch == {
         "spec": {
             "endpoints": [
                 {"name": "node-a", "addresses": ["10.0.0.1"]},
@@ -527,13 +525,12 @@ def test_a_change_of_nodes_patches_the_endpoints_alone() -> None:
             ]
         }
     }
-    assert endpoints_patch(balancer(), service(), NODES) == {}
 
 
 def test_endpoints_in_another_order_are_the_same() -> None:
     both = [{"name": "node-b", "addresses": ["10.0.0.2"]}, {"name": "node-a", "addresses": ["10.0.0.1"]}]
     nodes = (*NODES, node("node-b", "10.0.0.2"))
-    assert endpoints_patch(balancer(spec={"endpoints": both}), service(), nodes) == {}
+    assert work_for(service(), balancer(spec={"endpoints": both}), nodes, INSTALLATION).patch == {}
 
 
 # --- the address ---

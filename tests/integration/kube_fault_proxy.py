@@ -2,7 +2,8 @@
 
 Plain HTTP on loopback; the credentials are the proxy's. Ordinary requests pass unless it is down. A watch stream can be
 cut (also in the middle of a line), frozen (the connection stays, nothing comes), slowed, doubled with old lines
-repeated, or answered with 410 as a status or as an ERROR event, again and again until somebody lists.
+repeated, or answered with 410 as a status or as an ERROR event, again and again until somebody lists. The answers to a
+number of writes can be lost: the server does what is asked, and nobody hears of it.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class FaultProxy:
         self.expire: list[Literal["status", "event"]] = []
         self._expiring: Literal["status", "event"] | None = None
         self.watches = 0
+        self.lose_writes = 0
+        self.asked: set[tuple[str, str]] = set()  # methods, and plurals of kinds
         self.url = ""
 
     @classmethod
@@ -116,6 +119,7 @@ class FaultProxy:
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
+        self.asked.add((request.method, _plural(request.path)))
         watching = "watch" in request.query
         if watching:
             self.watches += 1
@@ -135,7 +139,12 @@ class FaultProxy:
         ) as answer:
             if watching and answer.status == 200:
                 return await self._forward(request, answer)
-            return web.Response(status=answer.status, body=await answer.read(), content_type=answer.content_type)
+            body = await answer.read()
+            if self.lose_writes and request.method != "GET" and answer.status < 300:
+                self.lose_writes -= 1
+                assert request.transport is not None
+                request.transport.abort()
+            return web.Response(status=answer.status, body=body, content_type=answer.content_type)
 
     async def _expired(self, how: str) -> web.StreamResponse:
         if how == "status":
@@ -165,6 +174,13 @@ class FaultProxy:
         finally:
             self._streams.discard(stream)
         return response
+
+
+def _plural(path: str) -> str:
+    """The kind that a path is about: what stands behind the version, or behind the namespace."""
+    parts = path.strip("/").split("/")
+    parts = parts[2:] if parts[0] == "api" else parts[3:]
+    return (parts[2:3] or parts[:1] or [""])[0] if parts[:1] == ["namespaces"] else (parts or [""])[0]
 
 
 async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:

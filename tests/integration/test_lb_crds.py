@@ -12,7 +12,7 @@ from crd_lab import NAMESPACE_NAME, definitions_served, remove, store, true_cond
 
 from domain.custom_resources import crd_of, custom_resources
 from domain.identity import Kind
-from domain.loadbalancers import KINDS, LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers import CUSTOM_KINDS, LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.loadbalancers.rollout import set_document
@@ -38,7 +38,7 @@ MACHINE: Json = {
     "loadBalancerRef": {"name": "web--shop", "namespace": "lbs"},
 }
 SAMPLES = Path(__file__).parents[1] / "samples" / "loadbalancers.yaml"
-KIND = {kind.name: kind for kind in KINDS if kind.plural}
+KIND = {kind.name: kind for kind in CUSTOM_KINDS}
 OBJECTS: dict[str, tuple[Kind, Json]] = {
     obj["metadata"]["name"]: (KIND[obj["kind"]], {part: obj[part] for part in ("spec", "status")})
     for obj in yaml.safe_load_all(SAMPLES.read_text())
@@ -74,7 +74,7 @@ async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
         yield api
 
 
-@pytest.mark.parametrize("kind", KIND.values(), ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", CUSTOM_KINDS, ids=lambda kind: kind.name)
 async def test_the_api_server_accepts_the_definition_of_a_load_balancer_kind(kube: KubeApi, kind: Kind) -> None:
     stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", f"{kind.plural}.{kind.group}")
     conditions = true_conditions(stored)

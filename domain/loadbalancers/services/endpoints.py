@@ -27,15 +27,10 @@ def endpoints_of(service: Service, nodes: Iterable[Node]) -> tuple[Endpoint, ...
     return tuple(sorted((each for each in found if each.addresses), key=lambda each: each.name))
 
 
-def concerns_endpoints(before: Node | None, after: Node | None) -> bool:
-    """Whether a change of a node may change anybody's endpoints: heartbeats, for one, do not."""
-    if before is None or after is None:
-        return before is not after
-    return _view(before) != _view(after)
-
-
-def _view(node: Node) -> tuple[object, ...]:
-    return (node.metadata.name, _ready(node), _terminating(node), node.status.addresses)
+def what_matters(node: Node) -> tuple[object, ...]:
+    """What of a node may change anybody's endpoints: its heartbeats, for one, do not."""
+    addresses = tuple((each.type, each.address) for each in node.status.addresses)
+    return (node.metadata.name, _ready(node), _terminating(node), addresses)
 
 
 def _ready(node: Node) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from domain.loadbalancers.constants import DEFAULT_CLASS
+from domain.loadbalancers.constants import DEFAULT_CLASS, SERVICE_FINALIZER
 from domain.loadbalancers.resources import Port
 from domain.model import Model
 from domain.resource import KubeModel, ObjectMeta
@@ -36,10 +36,22 @@ class LoadBalancerIngress(KubeModel):
     ingress: tuple[Ingress, ...] = ()
 
 
+class ServiceCondition(KubeModel):
+    """How the Service stands; whoever writes one has to write all of them."""
+
+    type: str = ""
+    status: str = ""
+    observed_generation: int = 0
+    last_transition_time: str = ""
+    reason: str = ""
+    message: str = ""
+
+
 class ServiceStatus(KubeModel):
     """What the Service was given."""
 
     load_balancer: LoadBalancerIngress = LoadBalancerIngress()
+    conditions: tuple[ServiceCondition, ...] = ()
 
 
 class Service(KubeModel):
@@ -53,6 +65,11 @@ class Service(KubeModel):
     def ingress(self) -> tuple[Ingress, ...]:
         """The addresses that it was given."""
         return self.status.load_balancer.ingress
+
+    @property
+    def held(self) -> bool:
+        """Whether it waits for us before it goes."""
+        return SERVICE_FINALIZER in self.metadata.finalizers
 
 
 class Taint(KubeModel):
@@ -130,6 +147,11 @@ class Installation(Model):
         if not wanted:
             return self.unclassed or "" in self.classes
         return wanted in (self.classes or (DEFAULT_CLASS,))
+
+    def wants(self, service: Service) -> bool:
+        """Whether this Service is to have a load balancer."""
+        of_type = service.spec.type == LOAD_BALANCER_TYPE
+        return of_type and self.serves(service) and not service.metadata.deleting
 
 
 CLASS_ANNOTATION = "yawol.stackit.cloud/className"

@@ -9,7 +9,8 @@
 | ours | absent | finalizer, then the whole LoadBalancer in one request |
 | ours | present | every difference in one patch |
 
-A patch touches what the Service decides on and nothing else; fields that are to go are nulls in it. What differs in its
+A patch touches what the Service decides on and nothing else; fields that are to go are nulls in it. What an annotation
+cannot say is left as it was (`keeping.py`). What differs in its
 spelling only (the order of additional networks, an empty list for an absent one, `5m` for `5m0s`) is left as it is
 stored: the template hash is taken over the stored form, and another one would replace every machine.
 """
@@ -25,7 +26,6 @@ from domain.loadbalancers.constants import (
     API_VERSION,
     LOAD_BALANCER_FINALIZER,
     LOAD_BALANCER_LABEL,
-    SERVICE_FINALIZER,
     SERVICE_NAME_ANNOTATION,
 )
 from domain.loadbalancers.go_texts import parse_duration
@@ -41,7 +41,8 @@ from domain.loadbalancers.resources import (
     Selector,
 )
 from domain.loadbalancers.services.endpoints import endpoints_of
-from domain.loadbalancers.services.objects import LOAD_BALANCER_TYPE, Installation, Node, Service
+from domain.loadbalancers.services.keeping import keeping
+from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.wishes import Wishes, wishes_of
 from domain.model import Model
 from domain.schema import Document
@@ -79,6 +80,12 @@ class ServiceWork(Model):
     problem: str = ""
     notices: tuple[Notice, ...] = ()
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be done."""
+        done = (self.add_finalizer, self.create, self.patch, self.delete, self.clear_ingress, self.drop_finalizer)
+        return not any(done)
+
 
 def work_for(
     service: Service, balancer: LoadBalancer | None, nodes: Iterable[Node], installation: Installation
@@ -92,9 +99,8 @@ def work_for(
         installation: what the installation gives to all Services.
     """
     ours = installation.serves(service)
-    wanted = ours and service.spec.type == LOAD_BALANCER_TYPE and not service.metadata.deleting
     stranger = _other_service(service, balancer)
-    if not wanted:
+    if not installation.wants(service):
         return _farewell(service, None if stranger else balancer, release=ours or installation.release_foreign)
     if stranger:
         problem = f"validation failed: the name {load_balancer_name(service.metadata)} belongs to Service {stranger}"
@@ -104,7 +110,7 @@ def work_for(
         return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
     wishes = wishes_of(service, installation)
     endpoints = endpoints_of(service, nodes)
-    finalizer = SERVICE_FINALIZER not in service.metadata.finalizers
+    finalizer = not service.held
     if balancer is None:
         return _creation(service, wishes, endpoints, installation, finalizer=finalizer)
     if balancer.metadata.deleting:
@@ -113,20 +119,14 @@ def work_for(
     return synchronized.model_copy(update={"add_finalizer": finalizer})
 
 
-def endpoints_patch(balancer: LoadBalancer, service: Service, nodes: Iterable[Node]) -> JsonPatch:
-    """The merge patch for a change of nodes alone; empty if the endpoints are as they should be."""
-    wanted = endpoints_of(service, nodes)
-    return {} if _same_endpoints(balancer.spec.endpoints, wanted) else {"spec": {"endpoints": _dumped(wanted)}}
-
-
 # --- letting go ---
 
 
 def _farewell(service: Service, balancer: LoadBalancer | None, *, release: bool) -> ServiceWork:
-    if balancer is not None:
+    if balancer is not None and (service.held or balancer.service == service_name(service.metadata)):
         gone = "the LoadBalancer is gone"
         return ServiceWork(waits_for=gone) if balancer.metadata.deleting else ServiceWork(delete=True, waits_for=gone)
-    if SERVICE_FINALIZER not in service.metadata.finalizers or not release:
+    if not service.held or not release:
         return ServiceWork()
     return ServiceWork(clear_ingress=bool(service.ingress), drop_finalizer=True)
 
@@ -203,6 +203,7 @@ def _synchronization(
     service: Service, balancer: LoadBalancer, wishes: Wishes, endpoints: tuple[Endpoint, ...]
 ) -> ServiceWork:
     stored = balancer.spec
+    wishes = keeping(wishes, stored)
     infrastructure, refused = _infrastructure(stored.infrastructure, wishes.infrastructure)
     existing, doubts = _existing_floating_ip(service, balancer, wishes)
     wanted = stored.model_copy(

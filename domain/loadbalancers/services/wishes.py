@@ -1,9 +1,9 @@
 """What a Service's annotations ask for, read so that one bad annotation never stands in the way of the others.
 
 A value that cannot be read counts as not given, and the Service is told by name which annotation it was and what it
-should look like. A list keeps its good items. Two wishes are not dropped so lightly: an `existingFloatingIP` that is no
-address stops the creation of the load balancer, which would get another address for good, and a negative number of
-replicas is read as one, like any that is no number.
+should look like; a load balancer that exists keeps what it has (`keeping.py`). A list keeps its good items. Two wishes
+are not dropped so lightly: an `existingFloatingIP` that is no address stops the creation of the load balancer, which
+would get another address for good, and a negative number of replicas is read as one, like any that is no number.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class Wishes(Model):
     debug_settings: DebugSettings = DebugSettings()
     options: LoadBalancerOptions = LoadBalancerOptions()
     notices: tuple[Notice, ...] = ()
+    unreadable: frozenset[str] = frozenset()  # annotations, without their prefix
     problem: str = ""  # what must be mended before a load balancer is made
 
 
@@ -62,6 +63,7 @@ def wishes_of(service: Service, installation: Installation) -> Wishes:
         debug_settings=_debug(reader),
         options=_options(reader, installation),
         notices=tuple(reader.notices),
+        unreadable=frozenset(reader.unreadable),
         problem=bad if asked and not existing else "",
     )
 
@@ -73,6 +75,7 @@ class _Reader:
         self.service = service
         self.annotations = service.metadata.annotations
         self.notices: list[Notice] = []
+        self.unreadable: set[str] = set()
 
     def text(self, name: str) -> str:
         """The annotation's value, empty if it is absent."""
@@ -102,7 +105,11 @@ class _Reader:
 
     def refuse(self, name: str, text: str, form: str) -> None:
         """Note a value that cannot be read."""
-        message = f"Could not read annotation {GROUP}/{name}: {text!r} is not {form}. Ignoring it."
+        self.ignore(name, f"Could not read annotation {GROUP}/{name}: {text!r} is not {form}. Ignoring it.")
+
+    def ignore(self, name: str, message: str) -> None:
+        """Note that an annotation does not count, in these words."""
+        self.unreadable.add(name)
         self.notices.append(warning("update", message))
 
 
@@ -192,8 +199,7 @@ def _idle_timeout(reader: _Reader, name: str) -> str | None:
         return None
     duration = parse_duration(text)
     if duration is None or duration < timedelta(0):
-        message = f"Could not parse {GROUP}/{name} to time duration. Ignoring option."
-        reader.notices.append(warning("update", message))
+        reader.ignore(name, f"Could not parse {GROUP}/{name} to time duration. Ignoring option.")
         return None
     return format_duration(duration)
 

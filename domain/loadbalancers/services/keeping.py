@@ -1,0 +1,64 @@
+"""A mistake in an annotation changes nothing: the load balancer keeps the last value that could be read.
+
+yawol reads what it cannot parse as absent, so that `replicas: "three"` leaves one machine of three, and a misspelt list
+of ports has every backend greeted by PROXY protocol. Here the part of the LoadBalancer that such an annotation decides
+stays as it is stored, and all others follow the Service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from domain.loadbalancers.resources import LoadBalancerSpec
+from domain.loadbalancers.services.wishes import Wishes
+
+_OPTIONS = {
+    "internalLB": "internal_lb",
+    "tcpProxyProtocol": "tcp_proxy_protocol",
+    "tcpProxyProtocolPortsFilter": "tcp_proxy_protocol_port_filter",
+    "tcpIdleTimeout": "tcp_idle_timeout",
+    "udpIdleTimeout": "udp_idle_timeout",
+    "serverGroupPolicy": "server_group_policy",
+}
+
+
+def keeping(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
+    """The wishes, with what could not be read as it is stored."""
+    for name in sorted(wishes.unreadable):
+        if name in _OPTIONS:
+            wishes = _with_stored_option(wishes, stored, _OPTIONS[name])
+        elif name in _PARTS:
+            wishes = _PARTS[name](wishes, stored)
+    return wishes
+
+
+def _with_stored_option(wishes: Wishes, stored: LoadBalancerSpec, field: str) -> Wishes:
+    options = wishes.options.model_copy(update={field: getattr(stored.options, field)})
+    return wishes.model_copy(update={"options": options})
+
+
+def _replicas(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
+    return wishes.model_copy(update={"replicas": stored.replicas})
+
+
+def _debug(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
+    return wishes.model_copy(update={"debug_settings": stored.debug_settings})
+
+
+def _networks(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
+    networks = stored.infrastructure.additional_networks
+    infrastructure = wishes.infrastructure.model_copy(update={"additional_networks": networks})
+    return wishes.model_copy(update={"infrastructure": infrastructure})
+
+
+def _log_forward(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
+    log_forward = wishes.options.log_forward.model_copy(update={"enabled": stored.options.log_forward.enabled})
+    return wishes.model_copy(update={"options": wishes.options.model_copy(update={"log_forward": log_forward})})
+
+
+_PARTS: dict[str, Callable[[Wishes, LoadBalancerSpec], Wishes]] = {
+    "replicas": _replicas,
+    "debug": _debug,
+    "skipCloudControllerDefaultNetworkID": _networks,
+    "logForward": _log_forward,
+}

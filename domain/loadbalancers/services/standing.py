@@ -1,0 +1,77 @@
+"""What stands in a Service's status: its address, and what is wrong with it as long as it is.
+
+Events vanish after an hour, and whoever looks later sees nothing. So what a Service asks for in vain (an annotation
+that cannot be read, a protocol that is not served, a project that cannot be changed) also stands in its status, as the
+condition `perdure.dev/Misconfigured`, for as long as it is so; a Service with nothing wrong has no condition of ours.
+The condition is also what says which warnings have been told: a restart repeats none of them.
+
+    address     none ──► written once a machine is ready ──► ... ──► taken away when the load balancer is gone
+    condition   none ──► one message for all that is wrong ──► none
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from domain.loadbalancers.names import service_name
+from domain.loadbalancers.notices import Notice, NoticeType
+from domain.loadbalancers.patches import combined
+from domain.loadbalancers.resources import LoadBalancer
+from domain.loadbalancers.services.objects import Service, ServiceCondition
+from domain.loadbalancers.services.synchronization import ServiceWork
+from domain.loadbalancers.services.write_back import CLEARED, write_back
+from domain.model import Model
+from domain.resource import timestamp
+from domain.writes import JsonPatch
+
+MISCONFIGURED = "perdure.dev/Misconfigured"
+UNSERVABLE = "Unservable"  # reasons: nothing is changed until it is mended,
+PARTLY_IGNORED = "PartlyIgnored"  # or everything but this is as the Service asks
+_LONGEST_MESSAGE = 32_000  # the API server's limit is 32768
+
+
+class Standing(Model):
+    """The merge patch of the Service's status, and what it is told; both empty if nothing differs."""
+
+    patch: JsonPatch = {}
+    notices: tuple[Notice, ...] = ()
+
+
+def standing_of(service: Service, balancer: LoadBalancer | None, work: ServiceWork, now: datetime) -> Standing:
+    """What the Service's status lacks, once the work is done."""
+    wrong = [notice for notice in work.notices if notice.type is NoticeType.WARNING]
+    told = tuple(notice for notice in work.notices if notice.type is NoticeType.NORMAL)
+    known = _stored(service)
+    news = tuple(notice for notice in wrong if known is None or notice.message not in known.message)
+    address, gets = _address(service, balancer, work)
+    return Standing(patch=combined(address, _condition(service, wrong, work, now)), notices=(*news, *told, *gets))
+
+
+def _address(
+    service: Service, balancer: LoadBalancer | None, work: ServiceWork
+) -> tuple[JsonPatch, tuple[Notice, ...]]:
+    if work.clear_ingress:
+        return CLEARED, ()
+    if balancer is None or work.delete or balancer.service != service_name(service.metadata):
+        return {}, ()
+    written = write_back(service, balancer)
+    return written.patch, written.notices
+
+
+def _condition(service: Service, wrong: Iterable[Notice], work: ServiceWork, now: datetime) -> JsonPatch:
+    known, message = _stored(service), " ".join(dict.fromkeys(notice.message for notice in wrong))[:_LONGEST_MESSAGE]
+    reason = UNSERVABLE if work.problem else PARTLY_IGNORED
+    if (known is None and not message) or (known and (known.reason, known.message) == (reason, message)):
+        return {}
+    others = [each for each in service.status.conditions if each.type != MISCONFIGURED]
+    since = known.last_transition_time if known else timestamp(now)
+    ours = ServiceCondition(
+        type=MISCONFIGURED, status="True", reason=reason, message=message, last_transition_time=since
+    )
+    kept = [*others, ours] if message else others
+    return {"status": {"conditions": [each.model_dump(mode="json", exclude_defaults=True) for each in kept] or None}}
+
+
+def _stored(service: Service) -> ServiceCondition | None:
+    return next((each for each in service.status.conditions if each.type == MISCONFIGURED), None)
