@@ -108,7 +108,12 @@ NEEDED: dict[str, list[Right]] = {
         *(Right(verb, "namespaces", "", TENANT) for verb in ("get", "list", "watch")),
         Right("get", "users", "", "alice", "user.openshift.io"),
         Right("get", "identities", "", "sso:alice", "user.openshift.io"),
-        *(Right(verb, "events", TENANT) for verb in ("create", "patch", "update")),
+        *(Right(verb, "events", TENANT) for verb in ("create", "list", "patch", "update")),
+        *ours("get list patch create delete", LB_KINDS, TENANT, YAWOL),
+        *(Right(verb, "services", TENANT, "shop") for verb in ("get", "patch")),
+        Right("patch", "services/status", TENANT, "shop"),
+        Right("list", "nodes"),
+        Right("get", "leases", "kube-system", "4c878ae2.stackit.cloud", "coordination.k8s.io"),
     ],
     WATCH: [
         *ours("list watch", ALL_KINDS),
@@ -119,6 +124,8 @@ NEEDED: dict[str, list[Right]] = {
         *of_claims("list watch", f"{LIVING_CLAIM_KINDS} resourceproviders"),
         *(Right(verb, "namespaces") for verb in ("list", "watch")),
         *of_claims("get list create patch", "resourcewatches"),
+        *ours("list watch", LB_KINDS, TENANT, YAWOL),
+        *(Right(verb, plural) for verb in ("list", "watch") for plural in ("services", "nodes", "events")),
     ],
 }
 WITHHELD: dict[str, list[Right]] = {
@@ -135,6 +142,8 @@ WITHHELD: dict[str, list[Right]] = {
         *of_claims("delete", "resourcepools resourcepoolscalings"),
         Right("patch", "namespaces", "", TENANT),
         Right("list", "users", "", "", "user.openshift.io"),
+        *(Right(verb, "services", TENANT, "shop") for verb in ("create", "delete", "update")),
+        *(Right(verb, "nodes", "", "node-a") for verb in ("patch", "delete")),
         # Of managed kinds only what an installation grants.
         *(Right(verb, "deployments", TENANT, "any", "apps") for verb in ("get", "create", "patch", "delete")),
     ],
@@ -148,6 +157,7 @@ WITHHELD: dict[str, list[Right]] = {
         Right("get", "secrets", TENANT, "aws"),
         Right("update", "leases", "perdure", "another", "coordination.k8s.io"),
         Right("update", "leases", "kube-system", "perdure-watch", "coordination.k8s.io"),
+        *(Right(verb, "services", TENANT, "shop") for verb in ("get", "patch", "create", "delete")),
     ],
 }
 
@@ -163,7 +173,7 @@ ROLES = {
     "lb-operators": "perdure-loadbalancers-operator",
     "lb-auditors": "perdure-loadbalancers-audit",
 }
-PEOPLE = ("people", "clients", "claims", "loadbalancers", "loadbalancers-people")
+PEOPLE = ("people", "clients", "claims", "loadbalancers", "services", "loadbalancers-people")
 
 
 def documents(*files: str) -> list[dict[str, Any]]:

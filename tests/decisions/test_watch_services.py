@@ -1,0 +1,189 @@
+"""Whom a change of a Service, a Node, a LoadBalancer or an Event wakes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from lb_objects import balancer
+from test_lb_services import INSTALLATION, node, service
+
+from domain.identity import Key
+from domain.loadbalancers import LOAD_BALANCER, SERVICE
+from domain.resource import CustomResource, KubeModel
+from domain.writes import merge
+from engine.kube import EVENT, NODE
+from engine.kube.json import JsonObject
+from starters.watch.index import Index
+from starters.watch.loadbalancers import balancer_dependents, read_balancer
+from starters.watch.projection import Projection, project
+from starters.watch.services import EVENTS, Reading, read_event, read_node
+
+READING = Reading(INSTALLATION)
+FOREIGN = {"spec": {"loadBalancerClass": "other"}}
+PLAIN = {"spec": {"type": "ClusterIP"}}
+
+
+def on_the_wire(model: KubeModel | CustomResource, **changes: Any) -> JsonObject:
+    found = merge(model.model_dump(mode="json"), changes)
+    assert isinstance(found, dict)
+    return found
+
+
+def seen(**changes: Any) -> Projection:
+    obj = on_the_wire(service(), metadata={"uid": "s", "resourceVersion": "1"})
+    return project(SERVICE.name, "", merge(obj, changes), READING.service)  # type: ignore[arg-type]
+
+
+def seen_balancer(**changes: Any) -> Projection:
+    return project(LOAD_BALANCER.name, "", on_the_wire(balancer(), **changes), read_balancer)
+
+
+def seen_node(**changes: Any) -> Projection:
+    return project(NODE.name, "", on_the_wire(node("node-a", "10.0.0.1"), **changes), read_node)
+
+
+def index(*services: Projection, balancers: tuple[Projection, ...] = ()) -> Index:
+    found = Index()
+    for each in services:
+        found.of(SERVICE.name)[each.name] = each
+    for each in balancers:
+        found.of(LOAD_BALANCER.name)[each.name] = each
+    return found
+
+
+OURS = Key(kind="Service", namespace="web", name="shop", uid="s")
+
+
+# --- which Services have lifecycles ---
+
+
+@pytest.mark.parametrize(
+    ("changes", "lives"),
+    [
+        ({}, True),
+        ({"metadata": {"finalizers": None}}, True),
+        ({"metadata": {"deletionTimestamp": "2026-05-01T11:00:00Z"}}, True),
+        (PLAIN, True),
+        (FOREIGN, False),
+        ({**PLAIN, "metadata": {"finalizers": None}}, False),
+        ({**FOREIGN, "metadata": {"finalizers": None}}, False),
+    ],
+    ids=["ours", "new", "deleted", "held", "foreign and held", "of another type", "foreign"],
+)
+def test_only_services_that_concern_us_have_lifecycles(changes: dict[str, Any], lives: bool) -> None:
+    assert READING.lives(seen(**changes), index()) is lives
+
+
+def test_a_service_of_another_class_has_one_while_its_load_balancer_is_there() -> None:
+    left = index(balancers=(seen_balancer(),))
+    assert READING.lives(seen(**FOREIGN), left)
+    others = seen_balancer(metadata={"annotations": {"yawol.stackit.cloud/serviceName": "web/other"}})
+    assert not READING.lives(seen(**FOREIGN), index(balancers=(others,)))
+
+
+def test_where_foreign_services_are_released_the_finalizer_is_enough() -> None:
+    releasing = Reading(INSTALLATION.model_copy(update={"release_foreign": True}))
+    obj = on_the_wire(service(), **FOREIGN)
+    assert releasing.lives(project(SERVICE.name, "", obj, releasing.service), index())
+
+
+# --- what is news ---
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"spec": {"ports": []}},
+        {"spec": {"type": "ClusterIP"}},
+        {"spec": {"loadBalancerSourceRanges": ["10.0.0.0/8"]}},
+        {"metadata": {"annotations": {"yawol.stackit.cloud/replicas": "2"}}},
+        {"metadata": {"annotations": {"logging.yawol.stackit.cloud/team": "web"}}},
+        {"metadata": {"annotations": {"perdure.dev/paused": "true"}}},
+        {"metadata": {"finalizers": []}},
+        {"metadata": {"deletionTimestamp": "2026-05-01T11:00:00Z"}},
+        {"status": {"loadBalancer": None}},
+    ],
+    ids=str,
+)
+def test_what_the_decision_reads_is_news(changes: dict[str, Any]) -> None:
+    assert seen(**changes).fingerprint != seen().fingerprint
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"metadata": {"resourceVersion": "2", "labels": {"a": "b"}}},
+        {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}},
+        {"spec": {"sessionAffinity": "ClientIP", "clusterIP": "10.96.0.7"}},
+    ],
+    ids=str,
+)
+def test_anything_else_is_none(changes: dict[str, Any]) -> None:
+    assert seen(**changes).fingerprint == seen().fingerprint
+
+
+def test_a_heartbeat_of_a_node_is_no_news_and_its_readiness_is() -> None:
+    beat = [
+        {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-05-01T12:00:00Z"},
+        {"type": "MemoryPressure"},
+    ]
+    assert seen_node(status={"conditions": beat}).fingerprint == seen_node().fingerprint
+    unready = [{"type": "Ready", "status": "Unknown"}]
+    assert seen_node(status={"conditions": unready}).fingerprint != seen_node().fingerprint
+
+
+# --- whom it concerns ---
+
+
+def test_a_node_concerns_every_service_that_wants_a_load_balancer() -> None:
+    plain = seen(**PLAIN, metadata={"name": "plain", "uid": "p"})
+    assert READING.node_dependents(None, seen_node(), index(seen(), plain)) == {OURS}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"status": {"externalIP": "203.0.113.99"}},
+        {"status": {"readyReplicas": 1}},
+        {"spec": {"replicas": 0}},
+        {"metadata": {"generation": 9}},
+        {"metadata": {"annotations": {"yawol.stackit.cloud/serviceName": None}}},
+        {"metadata": {"deletionTimestamp": "2026-05-01T11:00:00Z"}},
+    ],
+    ids=str,
+)
+def test_what_a_service_waits_for_of_its_load_balancer_wakes_it(changes: dict[str, Any]) -> None:
+    before, after = seen_balancer(), seen_balancer(**changes)
+    assert OURS in balancer_dependents(before, after, index(seen()))
+    assert before.fingerprint != after.fingerprint, "else nobody would be asked"
+
+
+def test_a_load_balancer_that_is_gone_or_new_wakes_its_service() -> None:
+    assert OURS in balancer_dependents(seen_balancer(), None, index(seen()))
+    assert OURS in balancer_dependents(None, seen_balancer(), index(seen()))
+
+
+def test_what_the_cloud_brings_besides_the_address_does_not_concern_the_service() -> None:
+    known = index(seen())
+    assert balancer_dependents(seen_balancer(), seen_balancer(status={"portID": "port-2"}), known) == set()
+
+
+def test_what_its_service_writes_wakes_a_load_balancer_though_perdure_wrote_it() -> None:
+    assert seen_balancer(metadata={"generation": 9}).handed != seen_balancer().handed
+
+
+def test_an_event_about_a_load_balancer_wakes_its_service() -> None:
+    told = {"metadata": {"namespace": "lbs", "name": "told.1"}, "involvedObject": {"name": "web--shop"}}
+    found = project(EVENT.name, "", told, read_event)
+    assert READING.event_dependents(None, found, index(seen(), balancers=(seen_balancer(),))) == {OURS}
+    assert READING.event_dependents(found, None, index(seen(), balancers=(seen_balancer(),))) == set()
+    assert READING.event_dependents(None, found, index(seen())) == set()
+
+
+def test_what_is_watched_and_where() -> None:
+    watched = {each.name: each for each in READING.watched()}
+    assert set(watched) == {"Service", "Node", EVENTS}
+    assert [name for name, each in watched.items() if each.kind.served] == ["Service", "Node"]
+    assert watched[EVENTS].namespace == "lbs"
+    assert watched[EVENTS].field_selector == "involvedObject.kind=LoadBalancer,source=yawol-service"
