@@ -62,7 +62,7 @@ class Reading:
             ),
             facts={
                 "wanted": "true" if self._installation.wants(read) else "",
-                "held": "true" if read.held and (ours or self._installation.release_foreign) else "",
+                "held": "true" if read.held and self._installation.lets_go(read) else "",
             },
         )
 

@@ -427,6 +427,14 @@ def test_our_finalizer_stays_on_a_service_of_another_class_unless_release_is_wis
     assert work(of, installation=releasing).drop_finalizer
 
 
+def test_a_service_that_has_lost_its_class_with_its_type_is_let_go_by_whoever_serves_one_class_only() -> None:
+    """The API server takes the class with the type; a finalizer that stayed would hold the Service for ever."""
+    strict = INSTALLATION.model_copy(update={"unclassed": False})
+    assert work(service(spec={"type": "ClusterIP"}), installation=strict).drop_finalizer
+    elsewhere = service({"className": "other"}, spec={"type": "ClusterIP"})
+    assert not work(elsewhere, installation=strict).drop_finalizer
+
+
 def test_nothing_is_changed_while_a_load_balancer_of_that_name_is_on_its_way_out() -> None:
     done = work(service({"replicas": "2"}), balancer(metadata=DELETING))
     assert (done.patch, done.create) == ({}, {})
@@ -482,6 +490,13 @@ def test_addresses_are_of_the_services_families(families: list[str], addresses: 
 def test_a_node_without_an_address_of_the_family_is_left_out() -> None:
     nodes = (node("a", "10.0.0.1"), node("b", "fd00::2"), node("c"), node("d", "not-an-address"))
     assert names(endpoints_of(service(spec={"ipFamilies": ["IPv4"]}), nodes)) == {"a": ("10.0.0.1",)}
+
+
+def test_a_ready_node_that_cannot_answer_leaves_the_others_in() -> None:
+    """W3: of the wanted family there is no ready node, so the rule for none counts."""
+    nodes = (node("a", "10.0.0.1", ready="False"), node("six", "2001:db8::6"))
+    families = service(spec={"ipFamilies": ["IPv4"]})
+    assert names(endpoints_of(families, nodes)) == {"a": ("10.0.0.1",)}
 
 
 def test_when_no_node_is_ready_all_that_stay_answer() -> None:

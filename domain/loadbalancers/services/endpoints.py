@@ -1,9 +1,9 @@
 """Endpoints from Nodes: which nodes answer for a Service, and at which addresses.
 
-Ready nodes answer; when none is ready, all that are not about to go do, because then it is more likely that the
+Nodes with an address of the Service's families answer if they are ready; when none is ready, all that are not about to go do, because then it is more likely that the
 kubelets cannot report than that every node is broken. A node is about to go when the cluster autoscaler has marked it
-or its condition Terminating says so. A node without an address of the Service's families is left out: agents in the
-field refuse a whole configuration for one endpoint without addresses.
+or its condition Terminating says so. An endpoint without addresses must not be: agents in the field refuse a whole
+configuration for one.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ _FAMILIES = {"IPv4": 4, "IPv6": 6}
 
 def endpoints_of(service: Service, nodes: Iterable[Node]) -> tuple[Endpoint, ...]:
     """The endpoints of a Service, by the nodes' names."""
-    staying = [node for node in nodes if not _terminating(node)]
-    answering = [node for node in staying if _ready(node)] or staying
-    found = (Endpoint(name=node.metadata.name, addresses=_addresses(service, node)) for node in answering)
-    return tuple(sorted((each for each in found if each.addresses), key=lambda each: each.name))
+    staying = ((node, _addresses(service, node)) for node in nodes if not _terminating(node))
+    suitable = [(node, addresses) for node, addresses in staying if addresses]
+    answering = [(node, addresses) for node, addresses in suitable if _ready(node)] or suitable
+    found = (Endpoint(name=node.metadata.name, addresses=addresses) for node, addresses in answering)
+    return tuple(sorted(found, key=lambda each: each.name))
 
 
 def what_matters(node: Node) -> tuple[object, ...]:

@@ -153,6 +153,14 @@ class Installation(Model):
         of_type = service.spec.type == LOAD_BALANCER_TYPE
         return of_type and self.serves(service) and not service.metadata.deleting
 
+    def lets_go(self, service: Service) -> bool:
+        """Whether our finalizer comes off a Service of which nothing is left, or may be another installation's.
+
+        A Service that becomes one of another type loses the class of its spec with it: then nobody serves it.
+        """
+        unclassed = service.spec.type != LOAD_BALANCER_TYPE and not class_of(service)
+        return unclassed or self.release_foreign or self.serves(service)
+
 
 CLASS_ANNOTATION = "yawol.stackit.cloud/className"
 

@@ -98,10 +98,9 @@ def work_for(
         nodes: every node of the cluster.
         installation: what the installation gives to all Services.
     """
-    ours = installation.serves(service)
     stranger = _other_service(service, balancer)
     if not installation.wants(service):
-        return _farewell(service, None if stranger else balancer, release=ours or installation.release_foreign)
+        return _farewell(service, None if stranger else balancer, release=installation.lets_go(service))
     if stranger:
         problem = f"validation failed: the name {load_balancer_name(service.metadata)} belongs to Service {stranger}"
         return ServiceWork(problem=problem, notices=(warning("Failed", problem),))
