@@ -1,9 +1,9 @@
 """Endpoints from Nodes: which nodes answer for a Service, and at which addresses.
 
-Nodes with an address of the Service's families answer if they are ready; when none is ready, all that are not about to go do, because then it is more likely that the
-kubelets cannot report than that every node is broken. A node is about to go when the cluster autoscaler has marked it
-or its condition Terminating says so. An endpoint without addresses must not be: agents in the field refuse a whole
-configuration for one.
+Nodes with an address of the Service's families answer if they are ready. When none of them is, all that are not about
+to go do, because then it is more likely that the kubelets cannot report than that every node is broken. A node is about
+to go when the cluster autoscaler has marked it or its condition Terminating says so. An endpoint without addresses must
+not be: agents in the field refuse a whole configuration for one.
 """
 
 from __future__ import annotations
