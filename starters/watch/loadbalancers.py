@@ -42,7 +42,12 @@ def read_balancer(obj: JsonObject) -> View:
     status = mapping(obj, "status")
     recorded = tuple(text(status, field) for field in _RECORDED)
     return View(
-        fingerprint=(others_finalizers(obj, LOAD_BALANCER_FINALIZER), _annotations(obj), recorded, shown_to_service(obj)),
+        fingerprint=(
+            others_finalizers(obj, LOAD_BALANCER_FINALIZER),
+            _annotations(obj),
+            recorded,
+            shown_to_service(obj),
+        ),
         handed=(generation(obj), _drift(obj)),  # its Service's workflow writes its spec, the sweep an annotation
         facts={"group": text(status, "securityGroupID"), **facts_for_service(obj), **balancer_figures(obj)},
     )
