@@ -36,7 +36,9 @@ def test_what_a_services_workflow_or_the_sweep_writes_is_news_to_the_load_balanc
 
 def test_what_the_load_balancer_writes_itself_is_an_echo() -> None:
     before = seen(balancer())
-    assert seen(balancer(), status={"readyReplicas": 1}).fingerprint == before.fingerprint
+    ready = seen(balancer(), status={"readyReplicas": 1})
+    assert ready.handed == before.handed
+    assert ready.fingerprint != before.fingerprint, "its Service waits for that"
     blanked = seen(balancer(), status={"portID": ""})
     assert blanked.fingerprint != before.fingerprint, "news, if a person does it"
     assert blanked.handed == before.handed
