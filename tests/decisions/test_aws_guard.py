@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 from botocore.credentials import ReadOnlyCredentials
+from guarded_calls import HANG, Clock, call, refusal, silence
 
 from activities.aws.clients import Caller, Clients
 from activities.aws.guard import FULL_DELAY, Guard
@@ -16,15 +17,6 @@ from activities.guard import PAUSE, SILENCES, SILENT_SECONDS
 from engine.errors import ApiError, Denied, Throttled, Unavailable
 
 ACCOUNT = "123456789012"
-HANG = 30.0
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -35,25 +27,6 @@ def clock() -> Clock:
 @pytest.fixture
 def guard(clock: Clock) -> Guard:
     return Guard(ACCOUNT, 3, clock=clock)
-
-
-def call(guard: Guard, clock: Clock, seconds: float = 0.1, error: ApiError | None = None) -> None:
-    with guard.calling():
-        clock.now += seconds
-        if error is not None:
-            raise error
-
-
-def silence(guard: Guard, clock: Clock, times: int = SILENCES) -> None:
-    for _ in range(times):
-        with pytest.raises(Unavailable):
-            call(guard, clock, HANG, Unavailable("read timeout"))
-
-
-def refusal(guard: Guard, clock: Clock) -> Throttled:
-    with pytest.raises(Throttled) as refused:
-        call(guard, clock)
-    return refused.value
 
 
 def test_over_the_limit_a_call_is_refused_with_a_delay_and_one_that_ended_makes_room(

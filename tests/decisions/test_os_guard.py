@@ -6,20 +6,11 @@ from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
+from guarded_calls import HANG, Clock, call, refusal, silence
 
 from activities.guard import PAUSE, SILENCES
 from activities.openstack.guard import BUSY, SAVED_SECONDS, SILENT, SPENT, Guard
 from engine.errors import ApiError, Denied, Throttled, Unavailable
-
-HANG = 20.0
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture
@@ -30,25 +21,6 @@ def clock() -> Clock:
 @pytest.fixture
 def guard(clock: Clock) -> Guard:
     return Guard("project shop", 3, 10, clock=clock)
-
-
-def call(guard: Guard, clock: Clock, seconds: float = 0.1, error: ApiError | None = None) -> None:
-    with guard.calling():
-        clock.now += seconds
-        if error is not None:
-            raise error
-
-
-def silence(guard: Guard, clock: Clock, times: int = SILENCES) -> None:
-    for _ in range(times):
-        with pytest.raises(Unavailable):
-            call(guard, clock, HANG, Unavailable("read timeout"))
-
-
-def refusal(guard: Guard, clock: Clock) -> Throttled:
-    with pytest.raises(Throttled) as refused:
-        call(guard, clock)
-    return refused.value
 
 
 def test_over_the_limit_a_call_is_refused_and_one_that_ended_makes_room(guard: Guard, clock: Clock) -> None:
