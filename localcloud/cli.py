@@ -15,10 +15,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from localcloud.building import BuildError
 from localcloud.deployment import Deployment, DeploymentError, DeploymentStatus
-from localcloud.kubernetes.build import BuildError
 from localcloud.kubernetes.toolchain import ToolchainError
-from localcloud.openstack.programs import BuildError as OpenStackBuildError
 from localcloud.progress import ConsoleNarrator
 from localcloud.services import ALL, TEMPORAL, THREESCALE
 from localcloud.state import Cloud, Running, ServiceState, StateDirectoryError
@@ -92,7 +91,7 @@ def up(
         _leave(deployment)
         if not ready:
             raise typer.Exit(130) from None
-    except (DeploymentError, BuildError, OpenStackBuildError, ToolchainError, StateDirectoryError) as error:
+    except (DeploymentError, BuildError, ToolchainError, StateDirectoryError) as error:
         complain(str(error))
         raise typer.Exit(1) from None
 

@@ -19,9 +19,9 @@ import typer
 from rich.console import Console
 
 from domain.model import Model
+from localcloud.building import BuildError
 from localcloud.cli import Output
 from localcloud.deployment import DeploymentError
-from localcloud.kubernetes.build import BuildError
 from localcloud.kubernetes.programs import find_programs
 from localcloud.kubernetes.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator

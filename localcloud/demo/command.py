@@ -17,10 +17,10 @@ from typing import Annotated
 
 import typer
 
+from localcloud.building import BuildError
 from localcloud.cli import StateOption
 from localcloud.deployment import Deployment, DeploymentError
 from localcloud.environment import enter
-from localcloud.kubernetes.build import BuildError
 from localcloud.kubernetes.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator
 from localcloud.services import ALL, AWS, TEMPORAL

@@ -12,22 +12,19 @@ ends with it.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import os
 import platform
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from localcloud.building import BuildError, lines_of, only_builder
 from localcloud.kubernetes.toolchain import Toolchain, find_toolchain
-from localcloud.processes import identify, tethered
 from localcloud.progress import Narrator
 from localcloud.state import Binaries
 
@@ -41,10 +38,6 @@ PACKAGES = {
 FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly", "-tags=notest,grpcnotrace")
 CORE_MINUTES = 10  # measured: 5 minutes on 2 cores, downloads included
 DISK_GB = 3
-
-
-class BuildError(Exception):
-    """The compiler or the download gave up."""
 
 
 def versions() -> tuple[str, str]:
@@ -68,7 +61,7 @@ def cached(cache: Path) -> Binaries | None:
 def build(cache: Path, narrator: Narrator) -> Binaries:
     """Compile all three, or wait for the process that does; raises BuildError."""
     cache.mkdir(parents=True, exist_ok=True)
-    with _only_one(cache, narrator):
+    with only_builder(cache, "Kubernetes", narrator):
         ready = cached(cache)
         if ready is not None:
             return ready
@@ -159,32 +152,8 @@ def _count_packages(toolchain: Toolchain, work: Path, narrator: Narrator) -> int
 
 
 def _run(toolchain: Toolchain, command: list[str], work: Path) -> Iterator[str]:
-    """The lines a go command prints; ends it when the caller stops listening."""
-    tail: list[str] = []
-    process = subprocess.Popen(
-        tethered(command),
-        cwd=work,
-        env={**toolchain.environment(), "GOTMPDIR": str(work)},  # what go leaves when killed goes with the directory
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,  # a group of its own, so that the compilers it starts can be ended with it
-    )
-    assert process.stdout is not None
-    identity = identify(process.pid, command[0])
-    try:
-        for line in process.stdout:
-            tail = [*tail[-40:], line]
-            yield line.rstrip("\n")
-        code = process.wait()
-    finally:
-        if process.poll() is None and identity is not None:
-            identity.send(signal.SIGKILL)
-            process.wait()
-        process.stdout.close()
-    if code != 0:
-        raise BuildError(f"`{' '.join(command[:2])}` failed with {code}:\n{''.join(tail)}")
+    """The lines that a go command prints; what go leaves when it is killed goes with the directory."""
+    return lines_of(command, cwd=work, variables={**toolchain.environment(), "GOTMPDIR": str(work)})
 
 
 def _drop(toolchain: Toolchain, caches: Path) -> None:
@@ -194,15 +163,3 @@ def _drop(toolchain: Toolchain, caches: Path) -> None:
     subprocess.run(command, env=toolchain.environment(), cwd=caches, check=False, capture_output=True)
     shutil.rmtree(caches, ignore_errors=True)
     shutil.rmtree(toolchain.home, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _only_one(cache: Path, narrator: Narrator) -> Iterator[None]:
-    """Hold the cache's lock; it goes with the process, so a dead builder blocks nobody."""
-    with (cache / "lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            narrator.say("Another process is building Kubernetes; waiting for it.")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

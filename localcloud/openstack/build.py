@@ -12,13 +12,11 @@ the cache's directory holds a digest of all that the result depends on, so anoth
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import platform
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -27,8 +25,9 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from localcloud.building import BuildError, lines_of, only_builder
 from localcloud.openstack import configuration, database
-from localcloud.openstack.programs import BuildError, MariaDB, OpenStackPrograms, cache_directory
+from localcloud.openstack.programs import MariaDB, OpenStackPrograms, cache_directory
 from localcloud.processes import end_all, identify, tethered
 from localcloud.progress import Narrator
 
@@ -48,7 +47,7 @@ def find_programs(narrator: Narrator, cache: Path | None = None) -> OpenStackPro
     """The programs, built if need be; raises BuildError."""
     cache = cache or cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
-    with _only_one(cache, narrator):
+    with only_builder(cache, "OpenStack", narrator):
         mariadb = database.find_mariadb(cache, narrator)
         home = cache / recipe()
         environment, schemas = home / "environment", home / "schemas"
@@ -212,45 +211,10 @@ def _accepts(listening: Path) -> bool:
 
 
 def _run(command: list[str], variables: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The lines that a command prints; it ends with whoever listens."""
-    tail: list[str] = []
-    process = subprocess.Popen(
-        tethered(command),
-        env=dict(variables) if variables is not None else None,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    identity = identify(process.pid, command[0])
-    assert process.stdout is not None
-    try:
-        for line in process.stdout:
-            tail = [*tail[-40:], line]
-            yield line.rstrip("\n")
-        code = process.wait()
-    finally:
-        if process.poll() is None and identity is not None:
-            identity.send(signal.SIGKILL)
-            process.wait()
-        process.stdout.close()
-    if code != 0:
-        raise BuildError(f"`{' '.join([Path(command[0]).name, *command[1:4]])}` failed with {code}:\n{''.join(tail)}")
+    """The lines that a command prints."""
+    called = " ".join([Path(command[0]).name, *command[1:4]])
+    return lines_of(command, called=called, variables=variables)
 
 
 def _is_finished(step: Path) -> bool:
     return (step / STAMP).is_file()
-
-
-@contextlib.contextmanager
-def _only_one(cache: Path, narrator: Narrator) -> Iterator[None]:
-    """Hold the cache's lock; it goes with the process, so a dead builder blocks nobody."""
-    with (cache / "lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            narrator.say("Another process is building OpenStack; waiting for it.")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

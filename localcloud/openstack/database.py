@@ -20,7 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from localcloud.openstack.programs import BuildError, MariaDB
+from localcloud.building import BuildError
+from localcloud.openstack.programs import MariaDB
 from localcloud.progress import Narrator
 
 PACKAGE = "mariadb-server-core"

@@ -9,10 +9,6 @@ import platformdirs
 from domain.model import Model
 
 
-class BuildError(Exception):
-    """OpenStack could not be brought to this computer."""
-
-
 class MariaDB(Model):
     """A database server that can be run where it lies."""
 

@@ -24,6 +24,7 @@ import yaml
 from waiting import until
 
 from localcloud import services, supervisor
+from localcloud.building import BuildError
 from localcloud.deployment import Deployment, DeploymentError
 from localcloud.kubernetes import build, programs
 from localcloud.kubernetes.certificates import Certificates
@@ -600,7 +601,7 @@ def test_up_that_is_interrupted_while_it_builds_says_that_nothing_was_started(
 def test_a_failed_build_says_why_and_leaves_nothing(tmp_path: Path, fake_go: Callable[[str], Path]) -> None:
     fake_go("echo no space left on device; exit 1")
 
-    with pytest.raises(build.BuildError, match="no space left on device"):
+    with pytest.raises(BuildError, match="no space left on device"):
         build.build(tmp_path / "cache", Silence())
 
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
