@@ -26,7 +26,7 @@ from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import BlockingKube, KubeApi
-from engine.kube.events import Said, Subject, event, record
+from engine.kube.events import Said, Subject, event, named, record
 from engine.kube.json import JsonObject
 from engine.settings import Settings
 
@@ -122,7 +122,7 @@ class Ground:
         return held(meta.annotations, observing=self.settings.observing)
 
     async def tell(self, obj: CustomResource, notices: Iterable[Notice], now: datetime) -> None:
-        """Kubernetes Events, each once per process; that one cannot be written is only logged."""
+        """Kubernetes Events, each once, whatever restarts; that one cannot be written is only logged."""
         for notice in notices:
             told = (obj.metadata.uid, notice.reason, notice.message)
             if told in self._told:
@@ -130,8 +130,9 @@ class Ground:
             if len(self._told) >= MOST_TOLD:
                 self._told.clear()
             self._told[told] = None
+            subject = Subject.with_metadata(obj.kind_of, obj.metadata)
             said = Said(notice.type.value, notice.reason, notice.message, LOAD_BALANCER_COMPONENT)
-            await record(self.kube, event(Subject.with_metadata(obj.kind_of, obj.metadata), said, now))
+            await record(self.kube, event(subject, said, now, name=named(subject, notice.reason, notice.message)))
 
     # --- OpenStack, whose client blocks ---
 
