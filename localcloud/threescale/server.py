@@ -12,6 +12,7 @@ lost answer closes the connection without a byte. Faults strike before the crede
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from localcloud.threescale.world import World
 
 _UNKNOWN_ROUTE = "unknown"
 _MOST_BYTES = 64 * 1024 * 1024
-_LOOK_AT_CLIENT_SECONDS = 0.5
+_LOOK_SECONDS = 0.25
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -105,11 +106,11 @@ class Server:
         fault = await self._delayed(request)
         outcome = self._outcome(request, fault)
         if fault is not None and fault.kind is FaultKind.DELAY and fault.late_answer:
-            await asyncio.sleep(fault.delay_seconds)
+            await self._held_back(http, fault, fault.delay_seconds)
         # Now, for a call that hangs never ends.
         self.world.ledger.enter(_entry(request, outcome.status, fault, at, time.monotonic() - began))
         if fault is not None and fault.kind is FaultKind.HANG:
-            await self._released(http, fault)
+            await self._held_back(http, fault, math.inf)
         if outcome.response is None:
             _hang_up(http)
             return web.Response()
@@ -126,7 +127,7 @@ class Server:
         if fault is not None:
             world.keep_faults()
             if fault.kind is FaultKind.DELAY and not fault.late_answer:
-                await asyncio.sleep(fault.delay_seconds)
+                await self._held_back(http, fault, fault.delay_seconds)
         return fault
 
     def _outcome(self, request: Request, fault: Fault | None) -> _Outcome:
@@ -143,10 +144,13 @@ class Server:
             return _Outcome(0, None)
         return _Outcome(0 if kind is FaultKind.CUT else answer.status, rendered(answer, request))
 
-    async def _released(self, http: web.Request, fault: Fault) -> None:
-        """Until the client leaves or the fault is lifted."""
-        while self.world.faults.holds(fault.id) and _is_connected(http):  # noqa: ASYNC110 - no event tells
-            await asyncio.sleep(_LOOK_AT_CLIENT_SECONDS)
+    async def _held_back(self, http: web.Request, fault: Fault, seconds: float) -> None:
+        """For so long, unless the fault is lifted or, where it would be for ever, the client leaves."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and self.world.faults.holds(fault.id):
+            if seconds == math.inf and not _is_connected(http):
+                return
+            await asyncio.sleep(min(left, _LOOK_SECONDS))
 
     async def _opened(self, request: Request, response: web.Response) -> web.Response:
         """The answer, once the address of a tenant that it made is open."""

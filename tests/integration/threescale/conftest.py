@@ -37,7 +37,7 @@ def client(control: ThreescaleControl) -> Iterator[Client]:
     """The tenant that is there from the start, as a program with a full token sees it."""
     client = client_of(control)
     yield client
-    client.http.close()
+    client.close()
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def tenant(control: ThreescaleControl) -> Iterator[Client]:
     made = control.add_tenant(fresh("Tenant"))
     client = Client(made.url, made.token)
     yield client
-    client.http.close()
+    client.close()
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def test_a_token_without_the_scope_is_refused(client: Client, control: Threescal
 
     assert limited.refused("GET", "registry/policies") == NO_PERMISSION
     assert limited.list("services")
-    limited.http.close()
+    limited.close()
 
 
 def test_a_token_that_may_only_read_writes_nothing(client: Client, control: ThreescaleControl) -> None:
@@ -67,7 +67,7 @@ def test_a_token_that_may_only_read_writes_nothing(client: Client, control: Thre
 
     assert reader.refused("POST", "services", {"name": fresh("Never")}) == NO_PERMISSION
     assert reader.list("services")
-    reader.http.close()
+    reader.close()
 
 
 def test_a_revoked_token_is_denied(client: Client, control: ThreescaleControl) -> None:
@@ -76,7 +76,7 @@ def test_a_revoked_token_is_denied(client: Client, control: ThreescaleControl) -
     control.revoke(other.token)
 
     assert other.refused("GET", "services") == DENIED
-    other.http.close()
+    other.close()
 
 
 def test_the_token_of_a_member_is_forbidden(tenant: Client) -> None:
@@ -85,7 +85,7 @@ def test_the_token_of_a_member_is_forbidden(tenant: Client) -> None:
     member = Client(tenant.url, made["value"])
 
     assert member.refused("GET", "services") == (403, {"status": "Forbidden"})
-    member.http.close()
+    member.close()
 
 
 def test_a_suspended_tenant_answers_403_without_words(tenant: Client, control: ThreescaleControl) -> None:

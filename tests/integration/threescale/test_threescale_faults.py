@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 import httpx
 import pytest
-from threescale_process import Client, eventually, fresh
+from threescale_process import Client, client_of, fresh
+from waiting import until
 
 from localcloud.threescale.contract import UNSEEN_HEADER
 from localcloud.threescale.control import ControlRefusedError, ThreescaleControl
@@ -84,51 +87,65 @@ def test_a_refusal_may_come_after_the_effect(client: Client, control: Threescale
     assert client.get("accounts/find", username=name)["account"]["org_name"] == name
 
 
+@contextmanager
+def waiting(client: Client, name: str) -> Iterator[threading.Thread]:
+    """A program that creates a product and waits for the answer, for as long as it takes."""
+
+    def create() -> None:
+        with suppress(httpx.HTTPError):
+            client.call("POST", "services", {"name": name}, timeout=None)
+
+    thread = threading.Thread(target=create)
+    thread.start()
+    yield thread
+    thread.join()
+
+
 @pytest.mark.parametrize("late_answer", [True, False])
-def test_a_call_that_hangs_is_given_up_by_its_client(
+def test_a_call_that_hangs_ends_when_the_fault_is_lifted(
     client: Client, control: ThreescaleControl, late_answer: bool
 ) -> None:
-    control.fault("POST", "/services", kind="hang", late_answer=late_answer, count=1)
+    control.fault("POST", "/services", kind="hang", late_answer=late_answer)
     name = fresh("Hang")
-    impatient = Client(client.url, client.token, seconds=0.5)
-    with pytest.raises(httpx.ReadTimeout):
-        impatient.call("POST", "services", {"name": name})
-    impatient.http.close()
+    with client_of(control) as other, waiting(other, name) as thread:
+        until(lambda: control.ledger().calls("POST", "/admin/api/services") == 1, "the call is entered")
+        assert (name in names(client)) is late_answer
+        assert thread.is_alive()
+        control.clear()
 
     assert (name in names(client)) is late_answer
-    assert control.ledger().calls("POST", "/admin/api/services") == 1
+
+
+def test_a_call_that_hangs_ends_when_its_client_gives_up(client: Client, control: ThreescaleControl) -> None:
+    control.fault("GET", "/services", kind="hang", count=1)
+    with pytest.raises(httpx.ReadTimeout):
+        client.call("GET", "services", timeout=0.2)
+
+    assert client.list("services")
 
 
 def test_a_tenant_that_hangs_holds_nobody_else(client: Client, tenant: Client, control: ThreescaleControl) -> None:
     hanging = next(each.name for each in control.tenants() if each.url == tenant.url)
     control.fault(tenant=hanging, kind="hang")
-    stuck = threading.Thread(target=wait_in_vain, args=(tenant,))
-    stuck.start()
-    eventually(lambda: control.ledger().calls(tenant=hanging) == 1)
-
-    assert client.list("services")
-    assert stuck.is_alive()
-    control.clear()
-    stuck.join()
-
-
-def wait_in_vain(client: Client) -> None:
-    with pytest.raises(httpx.HTTPError):
-        client.call("GET", "services")
+    with waiting(tenant, fresh("Stuck")) as thread:
+        until(lambda: control.ledger().calls(tenant=hanging) == 1, "the call is entered")
+        assert client.list("services")
+        assert thread.is_alive()
+        control.clear()
 
 
 @pytest.mark.parametrize("late_answer", [True, False])
 def test_a_late_call_does_its_work_before_or_after_the_wait(
     client: Client, control: ThreescaleControl, late_answer: bool
 ) -> None:
-    control.fault("POST", "/services", kind="delay", delay_seconds=3600, late_answer=late_answer, count=1)
+    control.fault("POST", "/services", kind="delay", delay_seconds=3600, late_answer=late_answer)
     name = fresh("Late")
-    impatient = Client(client.url, client.token, seconds=0.5)
-    with pytest.raises(httpx.ReadTimeout):
-        impatient.call("POST", "services", {"name": name})
-    impatient.http.close()
+    with client_of(control) as other, waiting(other, name):
+        until(lambda: control.faults()[0].hits == 1, "the fault strikes")
+        assert (name in names(client)) is late_answer
+        control.clear()
 
-    assert (name in names(client)) is late_answer
+    assert name in names(client)
 
 
 def test_latency_is_added_to_every_call(client: Client, control: ThreescaleControl) -> None:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from threescale_process import Client, eventually, fresh
+from threescale_process import Client, fresh
 
 from localcloud.threescale.control import ThreescaleControl
 
@@ -421,9 +421,10 @@ def test_a_chain_of_something_else_is_refused(client: Client) -> None:
 
 
 def test_a_list_may_be_late_after_a_creation(client: Client, control: ThreescaleControl) -> None:
-    control.config(stale_list_seconds=2)
+    control.config(stale_list_seconds=3600)
     made = client.service()
 
     assert client.get(f"services/{made['id']}")
     assert made["id"] not in [each["id"] for each in client.list("services")]
-    eventually(lambda: made["id"] in [each["id"] for each in client.list("services")])
+    control.config(stale_list_seconds=0)
+    assert made["id"] in [each["id"] for each in client.list("services")]

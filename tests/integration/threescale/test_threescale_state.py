@@ -30,7 +30,7 @@ def test_everything_answered_is_there_after_a_restart(own_process: ThreescalePro
     service = client.used_service()
     client.post(f"services/{service['id']}/proxy/deploy")
     client.call("DELETE", f"services/{service['id']}")
-    client.http.close()
+    client.close()
     url = own_process.url
     own_process.end(number)
     own_process.start()
@@ -44,7 +44,7 @@ def test_everything_answered_is_there_after_a_restart(own_process: ThreescalePro
         assert control.world("alpha").count("services") == before.count("services") + 1
     again = Client(tenant.url, tenant.token)
     assert again.get(f"services/{service['id']}/proxy/configs/sandbox/latest")["proxy_config"]["version"] == 1
-    again.http.close()
+    again.close()
 
 
 def test_an_id_is_never_used_twice(own_process: ThreescaleProcess) -> None:
@@ -53,13 +53,13 @@ def test_an_id_is_never_used_twice(own_process: ThreescaleProcess) -> None:
     first = client.service()
     client.delete(f"services/{first['id']}")
     client.list("services")  # the deletion is done by the next call at the latest
-    client.http.close()
+    client.close()
     own_process.end(signal.SIGTERM)
     with ThreescaleControl(own_process.start().url) as control:
         client = client_of(control)
 
     assert client.service()["id"] > first["id"]
-    client.http.close()
+    client.close()
 
 
 def test_a_deployment_brings_it_and_says_how_to_reach_it(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_its_log_holds_no_tokens(own_process: ThreescaleProcess) -> None:
         client = Client(tenant.url, tenant.token)
         client.call("GET", "services", params={"access_token": tenant.token})
         client.refused("POST", "services", {"name": ""})
-        client.http.close()
+        client.close()
     own_process.end(signal.SIGTERM)
     log = (own_process.folder / "threescale.log").read_text()
 

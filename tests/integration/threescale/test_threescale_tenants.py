@@ -23,7 +23,7 @@ SPEC = {"openapi": "3.0.2", "info": {"title": "Echo", "version": "1"}, "paths": 
 def master(control: ThreescaleControl) -> Iterator[Client]:
     client = client_of(control, "master")
     yield client
-    client.http.close()
+    client.close()
 
 
 def provider(master: Client, **more: Any) -> Any:
@@ -45,7 +45,7 @@ def test_a_tenant_is_open_at_once_with_the_token_of_its_creation(master: Client)
     assert [(each["username"], each["role"], each["state"]) for each in own.list("users")] == [
         ("admin", "admin", "active")
     ]
-    own.http.close()
+    own.close()
 
 
 def test_the_token_of_a_tenant_is_shown_only_once(master: Client) -> None:
@@ -63,8 +63,8 @@ def test_tenants_do_not_see_each_other(master: Client) -> None:
 
     assert other.refused("GET", f"services/{service['id']}")[0] == 404
     assert len(other.list("services")) == 1
-    one.http.close()
-    other.http.close()
+    one.close()
+    other.close()
 
 
 def test_the_master_refuses_a_wrong_token_with_401(master: Client) -> None:
@@ -109,7 +109,7 @@ def test_a_deletion_of_a_tenant_is_scheduled_once(master: Client) -> None:
     assert account["deletion_date"] > account["created_at"]
     assert master.refused("DELETE", own)[0] == 422
     assert gone.refused("GET", "services") == (403, "")
-    gone.http.close()
+    gone.close()
 
 
 def test_new_tenants_may_get_a_token_without_the_registry(master: Client, control: ThreescaleControl) -> None:
@@ -118,7 +118,7 @@ def test_new_tenants_may_get_a_token_without_the_registry(master: Client, contro
     own = Client(made["account"]["admin_base_url"], made["access_token"]["value"])
 
     assert own.refused("GET", "registry/policies")[0] == 403
-    own.http.close()
+    own.close()
 
 
 def test_the_master_has_no_products(master: Client) -> None:

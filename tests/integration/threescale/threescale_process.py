@@ -8,8 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,6 +58,15 @@ class Client:
     def __init__(self, url: str, token: str, *, seconds: float = _PATIENCE_SECONDS) -> None:
         self.url, self.token = url, token
         self.http = httpx.Client(base_url=url, auth=("", token), timeout=seconds, trust_env=False)
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.http.close()
 
     def call(self, method: str, path: str, body: Any = None, /, **more: Any) -> httpx.Response:
         """JSON both ways."""
@@ -142,12 +149,3 @@ def fresh(word: str) -> str:
 def client_of(control: ThreescaleControl, tenant: str = "3scale") -> Client:
     found = control.tenant(tenant)
     return Client(found.url, found.token)
-
-
-def eventually(condition: Callable[[], object], seconds: float = 60) -> Any:
-    """Wait until a condition holds and return what it returned."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.05)
-    return found
