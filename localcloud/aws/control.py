@@ -10,12 +10,6 @@ Example:
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any, Self, TypeVar
-
-import httpx
-from pydantic import BaseModel
-
 from localcloud.aws.contract import (
     CaseRecord,
     ClockReading,
@@ -26,32 +20,16 @@ from localcloud.aws.contract import (
     Ledger,
     World,
 )
-
-_M = TypeVar("_M", bound=BaseModel)
-
-
-class EmulatorRefusedError(Exception):
-    """The control API did not understand, or knows no such thing."""
+from localcloud.control import ControlClient
 
 
-class Emulator:
+class Emulator(ControlClient):
     """The emulator behind an endpoint, as a test steers it. Calls block; none of them shows in the ledger."""
 
-    def __init__(self, endpoint: str, timeout_seconds: float = 30) -> None:
-        self.endpoint = endpoint.rstrip("/")
-        self._http = httpx.Client(base_url=f"{self.endpoint}/perdure/", timeout=timeout_seconds, trust_env=False)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._http.close()
+    @property
+    def endpoint(self) -> str:
+        """Where AWS's clients find it."""
+        return self.url
 
     def health(self) -> Health:
         """Whether it serves; raises httpx.HTTPError where nobody answers."""
@@ -82,11 +60,11 @@ class Emulator:
 
     def faults(self) -> list[Fault]:
         """The faults in force, with how often each struck."""
-        return [Fault.model_validate(entry) for entry in self._request("GET", "faults").json()]
+        return [Fault.model_validate(entry) for entry in self.request("GET", "faults").json()]
 
     def clear(self, fault_id: str | None = None) -> None:
         """Lift all faults, or one."""
-        self._request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
+        self.request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
 
     def ledger(self, *, recent: bool = False) -> Ledger:
         """The calls since the last reset, on request with the last ones one by one."""
@@ -94,7 +72,7 @@ class Emulator:
 
     def reset_ledger(self) -> None:
         """Forget the calls so far."""
-        self._request("DELETE", "ledger")
+        self.request("DELETE", "ledger")
 
     def world(self) -> World:
         """What exists."""
@@ -116,18 +94,4 @@ class Emulator:
 
     def save(self) -> None:
         """Have the state saved now instead of within two seconds."""
-        self._request("POST", "save")
-
-    def _get(self, path: str, model: type[_M]) -> _M:
-        return model.model_validate_json(self._request("GET", path).content)
-
-    def _send(self, method: str, path: str, body: object, model: type[_M]) -> _M:
-        return model.model_validate_json(self._request(method, path, body).content)
-
-    def _request(self, method: str, path: str, body: object = None) -> httpx.Response:
-        arguments: dict[str, Any] = {} if body is None else {"json": body}
-        response = self._http.request(method, path, **arguments)
-        if response.status_code in (400, 404):
-            raise EmulatorRefusedError(f"{method} /perdure/{path}: {response.text}")
-        response.raise_for_status()
-        return response
+        self.request("POST", "save")

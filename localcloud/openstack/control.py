@@ -11,46 +11,29 @@ Example:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
-import httpx
-
+from localcloud.control import Closing, ControlClient
 from localcloud.deployment import Deployment
 from localcloud.openstack.configuration import APIS
 from localcloud.openstack.contract import BootFaults, Call, CallCount, Fault, FaultKind, Ledger
 
 
-class ControlRefusedError(Exception):
-    """The control API did not understand, or knows no such thing."""
-
-
-class OpenStackControl:
+class OpenStackControl(Closing):
     """OpenStack behind its addresses, as a test steers it. Calls block; none of them shows in the ledger."""
 
     def __init__(self, urls: Mapping[str, str], timeout_seconds: float = 30) -> None:
-        self._http = {
-            name: httpx.Client(base_url=f"{url}/perdure/", timeout=timeout_seconds, trust_env=False)
-            for name, url in urls.items()
-        }
+        self._services = {name: ControlClient(url, timeout_seconds) for name, url in urls.items()}
 
     @classmethod
     def of(cls, deployment: Deployment) -> Self:
         """That of a deployment."""
         return cls({name: str(deployment.service(name).url) for name in APIS})
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close the connections."""
-        for client in self._http.values():
-            client.close()
+        for service in self._services.values():
+            service.close()
 
     def fault(
         self,
@@ -72,7 +55,7 @@ class OpenStackControl:
 
     def clear(self) -> None:
         """Lift all faults of all services, those of booting too."""
-        for name in self._http:
+        for name in self._services:
             self._request(name, "DELETE", "faults")
         self._request("nova", "PUT", "boots", BootFaults().model_dump(mode="json"))
 
@@ -86,7 +69,7 @@ class OpenStackControl:
         """The calls since the last reset, on request with the last ones one by one, in their order."""
         counts: list[CallCount] = []
         calls: list[Call] = []
-        for name in self._http:
+        for name in self._services:
             report = self._request(name, "GET", "ledger?recent=1" if recent else "ledger")
             counts += [CallCount.model_validate({"service": name, **entry}) for entry in report["counts"]]
             calls += [Call.model_validate({"service": name, **entry}) for entry in report["recent"]]
@@ -94,13 +77,8 @@ class OpenStackControl:
 
     def reset_ledger(self) -> None:
         """Forget the calls so far."""
-        for name in self._http:
+        for name in self._services:
             self._request(name, "DELETE", "ledger")
 
     def _request(self, service: str, method: str, path: str, body: object = None) -> Any:
-        arguments: dict[str, Any] = {} if body is None else {"json": body}
-        response = self._http[service].request(method, path, **arguments)
-        if response.status_code in (400, 404):
-            raise ControlRefusedError(f"{service}: {method} /perdure/{path}: {response.text}")
-        response.raise_for_status()
-        return response.json()
+        return self._services[service].request(method, path, body).json()

@@ -10,12 +10,9 @@ Example:
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
-import httpx
-from pydantic import BaseModel
-
+from localcloud.control import ControlClient, ControlRefusedError
 from localcloud.deployment import Deployment
 from localcloud.threescale.contract import (
     Config,
@@ -28,36 +25,14 @@ from localcloud.threescale.contract import (
     TokenRecord,
 )
 
-_M = TypeVar("_M", bound=BaseModel)
 
-
-class ControlRefusedError(Exception):
-    """The control API did not understand, or knows no such thing."""
-
-
-class ThreescaleControl:
+class ThreescaleControl(ControlClient):
     """The simulator behind an address, as a test steers it. Calls block; none of them shows in the ledger."""
-
-    def __init__(self, url: str, timeout_seconds: float = 30) -> None:
-        self.url = url.rstrip("/")
-        self._http = httpx.Client(base_url=f"{self.url}/perdure/", timeout=timeout_seconds, trust_env=False)
 
     @classmethod
     def of(cls, deployment: Deployment) -> Self:
         """That of a deployment."""
         return cls(str(deployment.service("threescale").url))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._http.close()
 
     def health(self) -> Health:
         """Whether it serves; raises httpx.HTTPError where nobody answers."""
@@ -80,11 +55,11 @@ class ThreescaleControl:
 
     def faults(self) -> list[Fault]:
         """The faults in force, with how often each struck."""
-        return [Fault.model_validate(each) for each in self._request("GET", "faults").json()]
+        return [Fault.model_validate(each) for each in self.request("GET", "faults").json()]
 
     def clear(self, fault_id: str | None = None) -> None:
         """Lift all faults, or one."""
-        self._request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
+        self.request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
 
     def ledger(self, *, recent: bool = False) -> Ledger:
         """The calls since the last reset, on request with the last ones one by one."""
@@ -92,11 +67,11 @@ class ThreescaleControl:
 
     def reset_ledger(self) -> None:
         """Forget the calls so far."""
-        self._request("DELETE", "ledger")
+        self.request("DELETE", "ledger")
 
     def tenants(self) -> list[TenantRecord]:
         """The master and all tenants, with addresses and tokens."""
-        return [TenantRecord.model_validate(each) for each in self._request("GET", "tenants").json()]
+        return [TenantRecord.model_validate(each) for each in self.request("GET", "tenants").json()]
 
     def tenant(self, name: str) -> TenantRecord:
         """One of them; `master` is the master."""
@@ -111,11 +86,11 @@ class ThreescaleControl:
 
     def suspend(self, name: str) -> None:
         """Close a tenant to all its tokens."""
-        self._request("PUT", f"tenants/{name}/state", {"state": "suspended"})
+        self.request("PUT", f"tenants/{name}/state", {"state": "suspended"})
 
     def resume(self, name: str) -> None:
         """Open it again."""
-        self._request("PUT", f"tenants/{name}/state", {"state": "approved"})
+        self.request("PUT", f"tenants/{name}/state", {"state": "approved"})
 
     def add_token(self, tenant: str, **wish: object) -> TokenRecord:
         """Make a token; `TokenWish` has the list of what can be said (scopes, permission)."""
@@ -123,22 +98,8 @@ class ThreescaleControl:
 
     def revoke(self, value: str) -> None:
         """Have a token open nothing any more."""
-        self._request("DELETE", f"tokens/{value}")
+        self.request("DELETE", f"tokens/{value}")
 
     def world(self, tenant: str) -> TenantWorld:
         """What a tenant holds."""
         return self._get(f"tenants/{tenant}/world", TenantWorld)
-
-    def _get(self, path: str, model: type[_M]) -> _M:
-        return model.model_validate_json(self._request("GET", path).content)
-
-    def _send(self, method: str, path: str, body: object, model: type[_M]) -> _M:
-        return model.model_validate_json(self._request(method, path, body).content)
-
-    def _request(self, method: str, path: str, body: object = None) -> httpx.Response:
-        arguments: dict[str, Any] = {} if body is None else {"json": body}
-        response = self._http.request(method, path, **arguments)
-        if response.status_code in (400, 404):
-            raise ControlRefusedError(f"{method} /perdure/{path}: {response.text}")
-        response.raise_for_status()
-        return response

@@ -20,11 +20,12 @@ import yaml
 from waiting import until
 
 from localcloud import services
+from localcloud.control import ControlRefusedError
 from localcloud.deployment import Deployment
 from localcloud.openstack import build
 from localcloud.openstack.configuration import APIS
 from localcloud.openstack.contract import FaultKind
-from localcloud.openstack.control import ControlRefusedError, OpenStackControl
+from localcloud.openstack.control import OpenStackControl
 from localcloud.openstack.loopback import Networks
 from localcloud.openstack.programs import cache_directory
 from localcloud.state import Cloud

@@ -12,7 +12,8 @@ from emulator_process import Cloud, EmulatorProcess, error_of
 from waiting import until
 
 from localcloud.aws.contract import FaultKind
-from localcloud.aws.control import Emulator, EmulatorRefusedError
+from localcloud.aws.control import Emulator
+from localcloud.control import ControlRefusedError
 
 pytestmark = pytest.mark.integration
 
@@ -151,11 +152,11 @@ def test_chance_is_repeatable_by_its_seed(payer: Cloud, emulator: Emulator) -> N
 
 def test_a_misspelt_setting_or_fault_is_refused_and_changes_nothing(emulator: Emulator) -> None:
     before = emulator.config()
-    with pytest.raises(EmulatorRefusedError, match="latency"):
+    with pytest.raises(ControlRefusedError, match="latency"):
         emulator.config(latency=5)
-    with pytest.raises(EmulatorRefusedError):
+    with pytest.raises(ControlRefusedError):
         emulator.config(case_seconds=-1)
-    with pytest.raises(EmulatorRefusedError):
+    with pytest.raises(ControlRefusedError):
         emulator.clear("no-such-fault")
     assert emulator.config() == before
 

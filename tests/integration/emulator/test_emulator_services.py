@@ -8,7 +8,8 @@ import pytest
 from emulator_process import Cloud, error_of
 
 from localcloud.aws.contract import DEFAULT_OPT_IN_REGIONS, DEFAULT_REGIONS
-from localcloud.aws.control import Emulator, EmulatorRefusedError
+from localcloud.aws.control import Emulator
+from localcloud.control import ControlRefusedError
 
 pytestmark = pytest.mark.integration
 
@@ -74,7 +75,7 @@ def test_a_case_is_resolved_by_hand_or_held_open(payer: Cloud, emulator: Emulato
     assert case_of(payer, resolved)["status"] == "resolved"
     emulator.clock(advance_seconds=3600)
     assert case_of(payer, held)["status"] == "opened"
-    with pytest.raises(EmulatorRefusedError):
+    with pytest.raises(ControlRefusedError):
         emulator.resolve_case("case-unknown")
 
 

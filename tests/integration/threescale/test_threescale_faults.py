@@ -12,8 +12,9 @@ import pytest
 from threescale_process import Client, client_of, fresh
 from waiting import until
 
+from localcloud.control import ControlRefusedError
 from localcloud.threescale.contract import UNSEEN_HEADER
-from localcloud.threescale.control import ControlRefusedError, ThreescaleControl
+from localcloud.threescale.control import ThreescaleControl
 
 pytestmark = pytest.mark.integration
 

@@ -1,0 +1,70 @@
+"""What the control APIs of the simulated clouds have in common for those who call them: tests, demos, benchmarks.
+
+Each stands below `/perdure/` at its cloud's own address and says what it refuses in words. Proxies of the environment
+are not asked: everything is on this computer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+from pydantic import BaseModel
+
+M = TypeVar("M", bound=BaseModel)
+
+_REFUSALS = (400, 404)
+
+
+class ControlRefusedError(Exception):
+    """The control API did not understand, or knows no such thing."""
+
+
+class Closing(ABC):
+    """Whatever holds connections, closed at the end of a `with` block."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connections."""
+
+
+class ControlClient(Closing):
+    """One control API. Calls block; none of them shows in the cloud's ledger."""
+
+    def __init__(self, url: str, timeout_seconds: float = 30) -> None:
+        self.url = url.rstrip("/")
+        self._http = httpx.Client(base_url=f"{self.url}/perdure/", timeout=timeout_seconds, trust_env=False)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def request(self, method: str, path: str, body: object = None) -> httpx.Response:
+        """One call.
+
+        Raises:
+            ControlRefusedError: it was refused.
+            httpx.HTTPError: nobody answers, or the cloud is broken.
+        """
+        arguments: dict[str, Any] = {} if body is None else {"json": body}
+        response = self._http.request(method, path, **arguments)
+        if response.status_code in _REFUSALS:
+            raise ControlRefusedError(f"{method} {self.url}/perdure/{path}: {response.text}")
+        response.raise_for_status()
+        return response
+
+    def _get(self, path: str, model: type[M]) -> M:
+        return model.model_validate_json(self.request("GET", path).content)
+
+    def _send(self, method: str, path: str, body: object, model: type[M]) -> M:
+        return model.model_validate_json(self.request(method, path, body).content)
