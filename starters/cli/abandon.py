@@ -58,7 +58,7 @@ def abandon(
 
     asked = target(kind, name)
     stuck = perform(lambda session: _stuck(session, asked))
-    left = _outside(asked, stuck)
+    left = outside(asked, stuck)
     _say_what_stays(asked, left)
     if not yes and not typer.confirm(f"Abandon {asked}?", err=True):
         raise CommandError(f"{asked}: not abandoned", "--yes asks no question")
@@ -112,7 +112,7 @@ async def _release(session: Session, asked: Target, obj: JsonObject, why: str, l
     note = json.dumps({"who": done.who, "why": done.why, "when": done.when})
     await record(session, asked, obj, "Abandoned", f"{why}; left behind: {'; '.join(left) or 'nothing known'}")
     try:
-        await session.kube.patch(
+        await session.cluster_of(asked.kind).patch(
             asked.kind,
             asked.namespace,
             asked.name,
@@ -126,9 +126,16 @@ async def _release(session: Session, asked: Target, obj: JsonObject, why: str, l
     return done
 
 
-def _outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
+def outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
     """What the object's own model knows to exist outside."""
     from domain.custom_resources import custom_resources
+    from domain.loadbalancers import SERVICE
+    from domain.loadbalancers.names import load_balancer_name
+    from domain.resource import ObjectMeta
+
+    if asked.kind == SERVICE:
+        name = load_balancer_name(ObjectMeta(namespace=asked.namespace, name=asked.name))
+        return (f"LoadBalancer {name} with all that it has in OpenStack, if it is there",)
 
     models = (model for model in custom_resources() if model.kind_of.name == asked.kind.name)
     return next((model.model_validate(obj).outside for model in models), ())

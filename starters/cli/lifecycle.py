@@ -74,11 +74,11 @@ async def find_object(session: Session, target: Target) -> JsonObject:
 async def look_for_object(session: Session, target: Target) -> JsonObject | None:
     """The custom resource, None if there is none."""
     try:
-        return await session.kube.get(target.kind, target.namespace, target.name)
+        return await session.cluster_of(target.kind).get(target.kind, target.namespace, target.name)
     except Absent as error:
         if error.code == NO_SUCH_KIND:
             raise CommandError(
-                f"the cluster at {session.kube.host} knows no {target.kind.name}",
+                f"the cluster at {session.cluster_of(target.kind).host} knows no {target.kind.name}",
                 "install the definitions: perdure crds | kubectl apply -f -",
             ) from error
         return None

@@ -14,7 +14,7 @@ from starters.cli.target import Target
 
 async def annotate(session: Session, target: Target, annotations: Mapping[str, str | None]) -> None:
     """Set annotations on the object; None removes one."""
-    await session.kube.patch(
+    await session.cluster_of(target.kind).patch(
         target.kind,
         target.namespace,
         target.name,
@@ -29,6 +29,6 @@ async def record(session: Session, target: Target, obj: JsonObject, reason: str,
     who = f"by {person()}: {message}" if message else f"by {person()}"
     told = event(Subject.of(target.kind, obj), Said(kind, reason, who, FIELD_MANAGER), utc_now())
     try:
-        await session.kube.create(EVENT, told, target.namespace)
+        await session.cluster_of(target.kind).create(EVENT, told, target.namespace)
     except ApiError as error:
         warn(f"warning: no Kubernetes Event could be written: {error.message}")

@@ -19,9 +19,11 @@ from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
+from domain.identity import Kind
 from domain.refusal import ErrorType
 from engine.errors import ApiError
 from engine.kube import KubeApi
+from engine.kube.clusters import served_cluster
 from engine.settings import Settings, settings
 from engine.temporal import DEFAULT_ADDRESS, connect
 from starters.cli.output import CommandError
@@ -46,6 +48,11 @@ class Session:
     settings: Settings
     temporal: Client
     kube: KubeApi
+    served: KubeApi | None = None  # the cluster whose Services are served, where it is another
+
+    def cluster_of(self, kind: Kind) -> KubeApi:
+        """The cluster in which objects of the kind live."""
+        return self.served or self.kube if kind.served else self.kube
 
 
 def perform(work: Callable[[Session], Awaitable[T]]) -> T:
@@ -80,8 +87,8 @@ async def session() -> AsyncIterator[Session]:
         raise CommandError(
             f"no Kubernetes cluster is configured: {error}", "set KUBECONFIG, or --state DIR of a local deployment"
         ) from error
-    async with kube:
-        yield Session(found, await _temporal(found), kube)
+    async with kube, served_cluster(found, kube, "cli") as served:
+        yield Session(found, await _temporal(found), kube, served)
 
 
 async def _temporal(found: Settings) -> Client:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from domain.custom_resources import custom_resources
 from domain.identity import Key, Kind, standing
+from domain.loadbalancers.services.objects import LOAD_BALANCER_TYPE
 from engine import temporal
 from engine.errors import Absent
-from engine.kube.json import text
+from engine.kube.json import JsonObject, sequence, text
 from starters.cli.session import Session
 from workers.roster import areas
 
@@ -46,7 +47,7 @@ async def keys_of(session: Session, kind: Kind) -> list[Key]:
     if not kind.plural:
         return list(standing(kind.name, session.settings.cluster))
     try:
-        listing = await session.kube.list(kind)
+        listing = await session.cluster_of(kind).list(kind)
     except Absent:
         return []
     return [
@@ -58,4 +59,13 @@ async def keys_of(session: Session, kind: Kind) -> list[Key]:
             cluster=session.settings.cluster,
         )
         for item in listing.items
+        if concerns(kind, item)
     ]
+
+
+def concerns(kind: Kind, obj: JsonObject) -> bool:
+    """Whether an object may have a lifecycle: most Services of a cluster have none, and want none."""
+    if not kind.served:
+        return True
+    held = kind.finalizer in sequence(obj, "metadata", "finalizers")
+    return held or text(obj, "spec", "type") == LOAD_BALANCER_TYPE

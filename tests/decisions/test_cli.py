@@ -17,13 +17,15 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.resources import Account, AccountClaim
 from domain.custom_resources import custom_resources
 from domain.identity import Kind
-from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
 from domain.model import Model
 from starters.cli import environment, output
+from starters.cli.abandon import outside
 from starters.cli.crds import crd_files
 from starters.cli.listing import Row
 from starters.cli.main import ENTRY_POINTS
 from starters.cli.target import kind_named, target
+from starters.cli.waking import concerns
 
 ROOT = Path(__file__).parents[2]
 POINTERS = ("KUBECONFIG", "TEMPORAL_ADDRESS", "PERDURE_STATE", "KUBERNETES_SERVICE_HOST")
@@ -63,10 +65,35 @@ def test_a_kind_is_known_by_any_of_its_names(word: str) -> None:
 
 @pytest.mark.parametrize(
     ("word", "kind"),
-    [("lb", LOAD_BALANCER), ("LBS", LOAD_BALANCER_SET), ("lbm.yawol.stackit.cloud", LOAD_BALANCER_MACHINE)],
+    [
+        ("lb", LOAD_BALANCER),
+        ("LBS", LOAD_BALANCER_SET),
+        ("lbm.yawol.stackit.cloud", LOAD_BALANCER_MACHINE),
+        ("svc", SERVICE),
+    ],
 )
 def test_a_kind_is_known_by_kubectls_short_name(word: str, kind: Kind) -> None:
     assert kind_named(word) == kind
+
+
+def test_services_are_named_as_kubernetes_has_them_and_leave_their_load_balancer_behind() -> None:
+    found = target("svc", "shop/web")
+    assert (str(found), found.resource) == ("Service shop/web", "services")
+    (left,) = outside(found, {"metadata": {"name": "web"}})
+    assert left.startswith("LoadBalancer shop--web ")
+
+
+@pytest.mark.parametrize(
+    ("kind", "obj", "concerned"),
+    [
+        (SERVICE, {"spec": {"type": "ClusterIP"}}, False),
+        (SERVICE, {"spec": {"type": "LoadBalancer"}}, True),
+        (SERVICE, {"metadata": {"finalizers": ["stackit.cloud/loadbalancer"]}}, True),
+        (LOAD_BALANCER, {}, True),
+    ],
+)
+def test_services_that_want_and_hold_nothing_are_not_woken(kind: Kind, obj: dict[str, object], concerned: bool) -> None:
+    assert concerns(kind, obj) is concerned
 
 
 def test_no_two_kinds_have_a_name_in_common() -> None:
