@@ -8,10 +8,15 @@ While a resource waits it is neither created nor updated, although it may exist.
 
 A resource is pinned to its recorded reference: name and namespace silently follow it, so that editing a template never
 makes a second object, and a change of apiVersion or kind is an error.
+
+Names end in the handle's guid, so two entries with one generateName come to the same name. One object cannot be two
+resources (their annotations alone differ): the one that was first recorded, else the one that stands first, has it; the
+other waits for a definition of its own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from pydantic import JsonValue
@@ -29,7 +34,7 @@ class WaitingFor(StrEnum):
 
     CLAIM = "ResourceClaim"
     LINKED = "Linked ResourceProvider"
-    DEFINITION = "Resource Definition"  # in the schema, never produced
+    DEFINITION = "Resource Definition"  # as it is, it would be the object of another resource
 
 
 class DefinitionError(Exception):
@@ -70,19 +75,40 @@ def reference_of(defined: JsonObject) -> JsonObject:
     return {**found, "namespace": metadata["namespace"]} if metadata.get("namespace") else found
 
 
+def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -> dict[int, int]:
+    """The resources that would be another one's object, each with the resource whose it is."""
+    owners: dict[tuple[str, ...], int] = {}
+    found: dict[int, int] = {}
+    for index in sorted(range(len(outcomes)), key=lambda number: (not resources.recorded(number), number)):
+        outcome = outcomes[index]
+        if isinstance(outcome, WaitingFor):
+            continue
+        owner = owners.setdefault(_identity(outcome), index)
+        if owner != index:
+            found[index] = owner
+    return found
+
+
+def _identity(defined: JsonObject) -> tuple[str, ...]:
+    """What tells the object from others: its group, whatever the version, kind, namespace and name."""
+    group = text_at(defined, "apiVersion").rpartition("/")[0]
+    metadata = object_at(defined, "metadata")
+    return group, text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
+
+
 def definition(resources: Resources, index: int, provider: JsonObject, lent: Lent) -> JsonObject:
     """The handle's template under the provider's override, named, annotated and pinned to its reference."""
     template = object_at(resources.entries[index], "template")
-    where = _where(resources, index)
+    here = where(resources, index)
     try:
         merged = merge(template, _override(resources, index, provider, lent), overwrite=True)
     except TooDeep as error:
-        raise DefinitionError(f"{where}: the definition is {error}") from error
+        raise DefinitionError(f"{here}: the definition is {error}") from error
     if not isinstance(merged, dict) or not isinstance(merged.get("metadata", {}), dict):
-        raise DefinitionError(f"{where}: the definition or its metadata is no object")
+        raise DefinitionError(f"{here}: the definition or its metadata is no object")
     for field in ("apiVersion", "kind"):
         if not text_at(merged, field):
-            raise DefinitionError(f"{where}: the definition has no {field}")
+            raise DefinitionError(f"{here}: the definition has no {field}")
     return {**merged, "metadata": _metadata(resources, index, provider, merged)}
 
 
@@ -141,7 +167,7 @@ def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
     for field in ("apiVersion", "kind"):
         if merged[field] != recorded.get(field):
             was = recorded.get(field)
-            raise DefinitionError(f"{_where(resources, index)}: {field} may not change from {was} to {merged[field]}")
+            raise DefinitionError(f"{where(resources, index)}: {field} may not change from {was} to {merged[field]}")
     return {field: recorded[field] for field in ("name", "namespace") if recorded.get(field)}
 
 
@@ -181,6 +207,7 @@ def _guid(handle: JsonObject) -> str:
     return guid_of(text_at(handle, "metadata", "name"), text_at(handle, "metadata", "generateName"))
 
 
-def _where(resources: Resources, index: int) -> str:
+def where(resources: Resources, index: int) -> str:
+    """A resource as people are told of it."""
     name = text_at(resources.entries[index], "name") or str(index)
     return f"resource {name} of ResourceProvider {provider_name(resources.entries[index])}"

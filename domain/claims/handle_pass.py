@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from domain.claims.claim_status import claim_status
 from domain.claims.clock import by_clock
 from domain.claims.conditions import with_handles_stalled, with_stalled
-from domain.claims.definitions import WaitingFor, definitions, reference_of
+from domain.claims.definitions import WaitingFor, definitions, doubled, reference_of, where
 from domain.claims.differences import update, update_filters
 from domain.claims.faults import each_once, summed, told
 from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan
@@ -154,8 +154,13 @@ class _Pass:
     # --- the resources ---
 
     def _define(self) -> Outcomes:
+        resources = self._resources()
         with told(self.faults):
-            return definitions(self._resources())
+            outcomes = definitions(resources)
+            for index, owner in doubled(resources, outcomes).items():
+                self.faults.append(_doubled(resources, outcomes[owner], index, owner))
+                outcomes[index] = WaitingFor.DEFINITION
+            return outcomes
         return None
 
     def _record(self, outcomes: Outcomes) -> None:
@@ -193,8 +198,7 @@ class _Pass:
         for index, outcome in enumerate(outcomes or ()):
             if isinstance(outcome, WaitingFor):
                 entry = self._resources().entries[index]
-                what = "a claim" if outcome is WaitingFor.CLAIM else "a linked resource"
-                yield f"resource {text_at(entry, 'name') or index} of {provider_name(entry)} waits for {what}"
+                yield f"resource {text_at(entry, 'name') or index} of {provider_name(entry)} waits for {_SAID[outcome]}"
 
     # --- the statuses ---
 
@@ -259,3 +263,20 @@ class _Pass:
 
     def _where(self, part: str) -> str:
         return f"ResourceClaim {text_at(self.scene.claim, 'metadata', 'name')}, {part}"
+
+
+_SAID = {
+    WaitingFor.CLAIM: "a claim",
+    WaitingFor.LINKED: "a linked resource",
+    WaitingFor.DEFINITION: "a name of its own",
+}
+
+
+def _doubled(resources: Resources, defined: JsonObject | WaitingFor, index: int, owner: int) -> Fault:
+    there = reference_of(defined) if isinstance(defined, dict) else {}
+    place = "/".join(filter(None, (text_at(there, "namespace"), text_at(there, "name"))))
+    message = (
+        f"{where(resources, index)} would be the same {text_at(there, 'kind')} {place} as {where(resources, owner)}: "
+        "give one of them a metadata.name or a metadata.generateName of its own"
+    )
+    return Fault(reason="ResourceDoubled", message=message)

@@ -110,6 +110,66 @@ class Live:
         return plan
 
 
+# Two entries that come to one name
+
+
+def twins(*names: str, **first: Any) -> dict[str, Any]:
+    """A handle whose entries come to the same ConfigMap."""
+    template = {**config_map(), "metadata": {"namespace": "things", "generateName": "box-"}}
+    every = [entry("base", name, template=template) for name in names]
+    return handle({**every[0], **first}, *every[1:])
+
+
+def test_two_resources_are_never_one_object() -> None:
+    live = Live(None, twins("a", "b", "c"), maps())
+    plan = live.look()
+    assert [index for index, _ in plan.creations] == []  # the look after the one that made it
+    assert [state is not None for state in live.states] == [True, False, False]
+    assert "reference" not in entries(plan)[1]
+    shown = objects_at(plan.handle_status, "resources")
+    assert [text_at(each, "waitingFor") for each in shown] == ["", "Resource Definition", "Resource Definition"]
+    ((reason, message),) = stalled(plan.handle_status)
+    assert reason == "ResourceDoubled"
+    assert "resource b of ResourceProvider base would be the same ConfigMap things/box-b7k2q as resource a" in message
+    assert "resource c" in message
+    assert plan.waits == (
+        "resource b of base waits for a name of its own",
+        "resource c of base waits for a name of its own",
+    )
+
+
+def test_what_shares_an_object_already_leaves_it_to_the_first() -> None:
+    """Poolboy let both write the one object, and its annotations flipped at every pass."""
+    shared = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things", "name": "box-b7k2q"}
+    held = twins("a", "b")
+    held["spec"]["resources"] = [{**each, "reference": shared} for each in held["spec"]["resources"]]
+    there = {**state("box-b7k2q"), "metadata": {"name": "box-b7k2q", "namespace": "things"}}
+    live = Live(None, held, maps(), states=[there, there])
+    plan = live.look()
+    assert live.states[0]["metadata"]["annotations"][f"{DOMAIN}/resource-index"] == "0"
+    assert live.states[1] == there
+    assert stalled(plan.handle_status)[0][0] == "ResourceDoubled"
+
+
+def test_a_recorded_resource_keeps_its_object_from_one_that_stands_before_it() -> None:
+    shared = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things", "name": "box-b7k2q"}
+    held = twins("a", "b")
+    held["spec"]["resources"][1]["reference"] = shared
+    plan = ask(held, maps(), states=[None, None])
+    assert [index for index, _ in plan.creations] == [1]
+    assert "resource a of" in stalled(plan.handle_status)[0][1].partition(" would be")[0]
+
+
+def test_the_same_name_in_another_namespace_or_of_another_kind_is_another_object() -> None:
+    template = {**config_map(), "metadata": {"namespace": "things", "generateName": "box-"}}
+    elsewhere = {**template, "metadata": {"namespace": "others", "generateName": "box-"}}
+    secret = {**template, "kind": "Secret"}
+    every = [entry("base", name, template=each) for name, each in (("a", template), ("b", elsewhere), ("c", secret))]
+    plan = ask(handle(*every), maps(override={}), states=[None, None, None])
+    assert [index for index, _ in plan.creations] == [0, 1, 2]
+    assert stalled(plan.handle_status) == []
+
+
 # The handle's entries
 
 
