@@ -10,6 +10,7 @@ as a change, whatever it is; Perdure's own writes are told apart by who wrote th
 | `unbound` | claim | it is the binder's to serve |
 | `detached`, `ignored`, `paused` | claim; handle and pool (the last two) | others do without it |
 | `claim`, `pool` | handle; scaling (`pool`) | namespace and name of whose it is |
+| `end` | claim, handle | when its lifespan ends; of a claim the sooner of what it shows and what is asked for |
 | `free`, `fit`, `counts` | handle | no claim holds it; how far claims may bind it; how its pool counts it |
 | `providers`, `links` | claim, handle, pool; provider | the providers that it names, one a line |
 | `kinds`, `references` | handle | its resources: apiVersion and kind, and with namespace and name, one a line |
@@ -38,6 +39,7 @@ from domain.claims.definitions import WaitingFor
 from domain.claims.linked import recorded_reference
 from domain.claims.objects import JsonObject as ClaimsObject
 from domain.claims.providers import links, named_providers
+from domain.resource import parse_timestamp, timestamp
 from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
 from engine.settings import settings
 from starters.watch.projection import View, generation, others_finalizers
@@ -79,6 +81,7 @@ def read_claim(obj: JsonObject) -> View:
             detached=_word(detached),
             ignored=_word(ignored),
             paused=_word(paused),
+            end=_earliest(text(status, "lifespan", "end"), text(obj, "spec", "lifespan", "end")),
             unbound=_word(not (text(link, "name") or detached or ignored or _deleting(obj))),
             providers=_lines(named_providers(cast("ClaimsObject", obj))),
             healthy=_truth(status, "healthy"),
@@ -101,6 +104,7 @@ def read_handle(obj: JsonObject) -> View:
             obj,
             pool=_path(mapping(spec, "resourcePool")),
             claim=_path(mapping(spec, "resourceClaim")),
+            end=_earliest(text(spec, "lifespan", "end")),
             ignored=_word(ignored),
             paused=_word(_paused(obj)),
             healthy=healthy,
@@ -221,6 +225,12 @@ def _facts(obj: JsonObject, **facts: str) -> dict[str, str]:
     """Those facts that hold, and where the object is."""
     held = {name: value for name, value in facts.items() if value}
     return {"namespace": text(obj, "metadata", "namespace"), **held}
+
+
+def _earliest(*moments: str) -> str:
+    """The first of these moments; empty where none can be read, as that ends nothing."""
+    read = filter(None, map(parse_timestamp, filter(None, moments)))
+    return min((timestamp(moment) for moment in read), default="")
 
 
 def _left_in_peace(obj: JsonObject) -> bool:

@@ -17,7 +17,8 @@ handle by the claim that holds it, unless that is left alone; everything else ca
 
 A managed kind is watched for as long as a handle's resources name it (`declares`), once for the whole cluster however
 many handles there are. A change of a provider may concern every claim there is, and edits come in bursts (a bundle of
-providers is applied at once), so those wakes are gathered for half a second.
+providers is applied at once), so those wakes are gathered for half a second. What an end does is no news to whoever
+carries it out (`claim_endings.py`).
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from domain.claims import (
 )
 from domain.identity import Key, Kind
 from engine.kube import kinds as built_in
+from starters.watch.claim_endings import claim_ending, handle_ending, managed_ending
 from starters.watch.claim_readings import (
     OPERATOR_NAMESPACE,
     read_claim,
@@ -247,6 +249,7 @@ def managed(kind: str) -> Watched:
         name=f"{name} of {api_version}, managed",
         read=read_managed,
         dependents=dependents,
+        ending=managed_ending,
         has_workflow=False,
         missed_by=missed_by,
         lingers=DECLARED_LINGERS,
@@ -275,6 +278,7 @@ WATCHED = (
         read=read_claim,
         dependents=claim_dependents,
         carrier=claim_carrier,
+        ending=claim_ending,
         relieved=RELIEVED,
         missed_by=handles_without_claim,
         declares=lambda _: (NAMESPACES,),
@@ -284,6 +288,7 @@ WATCHED = (
         read=read_handle,
         dependents=handle_dependents,
         carrier=handle_carrier,
+        ending=handle_ending,
         made_by_others=True,
         relieved=RELIEVED,
         namespace=OPERATOR_NAMESPACE,

@@ -23,12 +23,18 @@ from starters.watch.projection import Projection, Read
 Patience = Callable[[Projection | None, Projection], float]
 # Whether an object has a lifecycle.
 Lives = Callable[[Projection, Index], bool]
+# Whether a change, before and after it, is a step of an end that is being carried out.
+Ending = Callable[[Projection | None, Projection | None, Index], bool]
 # The key of whose workflow does the work of an object.
 Carrier = Callable[[Projection, Index], Key]
 
 
 def _no_patience(before: Projection | None, after: Projection) -> float:
     return 0.0
+
+
+def _ends_unseen(before: Projection | None, after: Projection | None, _: Index) -> bool:
+    return False
 
 
 def _declares_nothing(_: Projection) -> tuple[Watched, ...]:
@@ -72,6 +78,8 @@ class Watched:
         name: what metrics, logs and the index call it, by default the kind's name. Two entries of one kind need two.
         kept: how long (seconds) workers may go on with an older reading; its dependents are woken once more then.
         patience: how long an object's own wake may wait after a change, as another workflow is doing its work.
+        ending: whether a change is a step of an end that a workflow is carrying out already; whom it would wake knows
+            of it then, and is woken some seconds later, but for those who live on.
         carrier: whose workflow does an object's work.
         made_by_others: whether those that Perdure makes are made by another object's workflow, which also opens theirs:
             such a new object is no news.
@@ -98,6 +106,7 @@ class Watched:
     name: str = ""
     kept: float = 0.0
     patience: Patience = _no_patience
+    ending: Ending = _ends_unseen
     carrier: Carrier = _carries_itself
     made_by_others: bool = False
     relieved: float = 0.0

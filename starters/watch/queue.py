@@ -78,6 +78,11 @@ class WakeQueue:
             self._resting[key] = None
         self._held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
+    def leave(self, key: Key, seconds: float) -> None:
+        """Wake this key, but only after so long, unless it is about to be woken anyway."""
+        if key not in self._waiting and key not in self._delayed and not self._resting.get(key):
+            self.hold(key, seconds)
+
     def gather(self, keys: Iterable[Key], seconds: float) -> None:
         """Wake these keys so long after the first of them was gathered, once each."""
         if not self._gathered:

@@ -9,7 +9,8 @@ minute for a thousand). So only these are woken at once:
 - who names what is not there: a deletion leaves nothing behind that could be newer than a checkpoint.
 
 No lifecycle is started for an object that is gone: one that is open is told, any other has ended with the object. The
-end of a claim deletes three objects; a workflow opened for one of them, to find nothing, costs as much as the end.
+end of a claim deletes three objects; a workflow opened for one of them, to find nothing, costs as much as the end, and
+so do the wakes of who is carrying it out: those are left for some seconds (`Watched.ending`).
 
 Then, slowly: without a checkpoint, the settled objects whose last writer was not Perdure; settled objects without a
 workflow, and workflows without an object (`adoption.py`). `watch_wake_all` and `watch_sweep` wake everything.
@@ -42,6 +43,8 @@ from starters.watch.silence import EVERY, Silence
 
 # Relatives of what is in a list are known when their own list is there; one that does not come holds nobody up longer.
 PATIENCE_WITH_LISTS = 10.0
+# An end takes some tens of milliseconds, and seconds when hundreds come at once.
+ENDS_BY_ITSELF = 5.0
 
 Wake = Callable[[Key], Awaitable[None]]
 # For a kind and the keys of its objects: whom to wake because object or workflow lacks the other.
@@ -189,6 +192,9 @@ class Watcher:
 
     def _wake_with_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         subject = after or before
+        if self._adopted and subject is not None and watched.ending(before, after, self.index):
+            self._leave_to_its_end(watched, before, after, subject)
+            return
         if subject is not None and self._concerned(watched, before, after):
             carrier = self._carriers.of(subject)
             if carrier != subject.key:
@@ -200,6 +206,27 @@ class Watcher:
     def _concerned(self, watched: Watched, before: Projection | None, after: Projection | None) -> bool:
         """Whether the object has a lifecycle, or has had one until this change."""
         return watched.has_workflow and any(watched.lives(each, self.index) for each in (before, after) if each)
+
+    def _leave_to_its_end(
+        self, watched: Watched, before: Projection | None, after: Projection | None, subject: Projection
+    ) -> None:
+        """A step of an end that a workflow is carrying out: a wake at each would cost it more than the end itself.
+
+        It is woken later all the same, as its worker may have died in the middle. Who lives on is told at once.
+        """
+        if watched.has_workflow:
+            self.queue.leave(self._carriers.of(subject), ENDS_BY_ITSELF)
+        for key in self._carriers.of_all(watched.dependents(before, after, self.index)):
+            if self._is_ending(key):
+                self.queue.leave(key, ENDS_BY_ITSELF)
+            else:
+                self.queue.put(key)
+
+    def _is_ending(self, key: Key) -> bool:
+        """Whether an object is on its way out, or gone."""
+        entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
+        found = (self.index.get(entry.name, key.namespace, key.name) for entry in entries)
+        return bool(entries) and all(known is None or known.key != key or known.deleting for known in found)
 
     def _wake_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         keys = self._carriers.of_all(watched.dependents(before, after, self.index))

@@ -560,3 +560,81 @@ def test_lifecycles_are_told_by_the_phase_that_they_show() -> None:
 def test_a_family_that_several_areas_tell_is_told_once() -> None:
     families = [family.name for family in _families(Index())]
     assert sorted(families) == sorted(set(families))
+
+
+# Ends that are being carried out
+
+PAST, FUTURE = "2026-11-20T12:00:00Z", "2999-01-01T00:00:00Z"
+
+
+class Carrying(Scene):
+    """A scene some time after the watcher's start, with one claim that has a handle with a resource."""
+
+    def __init__(self, end: str, asked: str = "", *, deleting_claim: bool = False) -> None:
+        held = served(lifespan={"end": asked}) if asked else served()
+        held = edited(held, "status.lifespan.end", end)
+        self.claim = deleting(held) if deleting_claim else held
+        self.handle = bound(lifespan={"end": end})
+        super().__init__(self.claim, self.handle)
+        self.watcher._adopted = True
+
+    def left(self) -> set[str]:
+        """Who is woken only later."""
+        return {f"{key.kind}/{key.name}" for key in self.watcher.queue._held}
+
+
+@pytest.mark.parametrize(
+    "scene",
+    [
+        lambda: Carrying(PAST),
+        lambda: Carrying(FUTURE, asked=PAST),
+        lambda: Carrying(FUTURE, deleting_claim=True),
+    ],
+    ids=["the end has come", "the end asked for has come", "the claim is being deleted"],
+)
+async def test_the_steps_of_an_end_are_left_to_who_carries_it_out(scene: Any) -> None:
+    on = scene()
+    for before, after in (
+        (on.handle, deleting(on.handle)),
+        (resource(), None),
+        (on.claim, deleting(on.claim)),
+        (deleting(on.handle), None),
+        (deleting(on.claim), None),
+    ):
+        assert on.changed(before, after) == set()
+        assert on.left() == {"ResourceClaim/mine"}
+
+
+@pytest.mark.parametrize("end", [FUTURE, "", "soon"])
+async def test_a_deletion_without_such_a_cause_is_told_at_once(end: str) -> None:
+    on = Carrying(end)
+    assert on.changed(on.handle, deleting(on.handle)) == {"ResourceClaim/mine"}
+    assert on.left() == set()
+    on = Carrying(end)
+    assert on.changed(on.claim, deleting(on.claim)) == {"ResourceClaim/mine"}
+
+
+async def test_what_vanishes_without_having_been_marked_is_told_at_once() -> None:
+    on = Carrying(PAST)
+    assert on.changed(on.handle, None) == {"ResourceClaim/mine"}
+
+
+async def test_a_pool_is_told_at_once_of_a_free_handle_whose_end_has_come() -> None:
+    free = handle(**POOLED, lifespan={"end": PAST})
+    on = Scene(pool())
+    on.watcher._adopted = True
+    assert on.changed(free, deleting(free)) == {"ResourcePool/spare"}
+    assert {key.name for key in on.watcher.queue._held} == {"guid-b7k2q"}
+
+
+async def test_after_a_start_every_step_is_told_as_nobody_may_carry_it_out() -> None:
+    on = Carrying(PAST)
+    on.watcher._adopted = False
+    assert on.changed(on.handle, deleting(on.handle)) == {"ResourceClaim/mine"}
+
+
+async def test_who_is_about_to_be_woken_is_not_left() -> None:
+    on = Carrying(PAST)
+    assert on.changed(on.claim, annotated(on.claim, mood="new")) == {"ResourceClaim/mine"}
+    on.changed(on.handle, deleting(on.handle))
+    assert (on.woken(), on.left()) == ({"ResourceClaim/mine"}, set())
