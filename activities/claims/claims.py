@@ -109,8 +109,23 @@ class ClaimActivities:
         if value_at(handle, "metadata", "deletionTimestamp"):
             return await self._end_handle(look, handle, "its handle is being deleted")
         if not look.woken and passed(end_of_handle(handle), moment):
-            return await self._again(look)  # what cannot be undone is done on what the API server says now
+            return await self._settle_at_end(look, handle, moment)
         return await self._settle(look, claim, handle, moment)
+
+    async def _settle_at_end(self, look: PassClaim, handle: JsonObject, moment: datetime) -> ObjectWorld:
+        """The known end has come: the claim is read, as it may ask for another; the handle ends only as it is known.
+
+        So what cannot be undone is done on what the API server says now, with one read less at every end.
+        """
+        claim = await self._known.fresh(RESOURCE_CLAIM, look.key.namespace, look.key.name)
+        link = object_at(claim, "status", "resourceHandle")
+        gone = claim is None or text_at(claim, "metadata", "uid") != look.key.uid
+        going = bool(value_at(claim, "metadata", "deletionTimestamp")) or link.get("detached") is True
+        labelled = IGNORE_LABEL in object_at(claim, "metadata", "labels")
+        held = text_at(link, "name") == text_at(handle, "metadata", "name")
+        if claim is None or gone or going or labelled or not held or self._tools.hold(claim):
+            return await self._again(look)
+        return await self._settle(look, claim, handle, moment, read=True)
 
     async def _handle(self, name: str, *, fresh: bool) -> JsonObject | None:
         known = None if fresh else self._known.get(RESOURCE_HANDLE, self._known.namespace, name)
@@ -128,7 +143,10 @@ class ClaimActivities:
         await self._ask_binder(key)
         return self._world(key, standing.asked_binder(moment + BINDER_PATIENCE))
 
-    async def _settle(self, look: PassClaim, claim: JsonObject, handle: JsonObject, moment: datetime) -> ObjectWorld:
+    async def _settle(
+        self, look: PassClaim, claim: JsonObject, handle: JsonObject, moment: datetime, *, read: bool = False
+    ) -> ObjectWorld:
+        """`read`: the claim is as the API server has it."""
         key = look.key
         judged = await self._tools.judging.judge(key, claim, moment, handle=handle)
         ignored = IGNORE_LABEL in object_at(handle, "metadata", "labels")
@@ -139,7 +157,7 @@ class ClaimActivities:
         bundle = Bundle(key, handle, judged.claim, assigned=judged.assigned, push=not judged.halted, known=look.known)
         settled = await self._tools.bundles.settle(bundle, moment)
         if settled.over:
-            if not look.woken:
+            if not look.woken and not (read and settled.ends):
                 return await self._again(look)
             return await self._over(look, settled, moment)
         if judged.halted and judged.plan.halt is not Halt.FAULT:
