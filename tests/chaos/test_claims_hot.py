@@ -15,11 +15,11 @@ from chaos_cluster import until
 from chaos_installation import Armed, Process, Record
 from chaos_proxy import Break, Interception
 
-pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(400)]
 
 AWAY_SECONDS = 20.0
 WITHOUT_EVENTS_SECONDS = 30.0
-AFTER_RESTART_SECONDS = 10.0
+AFTER_RESTART_SECONDS = 60.0
 BURST = 60
 
 
@@ -47,7 +47,7 @@ def test_a_burst_is_served_once_although_the_worker_dies_in_the_middle(
 ) -> None:
     record([("create", f"a burst of {BURST}")], "worker killed in the middle")
     names = _claims(lab, BURST)
-    until(lambda: _ready(lab) >= BURST // 6, "some are ready", 20)
+    until(lambda: _ready(lab) >= BURST // 6, "some are ready", 60)
     lab.worker.kill()
     before = _ready(lab)
     assert before < BURST, "the burst was over before the worker died: nothing was tried"
@@ -72,9 +72,9 @@ def test_two_workers_give_every_handle_once(lab: ClaimsLab, record: Record) -> N
     try:
         names = _claims(lab, 30, "box")
         lab.expected.pools[POOL] = 1
-        until(lambda: _ready(lab) >= 5, "some are ready", 20)
+        until(lambda: _ready(lab) >= 5, "some are ready", 60)
         lab.worker.kill()
-        lab.until_ready(names, 30)
+        lab.until_ready(names, 60)
         lab.worker.start()
         lab.await_worker()
         names += _claims(lab, 10)
@@ -217,7 +217,7 @@ def test_an_end_that_passes_while_nothing_runs_is_kept_right_after_the_start(lab
     record([("expire", "all of it")], "worker and watcher down at that moment")
     name = lab.claim("chest")
     lab.settle()
-    end = datetime.now(UTC) + timedelta(seconds=4)
+    end = datetime.now(UTC) + timedelta(seconds=15)
     lab.edit_claim(name, {"spec": {"lifespan": {"end": f"{end:%Y-%m-%dT%H:%M:%SZ}"}}})
     until(
         lambda: (
@@ -225,14 +225,14 @@ def test_an_end_that_passes_while_nothing_runs_is_kept_right_after_the_start(lab
             == f"{end:%Y-%m-%dT%H:%M:%SZ}"
         ),
         "the end is known",
-        3,
+        60,
     )
     lab.worker.kill()
     lab.watch.kill()
-    until(lambda: datetime.now(UTC) > end + timedelta(seconds=1), "the end", 10)
+    until(lambda: datetime.now(UTC) > end + timedelta(seconds=1), "the end", 60)
     lab.worker.start()
     lab.await_worker()
-    until(lambda: lab.cluster.get("resourceclaims", USERS, name) is None, "the claim gone", 12)
+    until(lambda: lab.cluster.get("resourceclaims", USERS, name) is None, "the claim gone", 60)
     del lab.expected.claims[name]
     lab.watch.start()
     lab.settle()
@@ -254,7 +254,7 @@ def test_templates_that_depend_on_the_clock_go_on_after_a_restart(lab: ClaimsLab
             lab.await_worker()
         for _ in range(2):
             before = shown()
-            until(lambda: shown() not in ("", before), "another moment is shown", 15)  # noqa: B023 - asked at once
+            until(lambda: shown() not in ("", before), "another moment is shown", 60)  # noqa: B023 - asked at once
     lab.delete_claim(name)
     lab.settle()
 
@@ -268,7 +268,7 @@ def test_everything_is_rebuilt_when_every_workflow_was_terminated(lab: ClaimsLab
     lab.settle()
     assert lab.proxy.changes == before, "at rest there was nothing to write"
     _claims(lab, 10)
-    until(lambda: _ready(lab) > 0, "the burst has begun", 10)
+    until(lambda: _ready(lab) > 0, "the burst has begun", 60)
     lab.terminate_all()
     lab.wake_all()
     lab.settle()
