@@ -69,7 +69,9 @@ def _phase(known: Projection, otherwise: str) -> str:
         return "Deleting"
     if known.fact("ignored"):
         return "Ignored"
-    return "Paused" if known.fact("paused") else otherwise
+    if known.fact("paused"):
+        return "Paused"
+    return "Stalled" if known.fact("stalled") else otherwise
 
 
 def _of_claim(claim: Projection) -> str:

@@ -9,6 +9,7 @@ as a change, whatever it is; Perdure's own writes are told apart by who wrote th
 | `handle` | claim; managed object | the name of its handle |
 | `unbound` | claim | it is the binder's to serve |
 | `detached`, `ignored`, `paused` | claim; handle and pool (the last two) | others do without it |
+| `stalled` | claim, handle, pool | its status shows a fault |
 | `claim`, `pool` | handle; scaling (`pool`) | namespace and name of whose it is |
 | `end` | claim, handle | when its lifespan ends; of a claim the sooner of what it shows and what is asked for |
 | `free`, `fit`, `counts` | handle | no claim holds it; how far claims may bind it; how its pool counts it |
@@ -26,6 +27,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from domain import levers
+from domain.claims.conditions import STALLED
 from domain.claims.constants import (
     FINALIZER,
     FORMER_FINALIZERS,
@@ -81,6 +83,7 @@ def read_claim(obj: JsonObject) -> View:
             detached=_word(detached),
             ignored=_word(ignored),
             paused=_word(paused),
+            stalled=_word(_stalled(obj)),
             end=_earliest(text(status, "lifespan", "end"), text(obj, "spec", "lifespan", "end")),
             unbound=_word(not (text(link, "name") or detached or ignored or _deleting(obj))),
             providers=_lines(named_providers(cast("ClaimsObject", obj))),
@@ -107,6 +110,7 @@ def read_handle(obj: JsonObject) -> View:
             end=_earliest(text(spec, "lifespan", "end")),
             ignored=_word(ignored),
             paused=_word(_paused(obj)),
+            stalled=_word(_stalled(obj)),
             healthy=healthy,
             ready=ready,
             free=_word(free),
@@ -163,6 +167,7 @@ def read_pool(obj: JsonObject) -> View:
             providers=_lines(named_providers(cast("ClaimsObject", obj))),
             ignored=_word(_ignored(obj)),
             paused=_word(_paused(obj)),
+            stalled=_word(_stalled(obj)),
             minimum=_number(obj, "spec", "minAvailable"),
         ),
     )
@@ -244,6 +249,11 @@ def _ignored(obj: JsonObject) -> bool:
 
 def _paused(obj: JsonObject) -> bool:
     return mapping(obj, "metadata", "annotations").get(levers.PAUSED) == _TRUE
+
+
+def _stalled(obj: JsonObject) -> bool:
+    shown = sequence(obj, "status", "conditions")
+    return any(text(each, "type") == STALLED and text(each, "status") == "True" for each in shown)
 
 
 def _deleting(obj: JsonObject) -> bool:

@@ -27,7 +27,7 @@ DASHBOARDS = sorted(MONITORING.glob("dashboard-*.json"))
 GAUGES = (account_gauges, claim_gauges, balancer_gauges)
 SUFFIXES = ("", "_total", "_bucket", "_count", "_sum")
 NAME = re.compile(
-    r"\b(?:(?:aws_account_operator|perdure|yawol|loadbalancer|loadbalancerset)_[a-z_]+|loadbalancermachine\w*)\b"
+    r"\b(?:(?:aws_account_operator|perdure|poolboy|yawol|loadbalancer|loadbalancerset)_[a-z_]+|loadbalancermachine\w*)\b"
 )
 
 

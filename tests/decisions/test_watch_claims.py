@@ -557,6 +557,20 @@ def test_lifecycles_are_told_by_the_phase_that_they_show() -> None:
     }
 
 
+STALLED = {"conditions": [{"type": "Stalled", "status": "True", "reason": "TemplateFailed", "message": "no"}]}
+
+
+def test_a_fault_is_counted_as_a_phase_of_its_own_until_it_is_mended() -> None:
+    mended = {"conditions": [{**STALLED["conditions"][0], "status": "False"}]}
+    known = (edited(served(), "status.conditions", STALLED["conditions"]), handle(status={**READY, **mended}))
+    stalled_pool = {**pool(minAvailable=2), "status": STALLED}
+    assert numbers("perdure_lifecycles", *known, stalled_pool) == {
+        ("ResourceClaim", "Stalled"): 1,
+        ("ResourceHandle", "FreeReady"): 1,
+        ("ResourcePool", "Stalled"): 1,
+    }
+
+
 def test_a_family_that_several_areas_tell_is_told_once() -> None:
     families = [family.name for family in _families(Index())]
     assert sorted(families) == sorted(set(families))
