@@ -192,7 +192,8 @@ class Watcher:
 
     def _wake_with_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         subject = after or before
-        if self._adopted and subject is not None and watched.ending(before, after, self.index):
+        # What a list shows on its way out may have been left there by who has died since.
+        if before is not None and subject is not None and watched.ending(before, after, self.index):
             self._leave_to_its_end(watched, before, after, subject)
             return
         if subject is not None and self._concerned(watched, before, after):

@@ -582,7 +582,7 @@ PAST, FUTURE = "2026-11-20T12:00:00Z", "2999-01-01T00:00:00Z"
 
 
 class Carrying(Scene):
-    """A scene some time after the watcher's start, with one claim that has a handle with a resource."""
+    """A scene with one claim that has a handle with a resource."""
 
     def __init__(self, end: str, asked: str = "", *, deleting_claim: bool = False) -> None:
         held = served(lifespan={"end": asked}) if asked else served()
@@ -590,7 +590,6 @@ class Carrying(Scene):
         self.claim = deleting(held) if deleting_claim else held
         self.handle = bound(lifespan={"end": end})
         super().__init__(self.claim, self.handle)
-        self.watcher._adopted = True
 
     def left(self) -> set[str]:
         """Who is woken only later."""
@@ -636,15 +635,13 @@ async def test_what_vanishes_without_having_been_marked_is_told_at_once() -> Non
 async def test_a_pool_is_told_at_once_of_a_free_handle_whose_end_has_come() -> None:
     free = handle(**POOLED, lifespan={"end": PAST})
     on = Scene(pool())
-    on.watcher._adopted = True
     assert on.changed(free, deleting(free)) == {"ResourcePool/spare"}
     assert {key.name for key in on.watcher.queue._held} == {"guid-b7k2q"}
 
 
-async def test_after_a_start_every_step_is_told_as_nobody_may_carry_it_out() -> None:
+async def test_what_a_list_shows_on_its_way_out_is_told_at_once_as_nobody_may_carry_it_out() -> None:
     on = Carrying(PAST)
-    on.watcher._adopted = False
-    assert on.changed(on.handle, deleting(on.handle)) == {"ResourceClaim/mine"}
+    assert on.changed(None, deleting(on.handle)) == {"ResourceClaim/mine"}
 
 
 async def test_who_is_about_to_be_woken_is_not_left() -> None:
