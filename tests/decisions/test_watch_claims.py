@@ -246,7 +246,7 @@ def test_our_own_status_is_an_echo() -> None:
     assert Scene(bound()).changed(before, after) == set()
 
 
-def test_a_claim_that_is_gone_leaves_its_handle_to_itself() -> None:
+async def test_a_claim_that_is_gone_leaves_its_handle_to_itself() -> None:
     assert "ResourceHandle/guid-b7k2q" in Scene(bound()).changed(deleting(served()), None)
 
 
