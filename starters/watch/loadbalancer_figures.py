@@ -30,6 +30,7 @@ from domain.loadbalancers.constants import (
 )
 from domain.loadbalancers.go_texts import format_duration, parse_duration
 from domain.loadbalancers.health import MARKED, RELEVANT, TRUE
+from domain.loadbalancers.services.standing import MISCONFIGURED
 from domain.resource import parse_timestamp
 from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
 
@@ -90,6 +91,13 @@ def machine_figures(obj: JsonObject) -> dict[str, str]:
         "phase": _phase(obj, _machine_phase(obj, {type_: state for type_, _, state in told})),
         "deleted": _moment(obj, "metadata", "deletionTimestamp"),
     }
+
+
+def service_figures(obj: JsonObject) -> dict[str, str]:
+    """Of a Service, whether it concerns load balancers or not."""
+    conditions = {text(each, "type"): text(each, "reason") for each in sequence(obj, "status", "conditions")}
+    served = "Ready" if sequence(obj, "status", "loadBalancer", "ingress") else "Waiting"
+    return {"phase": _phase(obj, conditions.get(MISCONFIGURED) or served)}
 
 
 # --- where an object stands, as far as it shows ---

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
 from starters.watch.gauges import lifecycles
 from starters.watch.index import Index
 from starters.watch.projection import Projection
@@ -42,7 +42,8 @@ def balancer_gauges(index: Index) -> Iterator[Metric]:
     yield from _of_balancers(balancers)
     yield from _of_sets(sets)
     yield from _of_machines(machines)
-    yield lifecycles(Counter((each.key.kind, each.fact("phase")) for each in (*balancers, *sets, *machines)))
+    services = (each for each in index.all(SERVICE.name) if each.fact("wanted") or each.fact("held"))
+    yield lifecycles(Counter((each.key.kind, each.fact("phase")) for each in (*services, *balancers, *sets, *machines)))
     yield _rollouts(balancers, sets)
 
 

@@ -34,6 +34,7 @@ from engine.kube.json import JsonObject, at, text
 from engine.settings import settings
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
+from starters.watch.loadbalancer_figures import service_figures
 from starters.watch.projection import Projection, View, generation, others_finalizers
 
 # A node pool that is rolled, or an API server that comes back, changes many nodes at once.
@@ -63,6 +64,7 @@ class Reading:
             facts={
                 "wanted": "true" if self._installation.wants(read) else "",
                 "held": "true" if read.held and self._installation.lets_go(read) else "",
+                **service_figures(obj),
             },
         )
 

@@ -9,12 +9,15 @@ from lb_objects import NOW, ago, balancer, condition, healthy, machine, machine_
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from domain.loadbalancers.services.objects import Installation
 from domain.resource import CustomResource
 from domain.writes import merge
 from starters.watch.gauges import published
 from starters.watch.index import Index
+from starters.watch.loadbalancer_metrics import balancer_gauges
 from starters.watch.loadbalancers import WATCHED
 from starters.watch.projection import project
+from starters.watch.services import Reading
 
 READ = {entry.kind.name: entry.read for entry in WATCHED}
 LB = {"lb": "web--shop", "namespace": "lbs"}
@@ -176,6 +179,33 @@ def test_lifecycles_are_counted_by_the_phase_that_they_show(obj: CustomResource,
     assert [each for each in named(told, "perdure_lifecycles") if each["kind"] == kind] == [
         {"kind": kind, "phase": phase}
     ]
+
+
+INSTALLATION = Installation(
+    control_namespace="lbs", secret_name="cloud", floating_net_id="ext", network_id="net", flavor_id="f", image_id="i"
+)
+ADDRESS = {"loadBalancer": {"ingress": [{"ip": "203.0.113.7"}]}}
+AT_FAULT = {"conditions": [{"type": "perdure.dev/Misconfigured", "status": "True", "reason": "Unservable"}], **ADDRESS}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "phases"),
+    [
+        ({"type": "LoadBalancer"}, {}, {"Waiting": 1.0}),
+        ({"type": "LoadBalancer"}, ADDRESS, {"Ready": 1.0}),
+        ({"type": "LoadBalancer"}, AT_FAULT, {"Unservable": 1.0}),
+        ({"type": "LoadBalancer", "loadBalancerClass": "somebody.else/s"}, ADDRESS, {}),
+        ({"type": "ClusterIP"}, {}, {}),
+    ],
+)
+def test_services_that_want_a_load_balancer_are_counted(
+    spec: dict[str, Any], status: dict[str, Any], phases: dict[str, float]
+) -> None:
+    body = {"metadata": {"name": "shop", "namespace": "web", "uid": "u"}, "spec": spec, "status": status}
+    index = Index()
+    index.of("Service")[("web", "shop")] = project("Service", "", body, Reading(INSTALLATION).service)
+    (family,) = (each for each in balancer_gauges(index) if each.name == "perdure_lifecycles")
+    assert {sample.labels["phase"]: sample.value for sample in family.samples} == phases
 
 
 @pytest.mark.parametrize(
