@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from lb_objects import balancer
@@ -12,12 +12,13 @@ from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.resource import CustomResource, KubeModel
 from domain.writes import merge
-from engine.kube import EVENT, NODE
+from engine.kube import EVENT, NODE, KubeApi
 from engine.kube.json import JsonObject
 from starters.watch.index import Index
 from starters.watch.loadbalancers import balancer_dependents, read_balancer
 from starters.watch.projection import Projection, project
 from starters.watch.services import EVENTS, Reading, read_event, read_node
+from starters.watch.watcher import Watcher
 
 READING = Reading(INSTALLATION)
 FOREIGN = {"spec": {"loadBalancerClass": "other"}}
@@ -187,3 +188,36 @@ def test_what_is_watched_and_where() -> None:
     assert [name for name, each in watched.items() if each.kind.served] == ["Service", "Node"]
     assert watched[EVENTS].namespace == "lbs"
     assert watched[EVENTS].field_selector == "involvedObject.kind=LoadBalancer,source=yawol-service"
+
+
+# --- at work in the watcher ---
+
+
+def woken(before: Projection | None, after: Projection | None, known: Index | None = None) -> set[Key]:
+    """Whom a change of a Service wakes."""
+
+    async def wake(_: Key) -> None:
+        raise AssertionError("not reached: nothing drains the queue here")
+
+    subject = Watcher(cast("KubeApi", None), wake, READING.watched())
+    for name, each in (known.of(LOAD_BALANCER.name) if known else {}).items():
+        subject.index.of(LOAD_BALANCER.name)[name] = each
+    (entry,) = (each for each in READING.watched() if each.name == SERVICE.name)
+    subject.changed(entry, before, after, seen_live=True)
+    return set(subject.queue._outstanding())
+
+
+LEFT = {**PLAIN, "metadata": {"finalizers": None}}
+
+
+def test_a_service_that_concerns_nobody_here_wakes_nobody() -> None:
+    assert woken(None, seen(**LEFT)) == set()
+    assert woken(seen(**LEFT), seen(**merge(LEFT, {"spec": {"ports": []}}))) == set()  # type: ignore[arg-type]
+    assert woken(seen(**LEFT), None) == set()
+
+
+def test_one_that_begins_to_concern_us_or_ceases_to_is_woken() -> None:
+    assert woken(seen(**LEFT), seen()) == {OURS}
+    assert woken(seen(), seen(**LEFT)) == {OURS}
+    assert woken(seen(), None) == {OURS}
+    assert woken(None, seen(**FOREIGN), index(balancers=(seen_balancer(),))) == {OURS}
