@@ -11,8 +11,9 @@ server refuses a second one, whichever process tells it.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from temporalio import activity
 
@@ -36,7 +37,7 @@ from domain.loadbalancers.services.passes import PassService, ServiceWorld, deci
 from domain.loadbalancers.services.standing import Standing, standing_of
 from domain.loadbalancers.services.synchronization import ServiceWork, work_for
 from engine.clock import now
-from engine.errors import Absent, ApiError, Invalid
+from engine.errors import Absent, ApiError, Denied, Invalid
 from engine.kube import EVENT, NODE, KubeApi
 from engine.kube.events import Said, Subject, event, named, record
 from engine.kube.json import JsonObject, text
@@ -49,6 +50,8 @@ MOST_FORWARDED = 20_000
 HELD_FOR = timedelta(minutes=1)
 
 _NOT_SERVED = "this worker serves no Services: see the settings PERDURE_LOADBALANCERS_NAMESPACE and those after it"
+
+log = logging.getLogger(__name__)
 
 
 class ServiceActivities:
@@ -82,7 +85,8 @@ class ServiceActivities:
     async def _pass(self, look: PassService) -> ServiceWorld:
         installation, key = self._installation, look.key
         if installation is None:
-            return _held(key, _NOT_SERVED)
+            why = Decision(phase="Held", outcome=Outcome.WAITING, why=_NOT_SERVED, waits_for=("the settings",))
+            return ServiceWorld(key=key, hold=_NOT_SERVED, decision=why)
         service = await self._service(key)
         if service is None:
             gone = Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
@@ -91,11 +95,11 @@ class ServiceActivities:
         nodes = await self._nodes.read() if installation.wants(service) else ()
         work = work_for(service, balancer, nodes, installation)
         standing = standing_of(service, balancer, work, now())
-        hold = "" if look.dry_run else await self._hold(service)
+        hold, until = ("", None) if look.dry_run else await self._hold(service)
         if look.dry_run or hold:
-            lines = planned(work, status=bool(standing.patch))
-            decision = decision_of(service, balancer, work).model_copy(update={"planned": lines})
-            return _held(key, hold, decision) if hold else ServiceWorld(key=key, decision=decision)
+            shown = {"planned": planned(work, status=bool(standing.patch)), "deadline": until}
+            decision = decision_of(service, balancer, work).model_copy(update=shown)
+            return ServiceWorld(key=key, hold=hold, decision=decision)
         for _ in range(MOST_ROUNDS):
             if work.idle and standing == Standing():
                 break
@@ -137,10 +141,12 @@ class ServiceActivities:
         listing = await self._served.list(NODE)
         return tuple(Node.model_validate(item) for item in listing.items)
 
-    async def _hold(self, service: Service) -> str:
-        """Why nothing may be changed on behalf of the Service now, empty if it may."""
-        observing = held(service.metadata.annotations, observing=self._settings.observing)
-        return observing or await self._yawol.leads()
+    async def _hold(self, service: Service) -> tuple[str, datetime | None]:
+        """Why nothing may be changed on behalf of the Service now, empty if it may; until when, where no event tells."""
+        if reason := held(service.metadata.annotations, observing=self._settings.observing):
+            return reason, None
+        reason = await self._yawol.leads()
+        return reason, now() + HELD_FOR if reason else None
 
     # --- acting ---
 
@@ -218,9 +224,13 @@ class ServiceActivities:
         await record(self._served, event(subject, said, now(), name=name))
 
     async def _forward(self, service: Service, balancer: LoadBalancer, installation: Installation) -> None:
-        """Tell the Service what its LoadBalancer was told; what cannot be read or written now comes later."""
+        """Tell the Service what its LoadBalancer was told; what cannot be written now comes with the next pass."""
         selector = f"involvedObject.uid={balancer.metadata.uid},source={LOAD_BALANCER_COMPONENT}"
-        listing = await self._kube.list(EVENT, installation.control_namespace, field_selector=selector)
+        try:
+            listing = await self._kube.list(EVENT, installation.control_namespace, field_selector=selector)
+        except Denied as error:
+            log.info("no Events are forwarded to Services: %s", error.message)
+            return
         subject = Subject.with_metadata(SERVICE, service.metadata)
         for found in listing.items:
             known = (service.metadata.uid, text(found, "metadata", "uid"))
@@ -243,9 +253,3 @@ def _refused(work: ServiceWork, error: ApiError) -> ServiceWork:
     problem = f"the LoadBalancer could not be written: {error.message}"
     wrong = tuple(notice for notice in work.notices if notice.type is NoticeType.WARNING)
     return work.model_copy(update={"problem": problem, "notices": (*wrong, warning("Failed", problem))})
-
-
-def _held(key: Key, hold: str, decision: Decision | None = None) -> ServiceWorld:
-    """Nothing is done; looked at again after a while, as what holds it may end without an event."""
-    shown = decision or Decision(phase="Held", outcome=Outcome.WAITING, why=hold, waits_for=("the settings",))
-    return ServiceWorld(key=key, hold=hold, decision=shown.model_copy(update={"deadline": now() + HELD_FOR}))

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from domain.decision import Action, Decision, Outcome, Queue, World
 from domain.identity import Key
-from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.notices import NoticeType
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Service
@@ -54,24 +53,19 @@ class PassService(Action):
 
 def decision_of(service: Service, balancer: LoadBalancer | None, work: ServiceWork) -> Decision:
     """How the Service stands after the work."""
-    owner = f"{LOAD_BALANCER.name}/{balancer.metadata.namespace}/{balancer.metadata.name}" if balancer else ""
     if work.problem:
-        return _waiting(ServicePhase.UNSERVABLE, work.problem, "a change of the Service", owner)
+        return _waiting(ServicePhase.UNSERVABLE, work.problem, "a change of the Service")
     if work.waits_for:
-        return _waiting(ServicePhase.RELEASING, f"waits until {work.waits_for}", work.waits_for, owner)
+        return _waiting(ServicePhase.RELEASING, f"waits until {work.waits_for}", work.waits_for)
     if balancer is None:
         return Decision(phase=ServicePhase.LEFT, outcome=Outcome.GONE, why="it has no load balancer of ours")
     if not service.ingress:
         why = "its load balancer has no address and machine yet"
-        return _waiting(ServicePhase.CREATING, why, "the load balancer's address and first machine", owner)
+        return _waiting(ServicePhase.CREATING, why, "the load balancer's address and first machine")
     ignored = [notice.message for notice in work.notices if notice.type is NoticeType.WARNING]
     address = ", ".join(each.ip or each.hostname for each in service.ingress)
-    return Decision(
-        phase=ServicePhase.READY,
-        outcome=Outcome.SETTLED,
-        why=" ".join((f"it is served at {address}.", *ignored)),
-        owner=owner,
-    )
+    why = " ".join((f"it is served at {address}.", *ignored))
+    return Decision(phase=ServicePhase.READY, outcome=Outcome.SETTLED, why=why)
 
 
 def planned(work: ServiceWork, *, status: bool) -> tuple[str, ...]:
@@ -87,5 +81,5 @@ def planned(work: ServiceWork, *, status: bool) -> tuple[str, ...]:
     return tuple(line for line, wanted in lines.items() if wanted)
 
 
-def _waiting(phase: ServicePhase, why: str, waits_for: str, owner: str) -> Decision:
-    return Decision(phase=phase, outcome=Outcome.WAITING, why=why, waits_for=(waits_for[:200],), owner=owner)
+def _waiting(phase: ServicePhase, why: str, waits_for: str) -> Decision:
+    return Decision(phase=phase, outcome=Outcome.WAITING, why=why, waits_for=(waits_for,))
