@@ -142,7 +142,7 @@ class ServiceActivities:
         return tuple(Node.model_validate(item) for item in listing.items)
 
     async def _hold(self, service: Service) -> tuple[str, datetime | None]:
-        """Why nothing may be changed on behalf of the Service now, empty if it may; until when, where no event tells."""
+        """Why nothing may be changed for the Service now, empty if it may; until when, where no event tells."""
         if reason := held(service.metadata.annotations, observing=self._settings.observing):
             return reason, None
         reason = await self._yawol.leads()
