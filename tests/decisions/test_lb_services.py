@@ -140,6 +140,7 @@ def test_what_was_just_created_needs_no_patch() -> None:
 
 
 def test_the_default_of_the_installation_makes_a_load_balancer_internal_from_birth() -> None:
+    """W30: no floating IP is made to be deleted a moment later."""
     internal = INSTALLATION.model_copy(update={"internal": True})
     assert after(work(service(), installation=internal)).internal
     assert not after(work(service({"internalLB": "false"}), installation=internal)).internal
@@ -177,6 +178,7 @@ ALL_OPTIONS = {
 
 
 def test_every_annotation_reaches_the_load_balancer_in_one_patch() -> None:
+    """W12: not one option for each change of the Service."""
     done = work(service(ALL_OPTIONS), balancer())
     spec = after(done, balancer()).spec
     infrastructure, options = spec.infrastructure, spec.options
@@ -198,6 +200,7 @@ def test_every_annotation_reaches_the_load_balancer_in_one_patch() -> None:
 
 
 def test_what_is_asked_no_more_is_removed_by_nulls_of_the_same_patch() -> None:
+    """W13: subnet, proxy and labels go when they are asked no more."""
     rich = after(work(service(ALL_OPTIONS), balancer()), balancer())
     done = work(service(), rich)
     assert after(done, rich).spec == balancer().spec.model_copy(
@@ -215,6 +218,7 @@ def test_what_is_asked_no_more_is_removed_by_nulls_of_the_same_patch() -> None:
 
 
 def test_a_label_of_the_logs_that_went_is_removed_alone() -> None:
+    """W13: and the others stay."""
     two = service({"logging.yawol.stackit.cloud/a": "1", "logging.yawol.stackit.cloud/b": "2"})
     made = after(work(two))
     one = service({"logging.yawol.stackit.cloud/a": "1"})
@@ -243,12 +247,14 @@ def test_what_says_nothing_is_left_in_its_stored_form_so_that_no_machine_is_repl
 
 @pytest.mark.parametrize("stored", [["b", "a"], ["a", "b"]])
 def test_additional_networks_keep_the_order_in_which_they_are_stored(stored: list[str]) -> None:
+    """W1: the same networks in another order replace no machine."""
     networks = [{"networkID": each} for each in stored]
     existing = balancer(spec={"infrastructure": {"additionalNetworks": networks}})
     assert work(service({"additionalNetworks": "a,b,a"}), existing).patch == {}
 
 
 def test_a_new_list_of_networks_is_sorted() -> None:
+    """W1: their order is part of what machines are made from."""
     done = work(service({"additionalNetworks": "c, a,b"}), balancer())
     networks = after(done, balancer()).spec.infrastructure.additional_networks or ()
     assert [each.network_id for each in networks] == ["a", "b", "c"]
@@ -326,6 +332,7 @@ def test_a_bad_annotation_is_named_to_its_service_and_changes_nothing(name: str,
 
 
 def test_a_bad_annotation_does_not_stand_in_the_way_of_the_others() -> None:
+    """W27: what is wrong in one Service is said, and costs nothing that works."""
     done = work(service({"replicas": "3", "tcpIdleTimeout": "soon", "udpIdleTimeout": "1m"}), balancer())
     assert done.patch == {"spec": {"replicas": 3, "options": {"udpIdleTimeout": "1m0s"}}}
 
@@ -421,6 +428,7 @@ def test_a_service_of_any_other_type_is_left_alone() -> None:
 
 
 def test_our_finalizer_stays_on_a_service_of_another_class_unless_release_is_wished() -> None:
+    """W19: as yawol leaves it, unless the installation is alone."""
     of = service(spec={"loadBalancerClass": "other"})
     assert work(of) == ServiceWork()
     releasing = INSTALLATION.model_copy(update={"release_foreign": True})
@@ -488,6 +496,7 @@ def test_addresses_are_of_the_services_families(families: list[str], addresses: 
 
 
 def test_a_node_without_an_address_of_the_family_is_left_out() -> None:
+    """W3: an endpoint without addresses would spoil the whole configuration."""
     nodes = (node("a", "10.0.0.1"), node("b", "fd00::2"), node("c"), node("d", "not-an-address"))
     assert names(endpoints_of(service(spec={"ipFamilies": ["IPv4"]}), nodes)) == {"a": ("10.0.0.1",)}
 
@@ -563,6 +572,7 @@ def test_a_service_gets_the_address_once_a_machine_is_ready() -> None:
 
 
 def test_an_address_that_is_there_is_not_written_again_whatever_stands_beside_it() -> None:
+    """W2: the API server adds `ipMode`, which is no difference."""
     assert write_back(service(), ready()).patch == {}
 
 
