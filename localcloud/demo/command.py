@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,8 +26,11 @@ from localcloud.environment import enter
 from localcloud.kubernetes.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator
 from localcloud.services import ALL, AWS, TEMPORAL
-from localcloud.state import Running, StateDirectoryError
+from localcloud.state import Cloud, Running, StateDirectoryError
 from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
+
+if TYPE_CHECKING:
+    from localcloud.aws.control import Emulator
 
 # In a checkout a link to the project's own `examples/`; a wheel carries the manifests themselves.
 EXAMPLES = Path(__file__).with_name("examples")
@@ -38,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The demo: accounts, claims.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The demo: accounts, claims, loadbalancer.")] = "",
     leave: Annotated[
         bool, typer.Option("--exit", help="Stop everything when settled; exit code 0 only if it settled well.")
     ] = False,
@@ -126,20 +131,22 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
     if settings.observing:
         raise _Unsettled("PERDURE_MODE=observe is set: nothing would be done, so nothing can settle")
     spectator = LiveTable(console) if console.is_terminal else Lines(console)
-    endpoint = deployment.service(AWS).url or ""
+    with_aws = Cloud.AWS in scenario.clouds
     async with await KubeApi.open(settings, "demo", deployment.env()["KUBECONFIG"]) as kube:
-        with Emulator(endpoint) as emulator, spectator:
+        with ExitStack() as opened, spectator:
+            emulator = opened.enter_context(Emulator(deployment.service(AWS).url or "")) if with_aws else None
             stage = Stage(
                 kube=kube,
                 temporal=await connect(settings, "demo"),
+                deployment=deployment,
                 emulator=emulator,
                 manifests=EXAMPLES / name,
                 spectator=spectator,
                 scenario=scenario,
                 fast=fast,
             )
-            before = emulator.config()
-            emulator.config(**{setting: 0 if fast else delay for setting, delay in scenario.delays.items()})
+            if emulator is not None:
+                opened.enter_context(_paced(emulator, scenario.delays, fast=fast))
             try:
                 followed = stage.objects.followed(*scenario.kinds, beside=(stage.follow_lifecycles(),))
                 async with asyncio.timeout(timeout_seconds), followed:
@@ -149,9 +156,18 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
                 raise _Unsettled(f"not after {timeout_seconds:.0f} s; {reason}") from None
             except (UnsettledError, ApiError) as error:
                 raise _Unsettled(str(error)) from None
-            finally:
-                emulator.config(**{setting: getattr(before, setting) for setting in scenario.delays})
             stage.tell(f"Settled after {time.monotonic() - began:.1f} s")
+
+
+@contextmanager
+def _paced(emulator: Emulator, delays: Mapping[str, float], *, fast: bool) -> Iterator[None]:
+    """The emulated cloud at the demo's pace, and at its own afterwards."""
+    before = emulator.config()
+    emulator.config(**{setting: 0 if fast else delay for setting, delay in delays.items()})
+    try:
+        yield
+    finally:
+        emulator.config(**{setting: getattr(before, setting) for setting in delays})
 
 
 def _linger(deployment: Deployment, running: Running, hints: tuple[str, ...]) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from localcloud.demo import accounts, claims
+from localcloud.demo import accounts, claims, loadbalancer
 from localcloud.demo.stage import Scenario
 
-SCENARIOS: dict[str, Scenario] = {"accounts": accounts.SCENARIO, "claims": claims.SCENARIO}
+SCENARIOS: dict[str, Scenario] = {
+    "accounts": accounts.SCENARIO,
+    "claims": claims.SCENARIO,
+    "loadbalancer": loadbalancer.SCENARIO,
+}

@@ -33,6 +33,7 @@ from engine.kube.json import JsonObject, text
 from engine.kube.kinds import BUILT_IN
 from engine.temporal import OP_DEADLINE, OP_PHASE, OP_WAITS_FOR
 from localcloud.aws.control import Emulator
+from localcloud.deployment import Deployment
 from localcloud.objects import Objects, key_of
 from localcloud.state import Cloud
 
@@ -42,6 +43,7 @@ FIELD_MANAGER = "perdure-demo"
 LIFECYCLES_SECONDS = 1.0
 ASKED_WHY_SECONDS = 5
 BREATH_SECONDS = 1.5
+LOOK_SECONDS = 0.2
 
 
 class UnsettledError(Exception):
@@ -85,7 +87,8 @@ class Stage:
         self,
         kube: KubeApi,
         temporal: Client,
-        emulator: Emulator,
+        deployment: Deployment,
+        emulator: Emulator | None,
         manifests: Path,
         spectator: Spectator,
         scenario: Scenario,
@@ -93,7 +96,8 @@ class Stage:
         fast: bool = False,
     ) -> None:
         self.kube = kube
-        self.emulator = emulator
+        self.deployment = deployment
+        self._emulator = emulator
         self.objects = Objects(kube, on_change=self._show)
         self._temporal = temporal
         self._manifests = manifests
@@ -102,6 +106,12 @@ class Stage:
         self._fast = fast
         self._awaited = "the first step"
         self._waiting: dict[str, Waiting] = {}
+
+    @property
+    def emulator(self) -> Emulator:
+        """AWS, for scenarios that bring it up."""
+        assert self._emulator is not None, "the scenario is played without AWS"
+        return self._emulator
 
     # What a scenario says.
 
@@ -137,11 +147,18 @@ class Stage:
         if reason := self._failed():
             raise UnsettledError(reason)
 
+    async def looking(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
+        """Wait until something outside of the objects holds, which is looked at over and over."""
+        self._awaited = what
+        while not await holds():  # noqa: ASYNC110 - a client gets no event
+            await asyncio.sleep(LOOK_SECONDS)
+
     # What the command asks.
 
     async def reason(self) -> str:
         """Why it is not settled: what was waited for, and what each unsettled lifecycle says of itself."""
-        asked = await asyncio.gather(*(self._why(id_) for id_ in self.objects.by_workflow))
+        shown = (id_ for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj))
+        asked = await asyncio.gather(*(self._why(id_) for id_ in shown))
         return "\n  ".join([f"waited for: {self._awaited}", *filter(None, asked)])
 
     async def follow_lifecycles(self) -> None:
@@ -154,7 +171,8 @@ class Stage:
             await asyncio.sleep(LIFECYCLES_SECONDS)
 
     def _show(self) -> None:
-        self._spectator.show(tuple(self._row(id_, obj) for id_, obj in self.objects.by_workflow.items()))
+        shown = ((id_, obj) for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj))
+        self._spectator.show(tuple(self._row(id_, obj) for id_, obj in shown))
 
     def _failed(self) -> str:
         reasons = (self._scenario.failure(obj) for obj in self.objects.by_workflow.values())
@@ -204,6 +222,11 @@ def state_of(obj: JsonObject) -> Waiting:
     return Waiting(phase=text(obj, "status", "state"))
 
 
+def all_of_them(_: JsonObject) -> bool:
+    """Every object of the kinds is part of the story."""
+    return True
+
+
 @dataclass(frozen=True)
 class Scenario:
     """One demo: what it needs, what it plays, and how to go on from there."""
@@ -219,6 +242,8 @@ class Scenario:
     """Why an object has failed, empty if it has not."""
     hints: tuple[str, ...]
     """Commands to try next."""
+    shows: Callable[[JsonObject], bool] = all_of_them
+    """Whether an object of the kinds is part of the story."""
     look: Callable[[JsonObject], Waiting] = state_of
     """What an object itself shows; where it says nothing, Temporal is believed."""
 

@@ -1,0 +1,235 @@
+"""`perdure demo loadbalancer`: a Service's way from its creation to its clients' bytes, and past a dead machine.
+
+    Service:          a LoadBalancer, a floating address, a port, a security group, two servers in a real OpenStack
+    machines:         Envoy and agent of each boot from the user data, and report
+    requests:         answered by both nodes, through the machine that has the address
+    its power is cut: the other machine has the address and answers
+    it is deleted:    another one is built in its place
+
+The nodes are played: a program stands at each node's address and Service's node port. It ends with the demo's process.
+What is promised is asked for as a client would, by HTTP requests to the Service's own address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+
+import aiohttp
+
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
+from engine.kube.json import JsonObject, sequence, text
+from engine.kube.kinds import NODE
+from localcloud.demo.stage import Scenario, Stage, UnsettledError
+from localcloud.machines.contract import Fare, MachineView
+from localcloud.machines.control import MachineHost
+from localcloud.openstack.control import OpenStackControl
+from localcloud.processes import tethered
+from localcloud.services import LOAD_BALANCER_NAMESPACE
+from localcloud.state import Cloud
+
+NAMESPACE, NAME = "shop", "web"
+NODES = ("node-a", "node-b")
+PORT = 8080
+REPLICAS = 2
+REQUESTS = 40
+_REQUEST = aiohttp.ClientTimeout(total=5)
+
+
+async def play(stage: Stage) -> None:
+    """The whole story."""
+    with MachineHost.of(stage.deployment) as machines, OpenStackControl.of(stage.deployment) as cloud:
+        machines.fare()
+        await _forget_the_last_run(stage)
+        cloud.reset_ledger()
+        began = time.monotonic()
+        address = await _serve(stage)
+        await _ask_until_answered(stage, address, began)
+        ledger = cloud.ledger()
+        stage.tell(f"OpenStack was called {ledger.calls()} times, with {ledger.tokens()} tokens")
+        await _until_complete(stage, machines, began)
+        await _ask(stage, address)
+        await stage.breathe()
+        dead = await _cut_the_power(stage, machines, address)
+        await stage.breathe()
+        await _replace(stage, machines, dead)
+        await _ask(stage, address)
+
+
+async def _forget_the_last_run(stage: Stage) -> None:
+    if _service(stage) is None:
+        return
+    stage.tell("An earlier run has left its Service: deleted first")
+    await stage.delete(SERVICE, NAMESPACE, NAME)
+    await stage.until(
+        "the earlier Service and its load balancer are gone",
+        lambda: _service(stage) is None and not stage.objects.of(LOAD_BALANCER),
+    )
+
+
+async def _serve(stage: Stage) -> str:
+    """Apply the Service, play its nodes; the address that it gets."""
+    await stage.apply("nodes.yaml")
+    await stage.apply("service.yaml")
+    stage.tell(f"Applied service.yaml: Service {NAMESPACE}/{NAME} of type LoadBalancer, with {REPLICAS} machines")
+    await stage.until("the Service has a node port", lambda: _node_port(stage) > 0)
+    for name in NODES:
+        await _play_node(stage, name, _node_port(stage))
+    await stage.until("the Service has an address", lambda: _address(stage) != "")
+    stage.tell(f"Its address is {_address(stage)}; {' and '.join(NODES)} answer at node port {_node_port(stage)}")
+    return _address(stage)
+
+
+async def _play_node(stage: Stage, name: str, port: int) -> None:
+    node = await stage.kube.get(NODE, "", name)
+    addresses = sequence(node, "status", "addresses")
+    address = next((text(each, "address") for each in addresses if text(each, "type") == "InternalIP"), "")
+    command = tethered([sys.executable, "-m", "localcloud.demo.node", address, str(port), name])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    # In a session of its own: Ctrl-C in the terminal is the demo's, which takes it along.
+    subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: ASYNC220
+
+
+async def _ask_until_answered(stage: Stage, address: str, began: float) -> None:
+    async with _client() as client:
+        await stage.looking("a request is answered", lambda: _answered(client, address))
+    stage.tell(f"The first request was answered {time.monotonic() - began:.1f} s after the Service was applied")
+
+
+async def _until_complete(stage: Stage, machines: MachineHost, began: float) -> None:
+    await stage.until("its machines are ready", lambda: _ready(stage) == REPLICAS)
+    await _one_master(stage, machines, lambda _: True)
+    stage.tell(f"{REPLICAS} machines are ready after {time.monotonic() - began:.1f} s")
+
+
+async def _ask(stage: Stage, address: str) -> None:
+    """Many requests; all of them have to be answered, and by both nodes."""
+    async with _client() as client:
+        answers = Counter([await _answer(client, address) for _ in range(REQUESTS)])
+    if failed := answers.pop("", 0):
+        raise UnsettledError(f"{failed} of {REQUESTS} requests to {address} were not answered")
+    if set(answers) != set(NODES):
+        raise UnsettledError(f"requests to {address} were answered by {', '.join(answers)} only")
+    told = ", ".join(f"{count} by {name}" for name, count in sorted(answers.items()))
+    stage.tell(f"{REQUESTS} requests to http://{address}:{PORT} are answered: {told}")
+
+
+async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> MachineView:
+    """The machine that has the address dies; who asked meanwhile?"""
+    master = await _one_master(stage, machines, lambda _: True)
+    began = time.monotonic()
+    await asyncio.to_thread(machines.fare, Fare(server=f"^{master.name}$", boots=False))
+    stage.tell(f"The power of {master.name}, which has the address, is cut")
+    other = await _one_master(stage, machines, lambda machine: machine.name != master.name)
+    async with _client() as client:
+        await stage.looking("a request is answered again", lambda: _answered(client, address))
+    stage.tell(f"{other.name} has the address; requests are answered again after {time.monotonic() - began:.1f} s")
+    await _ask(stage, address)
+    return master
+
+
+async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> None:
+    """Nobody has to: after five minutes without a report the machine would be replaced all the same."""
+    began = time.monotonic()
+    await stage.delete(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name)
+    stage.tell(f"Deleted LoadBalancerMachine {dead.name} (left alone it is replaced after five minutes of silence)")
+    await stage.until(
+        "another machine is ready in its place",
+        lambda: (
+            stage.objects.one(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name) is None
+            and len(stage.objects.of(LOAD_BALANCER_MACHINE)) == REPLICAS
+            and _ready(stage) == REPLICAS
+        ),
+    )
+    await asyncio.to_thread(machines.fare)
+    stage.tell(f"Another machine is ready in its place after {time.monotonic() - began:.1f} s")
+
+
+async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[MachineView], bool]) -> MachineView:
+    found: list[MachineView] = []
+
+    async def look() -> bool:
+        view = await asyncio.to_thread(machines.view)
+        found[:] = [each for each in view.machines if each.master and each.ports and holds(each)]
+        return len(found) == 1
+
+    await stage.looking("a machine has the address", look)
+    return found[0]
+
+
+# What the objects say.
+
+
+def failure(_: JsonObject) -> str:
+    """Nothing of a load balancer fails for good: it waits, and says what for."""
+    return ""
+
+
+def ours(obj: JsonObject) -> bool:
+    """The cluster has Services of its own."""
+    return text(obj, "kind") != SERVICE.name or text(obj, "metadata", "namespace") == NAMESPACE
+
+
+def _service(stage: Stage) -> JsonObject | None:
+    return stage.objects.one(SERVICE, NAMESPACE, NAME)
+
+
+def _node_port(stage: Stage) -> int:
+    ports = sequence(_service(stage), "spec", "ports")
+    found = ports[0].get("nodePort") if ports and isinstance(ports[0], dict) else None
+    return found if isinstance(found, int) else 0
+
+
+def _address(stage: Stage) -> str:
+    ingress = sequence(_service(stage), "status", "loadBalancer", "ingress")
+    return text(ingress[0], "ip") if ingress else ""
+
+
+def _ready(stage: Stage) -> int:
+    found = [each.get("status") for each in stage.objects.of(LOAD_BALANCER)]
+    return sum(each.get("readyReplicas", 0) for each in found if isinstance(each, dict))
+
+
+# What a client says.
+
+
+def _client() -> aiohttp.ClientSession:
+    """One that opens a connection for each request, as many clients would."""
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=_REQUEST)
+
+
+async def _answered(client: aiohttp.ClientSession, address: str) -> bool:
+    return await _answer(client, address) in NODES
+
+
+async def _answer(client: aiohttp.ClientSession, address: str) -> str:
+    """Which node answers, empty if none does."""
+    try:
+        async with client.get(f"http://{address}:{PORT}/") as answer:
+            return (await answer.text()).strip()
+    except (aiohttp.ClientError, TimeoutError):
+        return ""
+
+
+SCENARIO = Scenario(
+    title="A load balancer: from a Service to its clients' bytes through OpenStack's machines, and past a dead one",
+    clouds=(Cloud.OPENSTACK,),
+    kinds=(SERVICE, LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE),
+    delays={},
+    play=play,
+    failure=failure,
+    shows=ours,
+    hints=(
+        "kubectl get services,loadbalancers,loadbalancersets,loadbalancermachines -A",
+        f"curl http://$(kubectl -n {NAMESPACE} get service {NAME} -o "
+        f"jsonpath='{{.status.loadBalancer.ingress[0].ip}}'):{PORT}",
+        f"perdure why service {NAMESPACE}/{NAME}",
+        f"kubectl -n {LOAD_BALANCER_NAMESPACE} scale loadbalancer --all --replicas=3",
+        f"kubectl -n {NAMESPACE} delete service {NAME}",
+    ),
+)
