@@ -37,6 +37,7 @@ class Benchmark(StrEnum):
     ENGINE = "engine"
     ACCOUNTS = "accounts"
     CLAIMS = "claims"
+    LOAD_BALANCERS = "loadbalancers"
 
 
 def register(app: typer.Typer) -> None:
@@ -45,9 +46,9 @@ def register(app: typer.Typer) -> None:
 
 
 def bench(
-    name: Annotated[Benchmark, typer.Argument(metavar="NAME", help="engine, accounts, claims.")],
+    name: Annotated[Benchmark, typer.Argument(metavar="NAME", help="engine, accounts, claims, loadbalancers.")],
     only: Annotated[
-        str, typer.Option(metavar="ROW,...", help="Rows of `accounts` or `claims`; by default all but `claims` j.")
+        str, typer.Option(metavar="ROW,...", help="Rows of a benchmark; by default all but `claims` j.")
     ] = "",
     idle_seconds: Annotated[
         float | None,
@@ -109,10 +110,13 @@ def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
 
 def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measure]:
     """What has to be measured, in order."""
-    from localcloud.bench import accounts, claims, engine
+    from localcloud.bench import accounts, claims, engine, loadbalancers
 
     if name is Benchmark.ENGINE:
         return [partial(engine.passes, int(sizes["lifecycles"]))]
+    if name is Benchmark.LOAD_BALANCERS:
+        found = _rows(only, [covered for covered, _ in loadbalancers.MEASUREMENTS], frozenset())
+        return [partial(measure, found) for covered, measure in loadbalancers.MEASUREMENTS if covered & found]
     area = accounts if name is Benchmark.ACCOUNTS else claims
     rows = _rows(only, [covered for covered, _ in area.MEASUREMENTS], area.ON_REQUEST)
     if name is Benchmark.ACCOUNTS:

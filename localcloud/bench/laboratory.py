@@ -16,7 +16,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -74,12 +74,18 @@ class History:
 class Laboratory:
     """One running deployment with its clients and counters."""
 
-    def __init__(self, deployment: Deployment, kube: KubeApi, temporal: Client, emulator: Emulator) -> None:
+    def __init__(self, deployment: Deployment, kube: KubeApi, temporal: Client, emulator: Emulator | None) -> None:
         self.deployment = deployment
         self.kube = kube
         self.temporal = temporal
-        self.emulator = emulator
+        self._emulator = emulator
         self.objects = Objects(kube)
+
+    @property
+    def emulator(self) -> Emulator:
+        """AWS, for those who brought it up."""
+        assert self._emulator is not None, "the deployment has no AWS"
+        return self._emulator
 
     # Counters.
 
@@ -117,7 +123,8 @@ class Laboratory:
 
     def cpu(self) -> dict[str, float]:
         """The CPU seconds that each service has used, by service."""
-        return {service: self._cpu_seconds(service) for service in (WORKER, WATCH, TEMPORAL, API_SERVER, ETCD, AWS)}
+        services = (WORKER, WATCH, TEMPORAL, API_SERVER, ETCD, *((AWS,) if self._emulator is not None else ()))
+        return {service: self._cpu_seconds(service) for service in services}
 
     async def quiet(self) -> None:
         """Wait until the worker has had nothing to do for a second."""
@@ -169,9 +176,12 @@ async def laboratory(clouds: tuple[Cloud, ...], *kinds: Kind, **emulated: object
             environment.enter(deployment)
             settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
             async with await KubeApi.open(settings, "bench", deployment.env()["KUBECONFIG"]) as kube:
-                with Emulator(deployment.service(AWS).url or "") as emulator:
+                with ExitStack() as opened:
+                    emulator = None
+                    if Cloud.AWS in clouds:
+                        emulator = opened.enter_context(Emulator(deployment.service(AWS).url or ""))
+                        emulator.config(**emulated)
                     lab = Laboratory(deployment, kube, await connect(settings, "bench"), emulator)
-                    emulator.config(**emulated)
                     async with lab.objects.followed(*kinds):
                         yield lab
         finally:

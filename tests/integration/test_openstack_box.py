@@ -22,6 +22,7 @@ from waiting import until
 from localcloud import services
 from localcloud.control import ControlRefusedError
 from localcloud.deployment import Deployment
+from localcloud.machines.contract import FloatingIp, Server
 from localcloud.openstack import build
 from localcloud.openstack.configuration import APIS
 from localcloud.openstack.contract import FaultKind
@@ -177,6 +178,45 @@ def test_a_server_with_a_floating_address_becomes_active_and_goes(openstack: Dep
     path = f"/v2.0/floatingips/{floating_ip['id']}"
     assert user.call("neutron", "GET", path)["floatingip"]["status"] == "DOWN"
     user.call("neutron", "DELETE", path)
+
+
+def test_what_a_hypervisor_and_a_router_would_do_is_written_down(openstack: Deployment, user: User) -> None:
+    ground = openstack.state.data("openstack") / "ground"
+    port = user.create_port("ground")
+    fixed_address = port["fixed_ips"][0]["ip_address"]
+    wanted = {"floatingip": {"floating_network_id": user.network("external"), "port_id": port["id"]}}
+    floating_ip = user.call("neutron", "POST", "/v2.0/floatingips", wanted)["floatingip"]
+    lead = ground / "floatingips" / f"{floating_ip['id']}.json"
+
+    def leads_to() -> tuple[str, str | None]:
+        found = FloatingIp.model_validate_json(lead.read_bytes())
+        return found.address, found.fixed_address
+
+    assert leads_to() == (floating_ip["floating_ip_address"], fixed_address)
+
+    id_ = user.create_server("ground", port["id"])
+    user.await_status(id_, "ACTIVE")
+    path = ground / "servers" / f"{id_}.json"
+    server = Server.model_validate_json(path.read_bytes())
+    assert (server.name, server.project, server.addresses) == ("ground", user.project, (fixed_address,))
+    assert base64.b64decode(server.user_data) == b"#cloud-config\n"
+    assert server.running
+
+    user.call("nova", "POST", f"/servers/{id_}/action", {"os-stop": None})
+    user.await_status(id_, "SHUTOFF")
+    assert not Server.model_validate_json(path.read_bytes()).running
+    user.call("nova", "POST", f"/servers/{id_}/action", {"os-start": None})
+    user.await_status(id_, "ACTIVE")
+    started = Server.model_validate_json(path.read_bytes())
+    assert started.running
+    assert started.boot != server.boot
+
+    user.call("nova", "DELETE", f"/servers/{id_}")
+    until(lambda: not path.exists(), 60, "the server's file is gone")
+    user.call("neutron", "DELETE", f"/v2.0/ports/{port['id']}")
+    assert leads_to() == (floating_ip["floating_ip_address"], None)
+    user.call("neutron", "DELETE", f"/v2.0/floatingips/{floating_ip['id']}")
+    assert not lead.exists()
 
 
 def test_the_catalog_names_every_api_where_it_listens(openstack: Deployment, user: User) -> None:

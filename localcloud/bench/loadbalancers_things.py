@@ -1,0 +1,245 @@
+"""What `perdure bench loadbalancers` makes and waits for: LoadBalancers, a Service, a node, and what OpenStack has."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import aiohttp
+import yaml
+from aiohttp import web
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
+
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
+from engine.kube.json import JsonObject, at, sequence, text
+from engine.kube.kinds import NODE
+from localcloud.bench.claims_telling import step
+from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
+from localcloud.machines.contract import Port
+from localcloud.machines.control import MachineHost
+from localcloud.openstack.contract import Ledger
+from localcloud.openstack.control import OpenStackControl
+from localcloud.services import LOAD_BALANCER_NAMESPACE as NAMESPACE_NAME
+from localcloud.services import LOAD_BALANCER_SECRET
+from localcloud.state import Cloud
+
+__all__ = ["NAMESPACE_NAME"]
+
+PORT = 18080
+SECOND_PORT = Port(protocol="TCP", number=PORT + 2)
+NODE_ADDRESS, NODE_PORT = "127.0.11.9", 30080
+_LOOK_SECONDS = 0.05
+_REQUEST = aiohttp.ClientTimeout(total=2)
+
+
+class Scene(NamedTuple):
+    """A deployment with OpenStack, and those who steer it."""
+
+    lab: Laboratory
+    cloud: OpenStackControl
+    machines: MachineHost
+    project: Session
+
+    def of_machines(self) -> list[JsonObject]:
+        """The LoadBalancerMachines."""
+        return self.lab.objects.of(LOAD_BALANCER_MACHINE)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until it is so, looking often: not all of it sends events."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - see above
+                await asyncio.sleep(_LOOK_SECONDS)
+
+    async def things_of(self, name: str) -> tuple[int, int, int, int]:
+        """How many floating IPs, security groups, ports and servers OpenStack has of a LoadBalancer."""
+        return await asyncio.to_thread(self._things_of, f"{NAMESPACE_NAME}/{name}")
+
+    def _things_of(self, path: str) -> tuple[int, int, int, int]:
+        def counted(service: str, route: str, plural: str, field: str, prefix: str) -> int:
+            answer = self.project.get(route, endpoint_filter={"service_type": service, "interface": "public"})
+            return sum(str(each[field]).startswith(prefix) for each in answer.json()[plural])
+
+        server = path.partition("/")[2]
+        return (
+            counted("network", "/v2.0/floatingips", "floatingips", "description", path),
+            counted("network", "/v2.0/security-groups", "security_groups", "name", path),
+            counted("network", "/v2.0/ports", "ports", "name", path),
+            counted("compute", "/servers", "servers", "name", f"{server}-"),
+        )
+
+
+class Counted(NamedTuple):
+    """What something has cost."""
+
+    ledger: Ledger
+    requests: Counter[str]
+    seconds: float
+
+
+class FirstAnswer(NamedTuple):
+    """How long it took, from the creation of the Service."""
+
+    address_seconds: float
+    answer_seconds: float
+
+
+@asynccontextmanager
+async def scene() -> AsyncIterator[Scene]:
+    """A fresh one, warmed up by nothing: the first LoadBalancer of a process counts as such."""
+    step("a deployment with OpenStack is brought up")
+    kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
+    async with laboratory((Cloud.OPENSTACK,), *kinds) as lab:
+        with OpenStackControl.of(lab.deployment) as cloud, MachineHost.of(lab.deployment) as machines:
+            yield Scene(lab, cloud, machines, await asyncio.to_thread(_member, lab))
+
+
+async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
+    """What some work costs until nothing is done any more; the time is the work's own."""
+    on.cloud.reset_ledger()
+    mark, began = on.lab.audit_mark(), time.monotonic()
+    await work()
+    seconds = time.monotonic() - began
+    await on.lab.quiet()
+    return Counted(on.cloud.ledger(), on.lab.requests_since(mark), seconds)
+
+
+async def settle(on: Scene) -> None:
+    """Nothing is left to do."""
+    await on.lab.quiet()
+
+
+async def all_ready(on: Scene, name: str, replicas: int) -> None:
+    """Wait until a LoadBalancer's machines are ready."""
+
+    def ready() -> bool:
+        found = on.lab.objects.one(LOAD_BALANCER, NAMESPACE_NAME, name)
+        return found is not None and at(found, "status", "readyReplicas") == replicas
+
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await on.lab.objects.until(ready)
+
+
+async def delete(on: Scene, *names: str) -> None:
+    """Delete LoadBalancers and wait until they are gone."""
+    for name in names:
+        await on.lab.kube.delete(LOAD_BALANCER, NAMESPACE_NAME, name)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await on.lab.objects.until(
+            lambda: all(on.lab.objects.one(LOAD_BALANCER, NAMESPACE_NAME, name) is None for name in names)
+        )
+
+
+def balancer(on: Scene, name: str, ports: int = 1) -> dict[str, Any]:
+    """A LoadBalancer as its Service would make it."""
+    settled = dict(_settled(on.lab))
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"yawol.stackit.cloud/loadbalancer": name}},
+            "ports": [
+                {"name": f"port-{index}", "protocol": "TCP", "port": PORT + index, "nodePort": NODE_PORT + index}
+                for index in range(ports)
+            ],
+            "endpoints": [{"name": "node", "addresses": [NODE_ADDRESS]}],
+            "infrastructure": {
+                "defaultNetwork": {"floatingNetID": settled["FLOATING_NET_ID"], "networkID": settled["NETWORK_ID"]},
+                "flavor": {"flavorName": settled["FLAVOR_NAME"]},
+                "image": {"imageName": settled["IMAGE_NAME"]},
+                "authSecretRef": {"name": LOAD_BALANCER_SECRET, "namespace": NAMESPACE_NAME},
+            },
+        },
+    }
+
+
+async def first_answer(on: Scene) -> FirstAnswer:
+    """Create a Service on a node that answers, and ask until it does."""
+    kube = on.lab.kube
+    await kube.create(NODE, _NODE)
+    began = time.monotonic()
+    service = await kube.create(SERVICE, _SERVICE, "default")
+    node_port = int(str(at(sequence(service, "spec", "ports")[0], "nodePort")))
+    # A client gets no event either.
+    async with _node(node_port), aiohttp.ClientSession(timeout=_REQUEST) as client, asyncio.timeout(PATIENCE_SECONDS):
+        while not (address := _address(await kube.get(SERVICE, "default", "web"))):  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_SECONDS)
+        known = time.monotonic() - began
+        while not await _answers(client, f"http://{address}:{PORT}/"):  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_SECONDS)
+        found = FirstAnswer(known, time.monotonic() - began)
+    await kube.delete(SERVICE, "default", "web")
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await on.lab.objects.until(lambda: not on.lab.objects.of(LOAD_BALANCER))
+    return found
+
+
+_NODE: JsonObject = {
+    "metadata": {"name": "node"},
+    "status": {
+        "addresses": [{"type": "InternalIP", "address": NODE_ADDRESS}],
+        "conditions": [{"type": "Ready", "status": "True"}],
+    },
+}
+_SERVICE: JsonObject = {
+    "metadata": {"name": "web"},
+    "spec": {"type": "LoadBalancer", "ports": [{"name": "http", "protocol": "TCP", "port": PORT}]},
+}
+
+
+@asynccontextmanager
+async def _node(port: int) -> AsyncIterator[None]:
+    """The node's part: who asks at the Service's node port is answered."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(text="node\n")
+
+    app = web.Application()
+    app.add_routes([web.get("/", answer)])
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, NODE_ADDRESS, port).start()
+        yield
+    finally:
+        await runner.cleanup()
+
+
+async def _answers(client: aiohttp.ClientSession, url: str) -> bool:
+    try:
+        async with client.get(url) as answer:
+            return answer.status == 200
+    except (aiohttp.ClientError, TimeoutError):
+        return False
+
+
+def _address(service: JsonObject) -> str:
+    ingress = sequence(service, "status", "loadBalancer", "ingress")
+    return text(ingress[0], "ip") if ingress else ""
+
+
+def _settled(lab: Laboratory) -> Iterator[tuple[str, str]]:
+    for line in (lab.deployment.state.data("openstack") / "project.env").read_text().splitlines():
+        name, _, value = line.partition("=")
+        yield name.removeprefix("PERDURE_LOADBALANCERS_"), value
+
+
+def _member(lab: Laboratory) -> Session:
+    """The project's member, who only looks."""
+    environment = lab.deployment.env()
+    with open(environment["OS_CLIENT_CONFIG_FILE"], encoding="utf-8") as file:
+        auth = yaml.safe_load(file)["clouds"][environment["OS_CLOUD"]]["auth"]
+    return Session(
+        Password(
+            auth_url=auth["auth_url"],
+            username=auth["username"],
+            password=auth["password"],
+            user_domain_id=auth["user_domain_id"],
+            project_name=auth["project_name"],
+            project_domain_id=auth["user_domain_id"],
+        )
+    )
