@@ -58,6 +58,7 @@ class Host:
         self._foreign: dict[str, tuple[Server, str]] = {}
         self._masters: dict[str, str | None] = {}  # by virtual address, ids of servers
         self._leads: dict[str, Lead] = {}
+        self._unreadable: set[Path] = set()
         self._led: dict[str, str] = {}  # which virtual address each of them leads to
 
     @property
@@ -205,7 +206,9 @@ class Host:
                 try:
                     found.append(shape.model_validate_json(path.read_bytes()))
                 except ValidationError:
-                    log.error("%s/%s cannot be read", what, path.name)
+                    if path not in self._unreadable:
+                        log.error("%s/%s cannot be read", what, path.name)
+                    self._unreadable.add(path)
         return found
 
     def _free_ports(self) -> dict[str, int]:
