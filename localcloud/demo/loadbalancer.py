@@ -68,7 +68,7 @@ async def _forget_the_last_run(stage: Stage) -> None:
     await stage.delete(SERVICE, NAMESPACE, NAME)
     await stage.until(
         "the earlier Service and its load balancer are gone",
-        lambda: _service(stage) is None and not stage.objects.of(LOAD_BALANCER),
+        lambda: _service(stage) is None and not stage.objects.of(LOAD_BALANCER, LOAD_BALANCER_NAMESPACE),
     )
 
 
@@ -142,7 +142,7 @@ async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> No
         "another machine is ready in its place",
         lambda: (
             stage.objects.one(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name) is None
-            and len(stage.objects.of(LOAD_BALANCER_MACHINE)) == REPLICAS
+            and len(stage.objects.of(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE)) == REPLICAS
             and _ready(stage) == REPLICAS
         ),
     )
@@ -171,8 +171,8 @@ def failure(_: JsonObject) -> str:
 
 
 def ours(obj: JsonObject) -> bool:
-    """The cluster has Services of its own."""
-    return text(obj, "kind") != SERVICE.name or text(obj, "metadata", "namespace") == NAMESPACE
+    """The cluster has a Service of its own."""
+    return text(obj, "metadata", "namespace") in (NAMESPACE, LOAD_BALANCER_NAMESPACE)
 
 
 def _service(stage: Stage) -> JsonObject | None:
@@ -191,7 +191,7 @@ def _address(stage: Stage) -> str:
 
 
 def _ready(stage: Stage) -> int:
-    found = [each.get("status") for each in stage.objects.of(LOAD_BALANCER)]
+    found = [each.get("status") for each in stage.objects.of(LOAD_BALANCER, LOAD_BALANCER_NAMESPACE)]
     return sum(each.get("readyReplicas", 0) for each in found if isinstance(each, dict))
 
 
