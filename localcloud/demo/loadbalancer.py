@@ -142,7 +142,7 @@ async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> No
         "another machine is ready in its place",
         lambda: (
             stage.objects.one(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name) is None
-            and len(stage.objects.of(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE)) == REPLICAS
+            and len(_machines(stage)) == REPLICAS
             and _ready(stage) == REPLICAS
         ),
     )
@@ -155,7 +155,9 @@ async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[Mach
 
     async def look() -> bool:
         view = await asyncio.to_thread(machines.view)
-        found[:] = [each for each in view.machines if each.master and each.ports and holds(each)]
+        names = {text(each, "metadata", "name") for each in _machines(stage)}
+        ours = [each for each in view.machines if each.name in names and each.master and each.ports]
+        found[:] = [each for each in ours if holds(each)]
         return len(found) == 1
 
     await stage.looking("a machine has the address", look)
@@ -188,6 +190,10 @@ def _node_port(stage: Stage) -> int:
 def _address(stage: Stage) -> str:
     ingress = sequence(_service(stage), "status", "loadBalancer", "ingress")
     return text(ingress[0], "ip") if ingress else ""
+
+
+def _machines(stage: Stage) -> list[JsonObject]:
+    return stage.objects.of(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE)
 
 
 def _ready(stage: Stage) -> int:
