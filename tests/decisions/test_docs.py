@@ -66,6 +66,16 @@ def test_every_setting_is_documented_as_it_is() -> None:
     assert SETTINGS.read_text() == rendered(), f"write it anew: ./run python {Path(__file__).relative_to(ROOT)}"
 
 
+# Read by commands and tests, not by the processes.
+NO_SETTINGS = {"PERDURE_STATE", "PERDURE_USER", "PERDURE_LOCAL_FSYNC", "PERDURE_RECORD_HISTORIES", "PERDURE_TEST_STATE"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_speaks_of_a_setting_that_is_not_there(page: Path) -> None:
+    known = {f"PERDURE_{name.upper()}" for name in Settings.model_fields} | NO_SETTINGS
+    assert set(re.findall(r"\bPERDURE_[A-Z_]*[A-Z]\b", page.read_text())) - known == set()
+
+
 def test_every_dependency_is_documented_with_a_reason() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     wanted = [
