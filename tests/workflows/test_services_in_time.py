@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 
 from lifecycles import PATIENCE
@@ -20,6 +20,7 @@ from domain.identity import Key
 from domain.loadbalancers.services.passes import PassService, ServiceWorld
 from engine import clock
 from engine.temporal import wake
+from tests.replay.recording import keep, recording
 from workers.boundary import Boundary
 from workers.roster import workflows_of
 
@@ -64,13 +65,19 @@ class Passes:
 
 
 @asynccontextmanager
-async def at_work(env: WorkflowEnvironment, passes: Passes) -> AsyncIterator[WorkflowHandle[object, object]]:
+async def at_work(env: WorkflowEnvironment, passes: Passes, case: str) -> AsyncIterator[WorkflowHandle[object, object]]:
+    """Both workers; the history is kept for tests/replay where that is asked for."""
     workflows = Worker(env.client, task_queue="loadbalancers", workflows=workflows_of("loadbalancers"))
     activities = Worker(
         env.client, task_queue=Queue.LOAD_BALANCERS.value, activities=[passes.one], interceptors=[Boundary()]
     )
     async with workflows, activities:
-        yield env.client.get_workflow_handle(KEY.workflow_id)
+        handle: WorkflowHandle[object, object] = env.client.get_workflow_handle(KEY.workflow_id)
+        yield handle
+        if recording():
+            keep(KEY.kind, case, await handle.fetch_history())
+        with suppress(RPCError):
+            await handle.terminate("the test is over")
 
 
 async def events(handle: WorkflowHandle[object, object]) -> list[EventType.ValueType]:
@@ -79,7 +86,7 @@ async def events(handle: WorkflowHandle[object, object]) -> list[EventType.Value
 
 async def test_a_settled_service_waits_for_years_without_a_timer_or_a_pass(env: WorkflowEnvironment) -> None:
     passes = Passes(world(READY))
-    async with at_work(env, passes) as handle:
+    async with at_work(env, passes, "waits_without_a_timer") as handle:
         await wake(env.client, KEY)
         await passes.until(1)
         await env.sleep(timedelta(days=700))
@@ -87,24 +94,22 @@ async def test_a_settled_service_waits_for_years_without_a_timer_or_a_pass(env: 
         assert EventType.EVENT_TYPE_TIMER_STARTED not in await events(handle)
         await wake(env.client, KEY)
         await passes.until(2)
-        await handle.terminate("the test is over")
 
 
 async def test_a_service_that_is_held_is_looked_at_each_minute(env: WorkflowEnvironment) -> None:
     passes = Passes(held, held, world(READY))
-    async with at_work(env, passes) as handle:
+    async with at_work(env, passes, "is_looked_at_while_it_is_held"):
         await wake(env.client, KEY)
         await passes.until(1)
         await env.sleep(timedelta(seconds=65))
         await passes.until(2)
         await env.sleep(timedelta(seconds=65))
         await passes.until(3)
-        await handle.terminate("the test is over")
 
 
 async def test_a_service_that_wants_no_load_balancer_has_no_workflow(env: WorkflowEnvironment) -> None:
     passes = Passes(world(LEFT))
-    async with at_work(env, passes) as handle:
+    async with at_work(env, passes, "ends_without_a_load_balancer") as handle:
         await wake(env.client, KEY)
         await asyncio.wait_for(handle.result(), PATIENCE)
         assert passes.made == 1
@@ -113,7 +118,7 @@ async def test_a_service_that_wants_no_load_balancer_has_no_workflow(env: Workfl
 async def test_a_wake_during_the_last_pass_is_heard_before_the_end(env: WorkflowEnvironment) -> None:
     passes = Passes(world(LEFT), world(READY))
     passes.hold_up = 1
-    async with at_work(env, passes) as handle:
+    async with at_work(env, passes, "hears_a_wake_before_the_end") as handle:
         await wake(env.client, KEY)
         await passes.until(1)
         await wake(env.client, KEY)
@@ -121,7 +126,6 @@ async def test_a_wake_during_the_last_pass_is_heard_before_the_end(env: Workflow
         await passes.until(2)
         why = await phase(handle)
         assert why == "Ready"
-        await handle.terminate("the test is over")
 
 
 async def phase(handle: WorkflowHandle[object, object]) -> str:
