@@ -24,7 +24,9 @@ from engine.settings import Settings
 ROOT = Path(__file__).parents[2]
 SETTINGS = ROOT / "docs" / "settings.md"
 CUSTOM_RESOURCES = ROOT / "docs" / "custom-resources.md"
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "deploy").rglob("*.md")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(page for name in ("docs", "deploy", "examples") for page in (ROOT / name).rglob("*.md"))]
+)
 
 HEADER = """# Settings
 
