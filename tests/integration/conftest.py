@@ -54,6 +54,14 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
         deployment.down(wipe=True)
 
 
+@pytest.fixture
+def fresh(tmp_path: Path) -> Iterator[Deployment]:
+    """A deployment of the test's own that is not up yet, and is gone in the end."""
+    deployment = Deployment(tmp_path / "state")
+    yield deployment
+    deployment.down(wipe=True)
+
+
 @pytest.fixture(scope="session")
 async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
     """Its Kubernetes API, for whoever may do anything."""

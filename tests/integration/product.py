@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -55,6 +56,18 @@ async def process(
                 started.send_signal(signal.SIGTERM)
             async with asyncio.timeout(60):
                 await started.wait()
+
+
+def perdure(deployment: Deployment | None, *command: str, seconds: float = 200) -> subprocess.CompletedProcess[str]:
+    """A command as a person or a CI job runs it, on a deployment if it needs one, to its end."""
+    where = ("--state", str(deployment.state.root)) if deployment else ()
+    return subprocess.run(
+        [sys.executable, "-m", "starters.cli.main", *command, *where],
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
+    )
 
 
 async def answers(port: int, path: str) -> bool:

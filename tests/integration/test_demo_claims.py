@@ -3,45 +3,24 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from product import perdure
 
 from localcloud.deployment import Deployment
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Deployment]:
-    deployment = Deployment(tmp_path / "state")
-    yield deployment
-    deployment.down(wipe=True)
-
-
-def _perdure(deployment: Deployment, *command: str) -> subprocess.CompletedProcess[str]:
-    """A command, to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "starters.cli.main", *command, "--state", str(deployment.state.root)],
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-
-
 def _findings(deployment: Deployment) -> list[str]:
-    found = _perdure(deployment, "audit", "claims", "-o", "json")
+    found = perdure(deployment, "audit", "claims", "-o", "json")
     assert found.returncode in {0, 1}, found.stdout + found.stderr
     return [f"{each['subject']}: {each['problem']}" for each in json.loads(found.stdout)]
 
 
 def test_the_demo_settles_can_be_repeated_and_leaves_nothing_for_the_audit(fresh: Deployment) -> None:
     fresh.up(tether=True)
-    first = _perdure(fresh, "demo", "claims", "--exit")
+    first = perdure(fresh, "demo", "claims", "--exit")
     assert first.returncode == 0, first.stdout + first.stderr
     for said in (
         "The pool is full",
@@ -52,7 +31,7 @@ def test_the_demo_settles_can_be_repeated_and_leaves_nothing_for_the_audit(fresh
     ):
         assert said in first.stdout
     assert _findings(fresh) == []
-    second = _perdure(fresh, "demo", "claims", "--exit")
+    second = perdure(fresh, "demo", "claims", "--exit")
     assert second.returncode == 0, second.stdout + second.stderr
     assert "An earlier run has left large, notebooks: deleted first" in second.stdout
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
+from product import perdure
 
 from localcloud.deployment import Deployment
 from localcloud.openstack import build
@@ -17,23 +13,14 @@ pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.timeou
 
 
 @pytest.fixture
-def openstack(tmp_path: Path) -> Iterator[Deployment]:
+def openstack(fresh: Deployment) -> Deployment:
     """One that the demo itself brings up; what it runs is built before."""
     build.find_programs(Silence())
-    deployment = Deployment(tmp_path / "state")
-    yield deployment
-    deployment.down(wipe=True)
+    return fresh
 
 
 def test_the_demo_settles_with_all_requests_answered(openstack: Deployment) -> None:
-    command = ["demo", "loadbalancer", "--exit", "--state", str(openstack.state.root)]
-    done = subprocess.run(
-        [sys.executable, "-m", "starters.cli.main", *command],
-        capture_output=True,
-        text=True,
-        timeout=560,
-        check=False,
-    )
+    done = perdure(openstack, "demo", "loadbalancer", "--exit", seconds=560)
     assert done.returncode == 0, done.stdout + done.stderr
     for said in (
         "Its address is 127.",

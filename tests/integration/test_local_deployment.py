@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,14 +50,6 @@ ROOT = Path(__file__).parent.parent.parent
 SMALL = (services.ETCD, services.TEMPORAL)
 CLUSTER = (services.ETCD, services.API_SERVER)
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-
-
-@pytest.fixture
-def fresh(tmp_path: Path) -> Iterator[Deployment]:
-    """A deployment that is not up yet, and is down in the end."""
-    deployment = Deployment(tmp_path / "state")
-    yield deployment
-    deployment.down()
 
 
 def kube(deployment: Deployment, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
