@@ -82,6 +82,8 @@ _PARTS: dict[str, dict[str, Field]] = {
         "unhealthy_threshold": (4, _UINT32),
         "healthy_threshold": (5, _UINT32),
         "tcp_health_check": (9, "TcpHealthCheck"),
+        "no_traffic_interval": (12, _DURATION),
+        "no_traffic_healthy_interval": (24, _DURATION),
     },
     # Listeners.
     "Filter": {"name": (1, "string"), "typed_config": (4, _ANY)},

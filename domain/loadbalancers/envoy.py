@@ -55,6 +55,10 @@ _HEALTH_CHECK: Document = {
     "unhealthy_threshold": 3,
     "healthy_threshold": 2,
     "tcp_health_check": {},
+    # Ours. Of a backend that is down, and that nobody therefore uses, Envoy would ask again after a minute only, and
+    # twice: a Service whose pods come up after its load balancer would be unreachable for two minutes.
+    "no_traffic_interval": "5s",
+    "no_traffic_healthy_interval": "60s",  # as Envoy has it: what is well and unused is asked seldom
 }
 # No timeout is written 0, which is what Envoy understands of TCP. UDP sessions it would end before their answer comes.
 _NEVER_IDLE = timedelta(days=365)

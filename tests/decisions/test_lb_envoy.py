@@ -80,6 +80,7 @@ def test_only_tcp_is_checked_for_health() -> None:
         3,
         2,
     )
+    assert (check["no_traffic_interval"], check["no_traffic_healthy_interval"]) == ("5s", "60s")
     assert "health_checks" not in cluster("UDP-53", ports=[DNS])
 
 

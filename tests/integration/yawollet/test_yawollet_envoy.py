@@ -181,6 +181,22 @@ async def test_a_change_of_endpoints_is_worked_by_at_once_though_one_is_dead(vm:
         assert await ask(number) == "backend: hello"
 
 
+async def test_a_backend_that_comes_late_is_found_though_nobody_has_asked_for_it(vm: Machine) -> None:
+    node_port = free_port()
+
+    async def healthy(count: int) -> bool:
+        found = await vm.admin.statistics("membership_healthy")
+        return [value for name, value in found.items() if name.startswith("cluster.TCP-")] == [str(count)]
+
+    async with conversation(vm) as talk:
+        await connected(talk)
+        await serve(talk, balancer(port(free_port(), node_port)))
+        await eventually(lambda: healthy(0), "the backend is known to be down", seconds=60)
+        async with await asyncio.start_server(lambda _, writer: writer.close(), HOST, node_port):
+            # Envoy's own default would be two minutes: a minute for each of the two checks that have to go well.
+            await eventually(lambda: healthy(1), "the backend is found", seconds=90)
+
+
 async def accepted_version(vm: Machine, version: str, seconds: float) -> None:
     async def up_to_date() -> bool:
         return await vm.admin.versions() == (version, version)
