@@ -18,6 +18,7 @@ from domain.model import Model
 from localcloud import services, supervisor
 from localcloud.kubernetes.programs import find_programs
 from localcloud.openstack import build as openstack_build
+from localcloud.openstack import control_plane as openstack
 from localcloud.probes import Probe
 from localcloud.processes import ProcessIdentity, tethered
 from localcloud.progress import Narrator, Silence
@@ -181,7 +182,9 @@ class Deployment:
 
     def program_env(self) -> dict[str, str]:
         """The whole environment for a program that should see this deployment and no other cloud."""
-        return services.our_environment(self.state.plan(), self.state, self.state.ports())
+        plan = self.state.plan()
+        settled = services.settled(openstack.project(self.state) if plan.openstack is not None else None)
+        return {**settled, **services.our_environment(plan, self.state, self.state.ports())}
 
     def service(self, name: str) -> ServiceStatus:
         """What the supervisor last said about one service."""

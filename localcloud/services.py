@@ -183,6 +183,13 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
     }
 
 
+def settled(file: Path | None) -> dict[str, str]:
+    """What a service has written for those after it; nothing before it has."""
+    if file is None or not file.is_file():
+        return {}
+    return dict(line.split("=", 1) for line in file.read_text().splitlines())
+
+
 def supervisor_environment() -> dict[str, str]:
     """The caller's environment, with our packages importable wherever they are installed."""
     return {**os.environ, "PYTHONPATH": _python_path(), "PYTHONUNBUFFERED": "1"}

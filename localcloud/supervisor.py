@@ -122,7 +122,7 @@ class Supervisor:
             process = await asyncio.create_subprocess_exec(
                 *tethered(service.command, service.death_signal),
                 cwd=self._state.root,
-                env={**_settled(service), **service.environment},
+                env={**services.settled(service.settled_in), **service.environment},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -279,13 +279,6 @@ def _logged_death() -> Iterator[None]:
     except Exception:
         log.exception("the supervisor cannot go on")
         raise
-
-
-def _settled(service: Service) -> dict[str, str]:
-    """What was settled for it after the supervisor's own start."""
-    if service.settled_in is None or not service.settled_in.is_file():
-        return {}
-    return dict(line.split("=", 1) for line in service.settled_in.read_text().splitlines())
 
 
 def _ending(code: int) -> str:

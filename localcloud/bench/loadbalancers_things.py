@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
@@ -24,8 +24,9 @@ from localcloud.machines.contract import Port
 from localcloud.machines.control import MachineHost
 from localcloud.openstack.contract import Ledger
 from localcloud.openstack.control import OpenStackControl
+from localcloud.openstack.control_plane import project
 from localcloud.services import LOAD_BALANCER_NAMESPACE as NAMESPACE_NAME
-from localcloud.services import LOAD_BALANCER_SECRET
+from localcloud.services import LOAD_BALANCER_SECRET, settled
 from localcloud.state import Cloud
 
 __all__ = ["NAMESPACE_NAME"]
@@ -136,7 +137,8 @@ async def delete(on: Scene, *names: str) -> None:
 
 def balancer(on: Scene, name: str, ports: int = 1) -> dict[str, Any]:
     """A LoadBalancer as its Service would make it."""
-    settled = dict(_settled(on.lab))
+    settings = settled(project(on.lab.deployment.state))
+    infrastructure = {name.removeprefix("PERDURE_LOADBALANCERS_"): value for name, value in settings.items()}
     return {
         "metadata": {"name": name},
         "spec": {
@@ -148,9 +150,12 @@ def balancer(on: Scene, name: str, ports: int = 1) -> dict[str, Any]:
             ],
             "endpoints": [{"name": "node", "addresses": [NODE_ADDRESS]}],
             "infrastructure": {
-                "defaultNetwork": {"floatingNetID": settled["FLOATING_NET_ID"], "networkID": settled["NETWORK_ID"]},
-                "flavor": {"flavorName": settled["FLAVOR_NAME"]},
-                "image": {"imageName": settled["IMAGE_NAME"]},
+                "defaultNetwork": {
+                    "floatingNetID": infrastructure["FLOATING_NET_ID"],
+                    "networkID": infrastructure["NETWORK_ID"],
+                },
+                "flavor": {"flavorName": infrastructure["FLAVOR_NAME"]},
+                "image": {"imageName": infrastructure["IMAGE_NAME"]},
                 "authSecretRef": {"name": LOAD_BALANCER_SECRET, "namespace": NAMESPACE_NAME},
             },
         },
@@ -220,12 +225,6 @@ async def _answers(client: aiohttp.ClientSession, url: str) -> bool:
 def _address(service: JsonObject) -> str:
     ingress = sequence(service, "status", "loadBalancer", "ingress")
     return text(ingress[0], "ip") if ingress else ""
-
-
-def _settled(lab: Laboratory) -> Iterator[tuple[str, str]]:
-    for line in (lab.deployment.state.data("openstack") / "project.env").read_text().splitlines():
-        name, _, value = line.partition("=")
-        yield name.removeprefix("PERDURE_LOADBALANCERS_"), value
 
 
 def _member(lab: Laboratory) -> Session:
