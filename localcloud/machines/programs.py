@@ -58,11 +58,14 @@ class Program:
                 await _either(self._off, asyncio.sleep(self.restart_delay))
 
     async def _live(self) -> None:
-        process = await self._spawn()
-        self._tell(process.pid)
+        spawning = asyncio.ensure_future(self._spawn())
         try:
+            # Who is cancelled meanwhile must still learn of the process, to end it.
+            process = await asyncio.shield(spawning)
+            self._tell(process.pid)
             await _either(self._off, process.wait())
         finally:
+            process = await spawning
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
