@@ -235,7 +235,7 @@ SCENARIO = Scenario(
         f"curl http://$(kubectl -n {NAMESPACE} get service {NAME} -o "
         f"jsonpath='{{.status.loadBalancer.ingress[0].ip}}'):{PORT}",
         f"perdure why service {NAMESPACE}/{NAME}",
-        f"kubectl -n {LOAD_BALANCER_NAMESPACE} scale loadbalancer --all --replicas=3",
+        f"kubectl -n {NAMESPACE} annotate service {NAME} yawol.stackit.cloud/replicas=3 --overwrite",
         f"kubectl -n {NAMESPACE} delete service {NAME}",
     ),
 )
