@@ -19,6 +19,7 @@ import pytest
 from kube_fault_proxy import FaultProxy
 from product import eventually, process
 
+from domain.levers import PAUSED
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, SERVICE_FINALIZER, SERVICE_LEASE
 from engine.errors import Absent, Conflict
@@ -154,7 +155,9 @@ class Shop:
         return [each for each in events.items if words in text(each, "message")]
 
     async def serve(self, address: str = "203.0.113.7") -> None:
-        """As the LoadBalancer's own lifecycle does once a machine is ready."""
+        """As the LoadBalancer's own lifecycle does once a machine is ready; that one is held, as it knows of none."""
+        held = {"metadata": {"annotations": {PAUSED: "true"}}}
+        await self.kube.patch(LOAD_BALANCER, CONTROL, self.name, held, field_manager=PERSON)
         status = {"status": {"externalIP": address, "readyReplicas": 1, "replicas": 1}}
         await self.kube.patch(LOAD_BALANCER, CONTROL, self.name, status, subresource="status", field_manager=PERSON)
 
