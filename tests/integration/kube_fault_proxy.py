@@ -54,7 +54,7 @@ class FaultProxy:
         self._expiring: Literal["status", "event"] | None = None
         self.watches = 0
         self.lose_writes = 0
-        self.asked: set[tuple[str, str]] = set()  # methods, and plurals of kinds
+        self.asked: set[tuple[str, str]] = set()  # methods (WATCH is one), and plurals of kinds
         self.url = ""
 
     @classmethod
@@ -119,8 +119,8 @@ class FaultProxy:
             assert request.transport is not None
             request.transport.abort()
             return web.Response()
-        self.asked.add((request.method, _plural(request.path)))
         watching = "watch" in request.query
+        self.asked.add(("WATCH" if watching else request.method, _plural(request.path)))
         if watching:
             self.watches += 1
             if self.expire:

@@ -17,11 +17,17 @@ from uuid import uuid4
 
 import pytest
 from kube_fault_proxy import FaultProxy
-from product import eventually, process
+from product import process
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError
+from waiting import eventually
 
+from domain.identity import Key
 from domain.levers import PAUSED
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, SERVICE_FINALIZER, SERVICE_LEASE
+from domain.why import Why
 from engine.errors import Absent, Conflict
 from engine.kube import EVENT, LEASE, NAMESPACE, NODE, KubeApi
 from engine.kube.json import JsonObject, at, mapping, sequence, text
@@ -52,8 +58,11 @@ SETTINGS = {
 class Lab:
     """The product at work, and what tests do beside it."""
 
-    def __init__(self, deployment: Deployment, kube: KubeApi, proxy: FaultProxy, kubeconfig: str) -> None:
+    def __init__(
+        self, deployment: Deployment, kube: KubeApi, temporal: Client, proxy: FaultProxy, kubeconfig: str
+    ) -> None:
         self.kube = kube
+        self.temporal = temporal
         self.proxy = proxy
         self._deployment = deployment
         self._settings = {**SETTINGS, "PERDURE_LOADBALANCERS_TARGET_KUBECONFIG": kubeconfig}
@@ -83,7 +92,8 @@ async def lab(deployment: Deployment, kube: KubeApi, tmp_path_factory: pytest.Te
     await create_node(kube, "svc-a", "10.0.0.1")
     async with FaultProxy.running(deployment.env()["KUBECONFIG"]) as proxy:
         file = tmp_path_factory.mktemp("served") / "kubeconfig"
-        found = Lab(deployment, kube, proxy, proxy.write_kubeconfig(Path(file)))
+        temporal = await Client.connect(deployment.env()["TEMPORAL_ADDRESS"], data_converter=pydantic_data_converter)
+        found = Lab(deployment, kube, temporal, proxy, proxy.write_kubeconfig(Path(file)))
         await found.start()
         try:
             yield found
@@ -447,13 +457,13 @@ async def test_lost_answers_double_nothing(shop: Shop, lab: Lab) -> None:
 
 
 async def test_services_are_asked_of_their_own_cluster_and_load_balancers_of_ours(shop: Shop, lab: Lab) -> None:
-    lab.proxy.asked.clear()
     await shop.create()
     await shop.until_balancer(lambda _: True, "the LoadBalancer is made")
     await shop.until_told("LoadBalancer is in creation")
-    kinds = {plural for _, plural in lab.proxy.asked}
-    assert {"services", "nodes", "events"} <= kinds
-    assert not kinds & {"loadbalancers", "loadbalancersets", "loadbalancermachines", "secrets", "leases"}
+    wanted = {("WATCH", "services"), ("WATCH", "nodes"), ("GET", "nodes"), ("PATCH", "services"), ("POST", "events")}
+    assert wanted <= lab.proxy.asked
+    assert {plural for _, plural in lab.proxy.asked} == {"services", "nodes", "events"}
+    assert ("WATCH", "events") not in lab.proxy.asked, "those about LoadBalancers are in our own cluster"
 
 
 async def test_services_of_other_classes_and_types_are_left_alone(shop: Shop, kube: KubeApi) -> None:
@@ -478,9 +488,19 @@ async def test_nothing_is_done_while_yawol_still_leads(shop: Shop, lab: Lab, kub
     async with lab.without_product():
         await kube.create(LEASE, lease, YAWOL)
     await shop.create()
-    other = Shop(lab, shop.namespace)
+    uid = text(await shop.service(), "metadata", "uid")
+    key = Key(kind="Service", namespace=shop.namespace, name="shop", uid=uid)
+
+    async def held() -> bool:
+        with suppress(RPCError):
+            why = await lab.temporal.get_workflow_handle(key.workflow_id).query("why", result_type=Why)
+            return "yawol still leads (yawol-1)" in why.hold
+        return False
+
+    await eventually(held, "the Service's workflow says who leads", PATIENCE)
     with pytest.raises(Absent):
-        await other.balancer()
+        await shop.balancer()
+    assert not sequence(await shop.service(), "metadata", "finalizers")
     async with lab.without_product():
         await kube.delete(LEASE, YAWOL, SERVICE_LEASE)
     await shop.until_balancer(lambda _: True, "the LoadBalancer is made once nobody else leads")
