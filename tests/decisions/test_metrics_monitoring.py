@@ -14,6 +14,7 @@ from prometheus_client import REGISTRY
 
 import activities.accounts.metrics
 import activities.claims.metrics
+import activities.loadbalancers.metrics
 import activities.openstack.counting
 import starters.watch.metrics  # noqa: F401 - all put their metrics into the registry
 from starters.watch.account_metrics import account_gauges

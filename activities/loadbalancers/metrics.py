@@ -1,0 +1,74 @@
+"""What the sweep found in OpenStack projects, told by the worker that made the last one.
+
+| metric | labels | value |
+|---|---|---|
+| `perdure_openstack_drift` | `project` | LoadBalancers and machines that differed from what should be |
+| `perdure_openstack_orphans` | `project`, `kind` | objects that carry our mark and whose owner does not exist |
+
+A count is told for two sweeps: then another worker has a newer one, or nobody looks any more. Where several clusters
+share a project each counts what the others have made as orphans.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+
+from prometheus_client import REGISTRY, Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from domain.loadbalancers.cloud.sweep import Orphan
+from domain.model import Model
+
+SWEEPS_TOLD = 2
+
+
+class Swept(Model):
+    """What a sweep found in one project."""
+
+    differing: int = 0
+    orphans: tuple[Orphan, ...] = ()
+
+
+class SweepCount(Collector):
+    """The last sweep of this process; nothing once that is too old."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._found: Mapping[str, Swept] = {}
+        self._until = 0.0
+
+    def swept(self, found: Mapping[str, Swept], interval: timedelta) -> None:
+        """A sweep has ended: what it found, by project."""
+        self._found, self._until = dict(found), self._clock() + SWEEPS_TOLD * interval.total_seconds()
+
+    def describe(self) -> Iterable[Metric]:
+        """Names that nothing else may take."""
+        return self._families({})
+
+    def collect(self) -> Iterable[Metric]:
+        """The series at this scrape."""
+        return self._families(self._found if self._clock() < self._until else {})
+
+    @staticmethod
+    def _families(found: Mapping[str, Swept]) -> Iterable[Metric]:
+        drift = GaugeMetricFamily(
+            "perdure_openstack_drift", "Objects that differed at the last sweep.", labels=["project"]
+        )
+        orphans = GaugeMetricFamily(
+            "perdure_openstack_orphans",
+            "Marked objects without an owner at the last sweep.",
+            labels=["project", "kind"],
+        )
+        for project, swept in sorted(found.items()):
+            drift.add_metric([project], swept.differing)
+            for kind, count in sorted(Counter(each.kind for each in swept.orphans).items()):
+                orphans.add_metric([project, kind], count)
+        return drift, orphans
+
+
+SWEEPS = SweepCount()
+REGISTRY.register(SWEEPS)
