@@ -5,8 +5,9 @@
 | `perdure_openstack_drift` | `project` | LoadBalancers and machines that differed from what should be |
 | `perdure_openstack_orphans` | `project`, `kind` | objects that carry our mark and whose owner does not exist |
 
-A count is told for two sweeps: then another worker has a newer one, or nobody looks any more. Where several clusters
-share a project each counts what the others have made as orphans.
+A count is told for two sweeps: then another worker has a newer one, or nobody looks any more. An orphan counts once two
+sweeps of this process in a row have seen it: what is being made, or was read a moment too late, is none. Where several
+clusters share a project each counts what the others have made.
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ class SweepCount(Collector):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._before: Mapping[str, Swept] = {}
         self._found: Mapping[str, Swept] = {}
         self._until = 0.0
 
     def swept(self, found: Mapping[str, Swept], interval: timedelta) -> None:
         """A sweep has ended: what it found, by project."""
-        self._found, self._until = dict(found), self._clock() + SWEEPS_TOLD * interval.total_seconds()
+        self._before, self._found = self._found, dict(found)
+        self._until = self._clock() + SWEEPS_TOLD * interval.total_seconds()
 
     def describe(self) -> Iterable[Metric]:
         """Names that nothing else may take."""
@@ -53,8 +56,7 @@ class SweepCount(Collector):
         """The series at this scrape."""
         return self._families(self._found if self._clock() < self._until else {})
 
-    @staticmethod
-    def _families(found: Mapping[str, Swept]) -> Iterable[Metric]:
+    def _families(self, found: Mapping[str, Swept]) -> Iterable[Metric]:
         drift = GaugeMetricFamily(
             "perdure_openstack_drift", "Objects that differed at the last sweep.", labels=["project"]
         )
@@ -65,7 +67,8 @@ class SweepCount(Collector):
         )
         for project, swept in sorted(found.items()):
             drift.add_metric([project], swept.differing)
-            for kind, count in sorted(Counter(each.kind for each in swept.orphans).items()):
+            known = set(self._before.get(project, Swept()).orphans)
+            for kind, count in sorted(Counter(each.kind for each in swept.orphans if each in known).items()):
                 orphans.add_metric([project, kind], count)
         return drift, orphans
 

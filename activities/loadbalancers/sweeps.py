@@ -14,11 +14,13 @@ from datetime import datetime
 
 from temporalio import activity
 
+from activities.loadbalancers import metrics
 from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.metrics import Swept
 from activities.openstack.observing import ProjectCloud, observe_project
 from activities.openstack.session import Project
 from domain.decision import Decision, Outcome
-from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, to_be_compared
+from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, orphans, to_be_compared
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, SweepProjects
 from domain.loadbalancers.project import ProjectReference
@@ -28,7 +30,7 @@ from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import ApiError
 
-Swept = LoadBalancer | LoadBalancerMachine
+Owner = LoadBalancer | LoadBalancerMachine
 
 
 class SweepActivities:
@@ -54,33 +56,37 @@ class SweepActivities:
             return _world(look, "there is no load balancer", None)
         projects, troubles = await self._projects((*balancers, *machines))
         owners = {(each.metadata.namespace, each.metadata.name): each for each in balancers}
-        differing = 0
+        uids = {each.metadata.uid for each in (*balancers, *machines)}
+        found: dict[str, Swept] = {}
         for project, members in projects.values():
             try:
                 cloud = await asyncio.to_thread(observe_project, project)
             except ApiError as error:
                 troubles.append(error.message)
                 continue
+            differing = 0
             for each in members:
                 difference = _difference(each, cloud, owners, moment)
                 differing += bool(difference)
                 if difference and not (look.dry_run or ground.hold(each.metadata)):
                     await self._tell(each, moment)
-        why = (
-            f"{len(projects)} projects were looked at, {differing} of {len(balancers) + len(machines)} objects differed"
-        )
+            lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, uids)
+            found[project.place[-1]] = Swept(differing=differing, orphans=lost)
+        metrics.SWEEPS.swept(found, ground.settings.loadbalancers_sweep)
+        differed = sum(each.differing for each in found.values())
+        why = f"{len(projects)} projects were looked at, {differed} of {len(uids)} objects differed"
         return _world(look, "; ".join((why, *sorted(set(troubles)))), moment + ground.settings.loadbalancers_sweep)
 
     async def _projects(
-        self, objects: Iterable[Swept]
-    ) -> tuple[dict[tuple[str, ...], tuple[Project, list[Swept]]], list[str]]:
+        self, objects: Iterable[Owner]
+    ) -> tuple[dict[tuple[str, ...], tuple[Project, list[Owner]]], list[str]]:
         """The projects with those who live there; several Secrets may lead to one."""
-        by_reference: defaultdict[ProjectReference, list[Swept]] = defaultdict(list)
+        by_reference: defaultdict[ProjectReference, list[Owner]] = defaultdict(list)
         for each in objects:
             if to_be_compared(each):
                 reference = ProjectReference.of(each.spec.infrastructure, each.metadata.namespace)
                 by_reference[reference].append(each)
-        found: dict[tuple[str, ...], tuple[Project, list[Swept]]] = {}
+        found: dict[tuple[str, ...], tuple[Project, list[Owner]]] = {}
         troubles = []
         for reference, members in by_reference.items():
             try:
@@ -91,13 +97,13 @@ class SweepActivities:
             found.setdefault(project.place, (project, []))[1].extend(members)
         return found, troubles
 
-    async def _tell(self, differs: Swept, moment: datetime) -> None:
+    async def _tell(self, differs: Owner, moment: datetime) -> None:
         meta = differs.metadata
         patch: JsonPatch = {"metadata": {"annotations": {DRIFT_ANNOTATION: timestamp(moment)}}}
         await self._ground.patch_other(differs.kind_of, meta.namespace, meta.name, patch)
 
 
-def _difference(each: Swept, cloud: ProjectCloud, owners: dict[tuple[str, str], LoadBalancer], moment: datetime) -> str:
+def _difference(each: Owner, cloud: ProjectCloud, owners: dict[tuple[str, str], LoadBalancer], moment: datetime) -> str:
     if isinstance(each, LoadBalancer):
         return difference_of_balancer(each, cloud.of_load_balancer(each), moment)
     reference = each.spec.load_balancer_ref

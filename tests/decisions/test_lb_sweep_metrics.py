@@ -12,6 +12,7 @@ from domain.loadbalancers.cloud.sweep import Orphan
 
 SWEEP = timedelta(minutes=5)
 PORTS = tuple(Orphan(kind="port", id=each, name="lbs/web", owner="gone") for each in ("p", "q"))
+NEW = Orphan(kind="port", id="r", name="lbs/new", owner="made meanwhile")
 SERVER = Orphan(kind="server", id="s", name="web-1", owner="gone")
 
 
@@ -21,13 +22,15 @@ def test_a_sweep_is_told_by_project_and_kind_until_the_next_but_one_is_due() -> 
     registry.register(count)
 
     def orphans(kind: str) -> float | None:
-        return registry.get_sample_value("perdure_openstack_orphans", {"project": "project shop", "kind": kind})
+        return registry.get_sample_value("perdure_openstack_orphans", {"project": "shop", "kind": kind})
 
     def drift() -> float | None:
-        return registry.get_sample_value("perdure_openstack_drift", {"project": "project shop"})
+        return registry.get_sample_value("perdure_openstack_drift", {"project": "shop"})
 
     assert (drift(), orphans("port")) == (None, None)
-    count.swept({"project shop": Swept(differing=3, orphans=(*PORTS, SERVER))}, SWEEP)
+    count.swept({"shop": Swept(orphans=(*PORTS, SERVER))}, SWEEP)
+    assert (drift(), orphans("port"), orphans("server")) == (0, None, None), "one sweep is no proof"
+    count.swept({"shop": Swept(differing=3, orphans=(*PORTS, SERVER, NEW))}, SWEEP)
     assert (drift(), orphans("port"), orphans("server")) == (3, 2, 1)
     clock.now += 2 * SWEEP.total_seconds() - 1
     assert drift() == 3
@@ -39,7 +42,7 @@ def test_the_next_sweep_takes_the_place_of_the_last() -> None:
     registry = CollectorRegistry()
     count = SweepCount(Clock())
     registry.register(count)
-    count.swept({"project shop": Swept(differing=1, orphans=PORTS)}, SWEEP)
-    count.swept({"project other": Swept()}, SWEEP)
-    assert registry.get_sample_value("perdure_openstack_drift", {"project": "project shop"}) is None
-    assert registry.get_sample_value("perdure_openstack_drift", {"project": "project other"}) == 0
+    count.swept({"shop": Swept(differing=1, orphans=PORTS)}, SWEEP)
+    count.swept({"other": Swept()}, SWEEP)
+    assert registry.get_sample_value("perdure_openstack_drift", {"project": "shop"}) is None
+    assert registry.get_sample_value("perdure_openstack_drift", {"project": "other"}) == 0
