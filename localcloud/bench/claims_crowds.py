@@ -149,9 +149,9 @@ async def held(sizes: Sizes, rows: frozenset[str]) -> Found:
     """Row j."""
     async with scene() as on:
         began = time.time()
-        await make_settled(on, sizes.held_claims, "held")
+        await make_settled(on, sizes.held_claims, "held", lambda: _told(_memories(on)))
         prepared = time.time() - began
-        sizes_mib = {service: _memory_mib(on, service) for service in (WORKER, WATCH)}
+        sizes_mib = _memories(on)
     figures = (
         Figure(
             row="j",
@@ -159,11 +159,19 @@ async def held(sizes: Sizes, rows: frozenset[str]) -> Found:
             measured=round(sum(sizes_mib.values())),
             unit="MiB",
             goal="≤ 600 MB",
-            note=", ".join(f"{service} {size:.0f}" for service, size in sizes_mib.items()),
+            note=_told(sizes_mib),
         ),
         Figure(row="j", what="all made and settled", measured=round(prepared, 1), unit="s"),
     )
     return told(Found(figures=figures))
+
+
+def _memories(on: Scene) -> dict[str, float]:
+    return {service: _memory_mib(on, service) for service in (WORKER, WATCH)}
+
+
+def _told(sizes_mib: dict[str, float]) -> str:
+    return ", ".join(f"{service} {size:.0f} MiB" for service, size in sizes_mib.items())
 
 
 def _memory_mib(on: Scene, service: str) -> float:

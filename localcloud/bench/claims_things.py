@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -91,14 +91,14 @@ async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **sp
     return sent
 
 
-async def make_settled(scene: Scene, count: int, prefix: str) -> None:
-    """Many claims, a batch after the other, each batch ready before the next."""
+async def make_settled(scene: Scene, count: int, prefix: str, told: Callable[[], str] = str) -> None:
+    """Many claims, a batch after the other, each batch ready before the next; `told` adds a word after each."""
     names = [f"{prefix}-{number}" for number in range(count)]
     for start in range(0, count, BATCH):
         batch = names[start : start + BATCH]
         await make(scene, batch)
         await all_ready(scene, batch)
-        step(f"{start + len(batch)} of {count} claims are ready")
+        step(f"{start + len(batch)} of {count} claims are ready {told()}".rstrip())
     await scene.lab.quiet()
 
 
