@@ -244,6 +244,19 @@ async def test_a_definition_without_a_kind_is_named_and_mended(ground: Ground) -
     await ground.ready(seconds=2 * PROMPT)
 
 
+async def test_two_resources_that_come_to_one_name_are_named_and_mended(ground: Ground) -> None:
+    await ground.provider("lab", override={"metadata": {"namespace": ground.namespace}}, readinessCheck="true")
+    twin = {"apiVersion": GADGET.api_version, "kind": "Gadget", "metadata": {"generateName": "twin-"}}
+    one, two = ({"name": name, "provider": {"name": ground.named("lab")}, "template": twin} for name in ("one", "two"))
+    await ground.ask("mine", resources=[one, two])
+    await ground.says("mine", "resource two", "would be the same Gadget", "resource one")
+    assert len(ground.gadgets()) == 1
+    mended = {**two, "template": {**twin, "metadata": {"generateName": "other-"}}}
+    await ground.edit_claim(resources=[one, mended])
+    await ground.ready(seconds=2 * PROMPT)
+    assert len(ground.gadgets()) == 2
+
+
 async def test_a_definition_that_the_api_server_refuses_is_named_and_mended(ground: Ground) -> None:
     invalid = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"namespace": ground.namespace}, "data": {"n": 1}}
     await ground.provider("lab", override=invalid, readinessCheck="true")
