@@ -38,6 +38,7 @@ from domain.claims.pools import (
     plan,
     pool_handle,
     pool_status,
+    rest,
     scaling_of,
     scaling_status,
     wants_of,
@@ -147,7 +148,7 @@ class Filling:
         decision = standing.filled(
             wants_of(self._pool), handles, fault, begins_at=planned.begins_at, look_at=look_again
         )
-        return PoolWorld(key=self._key, decision=decision)
+        return PoolWorld(key=self._key, decision=decision, rest=rest(len(handles)))
 
     async def _write_status(self, handles: Sequence[PoolHandle], fault: Fault | None) -> None:
         status = {**object_at(self._pool, "status"), **pool_status(handles, ())}

@@ -20,7 +20,7 @@ Order of the writes: statuses of scalings that give slots back, deletions, creat
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
@@ -31,6 +31,11 @@ from domain.claims.resources.shared import ScalingState
 from domain.decision import earliest
 from domain.model import Model
 from domain.resource import parse_timestamp
+
+# A status with two hundred handles is 15 KB to be written, and read by all who watch.
+MANY = 100
+REST_PER_HANDLE = timedelta(milliseconds=5)
+LONGEST_REST = timedelta(seconds=2)
 
 
 class PoolHandle(Model):
@@ -123,6 +128,15 @@ def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
 
 
 # --- reading objects ---
+
+
+def rest(handles: int) -> timedelta:
+    """The least time from one look at a pool with so many free handles to the next.
+
+    Each look counts them all and writes them all into the status, and each of them that is taken, made or ready asks
+    for one: a large pool in a burst would be looked at as often as it has handles. A lone change is still seen at once.
+    """
+    return min(LONGEST_REST, handles * REST_PER_HANDLE) if handles >= MANY else timedelta(0)
 
 
 def wants_of(pool: JsonObject) -> Wants:

@@ -21,6 +21,7 @@ from domain.claims.pools import (
     plan,
     pool_handle,
     pool_status,
+    rest,
     scaling_of,
     scaling_status,
     wants_of,
@@ -284,3 +285,8 @@ def test_a_scaling_is_read_and_written_with_its_status() -> None:
     assert scaling_status(given_back) == {"count": 2, "state": "scaling", "serials": 4, "givenBack": ["guid-x"]}
     written: JsonObject = {**body, "status": scaling_status(given_back)}
     assert scaling_of(written, POOL) == given_back.model_copy(update={"at": BORN})
+
+
+@pytest.mark.parametrize(("handles", "seconds"), [(0, 0), (50, 0), (99, 0), (100, 0.5), (200, 1), (5000, 2)])
+def test_only_a_large_pool_rests_between_two_looks_and_never_long(handles: int, seconds: float) -> None:
+    assert rest(handles) == timedelta(seconds=seconds)
