@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from localcloud.deployment import Deployment
 
@@ -13,3 +15,14 @@ def enter(deployment: Deployment) -> None:
     for name in set(os.environ) - set(wanted):
         del os.environ[name]
     os.environ.update(wanted)
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """This process' environment is at the end what it was at the beginning: the next deployment inherits it."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

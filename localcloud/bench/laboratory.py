@@ -169,7 +169,7 @@ async def laboratory(clouds: tuple[Cloud, ...], *kinds: Kind, **emulated: object
     Raises:
         DeploymentError: it could not be brought up.
     """
-    with tempfile.TemporaryDirectory(prefix="perdure-bench-") as directory:
+    with environment.kept(), tempfile.TemporaryDirectory(prefix="perdure-bench-") as directory:
         deployment = Deployment(Path(directory) / "state")
         deployment.up(clouds=clouds, tether=True)
         try:

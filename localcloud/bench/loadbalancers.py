@@ -16,14 +16,15 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import pairwise
 
 from domain.loadbalancers import LOAD_BALANCER
 from domain.resource import parse_timestamp
 from engine.kube.json import JsonObject, text
+from localcloud import environment
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.loadbalancers_things import (
     NAMESPACE_NAME,
@@ -150,7 +151,12 @@ async def _to_bytes(on: Scene) -> Found:
 
 async def silent(_: frozenset[str]) -> Found:
     """Row g: nobody ever reports."""
-    async with _shortened(), scene() as on:
+    with _shortened():
+        return await _silent()
+
+
+async def _silent() -> Found:
+    async with scene() as on:
         on.machines.fare(Fare(boots=False))
         began: dict[str, datetime] = {}
         gone: dict[str, float] = {}
@@ -237,25 +243,13 @@ async def _patched(on: Scene, name: str, spec: JsonObject, done: Callable[[], ob
         await waited
 
 
-@asynccontextmanager
-async def _shortened() -> AsyncIterator[None]:
-    """Timeouts that a benchmark can wait for; the deployment takes them from this environment."""
-    with _environment(
-        PERDURE_LOADBALANCERS_BOOT_TIMEOUT=f"{BOOT_TIMEOUT_SECONDS:g}",
-        PERDURE_LOADBALANCERS_DELETION_GRACE=f"{GRACE_SECONDS:g}",
-    ):
-        yield
-
-
 @contextmanager
-def _environment(**variables: str) -> Iterator[None]:
-    before = dict(os.environ)
-    os.environ.update(variables)
-    try:
+def _shortened() -> Iterator[None]:
+    """Timeouts that a benchmark can wait for; the deployment takes them from this environment."""
+    with environment.kept():
+        os.environ["PERDURE_LOADBALANCERS_BOOT_TIMEOUT"] = f"{BOOT_TIMEOUT_SECONDS:g}"
+        os.environ["PERDURE_LOADBALANCERS_DELETION_GRACE"] = f"{GRACE_SECONDS:g}"
         yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
 
 
 # Which rows each covers; one deployment each.
