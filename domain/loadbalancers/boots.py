@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from domain.levers import RETRIED
 from domain.loadbalancers.constants import (
     BOOT_FAILED_AT_ANNOTATION,
     BOOT_FAILURES_ANNOTATION,
@@ -57,6 +58,11 @@ def count_failures(machine_set: LoadBalancerSet, failed: Iterable[LoadBalancerMa
         BOOT_FAILED_AT_ANNOTATION: timestamp(now),
     }
     return {"metadata": {"annotations": annotations}}
+
+
+def tried_again(token: str) -> JsonPatch:
+    """The merge patch of the set that ends the pause, as a person asked by this retry; what failed stays counted."""
+    return {"metadata": {"annotations": {BOOT_FAILED_AT_ANNOTATION: None, RETRIED: token}}}
 
 
 def forget_failures(machine_set: LoadBalancerSet, ready: Iterable[LoadBalancerMachine]) -> JsonPatch:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
+from domain.levers import retry_wanted
+from domain.loadbalancers.boots import tried_again
 from domain.loadbalancers.constants import REVISION_ANNOTATION, SET_FINALIZER
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import DEFAULT_TIMINGS, Timings, mark_patches
@@ -99,6 +101,8 @@ def work_for_set(
     """
     if machine_set.metadata.deleting:
         return _farewell(machine_set, machines)
+    if token := retry_wanted(machine_set.metadata):
+        return SetWork(phase=SetPhase.SCALING, why="tries again at once, as was asked", patch=tried_again(token))
     adopted: JsonPatch = {}
     if SET_FINALIZER not in machine_set.metadata.finalizers:
         adopted = {"metadata": {"finalizers": [*machine_set.metadata.finalizers, SET_FINALIZER]}}

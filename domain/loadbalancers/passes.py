@@ -39,6 +39,10 @@ class Memory(Model):
     next_sweep: datetime | None = None
 
 
+# Phases in which something stands in the way, or a pause runs: a person may have the next attempt made at once.
+RETRYABLE = frozenset({"Waiting", "Scaling"})
+
+
 class LoadBalancerWorld(PassedWorld):
     """What a pass came to."""
 
