@@ -71,7 +71,7 @@ class Played:
         current, machines = LoadBalancerSet.model_validate(world.objects["lbs"][look.key.name]), world.machines()
         work = work_for_set(current, machines_of(current, machines), fleet_of(machines, world.now), world.now)
         await self._wake_machines()
-        return LoadBalancerWorld(key=look.key, decision=set_decision(work))
+        return LoadBalancerWorld(key=look.key, decision=set_decision(current.owner, work))
 
     @activity.defn(name=PassMachine.activity)
     async def pass_machine(self, look: PassMachine) -> LoadBalancerWorld:
@@ -85,7 +85,7 @@ class Played:
         machine = LoadBalancerMachine.model_validate(world.objects["lbm"][name])
         cloud = world.project.of_machine(cloud_name(machine.metadata), machine.spec.port_id)
         work = work_for_machine(machine, world.balancer(), cloud, world.rights[name], world.now)
-        return LoadBalancerWorld(key=look.key, decision=machine_decision(work, None))
+        return LoadBalancerWorld(key=look.key, decision=machine_decision(machine.owner, work, None))
 
     def _leaving(self) -> set[str]:
         return {each.metadata.name for each in self.world.machines() if each.metadata.deleting}
