@@ -153,6 +153,34 @@ def test_a_service_whose_first_annotation_is_bad_is_served_with_the_default() ->
     assert wishes_of(service({"replicas": "three"}), INSTALLATION).unreadable == {"replicas"}
 
 
+# --- taking over ---
+
+
+def test_what_yawol_leaves_is_taken_over_without_a_write() -> None:
+    """W1, W2: other spellings, another order of networks, and what the API server adds are no difference."""
+    asked = {"additionalNetworks": "net-a,net-b", "tcpIdleTimeout": "300s", "replicas": "2"}
+    left = balancer(
+        spec={
+            "replicas": 2,
+            "debugSettings": {"enabled": False},
+            "infrastructure": {
+                "additionalNetworks": [{"networkID": "net-b"}, {"networkID": "net-a"}],
+                "availabilityZone": "",
+                "projectID": None,
+            },
+            "options": {
+                "internalLB": False,
+                "tcpIdleTimeout": "5m0s",
+                "logForward": {"enabled": False, "lokiUrl": "", "labels": {}},
+                "serverGroupPolicy": "",
+            },
+        },
+        status={"readyReplicas": 2},
+    )
+    assert work(service(asked), left) == ServiceWork()
+    assert standing(service(asked), left) == Standing()
+
+
 # --- what is not ours is not deleted ---
 
 

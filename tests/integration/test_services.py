@@ -68,6 +68,13 @@ class Lab:
         self._settings = {**SETTINGS, "PERDURE_LOADBALANCERS_TARGET_KUBECONFIG": kubeconfig}
         self._product = AsyncExitStack()
 
+    async def says(self, shop: Shop, uid: str, true: Callable[[Why], bool]) -> bool:
+        """Whether the Service's workflow says of itself what is true."""
+        key = Key(kind=SERVICE.name, namespace=shop.namespace, name="shop", uid=uid)
+        with suppress(RPCError):
+            return true(await self.temporal.get_workflow_handle(key.workflow_id).query("why", result_type=Why))
+        return False
+
     async def start(self) -> None:
         await self._product.enter_async_context(process(self._deployment, "run", **self._settings))
 
@@ -487,22 +494,20 @@ async def test_nothing_is_done_while_yawol_still_leads(shop: Shop, lab: Lab, kub
     }
     async with lab.without_product():
         await kube.create(LEASE, lease, YAWOL)
-    await shop.create()
-    uid = text(await shop.service(), "metadata", "uid")
-    key = Key(kind="Service", namespace=shop.namespace, name="shop", uid=uid)
-
-    async def held() -> bool:
-        with suppress(RPCError):
-            why = await lab.temporal.get_workflow_handle(key.workflow_id).query("why", result_type=Why)
-            return "yawol still leads (yawol-1)" in why.hold
-        return False
-
-    await eventually(held, "the Service's workflow says who leads", PATIENCE)
-    with pytest.raises(Absent):
-        await shop.balancer()
-    assert not sequence(await shop.service(), "metadata", "finalizers")
-    async with lab.without_product():
-        await kube.delete(LEASE, YAWOL, SERVICE_LEASE)
+    try:
+        await shop.create()
+        uid = text(await shop.service(), "metadata", "uid")
+        await eventually(
+            lambda: lab.says(shop, uid, lambda why: "yawol still leads (yawol-1)" in why.hold),
+            "the Service's workflow says who leads",
+            PATIENCE,
+        )
+        with pytest.raises(Absent):
+            await shop.balancer()
+        assert not sequence(await shop.service(), "metadata", "finalizers")
+    finally:
+        async with lab.without_product():
+            await kube.delete(LEASE, YAWOL, SERVICE_LEASE)
     await shop.until_balancer(lambda _: True, "the LoadBalancer is made once nobody else leads")
 
 
