@@ -112,7 +112,7 @@ async def _workers(
     if CLAIMS in chosen:
         activities += await ClaimsArea(settings, client, kube).open(stack)
     if LOAD_BALANCERS in chosen:
-        activities += load_balancers.activities(settings, kube, blocking, projects, served)
+        activities += await load_balancers.activities(settings, client, kube, blocking, projects, served, stack)
     found = by_queue(activities)
     workers = [
         Worker(

@@ -1,28 +1,46 @@
-"""The area's activities over one set of clients."""
+"""The area's activities over one set of clients, and the mirrors that they read while a worker runs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+
+from temporalio.client import Client
 
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.installation import installation_of
+from activities.loadbalancers.known import Known
 from activities.loadbalancers.machines import MachineActivities
 from activities.loadbalancers.services import ServiceActivities
 from activities.loadbalancers.sets import SetActivities
 from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.projects import Projects
 from engine.kube import BlockingKube, KubeApi
+from engine.kube.store import Store
 from engine.settings import Settings
+from engine.temporal import wake
 
 ON_GROUND = (LoadBalancerActivities, SetActivities, MachineActivities, SweepActivities)
 ACTIVITIES = (*ON_GROUND, ServiceActivities)
 
 
-def activities(
-    settings: Settings, kube: KubeApi, blocking: BlockingKube, projects: Projects, served: KubeApi
+async def activities(
+    settings: Settings,
+    client: Client,
+    kube: KubeApi,
+    blocking: BlockingKube,
+    projects: Projects,
+    served: KubeApi,
+    stack: AsyncExitStack,
 ) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; `served` is the cluster whose Services are served."""
-    ground = Ground(kube, blocking, projects, settings)
+    """Every activity, for the worker; what they need ends with the stack.
+
+    `served` is the cluster whose Services are served.
+    """
+    store = await stack.enter_async_context(Store(kube))
+    known = Known(kube, store, partial(wake, client))
+    ground = Ground(kube, blocking, projects, settings, known)
     services = ServiceActivities(kube, served, settings, installation_of(settings))
     return [*(method for each in ON_GROUND for method in each(ground).all()), *services.all()]

@@ -19,6 +19,7 @@ from temporalio import activity
 
 from activities.conflicts import until_undisturbed
 from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.known import View
 from activities.openstack.observing import observe_load_balancer, observe_security_group
 from activities.openstack.session import Project
 from domain.decision import Decision, Outcome, earliest
@@ -49,14 +50,15 @@ class LoadBalancerActivities:
     @activity.defn(name=PassLoadBalancer.activity)
     async def pass_load_balancer(self, look: PassLoadBalancer) -> LoadBalancerWorld:
         """One pass; another one at once where somebody has written what was read."""
-        return await until_undisturbed(look.key, lambda _: self._pass(look))
+        return await until_undisturbed(look.key, lambda attempt: self._pass(look, fresh=attempt > 0))
 
-    async def _pass(self, look: PassLoadBalancer) -> LoadBalancerWorld:
+    async def _pass(self, look: PassLoadBalancer, *, fresh: bool) -> LoadBalancerWorld:
         ground, key = self._ground, look.key
-        balancer = await ground.own(LoadBalancer, key)
+        view = ground.known.view(key, fresh=fresh)
+        balancer = await view.own(LoadBalancer, look.memory.version)
         if balancer is None:
             return LoadBalancerWorld(key=key, exists=False, decision=gone())
-        sets = await ground.all(LoadBalancerSet, key.namespace, balancer.spec.selector.match_labels)
+        sets = await view.all(LoadBalancerSet, key.namespace, balancer.spec.selector.match_labels)
         cloud, hindrance = await self._look(balancer, sets, look.memory)
         looked = cloud is not None
         hold = ground.hold(balancer.metadata)
@@ -74,7 +76,7 @@ class LoadBalancerActivities:
                 cloud = taken
             else:
                 balancer = await ground.patch(balancer, work.status, status=True)
-            sets = await self._carry_out(balancer, sets, work)
+            sets = await self._carry_out(view, balancer, sets, work)
             if work.drop_finalizer:
                 await ground.drop_finalizer(balancer)
                 return LoadBalancerWorld(key=key, exists=False, decision=gone())
@@ -102,7 +104,7 @@ class LoadBalancerActivities:
         return await self._ground.look(balancer.spec.infrastructure, meta.namespace, see)
 
     async def _carry_out(
-        self, balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], work: BalancerWork
+        self, view: View, balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], work: BalancerWork
     ) -> tuple[LoadBalancerSet, ...]:
         """What becomes of the sets, and what they are then."""
         ground, namespace = self._ground, balancer.metadata.namespace
@@ -116,15 +118,16 @@ class LoadBalancerActivities:
         await ground.delete(LOAD_BALANCER_SET, namespace, work.delete_sets)
         if not (work.create_set or work.set_patches or work.delete_sets):
             return sets
-        return await ground.all(LoadBalancerSet, namespace, balancer.spec.selector.match_labels)
+        return await view.all(LoadBalancerSet, namespace, balancer.spec.selector.match_labels)
 
 
 def _memory(before: Memory, balancer: LoadBalancer, hindrance: Hindrance | None, *, looked: bool) -> Memory:
     if hindrance is not None:
-        return Memory(hindered=before.hindered or now())
+        return Memory(hindered=before.hindered or now(), version=balancer.metadata.resource_version)
+    memory = Memory(version=balancer.metadata.resource_version)
     if not (looked or before.settled):
-        return Memory()
-    return Memory(settled=look_of_balancer(balancer), rules=look_of_rules(balancer))
+        return memory
+    return memory.model_copy(update={"settled": look_of_balancer(balancer), "rules": look_of_rules(balancer)})
 
 
 def _again(hindrance: Hindrance | None, memory: Memory) -> datetime | None:

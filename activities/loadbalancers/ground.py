@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
+from activities.loadbalancers.known import Known
 from activities.openstack.errors import QUOTA
 from activities.openstack.projects import Projects
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
-from domain.identity import Key, Kind
+from domain.identity import Kind
 from domain.levers import held
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.steps import Step
@@ -27,7 +28,7 @@ from domain.writes import JsonPatch
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import BlockingKube, KubeApi
 from engine.kube.events import Said, Subject, event, named, record
-from engine.kube.json import JsonObject
+from engine.kube.json import JsonObject, text
 from engine.settings import Settings
 
 R = TypeVar("R", bound=CustomResource)
@@ -40,8 +41,16 @@ log = logging.getLogger(__name__)
 class Ground:
     """One per worker."""
 
-    def __init__(self, kube: KubeApi, blocking: BlockingKube, projects: Projects, settings: Settings) -> None:
+    def __init__(
+        self,
+        kube: KubeApi,
+        blocking: BlockingKube,
+        projects: Projects,
+        settings: Settings,
+        known: Known | None = None,
+    ) -> None:
         self.kube = kube
+        self.known = known or Known(kube)
         self.blocking = blocking
         self.settings = settings
         self.timings = Timings(boot=settings.loadbalancers_boot_timeout, grace=settings.loadbalancers_deletion_grace)
@@ -50,23 +59,11 @@ class Ground:
 
     # --- Kubernetes ---
 
-    async def get(self, model: type[R], namespace: str, name: str) -> R | None:
-        """An object, None if there is none."""
-        try:
-            return model.model_validate(await self.kube.get(model.kind_of, namespace, name))
-        except Absent:
-            return None
-
-    async def own(self, model: type[R], key: Key) -> R | None:
-        """The object that the key names, not one made anew under its name."""
-        found = await self.get(model, key.namespace, key.name)
-        return found if found is not None and found.metadata.uid == key.uid else None
-
-    async def all(self, model: type[R], namespace: str = "", labels: Mapping[str, str] | None = None) -> tuple[R, ...]:
-        """Every object of a kind, or those with these labels."""
-        selector = ",".join(f"{name}={value}" for name, value in (labels or {}).items())
-        listing = await self.kube.list(model.kind_of, namespace, label_selector=selector)
-        return tuple(model.model_validate(item) for item in listing.items)
+    async def everywhere(self, model: type[R]) -> tuple[R, ...]:
+        """Every object of a kind in the installation, for passes that are seldom."""
+        mirror = self.known.mirror(model.kind_of)
+        found = mirror.all() if mirror is not None else (await self.kube.list(model.kind_of)).items
+        return tuple(model.model_validate(each) for each in found)
 
     async def patch(self, before: R, patch: JsonPatch, *, status: bool = False) -> R:
         """The object after a merge patch of what was read; as it was if there is nothing to patch."""
@@ -81,6 +78,7 @@ class Ground:
             subresource="status" if status else "",
             resource_version=meta.resource_version,
         )
+        self.known.learn(before.kind_of, answer)
         return type(before).model_validate(answer)
 
     async def patch_other(
@@ -89,23 +87,28 @@ class Ground:
         """Patch another object of the area, if it is there."""
         try:
             if patch:
-                await self.kube.patch(kind, namespace, name, patch, subresource="status" if status else "")
+                answer = await self.kube.patch(kind, namespace, name, patch, subresource="status" if status else "")
+                self.known.learn(kind, answer)
         except Absent:
             log.info("%s %s/%s is gone", kind.name, namespace, name)
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
         """Make an object; one of its name is it already, and nothing is answered."""
         try:
-            return await self.kube.create(kind, body, namespace)
+            made = await self.kube.create(kind, body, namespace)
         except Conflict as error:
             log.info("%s", error.message)
             return None
+        self.known.learn(kind, made)
+        return made
 
     async def delete(self, kind: Kind, namespace: str, names: Iterable[str]) -> None:
         """Ask for deletions."""
         for name in names:
             try:
-                await self.kube.delete(kind, namespace, name)
+                left = await self.kube.delete(kind, namespace, name)
+                if text(left, "kind") == kind.name:  # else a Status: it is gone
+                    self.known.learn(kind, left)
             except Absent:
                 log.info("%s %s/%s is gone", kind.name, namespace, name)
 

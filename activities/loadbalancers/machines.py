@@ -63,16 +63,17 @@ class MachineActivities:
     @activity.defn(name=PassMachine.activity)
     async def pass_machine(self, look: PassMachine) -> LoadBalancerWorld:
         """One pass; another one at once where somebody has written what was read."""
-        return await until_undisturbed(look.key, lambda _: self._pass(look))
+        return await until_undisturbed(look.key, lambda attempt: self._pass(look, fresh=attempt > 0))
 
-    async def _pass(self, look: PassMachine) -> LoadBalancerWorld:
+    async def _pass(self, look: PassMachine, *, fresh: bool) -> LoadBalancerWorld:
         ground, key = self._ground, look.key
-        machine = await ground.own(LoadBalancerMachine, key)
+        view = ground.known.view(key, fresh=fresh)
+        machine = await view.own(LoadBalancerMachine, look.memory.version)
         if machine is None:
             return LoadBalancerWorld(key=key, exists=False, decision=gone())
         reference = machine.spec.load_balancer_ref
         deleting = machine.metadata.deleting
-        balancer = None if deleting else await ground.get(LoadBalancer, reference.namespace, reference.name)
+        balancer = None if deleting else await view.get(LoadBalancer, reference.namespace, reference.name)
         hold = ground.hold(machine.metadata)
         if deleting and not (hold or look.dry_run or look.memory.leaving) and machine.status.server_id:
             hindrance = await self._send_away(machine)
@@ -154,7 +155,7 @@ def _only_server(project: Project, server_id: str) -> MachineCloud:
 
 def _leaving(look: PassMachine, machine: LoadBalancerMachine, hindrance: Hindrance) -> LoadBalancerWorld:
     asked = hindrance.nature is Nature.UNDER_WAY
-    memory = Memory(leaving=asked, hindered=look.memory.hindered or now())
+    memory = Memory(leaving=asked, hindered=look.memory.hindered or now(), version=machine.metadata.resource_version)
     work = MachineWork(phase=MachinePhase.DELETING, why=hindrance.why)
     return LoadBalancerWorld(
         key=machine.key, known=memory, decision=_decision(machine.owner, work, _again(machine, work, hindrance, memory))
@@ -170,10 +171,11 @@ def _memory(
     *,
     looked: bool,
 ) -> Memory:
+    version = machine.metadata.resource_version
     if hindrance is not None:
-        return Memory(leaving=before.leaving, hindered=before.hindered or now())
+        return Memory(leaving=before.leaving, hindered=before.hindered or now(), version=version)
     settled = look_of_machine(machine, balancer) if looked or before.settled else ""
-    return Memory(settled=settled, building=work.building)
+    return Memory(settled=settled, building=work.building, version=version)
 
 
 def _again(

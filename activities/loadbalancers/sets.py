@@ -10,13 +10,14 @@ from temporalio import activity
 from activities.conflicts import until_undisturbed
 from activities.loadbalancers.balancers import gone
 from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.known import View
 from domain.decision import Decision, Outcome
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.constants import QUOTA_ANNOTATION
 from domain.loadbalancers.fleet import Fleet, fleet_of
 from domain.loadbalancers.health import Standing, health_of
 from domain.loadbalancers.machine_set import SetPhase, SetWork, work_for_set
-from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
+from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machines_of
 from engine.clock import now
@@ -37,20 +38,20 @@ class SetActivities:
     @activity.defn(name=PassSet.activity)
     async def pass_set(self, look: PassSet) -> LoadBalancerWorld:
         """One pass; another one at once where somebody has written what was read."""
-        return await until_undisturbed(look.key, lambda _: self._pass(look))
+        return await until_undisturbed(look.key, lambda attempt: self._pass(look, fresh=attempt > 0))
 
-    async def _pass(self, look: PassSet) -> LoadBalancerWorld:
+    async def _pass(self, look: PassSet, *, fresh: bool) -> LoadBalancerWorld:
         ground, key = self._ground, look.key
-        machine_set = await ground.own(LoadBalancerSet, key)
+        view = ground.known.view(key, fresh=fresh)
+        machine_set = await view.own(LoadBalancerSet, look.memory.version)
         if machine_set is None:
             return LoadBalancerWorld(key=key, exists=False, decision=gone())
         hold = ground.hold(machine_set.metadata)
-        machines = await self._machines(machine_set)
+        machines = await _machines(view, machine_set)
         work = await self._work(machine_set, machines)
         if hold or look.dry_run:
-            return LoadBalancerWorld(
-                key=key, hold=hold, decision=_decision(machine_set.owner, work, planned=_lines(work))
-            )
+            decision = _decision(machine_set.owner, work, planned=_lines(work))
+            return LoadBalancerWorld(key=key, hold=hold, known=look.memory, decision=decision)
         for _ in range(MOST_ROUNDS):
             if work.idle:
                 break
@@ -66,16 +67,11 @@ class SetActivities:
                 await ground.drop_finalizer(machine_set)
                 return LoadBalancerWorld(key=key, exists=False, decision=gone())
             known = all(made) and not (work.machine_patches or work.delete)
-            fresh = tuple(LoadBalancerMachine.model_validate(each) for each in made if each)
-            machines = (*machines, *fresh) if known else await self._machines(machine_set)
+            born = tuple(LoadBalancerMachine.model_validate(each) for each in made if each)
+            machines = (*machines, *born) if known else await _machines(view, machine_set)
             work = await self._work(machine_set, machines)
-        return LoadBalancerWorld(key=key, decision=_decision(machine_set.owner, work))
-
-    async def _machines(self, machine_set: LoadBalancerSet) -> tuple[LoadBalancerMachine, ...]:
-        labels = machine_set.spec.selector.match_labels
-        return machines_of(
-            machine_set, await self._ground.all(LoadBalancerMachine, machine_set.metadata.namespace, labels)
-        )
+        memory = Memory(version=machine_set.metadata.resource_version)
+        return LoadBalancerWorld(key=key, known=memory, decision=_decision(machine_set.owner, work))
 
     async def _work(self, machine_set: LoadBalancerSet, machines: Sequence[LoadBalancerMachine]) -> SetWork:
         moment, timings = now(), self._ground.timings
@@ -88,7 +84,12 @@ class SetActivities:
         standings = (health_of(each, moment, self._ground.timings) for each in machines if not each.metadata.deleting)
         if not any(each.standing is Standing.CONDEMNED and each.reported for each in standings):
             return Fleet()
-        return fleet_of(await self._ground.all(LoadBalancerMachine), moment, self._ground.timings)
+        return fleet_of(await self._ground.everywhere(LoadBalancerMachine), moment, self._ground.timings)
+
+
+async def _machines(view: View, machine_set: LoadBalancerSet) -> tuple[LoadBalancerMachine, ...]:
+    labels = machine_set.spec.selector.match_labels
+    return machines_of(machine_set, await view.all(LoadBalancerMachine, machine_set.metadata.namespace, labels))
 
 
 def _decision(owner: str, work: SetWork, planned: Sequence[str] = ()) -> Decision:

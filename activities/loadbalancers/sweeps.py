@@ -50,8 +50,8 @@ class SweepActivities:
         if due is not None and moment < due:
             return _world(look, "all projects have been looked at", due)
         ground = self._ground
-        balancers = await ground.all(LoadBalancer)
-        machines = await ground.all(LoadBalancerMachine)
+        balancers = await ground.everywhere(LoadBalancer)
+        machines = await ground.everywhere(LoadBalancerMachine)
         if not balancers and not machines:
             return _world(look, "there is no load balancer", None)
         projects, troubles = await self._projects((*balancers, *machines))

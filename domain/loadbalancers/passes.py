@@ -27,6 +27,7 @@ class Memory(Model):
         rules: the same for the rules of a LoadBalancer's security group alone.
         building: of a machine that is settled but for its server, which is being made.
         leaving: the server of a machine has been asked to go.
+        version: the resourceVersion that it left the object with: an older one is not read again.
         hindered: since when something stands in the way.
         next_sweep: when the projects are looked at again.
     """
@@ -35,6 +36,7 @@ class Memory(Model):
     rules: str = ""
     building: bool = False
     leaving: bool = False
+    version: str = ""
     hindered: datetime | None = None
     next_sweep: datetime | None = None
 

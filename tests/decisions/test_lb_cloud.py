@@ -151,6 +151,7 @@ def test_a_floating_ip_that_leads_elsewhere_is_led_back() -> None:
 
 
 def test_a_floating_ip_that_is_gone_is_made_anew_and_a_person_is_told() -> None:
+    """W24."""
     of, project = taken_over()
     project.floating.clear()
     plan = plan_cloud(of, project.of_balancer(), NOW)
@@ -180,6 +181,7 @@ def test_what_was_deleted_behind_our_back_is_made_anew(gone: str) -> None:
 
 
 def test_a_changed_policy_replaces_the_server_group_and_keeps_its_name() -> None:
+    """W11."""
     project = Project()
     of, _ = settle(fresh(options={"serverGroupPolicy": "affinity"}), project)
     changed = LoadBalancer.model_validate(
@@ -231,6 +233,7 @@ def test_external_becomes_internal_and_external_again() -> None:
     ],
 )
 def test_the_virtual_address_cannot_move_to_another_network(change: dict[str, str], told: str) -> None:
+    """W23."""
     of, project = taken_over()
     patch = {"spec": {"infrastructure": {"defaultNetwork": change}}}
     moved = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), patch))
@@ -258,6 +261,7 @@ def test_the_users_floating_ip_is_led_to_the_port_and_never_deleted() -> None:
 
 
 def test_the_users_floating_ip_is_not_taken_from_another_port() -> None:
+    """W24."""
     project = Project()
     project.floating["users"] = users_address(port_id="theirs")
     _, plan = settle(fresh(existingFloatingIP="198.51.100.9"), project)
@@ -290,6 +294,7 @@ def test_an_internal_load_balancer_lets_go_of_the_users_floating_ip() -> None:
 
 
 def test_objects_of_our_name_that_nobody_recorded_are_somebody_elses() -> None:
+    """W16."""
     project = Project()
     project.groups["theirs"] = SecurityGroup(id="theirs", name=NAME)
     plan = plan_cloud(fresh(), project.of_balancer(), NOW)
@@ -299,6 +304,7 @@ def test_objects_of_our_name_that_nobody_recorded_are_somebody_elses() -> None:
 
 
 def test_objects_with_another_clusters_mark_are_not_taken() -> None:
+    """W16."""
     project = Project()
     project.groups["theirs"] = SecurityGroup(id="theirs", name=NAME, description=mark_of("other-uid"))
     project.ports["theirs"] = CloudPort(id="theirs", name=NAME, description=mark_of("other-uid"))

@@ -161,6 +161,7 @@ def test_a_machine_that_recovers_loses_its_mark() -> None:
 
 
 def test_a_mark_that_the_agent_erased_keeps_its_moment() -> None:
+    """W15."""
     stale = healthy(beat=ago(seconds=181))
     marked = patched(machine(conditions=stale), NOW)
     erased = marked.model_copy(update={"status": machine(conditions=stale).status})
@@ -171,6 +172,7 @@ def test_a_mark_that_the_agent_erased_keeps_its_moment() -> None:
 
 
 def test_a_mark_that_the_agent_brought_back_goes_again() -> None:
+    """W15."""
     old = {"type": "MarkedForDeletion", "status": "True", "lastTransitionTime": ago(hours=1)}
     back = machine(conditions=[*healthy(), old])
     assert health_of(back, NOW).unmark

@@ -165,6 +165,7 @@ def test_an_unrecorded_server_of_yawols_is_adopted() -> None:
     ],
 )
 def test_drift_of_the_port_is_put_right_in_one_call(drift: dict[str, Any]) -> None:
+    """W24."""
     where = project()
     of, _ = settle(fresh(), where)
     port = next(each for each in where.ports.values() if each.name == PORT_NAME)

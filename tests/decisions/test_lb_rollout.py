@@ -199,6 +199,7 @@ def test_the_set_with_the_address_serves_whatever_its_revision() -> None:
 
 
 def test_going_back_gives_the_old_set_a_new_revision() -> None:
+    """W6."""
     of = revised(balancer(), "2")
     back = a_set(revision=1, replicas=0)
     found = plan(of, a_set("other", revision=2), back)
@@ -249,6 +250,7 @@ def test_replicas_reach_the_current_set() -> None:
 
 
 def test_a_server_group_that_was_made_anew_reaches_the_current_set() -> None:
+    """W11."""
     of = balancer(status={"serverGroupID": "new"})
     (patch,) = plan(of, a_set(spec={"template": {"spec": {"serverGroupID": "dead"}}})).patches
     assert patch.patch == {"spec": {"template": {"spec": {"serverGroupID": "new"}}}}
@@ -263,6 +265,7 @@ def test_the_status_counts_the_machines_of_all_sets() -> None:
 
 
 def test_three_empty_sets_are_kept_to_go_back_to() -> None:
+    """W26."""
     old = [a_set(f"old{number}", revision=number, replicas=0) for number in range(1, 6)]
     of = revised(balancer(status=COUNTED), "6")
     assert plan(of, a_set(revision=6), *old).delete == ("web--shop-old2", "web--shop-old1")
@@ -271,6 +274,7 @@ def test_three_empty_sets_are_kept_to_go_back_to() -> None:
 
 
 def test_a_load_balancer_without_labels_has_only_the_sets_that_it_owns() -> None:
+    """W7."""
     bare = balancer(spec={"selector": {"matchLabels": None}})
     theirs = a_set("theirs", metadata={"ownerReferences": [{"kind": "LoadBalancer", "name": "x", "uid": "other"}]})
     nobodys = a_set("nobodys", metadata={"ownerReferences": []})
@@ -284,5 +288,6 @@ def test_a_set_of_nobody_with_its_labels_is_the_load_balancers() -> None:
 
 
 def test_a_set_of_another_load_balancer_is_not_taken_for_its_labels() -> None:
+    """W7."""
     theirs = a_set("theirs", metadata={"ownerReferences": [{"kind": "LoadBalancer", "name": "x", "uid": "other"}]})
     assert sets_of(balancer(), [theirs]) == ()

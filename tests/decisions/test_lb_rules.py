@@ -153,3 +153,14 @@ def test_a_new_group_keeps_neutrons_own_two_rules() -> None:
     assert change is not None
     assert change.delete == ()
     assert len(change.create) == 6
+
+
+def test_the_rules_for_icmp_are_those_of_yawol() -> None:
+    """W20: Neutron reads them as type 1 and code 8, so nobody can ping; other ones would change every group."""
+    rules = wanted_rules(balancer(), "sg-1").rules
+    icmp = {
+        (each.ethertype, each.protocol, each.port_range_min, each.port_range_max)
+        for each in rules
+        if "icmp" in each.protocol
+    }
+    assert icmp == {("IPv4", "icmp", 1, 8), ("IPv6", "ipv6-icmp", 1, 8)}

@@ -89,6 +89,7 @@ def test_a_full_set_makes_and_deletes_nothing() -> None:
 
 
 def test_a_machine_that_is_being_deleted_does_not_hold_up_its_successor() -> None:
+    """W8."""
     assert len(plan(1, ready("a", deletionTimestamp=ago(minutes=1))).create) == 1
 
 
@@ -202,6 +203,7 @@ def failing(number: int, machine_set_: LoadBalancerSet, now: datetime) -> tuple[
 
 
 def test_five_machines_in_a_row_that_do_not_boot_make_the_pauses_grow() -> None:
+    """W9."""
     current, clock, pauses = wanting(1), NOW, []
     for number in range(5):
         current, found = failing(number, current, clock)
@@ -256,6 +258,7 @@ def unconfigured(name: str, type_: str = "ConfigReady", message: str = "bad port
 
 @pytest.mark.parametrize("type_", ["ConfigReady", "EnvoyUpToDate"])
 def test_a_fault_of_the_configuration_costs_no_machine(type_: str) -> None:
+    """W27."""
     found = plan(2, unconfigured("a", type_), unconfigured("b", type_))
     assert (found.create, found.delete) == ((), ())
     assert found.hold == "the configuration is at fault, not the machines: bad port"

@@ -109,6 +109,7 @@ def test_what_is_recorded_and_not_listed_is_asked_for(cloud: SmallCloud, project
 
 
 def test_an_observation_without_all_answers_is_none(cloud: SmallCloud, project: Project) -> None:
+    """W4, W5."""
     cloud.trouble = lambda call: "before" if "floatingips" in call else ""
     with pytest.raises(Unavailable):
         observe_load_balancer(project, balancer(**NOTHING))
@@ -195,6 +196,7 @@ def test_a_flavor_that_is_named_by_id_costs_no_call(cloud: SmallCloud, project: 
 def test_a_flavor_is_found_by_name_or_not_at_all(
     cloud: SmallCloud, project: Project, flavor: Flavor, found: str
 ) -> None:
+    """W21."""
     cloud.objects["flavors"] = {"1": {"id": "1", "name": "small"}, "2": {"id": "2", "name": "tiny-l"}}
     if found:
         assert flavor_id(project, flavor) == found

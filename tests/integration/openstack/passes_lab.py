@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -62,6 +62,7 @@ class Passes:
         self._sets = SetActivities(ground)
         self._machines = MachineActivities(ground)
         self._sweeps = SweepActivities(ground)
+        self.ahead = timedelta(0)  # how far the passes' clock is ahead
         self.memory: dict[Key, Memory] = {}
         self.worlds: dict[Key, LoadBalancerWorld] = {}
 
@@ -113,13 +114,22 @@ class Passes:
             return False
         return True
 
-    def report(self, name: str, status: str = "True") -> None:
-        """All machines' agents report."""
-        now = timestamp(datetime.now(UTC))
-        conditions = [
-            {"type": type_, "status": status, "lastHeartbeatTime": now, "lastTransitionTime": now} for type_ in RELEVANT
-        ]
+    @property
+    def now(self) -> datetime:
+        """By the passes' clock."""
+        return datetime.now(UTC) + self.ahead
+
+    def report(self, name: str, master: str = "", *, only: str = "") -> None:
+        """All machines' agents, or the only one, report that all is well, and who holds the address."""
+        now = timestamp(self.now)
         for machine in self.machines(name):
+            if only and machine.metadata.name != only:
+                continue
+            states = dict.fromkeys(RELEVANT, "True") | {"KeepalivedMaster": str(machine.metadata.name == master)}
+            conditions = [
+                {"type": type_, "status": state, "lastHeartbeatTime": now, "lastTransitionTime": now}
+                for type_, state in states.items()
+            ]
             self.patch(
                 LOAD_BALANCER_MACHINE, machine.metadata.name, {"status": {"conditions": conditions}}, status=True
             )
@@ -142,7 +152,7 @@ class Passes:
         """One pass over one object."""
         memory = self.memory.get(key, Memory())
         environment = ActivityEnvironment()
-        environment.info = replace(environment.info, started_time=datetime.now(UTC))
+        environment.info = replace(environment.info, started_time=self.now)
         if key.kind == LOAD_BALANCER.name:
             made = environment.run(self._balancers.pass_load_balancer, PassLoadBalancer(key=key, memory=memory))
         elif key.kind == LOAD_BALANCER_SET.name:

@@ -79,6 +79,7 @@ def test_a_port_added_is_one_call(lab: Lab) -> None:
 
 @pytest.mark.parametrize("policy", ["anti-affinity", "soft-anti-affinity"])
 def test_machines_are_placed_by_a_server_group(lab: Lab, policy: str) -> None:
+    """W22."""
     balancer, cloud = lab.settle(lab.balancer(spec={"options": {"serverGroupPolicy": policy}}))
     assert cloud.server_groups[0].policy == policy
     machine, seen = lab.boot(balancer, lab.machine(balancer))

@@ -5,6 +5,7 @@ The cloud is asked for everything by name, so what nobody has recorded is seen a
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -241,3 +242,74 @@ def test_a_load_balancer_without_credentials_waits_for_them(lab: Lab, passes: Pa
     passes.delete(name)
     passes.gone(name)
     assert passes.has(name) == nothing()
+
+
+def test_a_rollout_waits_for_the_address_to_move_and_goes_back_with_a_new_revision(lab: Lab, passes: Passes) -> None:
+    """W6: the machines of the old template get the new revision, and with it the address."""
+    name = passes.create()
+    passes.ready(name, 1)
+    (first,) = passes.machines(name)
+    serve(passes, name, first.metadata.name)
+    assert passes.balancer(name).revision == "1"
+
+    passes.patch(LOAD_BALANCER, name, {"spec": {"infrastructure": {"availabilityZone": "nova"}}})
+    passes.ready(name, 2)
+    (second,) = [each for each in passes.machines(name) if each.metadata.name != first.metadata.name]
+    passes.report(name, first.metadata.name)
+    for _ in range(3):
+        passes.round(name)
+    assert passes.has(name) == whole(2), "the old one serves on"
+    passes.ahead += timedelta(minutes=1)
+    passes.report(name, second.metadata.name)
+    passes.round(name)
+    passes.ahead += timedelta(minutes=2, seconds=30)
+    passes.report(name, second.metadata.name)
+    passes.until(name, lambda: passes.has(name) == whole(1), "the old one goes")
+    assert [each.metadata.name for each in passes.machines(name)] == [second.metadata.name]
+    assert passes.balancer(name).revision == second.revision == "2"
+
+    passes.patch(LOAD_BALANCER, name, {"spec": {"infrastructure": {"availabilityZone": ""}}})
+    passes.ready(name, 2)
+    assert passes.balancer(name).revision == "3"
+    (third,) = [each for each in passes.machines(name) if each.metadata.name != second.metadata.name]
+    assert third.revision == "3"
+    passes.delete(name)
+    passes.gone(name)
+    assert passes.has(name) == nothing()
+
+
+def serve(passes: Passes, name: str, master: str) -> None:
+    """The load balancer is ready, and has been for long."""
+    passes.report(name, master)
+    passes.until(name, lambda: passes.balancer(name).status.ready_replicas == 1, "it is ready")
+    passes.ahead += timedelta(minutes=20)
+    passes.report(name, master)
+    passes.round(name)
+
+
+def test_a_machine_that_falls_silent_is_replaced_before_it_goes(lab: Lab, passes: Passes) -> None:
+    """W8: the replacement waits for nobody's deletion."""
+    name = passes.create(2)
+    passes.ready(name, 2)
+    names = [each.metadata.name for each in passes.machines(name)]
+    passes.report(name, names[0])
+    passes.round(name)
+    silent, alive = names
+    passes.ahead += timedelta(minutes=4)
+    beat(passes, name, alive)
+    passes.round(name)
+    passes.ahead += timedelta(minutes=2, seconds=5)
+    beat(passes, name, alive)
+    passes.until(name, lambda: len(passes.machines(name)) == 3, "its replacement is made beside it")
+    passes.until(name, lambda: silent not in [each.metadata.name for each in passes.machines(name)], "it goes")
+    beat(passes, name, alive)
+    passes.ready(name, 2)
+    assert passes.has(name) == whole(2)
+    passes.delete(name)
+    passes.gone(name)
+    assert passes.has(name) == nothing()
+
+
+def beat(passes: Passes, name: str, alive: str) -> None:
+    """One machine's agent reports."""
+    passes.report(name, alive, only=alive)

@@ -1,0 +1,202 @@
+"""What a worker knows of load balancers, sets and machines, so that a pass reads them without a request.
+
+    watch streams, own writes --> mirrors --> views, one per pass
+
+Mirrors are some milliseconds behind the API server. Where that could lose something it is made good:
+
+- what a pass writes is put in at once, and its writes of its own object carry the resourceVersion that they rest on: a
+  pass that was refused for it is made again from the API server;
+- an object that is not in a mirror, or older there than the last pass left it, is read from the API server;
+- what a pass has read is noted: a change of it that comes in afterwards wakes that lifecycle once more, as the pass may
+  have missed what the watcher woke it for (a stream may hang for a minute before anybody notices); a report that says
+  the same again is no change;
+- a mirror whose stream is broken is not read at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from domain.identity import Key, Kind
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.resource import CustomResource
+from engine.errors import Absent
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject, mapping, sequence, text
+from engine.kube.reflector import newer
+from engine.kube.store import Followed, Mirror, Store
+
+# For how long after a read a change of what was read may have been missed: longer than a stream may hang unseen.
+MAY_HAVE_MISSED = 90.0
+
+R = TypeVar("R", bound=CustomResource)
+Wake = Callable[[Key], Awaitable[None]]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """Something that a pass has read: one object, or all with some labels."""
+
+    kind: str
+    namespace: str
+    name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def holds(self, kind: str, obj: JsonObject) -> bool:
+        if kind != self.kind or text(obj, "metadata", "namespace") != self.namespace:
+            return False
+        if self.name:
+            return text(obj, "metadata", "name") == self.name
+        return self.labels.items() <= mapping(obj, "metadata", "labels").items()
+
+
+@dataclass
+class _Reading:
+    """What a lifecycle's last pass has read, and when."""
+
+    at: float
+    selections: list[_Selection]
+
+
+class Known:
+    """The area's objects as one worker process knows them; without a store everything is asked of the API server."""
+
+    def __init__(self, api: KubeApi, store: Store | None = None, wake: Wake | None = None) -> None:
+        self._api = api
+        self._wake = wake
+        kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE) if store else ()
+        self._mirrors: dict[str, Mirror] = {kind.name: store.follow(Followed(kind)) for kind in kinds if store}
+        self._readings: dict[Key, _Reading] = {}
+        self._learning = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        for kind, mirror in self._mirrors.items():
+            mirror.listen(lambda before, after, kind=kind: self._changed(kind, before, after))  # type: ignore[misc]
+
+    def view(self, reader: Key, *, fresh: bool) -> View:
+        """What the next pass of a lifecycle reads; from the API server where it is to be fresh."""
+        self._readings.pop(reader, None)
+        self._readings[reader] = _Reading(time.monotonic(), [])
+        self._forget_old()
+        return View(self, reader, fresh=fresh)
+
+    def mirror(self, kind: Kind) -> Mirror | None:
+        """The kind's mirror, if it can be trusted."""
+        found = self._mirrors.get(kind.name)
+        return found if found is not None and found.listed and not found.trouble else None
+
+    def learn(self, kind: Kind, obj: object) -> None:
+        """What a write has answered; it is no news to anybody here."""
+        mirror = self._mirrors.get(kind.name)
+        if mirror is not None and isinstance(obj, dict) and text(obj, "metadata", "uid"):
+            self._learning = True
+            try:
+                mirror.learn(obj)
+            finally:
+                self._learning = False
+
+    def note(self, reader: Key, selection: _Selection) -> None:
+        """A pass has read this."""
+        reading = self._readings.get(reader)
+        if reading is not None:
+            reading.at = time.monotonic()
+            reading.selections.append(selection)
+
+    async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """The object as the API server has it, None if there is none."""
+        try:
+            answer = await self._api.get(kind, namespace, name)
+        except Absent:
+            return None
+        self.learn(kind, answer)
+        return answer
+
+    async def list(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> list[JsonObject]:
+        """Objects as the API server has them."""
+        selector = ",".join(f"{name}={value}" for name, value in labels.items())
+        return list((await self._api.list(kind, namespace, label_selector=selector)).items)
+
+    def _forget_old(self) -> None:
+        limit = time.monotonic() - MAY_HAVE_MISSED
+        while self._readings:
+            oldest = next(iter(self._readings))
+            if self._readings[oldest].at >= limit:
+                return
+            del self._readings[oldest]
+
+    def _changed(self, kind: str, before: JsonObject | None, after: JsonObject | None) -> None:
+        if self._learning or self._wake is None or (before and after and _essence(before) == _essence(after)):
+            return
+        limit = time.monotonic() - MAY_HAVE_MISSED
+        sides = [side for side in (before, after) if side is not None]
+        for reader, reading in self._readings.items():
+            if reading.at >= limit and any(each.holds(kind, side) for each in reading.selections for side in sides):
+                task = asyncio.get_running_loop().create_task(self._told(self._wake, reader))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+
+    async def _told(self, wake: Wake, key: Key) -> None:
+        try:
+            await wake(key)
+        except Exception as error:  # the watcher wakes as well; this is the second chance
+            log.warning("%s could not be woken: %s", key, error)
+
+
+def _essence(obj: JsonObject) -> JsonObject:
+    """The object without what a report changes that says the same again."""
+    metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "resourceVersion"}
+    status = {name: value for name, value in mapping(obj, "status").items() if name != "metrics"}
+    conditions = [
+        {name: value for name, value in mapping(each).items() if name != "lastHeartbeatTime"}
+        for each in sequence(status, "conditions")
+    ]
+    return {**obj, "metadata": metadata, "status": {**status, "conditions": conditions}}
+
+
+class View:
+    """What one pass reads."""
+
+    def __init__(self, known: Known, reader: Key, *, fresh: bool) -> None:
+        self._known = known
+        self._reader = reader
+        self._fresh = fresh
+
+    async def own(self, model: type[R], version: str) -> R | None:
+        """The reader's own object, not one made anew under its name, and no older than it was left."""
+        key = self._reader
+        found = await self._read(model.kind_of, key.namespace, key.name, key.uid, version)
+        if found is None or text(found, "metadata", "uid") != key.uid:
+            return None
+        return model.model_validate(found)
+
+    async def get(self, model: type[R], namespace: str, name: str) -> R | None:
+        """An object, None if there is none."""
+        found = await self._read(model.kind_of, namespace, name)
+        return None if found is None else model.model_validate(found)
+
+    async def all(self, model: type[R], namespace: str, labels: Mapping[str, str]) -> tuple[R, ...]:
+        """The objects of a namespace that have these labels."""
+        kind, selection = model.kind_of, _Selection(model.kind_of.name, namespace, labels=labels)
+        mirror = None if self._fresh else self._known.mirror(kind)
+        if mirror is None:
+            found = await self._known.list(kind, namespace, labels)
+        else:
+            self._known.note(self._reader, selection)
+            found = [each for each in mirror.all() if selection.holds(kind.name, each)]
+        return tuple(model.model_validate(each) for each in found)
+
+    async def _read(self, kind: Kind, namespace: str, name: str, uid: str = "", version: str = "") -> JsonObject | None:
+        mirror = None if self._fresh else self._known.mirror(kind)
+        found = None if mirror is None else mirror.get(namespace, name)
+        other = uid and text(found, "metadata", "uid") != uid
+        stale = version and found is not None and newer(version, text(found, "metadata", "resourceVersion"))
+        if found is None or other or stale:
+            return await self._known.fresh(kind, namespace, name)
+        self._known.note(self._reader, _Selection(kind.name, namespace, name))
+        return found

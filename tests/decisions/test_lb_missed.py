@@ -1,0 +1,47 @@
+"""Whom a change of what was read wakes once more, and which changes are none."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from lb_objects import ago, condition, healthy, machine
+
+from activities.loadbalancers.known import Known, _Selection
+from domain.identity import Key
+from domain.loadbalancers import LOAD_BALANCER_MACHINE
+from domain.loadbalancers.resources import LoadBalancerMachine
+from engine.kube import KubeApi
+
+READER = Key(kind="LoadBalancerSet", namespace="lbs", name="web--shop-aaaa", uid="s")
+
+
+async def woken_by(before: LoadBalancerMachine | None, after: LoadBalancerMachine | None, **labels: str) -> list[Key]:
+    woken: list[Key] = []
+
+    async def wake(key: Key) -> None:
+        woken.append(key)
+
+    known = Known(cast(KubeApi, None), None, wake)
+    known.view(READER, fresh=False)
+    known.note(READER, _Selection(LOAD_BALANCER_MACHINE.name, "lbs", labels=labels))
+    sides: list[Any] = [side.model_dump(mode="json", by_alias=True) if side else None for side in (before, after)]
+    known._changed(LOAD_BALANCER_MACHINE.name, *sides)
+    await asyncio.sleep(0)
+    return woken
+
+
+async def test_a_machine_that_appears_goes_or_changes_wakes_who_has_read_its_like() -> None:
+    there, unready = machine(conditions=healthy()), machine(conditions=[condition("EnvoyReady", "False")])
+    assert await woken_by(None, there) == [READER]
+    assert await woken_by(there, None) == [READER]
+    assert await woken_by(there, unready) == [READER]
+
+
+async def test_a_report_that_says_the_same_again_wakes_nobody() -> None:
+    beats = [machine(conditions=healthy(beat=ago(seconds=each))) for each in (60, 30)]
+    assert await woken_by(*beats) == []
+
+
+async def test_another_ones_machines_wake_nobody() -> None:
+    assert await woken_by(None, machine(conditions=healthy()), of="another") == []
