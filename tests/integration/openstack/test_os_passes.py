@@ -89,7 +89,17 @@ CALLS = (
 )
 
 
-@pytest.mark.parametrize("how", DISTURBANCES.values(), ids=DISTURBANCES)
+# A quarter of a minute each: a default run has those that differ most.
+EACH_RUN = ("an answer that is lost", "unavailable before", "a quota")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(how, id=name, marks=() if name in EACH_RUN else pytest.mark.slow)
+        for name, how in DISTURBANCES.items()
+    ],
+)
 def test_every_call_may_fail_once_and_nothing_is_doubled_or_left(lab: Lab, passes: Passes, how: dict[str, Any]) -> None:
     """W4, W5, W25: one fails at a time, before or after its effect, over creation, growth and deletion."""
     for service, method, path in CALLS:
