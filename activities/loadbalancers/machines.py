@@ -7,7 +7,7 @@ the server alone is looked at, ever more seldom; when it has been asked to go, a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 
 from temporalio import activity
@@ -26,17 +26,13 @@ from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.steps import DeleteServer
 from domain.loadbalancers.hindrances import Hindrance, Nature
 from domain.loadbalancers.machine.access import has_access
-from domain.loadbalancers.machine.lifecycle import MachinePhase, MachineWork, work_for_machine
+from domain.loadbalancers.machine.lifecycle import MachinePhase, MachineWork, next_look, work_for_machine
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassMachine
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.clock import now
 from engine.kube import SECRET
 
 MOST_ROUNDS = 20
-# A server that is being built is looked at after a second, then each time after so much of the time that it has taken.
-FIRST_LOOK = timedelta(seconds=1)
-LONGEST_LOOK = timedelta(seconds=20)
-PART_OF_AGE = 0.6
 
 _RBAC = "rbac.authorization.k8s.io"
 RIGHTS = {
@@ -186,7 +182,7 @@ def _again(
         return hindrance.until(memory.hindered or moment, moment)
     if not work.building or born is None:
         return None
-    return moment + max(FIRST_LOOK, min(LONGEST_LOOK, (moment - born) * PART_OF_AGE))
+    return moment + next_look(moment - born)
 
 
 def _decision(owner: str, work: MachineWork, again: datetime | None, planned: Sequence[str] = ()) -> Decision:

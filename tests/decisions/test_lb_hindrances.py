@@ -14,7 +14,7 @@ from domain.loadbalancers.cloud.steps import DeleteServer
 from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, QUOTA_ANNOTATION
 from domain.loadbalancers.health import Standing, health_of
 from domain.loadbalancers.hindrances import Hindrance, Nature, worst
-from domain.loadbalancers.machine.lifecycle import MachinePhase, work_for_machine
+from domain.loadbalancers.machine.lifecycle import MachinePhase, next_look, work_for_machine
 from domain.refusal import ErrorType
 from domain.writes import merge
 
@@ -171,3 +171,13 @@ def test_a_machine_is_looked_at_for_its_group_and_not_for_its_reports() -> None:
     assert look_of_machine(machine(conditions=healthy()), balancer()) == look_of_machine(machine(), balancer())
     other = balancer(status={"securityGroupID": "sg-2"})
     assert look_of_machine(machine(), other) != look_of_machine(machine(), balancer())
+
+
+def test_a_server_that_takes_a_minute_is_looked_at_ten_times_at_most() -> None:
+    """Row b: two calls to look, two to make its port and its server, and these."""
+    age, looks = timedelta(seconds=2), 0
+    while age < timedelta(seconds=62):
+        age += next_look(age)
+        looks += 1
+    assert looks <= 10
+    assert age < timedelta(seconds=62 * 4 / 3)

@@ -11,7 +11,7 @@ in the Secret takes the cluster a moment to fill in and the server's user data n
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, plan_machine
@@ -36,6 +36,12 @@ from domain.model import Model
 from domain.resource import timestamp
 from domain.schema import Document
 from domain.writes import JsonPatch
+
+
+# Nine looks for a boot of a minute, and none later than a third of the time that has passed.
+_FIRST_LOOK = timedelta(seconds=1)
+_LONGEST_LOOK = timedelta(seconds=20)
+_PART_OF_AGE = 0.6
 
 
 class MachinePhase(StrEnum):
@@ -147,6 +153,11 @@ def work_for_machine(
         virtual_address=plan.virtual_address,
         notices=(warning("Failed", hindrance.problem),) if hindrance and hindrance.problem else (),
     )
+
+
+def next_look(age: timedelta) -> timedelta:
+    """After how long a server that is being built is looked at again, by how old its machine is."""
+    return max(_FIRST_LOOK, min(_LONGEST_LOOK, age * _PART_OF_AGE))
 
 
 def _plan(
