@@ -33,6 +33,9 @@ from engine.kube.store import Followed, Mirror, Store
 
 # For how long after a read a change of what was read may have been missed: longer than a stream may hang unseen.
 MAY_HAVE_MISSED = 90.0
+# An own write may be watched before its answer is read: so long until that is known.
+ANSWERED = 0.5
+MOST_LEARNT = 10_000
 
 R = TypeVar("R", bound=CustomResource)
 Wake = Callable[[Key], Awaitable[None]]
@@ -75,6 +78,7 @@ class Known:
         self._mirrors: dict[str, Mirror] = {kind.name: store.follow(Followed(kind)) for kind in kinds if store}
         self._readings: dict[Key, _Reading] = {}
         self._learning = False
+        self._learnt: dict[tuple[str, str], None] = {}  # own writes by uid and resourceVersion, in their order
         self._tasks: set[asyncio.Task[None]] = set()
         for kind, mirror in self._mirrors.items():
             mirror.listen(lambda before, after, kind=kind: self._changed(kind, before, after))  # type: ignore[misc]
@@ -96,6 +100,9 @@ class Known:
         mirror = self._mirrors.get(kind.name)
         if mirror is not None and isinstance(obj, dict) and text(obj, "metadata", "uid"):
             self._learning = True
+            self._learnt[_version(obj)] = None
+            if len(self._learnt) > MOST_LEARNT:
+                del self._learnt[next(iter(self._learnt))]
             try:
                 mirror.learn(obj)
             finally:
@@ -137,15 +144,22 @@ class Known:
         sides = [side for side in (before, after) if side is not None]
         for reader, reading in self._readings.items():
             if reading.at >= limit and any(each.holds(kind, side) for each in reading.selections for side in sides):
-                task = asyncio.get_running_loop().create_task(self._told(self._wake, reader))
+                task = asyncio.get_running_loop().create_task(self._told(self._wake, reader, after))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    async def _told(self, wake: Wake, key: Key) -> None:
+    async def _told(self, wake: Wake, key: Key, after: JsonObject | None) -> None:
+        await asyncio.sleep(ANSWERED)
+        if after is not None and _version(after) in self._learnt:
+            return
         try:
             await wake(key)
         except Exception as error:  # the watcher wakes as well; this is the second chance
             log.warning("%s could not be woken: %s", key, error)
+
+
+def _version(obj: JsonObject) -> tuple[str, str]:
+    return text(obj, "metadata", "uid"), text(obj, "metadata", "resourceVersion")
 
 
 def _essence(obj: JsonObject) -> JsonObject:

@@ -16,7 +16,9 @@ from engine.kube import KubeApi
 READER = Key(kind="LoadBalancerSet", namespace="lbs", name="web--shop-aaaa", uid="s")
 
 
-async def woken_by(before: LoadBalancerMachine | None, after: LoadBalancerMachine | None, **labels: str) -> list[Key]:
+async def woken_by(
+    before: LoadBalancerMachine | None, after: LoadBalancerMachine | None, own: Any = None, **labels: str
+) -> list[Key]:
     woken: list[Key] = []
 
     async def wake(key: Key) -> None:
@@ -27,7 +29,9 @@ async def woken_by(before: LoadBalancerMachine | None, after: LoadBalancerMachin
     known.note(READER, _Selection(LOAD_BALANCER_MACHINE.name, "lbs", labels=labels))
     sides: list[Any] = [side.model_dump(mode="json", by_alias=True) if side else None for side in (before, after)]
     known._changed(LOAD_BALANCER_MACHINE.name, *sides)
-    await asyncio.sleep(0)
+    if own is not None:
+        known._learnt[(own.metadata.uid, own.metadata.resource_version)] = None
+    await asyncio.gather(*known._tasks)
     return woken
 
 
@@ -45,3 +49,9 @@ async def test_a_report_that_says_the_same_again_wakes_nobody() -> None:
 
 async def test_another_ones_machines_wake_nobody() -> None:
     assert await woken_by(None, machine(conditions=healthy()), of="another") == []
+
+
+async def test_an_own_write_that_is_watched_before_its_answer_is_read_wakes_nobody() -> None:
+    written = machine(metadata={"resourceVersion": "7"})
+    assert await woken_by(machine(conditions=healthy()), written, own=written) == []
+    assert await woken_by(machine(conditions=healthy()), written) == [READER]

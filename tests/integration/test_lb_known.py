@@ -152,5 +152,5 @@ async def test_what_a_pass_writes_is_known_at_once_and_wakes_nobody(
     found = await asked.view(key).own(LoadBalancer, "")
     assert found is not None
     assert found.spec.replicas == 5
-    await asyncio.sleep(0.5)
+    await asyncio.gather(*asked.known._tasks)
     assert asked.woken == []
