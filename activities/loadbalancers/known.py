@@ -4,8 +4,8 @@
 
 Mirrors are some milliseconds behind the API server. Where that could lose something it is made good:
 
-- what a pass writes is put in at once, and its writes of its own object carry the resourceVersion that they rest on: a
-  pass that was refused for it is made again from the API server;
+- what a pass writes is put in at once, and told to those who have read it a moment before; its writes of its own object
+  carry the resourceVersion that they rest on: a pass that was refused for it is made again from the API server;
 - an object that is not in a mirror, or older there than the last pass left it, is read from the API server;
 - what a pass has read is noted: a change of it that comes in afterwards wakes that lifecycle once more, as the pass may
   have missed what the watcher woke it for (a stream may hang for a minute before anybody notices); a report that says
@@ -19,6 +19,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -36,6 +37,10 @@ MAY_HAVE_MISSED = 90.0
 # An own write may be watched before its answer is read: so long until that is known.
 ANSWERED = 0.5
 MOST_LEARNT = 10_000
+# For how long an answer may lie unread while the watcher has already woken who reads what was written.
+UNREAD = 1.0
+
+_reader: ContextVar[Key | None] = ContextVar("reader", default=None)  # whose pass this is
 
 R = TypeVar("R", bound=CustomResource)
 Wake = Callable[[Key], Awaitable[None]]
@@ -85,6 +90,7 @@ class Known:
 
     def view(self, reader: Key, *, fresh: bool) -> View:
         """What the next pass of a lifecycle reads; from the API server where it is to be fresh."""
+        _reader.set(reader)
         self._readings.pop(reader, None)
         self._readings[reader] = _Reading(time.monotonic(), [])
         self._forget_old()
@@ -96,7 +102,7 @@ class Known:
         return found if found is not None and found.listed and not found.trouble else None
 
     def learn(self, kind: Kind, obj: object) -> None:
-        """What a write has answered; it is no news to anybody here."""
+        """What a write has answered; it is no news to the pass that made it."""
         mirror = self._mirrors.get(kind.name)
         if mirror is not None and isinstance(obj, dict) and text(obj, "metadata", "uid"):
             self._learning = True
@@ -138,20 +144,25 @@ class Known:
             del self._readings[oldest]
 
     def _changed(self, kind: str, before: JsonObject | None, after: JsonObject | None) -> None:
-        if self._learning or self._wake is None or (before and after and _essence(before) == _essence(after)):
+        if self._wake is None or (before and after and _essence(before) == _essence(after)):
             return
-        limit = time.monotonic() - MAY_HAVE_MISSED
+        limit = time.monotonic() - (UNREAD if self._learning else MAY_HAVE_MISSED)
+        writer = _reader.get() if self._learning else None
         sides = [side for side in (before, after) if side is not None]
         for reader, reading in self._readings.items():
-            if reading.at >= limit and any(each.holds(kind, side) for each in reading.selections for side in sides):
-                task = asyncio.get_running_loop().create_task(self._told(self._wake, reader, after))
+            if reader == writer or reading.at < limit:
+                continue
+            if any(each.holds(kind, side) for each in reading.selections for side in sides):
+                told = self._told(self._wake, reader, None if self._learning else after)
+                task = asyncio.get_running_loop().create_task(told)
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
-    async def _told(self, wake: Wake, key: Key, after: JsonObject | None) -> None:
-        await asyncio.sleep(ANSWERED)
-        if after is not None and _version(after) in self._learnt:
-            return
+    async def _told(self, wake: Wake, key: Key, watched: JsonObject | None) -> None:
+        if watched is not None:
+            await asyncio.sleep(ANSWERED)
+            if _version(watched) in self._learnt:
+                return
         try:
             await wake(key)
         except Exception as error:  # the watcher wakes as well; this is the second chance
