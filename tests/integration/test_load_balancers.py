@@ -1,6 +1,6 @@
 """Load balancers on a real OpenStack and a real API server: what is made in the cloud, kept, scaled and taken away.
 
-The machines boot no agent here, so a LoadBalancer comes as far as its servers run.
+Looked at from the cloud's side: what the machines' agents do and say is held by `machines/` and the demo.
 """
 
 from __future__ import annotations
