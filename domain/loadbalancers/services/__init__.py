@@ -1,5 +1,11 @@
 """The Service's side: what a Service of type LoadBalancer asks for, and what it is told.
 
-`wishes.py` reads the annotations, `endpoints.py` the nodes, `synchronization.py` says what to do for a Service now;
-`write_back.py` gives the Service its address.
+| file | says |
+|---|---|
+| `objects.py` | what of Services and Nodes matters, and what an installation gives to all its Services |
+| `wishes.py`, `keeping.py` | what the annotations ask for; what one that cannot be read leaves as it was |
+| `endpoints.py` | which nodes answer |
+| `synchronization.py` | what to do for a Service now |
+| `write_back.py`, `standing.py` | the address, and what else stands in the Service's status |
+| `passes.py` | the pass, and how a Service stands after it |
 """
