@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from uuid import uuid4
 
 import pytest
-from product import eventually
+from waiting import eventually
 
 from activities.loadbalancers.known import Known, View
 from domain.identity import Key, Kind

@@ -275,11 +275,3 @@ def patched(resource: C, patch: JsonPatch) -> C:
 def deleted(resource: C) -> C:
     """The resource, as one that is being deleted."""
     return patched(resource, {"metadata": {"deletionTimestamp": timestamp(datetime.now(UTC))}})
-
-
-def eventually(holds: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until something holds."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it never came true"
-        time.sleep(0.1)
