@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 
 from temporalio.client import Client
 
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.installation import installation_of
+from activities.loadbalancers.known import Known
 from activities.loadbalancers.machines import MachineActivities
 from activities.loadbalancers.services import ServiceActivities
 from activities.loadbalancers.sets import SetActivities
 from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.projects import Projects
 from engine.kube import BlockingKube, KubeApi
+from engine.kube.store import Store
 from engine.settings import Settings
+from engine.temporal import wake
 
 ON_GROUND = (LoadBalancerActivities, SetActivities, MachineActivities, SweepActivities)
 ACTIVITIES = (*ON_GROUND, ServiceActivities)
@@ -35,6 +39,8 @@ async def activities(
 
     `served` is the cluster whose Services are served.
     """
-    ground = Ground(kube, blocking, projects, settings)
+    store = await stack.enter_async_context(Store(kube))
+    known = Known(kube, store, partial(wake, client))
+    ground = Ground(kube, blocking, projects, settings, known)
     services = ServiceActivities(kube, served, settings, installation_of(settings))
     return [*(method for each in ON_GROUND for method in each(ground).all()), *services.all()]
