@@ -35,7 +35,7 @@ from domain.loadbalancers.passes import (
 )
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.resource import timestamp
-from engine.errors import Absent
+from engine.errors import Absent, Throttled, Unavailable
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, at, text
 from engine.settings import Settings
@@ -149,7 +149,16 @@ class Passes:
                 self.look(key)
 
     def look(self, key: Key) -> LoadBalancerWorld:
-        """One pass over one object."""
+        """One pass over one object, as the server does: again where the API server is busy with itself."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return self._look(key)
+            except (Throttled, Unavailable):
+                assert time.monotonic() < deadline, "the API server answers nobody"
+                time.sleep(0.5)
+
+    def _look(self, key: Key) -> LoadBalancerWorld:
         memory = self.memory.get(key, Memory())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=self.now)
