@@ -1,4 +1,7 @@
-"""Whole lives of load balancers and machines by their own plans, and how many calls they take."""
+"""Whole lives of load balancers and machines by their own plans, and how many calls they take.
+
+What the passes show as well (`test_os_passes.py`) is left to the slow run.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,7 @@ def unordered(cloud: LoadBalancerCloud) -> LoadBalancerCloud:
     return cloud.model_copy(update={"security_groups": tuple(groups), "floating_ips": tuple(floating)})
 
 
+@pytest.mark.slow
 def test_a_load_balancer_and_its_machine_come_and_go_with_few_calls(lab: Lab) -> None:
     balancer, cloud = lab.settle(lab.balancer())
     machine, _ = lab.boot(balancer, lab.machine(balancer))
@@ -53,6 +57,7 @@ def test_a_load_balancer_and_its_machine_come_and_go_with_few_calls(lab: Lab) ->
     assert (left.ports, left.servers, left.virtual_port) == ((), (), None)
 
 
+@pytest.mark.slow
 def test_a_settled_load_balancer_stays_as_it_is(lab: Lab) -> None:
     balancer, _ = lab.settle(lab.balancer())
     lab.control.reset_ledger()
@@ -63,6 +68,7 @@ def test_a_settled_load_balancer_stays_as_it_is(lab: Lab) -> None:
     lab.remove(balancer)
 
 
+@pytest.mark.slow
 def test_a_port_added_is_one_call(lab: Lab) -> None:
     balancer, _ = lab.settle(lab.balancer())
     spec = {"ports": [{"name": "dns", "protocol": "UDP", "port": 53}]}
@@ -77,7 +83,7 @@ def test_a_port_added_is_one_call(lab: Lab) -> None:
     lab.remove(more)
 
 
-@pytest.mark.parametrize("policy", ["anti-affinity", "soft-anti-affinity"])
+@pytest.mark.parametrize("policy", [pytest.param("anti-affinity", marks=pytest.mark.slow), "soft-anti-affinity"])
 def test_machines_are_placed_by_a_server_group(lab: Lab, policy: str) -> None:
     """W22."""
     balancer, cloud = lab.settle(lab.balancer(spec={"options": {"serverGroupPolicy": policy}}))
@@ -97,6 +103,7 @@ def test_an_internal_load_balancer_has_no_floating_ip(lab: Lab) -> None:
     lab.remove(balancer)
 
 
+@pytest.mark.slow
 def test_a_project_is_observed_by_five_calls_as_each_of_its_load_balancers_is(lab: Lab) -> None:
     lives = []
     for _ in range(3):
