@@ -159,6 +159,7 @@ def test_an_outage_keeps_nobody_from_scaling_and_loses_no_id(lab: Lab, passes: P
     passes.gone(name)
 
 
+@pytest.mark.slow
 def test_one_look_at_the_project_finds_who_differs_and_wakes_nobody_else(lab: Lab, passes: Passes) -> None:
     """Row c; W24: a floating IP deleted behind our back comes again, a machine's port gets its group back."""
     names = [passes.create() for _ in range(3)]
@@ -254,6 +255,7 @@ def test_a_load_balancer_without_credentials_waits_for_them(lab: Lab, passes: Pa
     assert passes.has(name) == nothing()
 
 
+@pytest.mark.slow
 def test_a_rollout_waits_for_the_address_to_move_and_goes_back_with_a_new_revision(lab: Lab, passes: Passes) -> None:
     """W6: the machines of the old template get the new revision, and with it the address."""
     name = passes.create()
@@ -297,6 +299,7 @@ def serve(passes: Passes, name: str, master: str) -> None:
     passes.round(name)
 
 
+@pytest.mark.slow
 def test_a_machine_that_falls_silent_is_replaced_before_it_goes(lab: Lab, passes: Passes) -> None:
     """W8: the replacement waits for nobody's deletion."""
     name = passes.create(2)
