@@ -185,13 +185,20 @@ def _again(
     return moment + next_look(moment - born)
 
 
+_AWAITED = {
+    MachinePhase.BOOTING: "its agent's first report",
+    MachinePhase.MARKED: "its recovery",
+    MachinePhase.GIVEN_UP: "its set, which replaces it",
+}
+
+
 def _decision(owner: str, work: MachineWork, again: datetime | None, planned: Sequence[str] = ()) -> Decision:
     settled = work.phase is MachinePhase.READY
     return Decision(
         phase=work.phase.value,
         outcome=Outcome.SETTLED if settled else Outcome.WAITING,
         why=work.problem or work.why or "its server runs",
-        waits_for=() if settled else (work.problem or work.why or "the agent's report",),
+        waits_for=() if settled else (work.problem or _AWAITED.get(work.phase) or work.why or "the agent's report",),
         deadline=again,
         at_deadline="look again" if again else "",
         owner=owner,

@@ -16,7 +16,7 @@ from domain.levers import retry_wanted
 from domain.loadbalancers.boots import tried_again
 from domain.loadbalancers.constants import REVISION_ANNOTATION, SET_FINALIZER
 from domain.loadbalancers.fleet import Fleet
-from domain.loadbalancers.health import DEFAULT_TIMINGS, Timings, mark_patches
+from domain.loadbalancers.health import DEFAULT_TIMINGS, Timings, health_of, mark_patches
 from domain.loadbalancers.notices import Notice, normal
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
@@ -107,11 +107,12 @@ def work_for_set(
     if SET_FINALIZER not in machine_set.metadata.finalizers:
         adopted = {"metadata": {"finalizers": [*machine_set.metadata.finalizers, SET_FINALIZER]}}
     plan = plan_set(machine_set, machines, fleet, now, timings=timings, quota_refused=quota_refused)
-    ready = plan.why == "" and not plan.create and not plan.delete
+    why = plan.why or _lacking(machine_set, machines, now, timings)
+    ready = why == "" and not plan.create and not plan.delete
     phase = SetPhase.WAITING if plan.hold else SetPhase.READY if ready else SetPhase.SCALING
     return SetWork(
         phase=phase,
-        why=plan.why,
+        why=why,
         patch=combined(adopted, plan.annotate),
         create=plan.create,
         machine_patches=_machine_patches(machine_set, plan.marks, plan.restamp, plan.delete),
@@ -120,6 +121,15 @@ def work_for_set(
         deadline=plan.deadline,
         notices=(*plan.notices, *_deleted(plan.delete)),
     )
+
+
+def _lacking(
+    machine_set: LoadBalancerSet, machines: Sequence[LoadBalancerMachine], now: datetime, timings: Timings
+) -> str:
+    """How many of the wanted machines are ready, empty if all are."""
+    alive = (each for each in machines if not each.metadata.deleting)
+    ready, wanted = sum(health_of(each, now, timings).ready for each in alive), machine_set.spec.replicas
+    return f"{ready} of {wanted} machines are ready" if ready < wanted else ""
 
 
 def _machine_patches(

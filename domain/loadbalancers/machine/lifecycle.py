@@ -142,7 +142,10 @@ def work_for_machine(
     named: JsonPatch = {} if missing else access_status(machine)
     return MachineWork(
         phase=_phase(machine, plan, now, timings),
-        why=plan.problem or (hindrance.why if hindrance else "") or "; ".join(step.summary for step in plan.steps),
+        why=plan.problem
+        or (hindrance.why if hindrance else "")
+        or "; ".join(step.summary for step in plan.steps)
+        or _told(machine, plan, now, timings),
         problem=plan.problem,
         patch=combined(_quota_patch(machine, plan, hindrance, now), _mended(machine, plan, cloud)),
         create=missing,
@@ -198,6 +201,22 @@ def _quota_patch(
     if waits and plan.server is not ServerState.ABSENT:
         return {"metadata": {"annotations": {QUOTA_ANNOTATION: None, BOOTS_SINCE_ANNOTATION: timestamp(now)}}}
     return {}
+
+
+def _told(machine: LoadBalancerMachine, plan: MachinePlan, now: datetime, timings: Timings) -> str:
+    """How it stands when there is nothing to do for it."""
+    if plan.server is ServerState.BUILDING:
+        return "Nova builds its server"
+    if plan.server is ServerState.ABSENT:
+        return ""
+    health = health_of(machine, now, timings)
+    return {
+        Standing.BOOTING: "its server runs, and its agent has not reported yet",
+        Standing.RUNNING: f"its agent reports, and not all is well: {health.why}",
+        Standing.READY: "it serves",
+        Standing.MARKED: f"it is given up unless it recovers: {health.why}",
+        Standing.CONDEMNED: f"it is given up, and its set replaces it: {health.why}",
+    }[health.standing]
 
 
 def _given_up(plan: MachinePlan) -> MachineWork:

@@ -1,0 +1,84 @@
+"""What `why` tells of load balancers, their sets and machines along their lives."""
+
+from __future__ import annotations
+
+import pytest
+from lb_objects import NOW, Json, ago, balancer, condition, healthy, machine
+from lb_world import MINUTE, SPEC, World
+
+from activities.loadbalancers.balancers import _decision as balancer_decision
+from activities.loadbalancers.machines import _decision as machine_decision
+from activities.loadbalancers.sets import _decision as set_decision
+from domain.decision import Decision
+from domain.loadbalancers.balancer import work_for_balancer
+from domain.loadbalancers.fleet import fleet_of
+from domain.loadbalancers.machine.lifecycle import work_for_machine
+from domain.loadbalancers.machine_set import work_for_set
+from domain.loadbalancers.names import cloud_name
+from domain.loadbalancers.scaling import machines_of
+
+
+def told(world: World) -> list[str]:
+    """Of the LoadBalancer, its sets and its machines, in this order."""
+    machines, fleet = world.machines(), fleet_of(world.machines(), world.now)
+    found: list[Decision] = []
+    shop = world.balancer()
+    work = work_for_balancer(shop, world.project.of_balancer(), world.sets(), world.now, None)
+    found.append(balancer_decision(shop.owner, work, None))
+    for one in world.sets():
+        found.append(set_decision(one.owner, work_for_set(one, machines_of(one, machines), fleet, world.now)))
+    for each in machines:
+        cloud = world.project.of_machine(cloud_name(each.metadata), each.spec.port_id)
+        rights = world.rights.get(each.metadata.name, set())
+        found.append(machine_decision(each.owner, work_for_machine(each, shop, cloud, rights, world.now), None))
+    return [f"{said.phase}: {said.why}{f' <- {said.waits_for[0]}' if said.waits_for else ''}" for said in found]
+
+
+def started(replicas: int = 1) -> World:
+    world = World({**SPEC, "replicas": replicas})
+    world.settle()
+    return world
+
+
+def test_a_load_balancer_is_told_from_its_first_server_to_its_first_report() -> None:
+    world = started()
+    (set_name,) = (each.metadata.name for each in world.sets())
+    lacking = f"0 of 1 machines of {set_name} are ready"
+    assert told(world) == [
+        f"Starting: {lacking} <- {lacking}",
+        "Scaling: 0 of 1 machines are ready <- 0 of 1 machines are ready",
+        "Provisioning: Nova builds its server <- Nova builds its server",
+    ]
+    world._nova()
+    assert told(world)[2] == (
+        "Booting: its server runs, and its agent has not reported yet <- its agent's first report"
+    )
+    world.run(2 * MINUTE)
+    assert told(world) == [
+        "Ready: everything is as it should be",
+        "Ready: its machines are ready",
+        "Ready: it serves",
+    ]
+
+
+YOUNG, OLD = {"creationTimestamp": ago(minutes=1)}, {"creationTimestamp": ago(minutes=11)}
+LONG_MARKED = {**OLD, "annotations": {"perdure.dev/marked-for-deletion-at": ago(minutes=3)}}
+ILL = [condition("ConfigReady"), condition("EnvoyReady", "False", since=ago(minutes=1)), condition("EnvoyUpToDate")]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "metadata", "phase", "why"),
+    [
+        ([], YOUNG, "Booting", "its server runs, and its agent has not reported yet"),
+        (healthy(), YOUNG, "Ready", "it serves"),
+        (ILL, YOUNG, "Running", "its agent reports, and not all is well: condition EnvoyReady is in status False"),
+        ([], OLD, "Marked", "it is given up unless it recovers: no conditions set"),
+        ([], LONG_MARKED, "GivenUp", "it is given up, and its set replaces it: no conditions set"),
+    ],
+)
+def test_a_machine_says_how_it_stands(conditions: list[Json], metadata: Json, phase: str, why: str) -> None:
+    finalizer = {"finalizers": ["yawol.stackit.cloud/controller4"]}
+    found = machine(conditions=conditions, metadata={**finalizer, **metadata})
+    rights = ("ServiceAccount", "Secret", "Role", "RoleBinding")
+    decision = machine_decision(found.owner, work_for_machine(found, balancer(), None, rights, NOW), None)
+    assert (decision.phase, decision.why[: len(why)]) == (phase, why)
