@@ -29,8 +29,9 @@ from localcloud.kubernetes import build, toolchain
 from localcloud.seed import CLAIMS_RBAC
 print(pathlib.Path(localcloud.__file__).parent)
 for name in SCENARIOS:
-    for path in sorted((EXAMPLES / name).glob("*.yaml")):
-        print(path)
+    assert list((EXAMPLES / name).glob("*.yaml")), name
+for path in sorted(EXAMPLES.rglob("*.yaml")):
+    print(path)
 for path in (CLAIMS_RBAC, build.MODULE / "go.mod", build.MODULE / "audit-policy.yaml", toolchain.LOCK):
     path.read_text()
 """
@@ -78,7 +79,7 @@ def test_the_commands_of_the_local_deployment_join_the_command_line(installed: P
     assert "accounts" in run(installed / "perdure", "demo", "accounts", "--help", cwd=tmp_path)
 
 
-def test_the_manifests_of_every_demo_come_with_the_wheel(installed: Path, tmp_path: Path) -> None:
+def test_the_manifests_of_all_examples_come_with_the_wheel(installed: Path, tmp_path: Path) -> None:
     package, *manifests = run(installed / "python", "-c", READS, cwd=tmp_path).splitlines()
     assert Path(package).is_relative_to(installed.parent), "it is the wheel's code that ran, not the checkout's"
     assert all(Path(path).is_relative_to(package) for path in manifests)
