@@ -39,7 +39,8 @@ JsonObject = dict[str, object]
 class Marker:
     """What the schema says of a field beyond its type; `items_required` speaks of the objects in a list.
 
-    `preserve` keeps what an object has beyond the fields of its model.
+    `preserve` keeps what an object has beyond the fields of its model; of the fields in `one_of` it has exactly one.
+    `immutable` is what the API server says to whoever changes a field that has a value.
     """
 
     required: bool = False
@@ -55,6 +56,8 @@ class Marker:
     list_type: Literal["", "atomic", "map"] = ""
     list_map_keys: tuple[str, ...] = ()
     items_required: tuple[str, ...] = ()
+    one_of: tuple[str, ...] = ()
+    immutable: str = ""
 
 
 REQUIRED = Marker(required=True)
@@ -123,6 +126,10 @@ def _said_by(marker: Marker, schema: Document) -> Document:
         said["x-kubernetes-list-type"] = marker.list_type
     if marker.list_map_keys:
         said["x-kubernetes-list-map-keys"] = list(marker.list_map_keys)
+    if marker.one_of:
+        said["oneOf"] = [{"required": [name]} for name in marker.one_of]
+    if marker.immutable:
+        said["x-kubernetes-validations"] = [{"message": marker.immutable, "rule": "self == oldSelf"}]
     items = schema.get("items")
     if marker.items_required and isinstance(items, dict):
         said["items"] = {**items, "required": sorted(marker.items_required)}

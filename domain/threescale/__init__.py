@@ -1,0 +1,69 @@
+"""3scale: the eleven kinds of capabilities.3scale.net, as the 3scale operator has them, kept in step with 3scale.
+
+| file | says |
+|---|---|
+| `resources/` | the custom resources, field for field |
+| `defaults.py` | what is written into a spec that leaves it open |
+| `validation.py` | what is wrong with a spec, in the words that clients know |
+| `normal.py` | when what is wanted and what 3scale says mean the same |
+| `rules.py` | the fewest calls that bring a list of mapping rules into another order |
+
+There are no workflows for these kinds yet: the API server knows them, and nobody acts on their objects.
+"""
+
+from domain.identity import Kind
+from domain.threescale.constants import (
+    ACCOUNT_FINALIZER,
+    ACTIVE_DOC_FINALIZER,
+    APPLICATION_FINALIZER,
+    BACKEND_FINALIZER,
+    GROUP,
+    POLICY_FINALIZER,
+    PRODUCT_FINALIZER,
+    TENANT_FINALIZER,
+    TENANT_VERSION,
+    USER_FINALIZER,
+    VERSION,
+)
+
+_AREA = "threescale"
+
+
+def _kind(name: str, finalizer: str = "", version: str = VERSION) -> Kind:
+    return Kind(
+        name=name,
+        group=GROUP,
+        version=version,
+        plural=f"{name.lower()}s",
+        area=_AREA,
+        finalizer=finalizer,
+        # Until there is a workflow for it; a wake before that would start what no worker executes.
+        lifecycle=False,
+    )
+
+
+PRODUCT = _kind("Product", PRODUCT_FINALIZER)
+BACKEND = _kind("Backend", BACKEND_FINALIZER)
+ACTIVE_DOC = _kind("ActiveDoc", ACTIVE_DOC_FINALIZER)
+OPEN_API = _kind("OpenAPI")
+DEVELOPER_ACCOUNT = _kind("DeveloperAccount", ACCOUNT_FINALIZER)
+DEVELOPER_USER = _kind("DeveloperUser", USER_FINALIZER)
+APPLICATION = _kind("Application", APPLICATION_FINALIZER)
+APPLICATION_AUTH = _kind("ApplicationAuth")
+CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", POLICY_FINALIZER)
+PROXY_CONFIG_PROMOTE = _kind("ProxyConfigPromote")
+TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION)
+
+KINDS = (
+    PRODUCT,
+    BACKEND,
+    ACTIVE_DOC,
+    OPEN_API,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+    APPLICATION,
+    APPLICATION_AUTH,
+    CUSTOM_POLICY_DEFINITION,
+    PROXY_CONFIG_PROMOTE,
+    TENANT,
+)

@@ -1,0 +1,22 @@
+"""Names of the 3scale area, as the replaced 3scale operator has them; Perdure's own begin with `perdure.dev/`."""
+
+from __future__ import annotations
+
+GROUP = "capabilities.3scale.net"
+VERSION = "v1beta1"
+TENANT_VERSION = "v1alpha1"
+
+PRODUCT_FINALIZER = f"product.{GROUP}/finalizer"
+BACKEND_FINALIZER = f"backend.{GROUP}/finalizer"
+ACCOUNT_FINALIZER = f"developeraccount.{GROUP}/finalizer"
+USER_FINALIZER = f"developeruser.{GROUP}/finalizer"
+APPLICATION_FINALIZER = f"application.{GROUP}/finalizer"
+TENANT_FINALIZER = f"tenant.{GROUP}/finalizer"
+# Kinds that the replaced operator never deleted in 3scale.
+ACTIVE_DOC_FINALIZER = "perdure.dev/activedoc"
+POLICY_FINALIZER = "perdure.dev/custompolicydefinition"
+
+# The metric that counts everything, and the policy that every chain has.
+HITS = "hits"
+APICAST = "apicast"
+BUILT_IN = "builtin"

@@ -1,0 +1,68 @@
+"""What is written into a spec that leaves it open, so that it can be read in the object what holds.
+
+Each function gives the fields of `spec` to merge into the object; none when nothing is open. Lists are given as a
+whole.
+"""
+
+from __future__ import annotations
+
+import re
+
+from domain.schema import JsonObject
+from domain.threescale.constants import APICAST, BUILT_IN, HITS
+from domain.threescale.resources.backend import BackendSpec
+from domain.threescale.resources.documents import ActiveDoc
+from domain.threescale.resources.product import ProductSpec
+from domain.threescale.resources.tenant import Tenant
+
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9]")
+
+
+def of_product(spec: ProductSpec) -> JsonObject:
+    """System name, the metric `hits`, configurations of policies, the policy `apicast`."""
+    fields = _system_name_and_hits(spec)
+    open_ones = [policy for policy in spec.policies if policy.configuration is None]
+    if open_ones or all(policy.name != APICAST for policy in spec.policies):
+        chain: list[JsonObject] = [
+            {"configuration": {}, **policy.model_dump(exclude_unset=True)} for policy in spec.policies
+        ]
+        if all(policy.name != APICAST for policy in spec.policies):
+            chain.append({"name": APICAST, "version": BUILT_IN, "enabled": True, "configuration": {}})
+        fields["policies"] = chain
+    return fields
+
+
+def of_backend(spec: BackendSpec) -> JsonObject:
+    """System name and the metric `hits`."""
+    return _system_name_and_hits(spec)
+
+
+def of_active_doc(document: ActiveDoc) -> JsonObject:
+    """System name, and the namespace of the Secret."""
+    spec, fields = document.spec, JsonObject()
+    if not spec.system_name:
+        fields["systemName"] = _FORBIDDEN.sub("", spec.name).lower()
+    secret = spec.active_doc_open_api_ref.secret_ref
+    if secret is not None and not secret.namespace:
+        fields["activeDocOpenAPIRef"] = {"secretRef": {"namespace": document.metadata.namespace}}
+    return fields
+
+
+def of_tenant(tenant: Tenant) -> JsonObject:
+    """Name and namespace of the Secret that gets the tenant's token."""
+    wanted, secret = tenant.spec.tenant_secret_ref, JsonObject()
+    if not wanted.name:
+        secret["name"] = f"{tenant.metadata.name.lower()}-{tenant.spec.organization_name.lower()}"
+    if not wanted.namespace:
+        secret["namespace"] = tenant.metadata.namespace
+    return {"tenantSecretRef": secret} if secret else {}
+
+
+def _system_name_and_hits(spec: ProductSpec | BackendSpec) -> JsonObject:
+    fields: JsonObject = {}
+    if not spec.system_name:
+        fields["systemName"] = _FORBIDDEN.sub("", spec.name)
+    if HITS not in spec.metrics:
+        hits = {"friendlyName": "Hits", "unit": "hit", "description": "Number of API hits"}
+        fields["metrics"] = {HITS: hits}
+    return fields

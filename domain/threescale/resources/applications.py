@@ -1,0 +1,97 @@
+"""Application and ApplicationAuth: what an account calls a product with, and its credentials, written once."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from domain.identity import Kind
+from domain.resource import CustomResource, KubeModel
+from domain.schema import Marker, Required
+from domain.threescale import APPLICATION, APPLICATION_AUTH
+from domain.threescale.resources.shared import Conditions, Int64, LocalReference
+
+_IMMUTABLE = "AccountCR reference is immutable once set"
+
+
+class ApplicationSpec(KubeModel):
+    """What should be in 3scale."""
+
+    account_cr: Required[Annotated[LocalReference, Marker(immutable=_IMMUTABLE)]] = Field(
+        LocalReference(), alias="accountCR", description="The DeveloperAccount that it belongs to."
+    )
+    product_cr: Required[LocalReference] = Field(
+        LocalReference(), alias="productCR", description="The Product that it calls."
+    )
+    application_plan_name: Required[str] = Field("", description="The system name of its plan.")
+    name: Required[str] = Field("", description="Its name for people.")
+    description: Required[str] = Field("", description="What it is.")
+    suspend: bool | None = Field(None, description="True to let it call nothing.")
+    auth_secret_ref: LocalReference | None = Field(
+        None, description="A Secret with its credentials, read when it is made."
+    )
+
+
+class ApplicationStatus(KubeModel):
+    """What is there."""
+
+    application_id: Int64 | None = Field(None, alias="applicationID", description="Its id in 3scale.")
+    state: str | None = Field(None, description="Its state in 3scale.")
+    provider_account_host: str | None = Field(None, description="The tenant's address.")
+    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    conditions: Conditions = Field((), description="Ready comes first: clients read the first one.")
+
+
+class Application(CustomResource):
+    """What an account calls a product with."""
+
+    kind_of: ClassVar[Kind] = APPLICATION
+
+    spec: ApplicationSpec = ApplicationSpec()
+    status: ApplicationStatus = ApplicationStatus()
+
+    @property
+    def owner(self) -> str:
+        """Its DeveloperAccount."""
+        name = self.spec.account_cr.name
+        return f"DeveloperAccount/{self.metadata.namespace}/{name}" if name else ""
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Its application in 3scale."""
+        return (f"3scale application {self.status.application_id}",) if self.status.application_id else ()
+
+
+class ApplicationAuthSpec(KubeModel):
+    """Whose credentials, and where they are kept."""
+
+    application_cr_name: Required[str] = Field("", alias="applicationCRName", description="The Application.")
+    auth_secret_ref: Required[LocalReference] = Field(
+        LocalReference(), description="A Secret with its credentials, written anew with all of them."
+    )
+    generate_secret: bool | None = Field(None, description="True to make up what the Secret lacks.")
+    provider_account_ref: LocalReference | None = Field(
+        None, description="The Secret with address and token of the tenant."
+    )
+
+
+class ApplicationAuthStatus(KubeModel):
+    """Whether it was done."""
+
+    conditions: Conditions = Field((), description="Ready and Failed.")
+
+
+class ApplicationAuth(CustomResource):
+    """Credentials of an application, set once."""
+
+    kind_of: ClassVar[Kind] = APPLICATION_AUTH
+
+    spec: ApplicationAuthSpec = ApplicationAuthSpec()
+    status: ApplicationAuthStatus = ApplicationAuthStatus()
+
+    @property
+    def owner(self) -> str:
+        """Its Application."""
+        name = self.spec.application_cr_name
+        return f"Application/{self.metadata.namespace}/{name}" if name else ""

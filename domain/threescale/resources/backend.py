@@ -1,0 +1,62 @@
+"""Backend: an address behind the gateway, which products use."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from domain.identity import Kind
+from domain.resource import CustomResource, KubeModel
+from domain.schema import Marker, Required
+from domain.threescale import BACKEND
+from domain.threescale.resources.shared import (
+    Conditions,
+    Int64,
+    LocalReference,
+    MappingRule,
+    Metric,
+    ProductMethod,
+)
+
+
+class BackendSpec(KubeModel):
+    """What should be in 3scale."""
+
+    name: Required[str] = Field("", description="Its name for people.")
+    system_name: Annotated[str, Marker(immutable="SystemName is immutable")] = Field(
+        "", description="Its name in 3scale; made of the name if absent."
+    )
+    private_base_url: Required[Annotated[str, Marker(pattern=r"^(https?|wss?):\/\/.*$")]] = Field(
+        "", alias="privateBaseURL", description="Where the gateway sends the requests."
+    )
+    description: str | None = Field(None, description="What it is.")
+    mapping_rules: tuple[MappingRule, ...] = Field((), description="Which requests count, in this order.")
+    metrics: dict[str, Metric] = Field({}, description="What is counted, by system name; `hits` always is.")
+    methods: dict[str, ProductMethod] = Field({}, description="Parts of all hits, by system name.")
+    provider_account_ref: LocalReference | None = Field(
+        None, description="The Secret with address and token of the tenant."
+    )
+
+
+class BackendStatus(KubeModel):
+    """What is there."""
+
+    backend_id: Int64 | None = Field(None, description="Its id in 3scale.")
+    provider_account_host: str | None = Field(None, description="The tenant's address.")
+    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    conditions: Conditions = Field((), description="Synced, Invalid and Failed.")
+
+
+class Backend(CustomResource):
+    """An address behind the gateway, which products use."""
+
+    kind_of: ClassVar[Kind] = BACKEND
+
+    spec: BackendSpec = BackendSpec()
+    status: BackendStatus = BackendStatus()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Its backend in 3scale."""
+        return (f"3scale backend {self.status.backend_id}",) if self.status.backend_id else ()

@@ -1,0 +1,102 @@
+"""DeveloperAccount and DeveloperUser: who uses APIs. 3scale makes an account only together with its first admin."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from domain.identity import Kind
+from domain.resource import CustomResource, KubeModel
+from domain.schema import Marker, Required
+from domain.threescale import DEVELOPER_ACCOUNT, DEVELOPER_USER
+from domain.threescale.resources.shared import Conditions, Int64, LocalReference, SecretReference
+
+ADMIN = "admin"
+MEMBER = "member"
+
+
+class DeveloperAccountSpec(KubeModel):
+    """What should be in 3scale."""
+
+    org_name: Required[str] = Field("", description="The organisation's name.")
+    monthly_billing_enabled: bool | None = Field(None, description="False to write no invoices; true if absent.")
+    monthly_charging_enabled: bool | None = Field(None, description="False to charge nothing; true if absent.")
+    provider_account_ref: LocalReference | None = Field(
+        None, description="The Secret with address and token of the tenant."
+    )
+
+
+class DeveloperAccountStatus(KubeModel):
+    """What is there."""
+
+    account_id: Int64 | None = Field(None, alias="accountID", description="Its id in 3scale.")
+    account_state: str | None = Field(None, description="Its state in 3scale.")
+    credit_card_stored: bool | None = Field(None, description="Whether 3scale knows a credit card.")
+    provider_account_host: str | None = Field(None, description="The tenant's address.")
+    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    conditions: Conditions = Field((), description="Ready, Waiting, Invalid and Failed.")
+
+
+class DeveloperAccount(CustomResource):
+    """An organisation that uses APIs."""
+
+    kind_of: ClassVar[Kind] = DEVELOPER_ACCOUNT
+
+    spec: DeveloperAccountSpec = DeveloperAccountSpec()
+    status: DeveloperAccountStatus = DeveloperAccountStatus()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Its account in 3scale."""
+        return (f"3scale account {self.status.account_id}",) if self.status.account_id else ()
+
+
+class DeveloperUserSpec(KubeModel):
+    """What should be in 3scale."""
+
+    username: Required[str] = Field("", description="The name to sign in with.")
+    email: Required[str] = Field("", description="The user's address.")
+    password_credentials_ref: Required[SecretReference] = Field(
+        SecretReference(), description="A Secret with the password under `password`."
+    )
+    developer_account_ref: Required[LocalReference] = Field(
+        LocalReference(), description="The DeveloperAccount that the user belongs to."
+    )
+    suspended: bool | None = Field(None, description="True to let the user do nothing.")
+    role: Annotated[str | None, Marker(enum=(ADMIN, MEMBER))] = Field(None, description="A member if absent.")
+    provider_account_ref: LocalReference | None = Field(
+        None, description="The Secret with address and token of the tenant."
+    )
+
+
+class DeveloperUserStatus(KubeModel):
+    """What is there. The misspelt name of the account's id is the one that clients read."""
+
+    developer_user_id: Int64 | None = Field(None, alias="developerUserID", description="Its id in 3scale.")
+    account_id: Int64 | None = Field(None, alias="accoundID", description="The id of its account in 3scale.")
+    developer_user_state: str | None = Field(None, description="Its state in 3scale.")
+    provider_account_host: str | None = Field(None, description="The tenant's address.")
+    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    conditions: Conditions = Field((), description="Ready, Orphan, Invalid and Failed.")
+
+
+class DeveloperUser(CustomResource):
+    """A person of an organisation that uses APIs."""
+
+    kind_of: ClassVar[Kind] = DEVELOPER_USER
+
+    spec: DeveloperUserSpec = DeveloperUserSpec()
+    status: DeveloperUserStatus = DeveloperUserStatus()
+
+    @property
+    def owner(self) -> str:
+        """Its DeveloperAccount."""
+        name = self.spec.developer_account_ref.name
+        return f"DeveloperAccount/{self.metadata.namespace}/{name}" if name else ""
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Its user in 3scale."""
+        status = self.status
+        return (f"3scale user {status.developer_user_id}",) if status.developer_user_id else ()

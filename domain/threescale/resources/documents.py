@@ -1,0 +1,115 @@
+"""ActiveDoc and OpenAPI: a description of an API, for its readers; and one that becomes a Product and a Backend."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from domain.identity import Kind
+from domain.resource import CustomResource, KubeModel, PrinterColumn
+from domain.schema import Marker, Required
+from domain.threescale import ACTIVE_DOC, OPEN_API
+from domain.threescale.resources.shared import (
+    Conditions,
+    Document,
+    Int64,
+    LocalReference,
+    OneDocument,
+    OpenIdConnect,
+    Url,
+)
+
+
+class ActiveDocSpec(KubeModel):
+    """What should be in 3scale."""
+
+    name: Required[str] = Field("", description="Its name for people.")
+    system_name: Annotated[str, Marker(pattern=r"^[a-z0-9]+$")] = Field(
+        "", description="Its name in 3scale; made of the name if absent."
+    )
+    description: str | None = Field(None, description="What it is.")
+    active_doc_open_api_ref: Required[OneDocument] = Field(
+        Document(), alias="activeDocOpenAPIRef", description="Where the document is."
+    )
+    product_system_name: str | None = Field(None, description="The product that it describes.")
+    published: bool | None = Field(None, description="True to show it to developers.")
+    skip_swagger_validations: bool | None = Field(None, description="True to take any document.")
+    provider_account_ref: LocalReference | None = Field(
+        None, description="The Secret with address and token of the tenant."
+    )
+
+
+class ActiveDocStatus(KubeModel):
+    """What is there."""
+
+    active_doc_id: Int64 | None = Field(None, description="Its id in 3scale.")
+    provider_account_host: str | None = Field(None, description="The tenant's address.")
+    product_resource_name: LocalReference | None = Field(None, description="The Product that it describes.")
+    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    conditions: Conditions = Field((), description="Ready, Orphan, Invalid and Failed.")
+
+
+class ActiveDoc(CustomResource):
+    """A description of an API for its readers."""
+
+    kind_of: ClassVar[Kind] = ACTIVE_DOC
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="Provider Account", type="string", json_path=".status.providerAccountHost"),
+        PrinterColumn(name="Ready", type="string", json_path='.status.conditions[?(@.type=="Ready")].status'),
+        PrinterColumn(name="3scale ID", type="integer", json_path=".status.activeDocId"),
+    )
+
+    spec: ActiveDocSpec = ActiveDocSpec()
+    status: ActiveDocStatus = ActiveDocStatus()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Its document in 3scale."""
+        return (f"3scale ActiveDocs document {self.status.active_doc_id}",) if self.status.active_doc_id else ()
+
+
+class OpenApiSpec(KubeModel):
+    """From what Product and Backend are made."""
+
+    openapi_ref: Required[OneDocument] = Field(Document(), description="Where the OpenAPI document is.")
+    provider_account_ref: LocalReference | None = Field(
+        None, description="The Secret with address and token of the tenant."
+    )
+    product_system_name: str | None = Field(None, description="The system name of both; made of the title if absent.")
+    private_base_url: str | None = Field(
+        None, alias="privateBaseURL", description="The backend's address; the first server of the document if absent."
+    )
+    production_public_base_url: Url | None = Field(
+        None, alias="productionPublicBaseURL", description="The address of the gateway for everybody."
+    )
+    staging_public_base_url: Url | None = Field(
+        None, alias="stagingPublicBaseURL", description="The address of the gateway for trials."
+    )
+    prefix_matching: bool | None = Field(None, description="True for rules that fit what begins like them.")
+    private_api_host_header: str | None = Field(
+        None, alias="privateAPIHostHeader", description="The Host header that the backend gets."
+    )
+    private_api_secret_token: str | None = Field(
+        None, alias="privateAPISecretToken", description="A token by which the backend knows the gateway."
+    )
+    oidc: OpenIdConnect | None = Field(None, description="What the document cannot say of OpenID Connect.")
+
+
+class OpenApiStatus(KubeModel):
+    """What was made of it."""
+
+    provider_account_host: str | None = Field(None, description="The tenant's address.")
+    product_resource_name: LocalReference | None = Field(None, description="The Product.")
+    backend_resource_names: tuple[LocalReference, ...] = Field((), description="The Backends.")
+    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    conditions: Conditions = Field((), description="Ready, Invalid and Failed.")
+
+
+class OpenApi(CustomResource):
+    """An OpenAPI document that becomes a Product and a Backend."""
+
+    kind_of: ClassVar[Kind] = OPEN_API
+
+    spec: OpenApiSpec = OpenApiSpec()
+    status: OpenApiStatus = OpenApiStatus()

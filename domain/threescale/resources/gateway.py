@@ -1,0 +1,95 @@
+"""CustomPolicyDefinition and ProxyConfigPromote: a policy of the tenant's own, and a promotion, done once."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from domain.identity import Kind
+from domain.resource import CustomResource, KubeModel, PrinterColumn
+from domain.schema import JsonObject, Required
+from domain.threescale import CUSTOM_POLICY_DEFINITION, PROXY_CONFIG_PROMOTE
+from domain.threescale.resources.shared import Conditions, Int64, LocalReference
+
+
+class PolicySchema(KubeModel):
+    """What a policy is, and how it is configured."""
+
+    name: Required[str] = Field("", description="Its name for people.")
+    version: Required[str] = Field("", description="Its version.")
+    summary: Required[str] = Field("", description="What it does, in a sentence.")
+    schema_: Required[str] = Field("", alias="$schema", description="The schema of this schema.")
+    configuration: Required[JsonObject] = Field({}, description="The schema of its configuration.")
+    description: tuple[str, ...] = Field((), description="What it does, at length.")
+
+
+class CustomPolicyDefinitionSpec(KubeModel):
+    """What should be in 3scale."""
+
+    name: Required[str] = Field("", description="The policy's name.")
+    version: Required[str] = Field("", description="The policy's version.")
+    schema_: Required[PolicySchema] = Field(PolicySchema(), alias="schema", description="What it is.")
+    provider_account_ref: LocalReference | None = Field(
+        None, description="The Secret with address and token of the tenant."
+    )
+
+
+class CustomPolicyDefinitionStatus(KubeModel):
+    """What is there."""
+
+    policy_id: Int64 | None = Field(None, alias="policyID", description="Its id in 3scale.")
+    provider_account_host: str | None = Field(None, description="The tenant's address.")
+    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    conditions: Conditions = Field((), description="Ready, Invalid and Failed.")
+
+
+class CustomPolicyDefinition(CustomResource):
+    """A policy of the tenant's own."""
+
+    kind_of: ClassVar[Kind] = CUSTOM_POLICY_DEFINITION
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="Provider Account", type="string", json_path=".status.providerAccountHost"),
+        PrinterColumn(name="Ready", type="string", json_path='.status.conditions[?(@.type=="Ready")].status'),
+        PrinterColumn(name="3scale ID", type="integer", json_path=".status.policyID"),
+    )
+
+    spec: CustomPolicyDefinitionSpec = CustomPolicyDefinitionSpec()
+    status: CustomPolicyDefinitionStatus = CustomPolicyDefinitionStatus()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Its policy in 3scale's registry."""
+        return (f"3scale policy {self.status.policy_id}",) if self.status.policy_id else ()
+
+
+class ProxyConfigPromoteSpec(KubeModel):
+    """What is to be promoted, and how far."""
+
+    product_cr_name: Required[str] = Field("", alias="productCRName", description="The Product.")
+    production: bool | None = Field(None, description="True to go on to production.")
+    delete_cr: bool | None = Field(None, alias="deleteCR", description="True to vanish when it is done.")
+
+
+class ProxyConfigPromoteStatus(KubeModel):
+    """What was promoted."""
+
+    product_id: str | None = Field(None, description="The product's id in 3scale, or that there is none.")
+    latest_production_version: int | None = Field(None, description="The newest version in production.")
+    latest_staging_version: int | None = Field(None, description="The newest version in staging.")
+    conditions: Conditions = Field((), description="Ready and Failed.")
+
+
+class ProxyConfigPromote(CustomResource):
+    """A promotion of a product's gateway configuration, done once."""
+
+    kind_of: ClassVar[Kind] = PROXY_CONFIG_PROMOTE
+
+    spec: ProxyConfigPromoteSpec = ProxyConfigPromoteSpec()
+    status: ProxyConfigPromoteStatus = ProxyConfigPromoteStatus()
+
+    @property
+    def owner(self) -> str:
+        """Its Product."""
+        name = self.spec.product_cr_name
+        return f"Product/{self.metadata.namespace}/{name}" if name else ""

@@ -1,0 +1,171 @@
+"""Product: an API as its users see it, with its metrics, rules, plans and the backends behind it."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from domain.identity import Kind
+from domain.resource import CustomResource, KubeModel
+from domain.schema import Marker, Required
+from domain.threescale import PRODUCT
+from domain.threescale.resources.shared import (
+    Conditions,
+    CredentialsLocation,
+    GatewayResponse,
+    Int64,
+    LocalReference,
+    MappingRule,
+    Metric,
+    MetricReference,
+    Money,
+    OpenIdConnect,
+    Policy,
+    ProductMethod,
+    Security,
+    Url,
+)
+
+
+class UserKey(KubeModel):
+    """Callers bring one key."""
+
+    auth_user_key: str | None = Field(None, description="The name of the parameter or header with the key.")
+    credentials: CredentialsLocation = Field(None, description="Where callers put the key.")
+    security: Security | None = Field(None, description="What the gateway tells the backends.")
+    gateway_response: GatewayResponse | None = Field(None, description="What the gateway answers to the refused.")
+
+
+class AppKeyAppId(KubeModel):
+    """Callers bring an id and a key."""
+
+    app_id: str | None = Field(None, alias="appID", description="The name of the parameter or header with the id.")
+    app_key: str | None = Field(None, description="The name of the parameter or header with the key.")
+    credentials: CredentialsLocation = Field(None, description="Where callers put id and key.")
+    security: Security | None = Field(None, description="What the gateway tells the backends.")
+    gateway_response: GatewayResponse | None = Field(None, description="What the gateway answers to the refused.")
+
+
+class Authentication(KubeModel):
+    """How callers say who they are."""
+
+    userkey: UserKey | None = Field(None, description="Callers bring one key.")
+    app_key_app_id: AppKeyAppId | None = Field(None, alias="appKeyAppID", description="Callers bring an id and a key.")
+    oidc: OpenIdConnect | None = Field(None, description="Callers bring a token of an issuer.")
+
+
+OneAuthentication = Annotated[Authentication | None, Marker(one_of=("userkey", "appKeyAppID", "oidc"))]
+
+
+class Hosted(KubeModel):
+    """A gateway that 3scale runs."""
+
+    authentication: OneAuthentication = Field(None, description="How callers say who they are; as it is if absent.")
+
+
+class SelfManaged(KubeModel):
+    """A gateway of one's own."""
+
+    authentication: OneAuthentication = Field(None, description="How callers say who they are; as it is if absent.")
+    staging_public_base_url: Url | None = Field(
+        None, alias="stagingPublicBaseURL", description="The address of the gateway for trials."
+    )
+    production_public_base_url: Url | None = Field(
+        None, alias="productionPublicBaseURL", description="The address of the gateway for everybody."
+    )
+
+
+class Deployment(KubeModel):
+    """Where the gateway runs."""
+
+    apicast_hosted: Hosted | None = Field(None, description="A gateway that 3scale runs.")
+    apicast_self_managed: SelfManaged | None = Field(None, description="A gateway of one's own.")
+
+    @property
+    def authentication(self) -> Authentication | None:
+        """How callers say who they are; None to leave it as it is in 3scale."""
+        chosen = self.apicast_hosted or self.apicast_self_managed
+        return chosen.authentication if chosen else None
+
+
+class Limit(KubeModel):
+    """How much an application may use."""
+
+    period: Required[Annotated[str, Marker(enum=("eternity", "year", "month", "week", "day", "hour", "minute"))]] = (
+        Field("", description="In which time.")
+    )
+    value: Required[int] = Field(0, description="How much.")
+    metric_method_ref: Required[MetricReference] = Field(MetricReference(), description="Of what.")
+
+
+class PricingRule(KubeModel):
+    """What an application pays for a range of use."""
+
+    from_: Required[int] = Field(0, alias="from", description="The first unit of the range.")
+    to: Required[int] = Field(0, description="The last unit of the range.")
+    price_per_unit: Required[Money] = Field("", description="The price of each of them.")
+    metric_method_ref: Required[MetricReference] = Field(MetricReference(), description="Of what.")
+
+
+class ApplicationPlan(KubeModel):
+    """What applications may use and pay."""
+
+    name: str | None = Field(None, description="Its name for people; the system name if absent.")
+    apps_require_approval: bool | None = Field(None, description="True to approve each application by hand.")
+    trial_period: Annotated[int | None, Marker(minimum=0)] = Field(None, description="Days without cost.")
+    setup_fee: Money | None = Field(None, description="What an application costs once.")
+    cost_month: Money | None = Field(None, description="What an application costs per month.")
+    published: bool | None = Field(None, description="True to offer it to developers.")
+    limits: tuple[Limit, ...] = Field((), description="How much an application may use.")
+    pricing_rules: tuple[PricingRule, ...] = Field((), description="What use costs.")
+
+
+class BackendUsage(KubeModel):
+    """That the product uses a backend."""
+
+    path: Required[str] = Field("", description="The path under which it does.")
+
+
+class ProductSpec(KubeModel):
+    """What should be in 3scale."""
+
+    name: Required[str] = Field("", description="Its name for people.")
+    system_name: str = Field("", description="Its name in 3scale; made of the name if absent.")
+    description: str | None = Field(None, description="What it is.")
+    deployment: Annotated[Deployment | None, Marker(one_of=("apicastHosted", "apicastSelfManaged"))] = Field(
+        None, description="Where the gateway runs; as it is if absent."
+    )
+    mapping_rules: tuple[MappingRule, ...] = Field((), description="Which requests count, in this order.")
+    backend_usages: dict[str, BackendUsage] = Field({}, description="The backends it uses, by their system names.")
+    metrics: dict[str, Metric] = Field({}, description="What is counted, by system name; `hits` always is.")
+    methods: dict[str, ProductMethod] = Field({}, description="Parts of all hits, by system name.")
+    application_plans: dict[str, ApplicationPlan] = Field({}, description="Its plans, by system name.")
+    policies: tuple[Policy, ...] = Field((), description="The gateway's chain of policies.")
+    provider_account_ref: LocalReference | None = Field(
+        None, description="The Secret with address and token of the tenant."
+    )
+
+
+class ProductStatus(KubeModel):
+    """What is there."""
+
+    product_id: Int64 | None = Field(None, description="Its id in 3scale.")
+    state: str | None = Field(None, description="Its state in 3scale.")
+    provider_account_host: str | None = Field(None, description="The tenant's address.")
+    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    conditions: Conditions = Field((), description="Synced, Orphan, Invalid and Failed.")
+
+
+class Product(CustomResource):
+    """An API as its users see it."""
+
+    kind_of: ClassVar[Kind] = PRODUCT
+
+    spec: ProductSpec = ProductSpec()
+    status: ProductStatus = ProductStatus()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Its product in 3scale."""
+        return (f"3scale product {self.status.product_id}",) if self.status.product_id else ()

@@ -1,0 +1,164 @@
+"""What several kinds of the area say: references, addresses, money, metrics, rules, authentication, conditions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from domain.resource import KubeModel
+from domain.schema import DateTime, JsonObject, Marker, Required
+
+Int32 = Annotated[int, Marker(format="int32")]
+Int64 = Annotated[int, Marker(format="int64")]
+Url = Annotated[str, Marker(pattern=r"^https?:\/\/.*$")]
+Money = Annotated[str, Marker(pattern=r"^\d+(\.\d{2})?$")]
+Method = Annotated[str, Marker(enum=("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "CONNECT"))]
+CredentialsLocation = Annotated[str | None, Marker(enum=("headers", "query", "authorization"))]
+
+
+class StatusCondition(KubeModel):
+    """How one side of the object stands; the list is kept sorted by type."""
+
+    type: Required[str] = Field("", description="What the condition speaks of.")
+    status: Required[str] = Field("", description="True, False or Unknown.")
+    reason: str | None = Field(None, description="Why, in one word, for programs.")
+    message: str | None = Field(None, description="Why, in a sentence, for people.")
+    last_transition_time: DateTime[str | None] = Field(None, description="When the status last changed.")
+
+
+Conditions = tuple[StatusCondition, ...]
+
+
+class LocalReference(KubeModel):
+    """An object by its name, in the namespace of the one that names it."""
+
+    name: str = Field("", description="The object's name.")
+
+
+class SecretReference(KubeModel):
+    """A Secret, in the namespace of the one that names it unless another is named."""
+
+    name: str = Field("", description="The Secret's name.")
+    namespace: str = Field("", description="The Secret's namespace.")
+
+
+class ObjectReference(KubeModel):
+    """An object, as Kubernetes' own references name it; here always a Secret."""
+
+    api_version: str = Field("", description="The object's apiVersion.")
+    field_path: str = Field("", description="A part of the object.")
+    kind: str = Field("", description="The object's kind.")
+    name: str = Field("", description="The object's name.")
+    namespace: str = Field("", description="The object's namespace.")
+    resource_version: str = Field("", description="The object's version.")
+    uid: str = Field("", description="The object's uid.")
+
+
+class Document(KubeModel):
+    """Where a document is: in a Secret, or at an address."""
+
+    secret_ref: ObjectReference | None = Field(None, description="A Secret with the document under its only key.")
+    url: Url | None = Field(None, description="The document's address.")
+
+
+OneDocument = Annotated[Document, Marker(one_of=("secretRef", "url"))]
+
+
+class Metric(KubeModel):
+    """A count of something."""
+
+    friendly_name: Required[str] = Field("", description="Its name for people.")
+    unit: Required[str] = Field("", description="What it counts.")
+    description: str | None = Field(None, description="What it is for.")
+
+
+class ProductMethod(KubeModel):
+    """A part of all hits, counted by itself."""
+
+    friendly_name: Required[str] = Field("", description="Its name for people.")
+    description: str | None = Field(None, description="What it is for.")
+
+
+class MappingRule(KubeModel):
+    """Which requests count, and for what. The order of rules is their meaning."""
+
+    http_method: Required[Method] = Field("", description="The requests' method.")
+    pattern: Required[str] = Field("", description="The requests' path, with variables in braces.")
+    metric_method_ref: Required[str] = Field("", description="The system name of the metric or method that counts.")
+    increment: Required[int] = Field(0, description="By how much a request counts.")
+    last: bool | None = Field(None, description="True to look at no rule behind this one.")
+
+
+class MetricReference(KubeModel):
+    """A metric or method, of the product itself or of one of its backends."""
+
+    system_name: Required[str] = Field("", description="Its system name.")
+    backend: str | None = Field(None, description="The backend's system name; the product's own if absent.")
+
+
+class Security(KubeModel):
+    """What the gateway tells the backends."""
+
+    host_header: str | None = Field(None, description="The Host header that backends get.")
+    secret_token: str | None = Field(None, description="A token by which backends know the gateway.")
+
+
+class GatewayResponse(KubeModel):
+    """What the gateway answers to those whom it refuses."""
+
+    error_status_auth_failed: Int32 | None = Field(None, description="Status when credentials are wrong.")
+    error_headers_auth_failed: str | None = Field(None, description="Content type when credentials are wrong.")
+    error_auth_failed: str | None = Field(None, description="Body when credentials are wrong.")
+    error_status_auth_missing: Int32 | None = Field(None, description="Status when credentials are missing.")
+    error_headers_auth_missing: str | None = Field(None, description="Content type when credentials are missing.")
+    error_auth_missing: str | None = Field(None, description="Body when credentials are missing.")
+    error_status_no_match: Int32 | None = Field(None, description="Status when no mapping rule fits.")
+    error_headers_no_match: str | None = Field(None, description="Content type when no mapping rule fits.")
+    error_no_match: str | None = Field(None, description="Body when no mapping rule fits.")
+    error_status_limits_exceeded: Int32 | None = Field(None, description="Status when a limit is exceeded.")
+    error_headers_limits_exceeded: str | None = Field(None, description="Content type when a limit is exceeded.")
+    error_limits_exceeded: str | None = Field(None, description="Body when a limit is exceeded.")
+
+
+class AuthenticationFlow(KubeModel):
+    """Which flows of OpenID Connect are open."""
+
+    standard_flow_enabled: Required[bool] = Field(False, description="The authorization code flow.")
+    implicit_flow_enabled: Required[bool] = Field(False, description="The implicit flow.")
+    service_accounts_enabled: Required[bool] = Field(False, description="The client credentials flow.")
+    direct_access_grants_enabled: Required[bool] = Field(False, description="The resource owner password flow.")
+
+
+class OpenIdConnect(KubeModel):
+    """Callers bring a token of an issuer."""
+
+    issuer_type: Required[Annotated[str, Marker(enum=("keycloak", "rest"))]] = Field(
+        "", description="How clients are told to the issuer."
+    )
+    issuer_endpoint: str | None = Field(None, description="The issuer's address; wins over the reference.")
+    issuer_endpoint_ref: SecretReference | None = Field(
+        None, description="A Secret with the issuer's address under `issuerEndpoint`."
+    )
+    authentication_flow: AuthenticationFlow | None = Field(None, description="Which flows are open.")
+    jwt_claim_with_client_id: str | None = Field(
+        None, alias="jwtClaimWithClientID", description="The claim that holds the client's id."
+    )
+    jwt_claim_with_client_id_type: Annotated[str | None, Marker(enum=("plain", "liquid"))] = Field(
+        None, alias="jwtClaimWithClientIDType", description="How that claim is read."
+    )
+    credentials: CredentialsLocation = Field(None, description="Where callers put the token.")
+    security: Security | None = Field(None, description="What the gateway tells the backends.")
+    gateway_response: GatewayResponse | None = Field(None, description="What the gateway answers to the refused.")
+
+
+class Policy(KubeModel):
+    """A policy of the gateway's chain."""
+
+    name: Required[str] = Field("", description="The policy's name.")
+    version: Required[str] = Field("", description="The policy's version.")
+    enabled: Required[bool] = Field(False, description="False to leave it out.")
+    configuration: JsonObject | None = Field(None, description="Its configuration.")
+    configuration_ref: SecretReference | None = Field(
+        None, description="A Secret with the configuration as JSON under `configuration`."
+    )

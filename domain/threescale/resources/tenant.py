@@ -1,0 +1,57 @@
+"""Tenant: a tenant of a 3scale installation, made through its master."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from domain.identity import Kind
+from domain.resource import CustomResource, KubeModel
+from domain.schema import Required
+from domain.threescale import TENANT
+from domain.threescale.resources.shared import Conditions, Int64, SecretReference
+
+
+class TenantSpec(KubeModel):
+    """What should be in 3scale."""
+
+    username: Required[str] = Field("", description="The first admin's name.")
+    email: Required[str] = Field("", description="The first admin's address.")
+    organization_name: Required[str] = Field("", description="The organisation's name.")
+    system_master_url: Required[str] = Field("", description="The master's address.")
+    tenant_secret_ref: Required[SecretReference] = Field(
+        SecretReference(), description="The Secret that gets the tenant's address and token."
+    )
+    password_credentials_ref: Required[SecretReference] = Field(
+        SecretReference(), description="A Secret with the first admin's password under `admin_password`."
+    )
+    master_credentials_ref: Required[SecretReference] = Field(
+        SecretReference(), description="A Secret with the master's token under `MASTER_ACCESS_TOKEN`."
+    )
+    from_email: str | None = Field(None, description="From where its mail comes.")
+    support_email: str | None = Field(None, description="Where its developers find help.")
+    finance_support_email: str | None = Field(None, description="Where its developers find help with invoices.")
+    site_access_code: str | None = Field(None, description="What its developer portal asks visitors for.")
+
+
+class TenantStatus(KubeModel):
+    """What is there."""
+
+    tenant_id: Required[Int64] = Field(0, description="Its id in 3scale.")
+    admin_id: Required[Int64] = Field(0, description="The id of its first admin in 3scale.")
+    conditions: Conditions = Field((), description="Ready.")
+
+
+class Tenant(CustomResource):
+    """A tenant of a 3scale installation."""
+
+    kind_of: ClassVar[Kind] = TENANT
+
+    spec: TenantSpec = TenantSpec()
+    status: TenantStatus = TenantStatus()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The tenant with all it holds."""
+        return (f"3scale tenant {self.status.tenant_id} with all it holds",) if self.status.tenant_id else ()

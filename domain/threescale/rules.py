@@ -1,0 +1,118 @@
+"""The fewest calls that bring a product's or backend's mapping rules into the wanted order.
+
+3scale keeps rules as a list: one put at a position moves the others down, a deleted one lets them move up. So a rule
+that is inserted costs one call wherever it stands, and so does one that is moved. As many rules as possible stay where
+they are (a longest run that is in order already); what is left over is changed into what is missing, before anything is
+deleted or made.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict, deque
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Literal
+
+from domain.model import Model
+
+
+class Rule(Model):
+    """Which requests count by how much for which metric, by the metric's id."""
+
+    http_method: str
+    pattern: str
+    metric_id: int
+    delta: int
+    last: bool = False
+
+
+class FoundRule(Model):
+    """A rule that 3scale has."""
+
+    id: int
+    rule: Rule
+
+
+class RuleEdit(Model):
+    """One call. `position` is None where the rule stays where it is."""
+
+    call: Literal["DELETE", "PUT", "POST"]
+    id: int | None = None
+    rule: Rule | None = None
+    position: int | None = None
+
+
+def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit, ...]:
+    """The calls in the order in which they have to be made, for rules found in the order of their positions."""
+    kept = _pair(wanted, found)
+    reused = set(kept.values())
+    deletions = [RuleEdit(call="DELETE", id=each.id) for index, each in enumerate(found) if index not in reused]
+    standing = _in_order([(place, kept[place]) for place in sorted(kept)])
+    return (*deletions, *_placed(wanted, found, kept, standing))
+
+
+def _placed(
+    wanted: Sequence[Rule], found: Sequence[FoundRule], kept: dict[int, int], standing: set[int]
+) -> Iterator[RuleEdit]:
+    """Changes and creations from the first wanted rule on, each put behind the one before it."""
+    # The list as it is after each call, by places among the wanted; what is to be deleted is gone already.
+    current = sorted(kept, key=lambda place: kept[place])
+    for place, rule in enumerate(wanted):
+        before = found[kept[place]] if place in kept else None
+        if place in standing:
+            assert before is not None  # noqa: S101 - only what was found stands
+            if before.rule != rule:
+                yield RuleEdit(call="PUT", id=before.id, rule=rule)
+            continue
+        if before is not None:
+            current.remove(place)
+        index = current.index(place - 1) + 1 if place else 0
+        current.insert(index, place)
+        if before is not None:
+            yield RuleEdit(call="PUT", id=before.id, rule=rule, position=index + 1)
+        else:
+            yield RuleEdit(call="POST", rule=rule, position=index + 1)
+
+
+def _pair(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> dict[int, int]:
+    """Which found rule becomes which wanted one: the same, else one for the same requests, else any."""
+    kept: dict[int, int] = {}
+    for alike in (_itself, _requests, _anything):
+        free: defaultdict[Hashable, deque[int]] = defaultdict(deque)
+        taken = set(kept.values())
+        for index, each in enumerate(found):
+            if index not in taken:
+                free[alike(each.rule)].append(index)
+        for place, rule in enumerate(wanted):
+            if place not in kept and free[alike(rule)]:
+                kept[place] = free[alike(rule)].popleft()
+    return kept
+
+
+def _itself(rule: Rule) -> Hashable:
+    return (rule.http_method, rule.pattern, rule.metric_id, rule.delta, rule.last)
+
+
+def _requests(rule: Rule) -> Hashable:
+    return (rule.http_method, rule.pattern)
+
+
+def _anything(_: Rule) -> Hashable:
+    return None
+
+
+def _in_order(pairs: Sequence[tuple[int, int]]) -> set[int]:
+    """The places of a longest run of rules whose order is right already."""
+    ends: list[int] = []  # the smallest last index of a run of each length
+    runs: list[int] = []  # how long the longest run is that ends with each pair
+    for _, index in pairs:
+        length = bisect_left(ends, index)
+        ends[length : length + 1] = [index]
+        runs.append(length)
+    standing: set[int] = set()
+    wanted = len(ends) - 1
+    for (place, _), length in zip(reversed(pairs), reversed(runs), strict=True):
+        if length == wanted:
+            standing.add(place)
+            wanted -= 1
+    return standing

@@ -1,0 +1,116 @@
+"""What is wrong with the spec of a Product or Backend, in the words of the replaced operator.
+
+Faults come in one order whatever the order of the fields, so that a status that lists them does not change by itself.
+Two rules differ from the replaced operator's, whose own cannot be kept: names for people are compared with names for
+people, not with system names; and ranges of prices that share an end are refused here, as 3scale would refuse them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from domain.model import Model
+from domain.threescale.constants import HITS
+from domain.threescale.resources.backend import BackendSpec
+from domain.threescale.resources.product import ApplicationPlan, PricingRule, ProductSpec
+from domain.threescale.resources.shared import MappingRule, Metric, MetricReference, ProductMethod
+
+
+class Fault(Model):
+    """One thing that is wrong: at which field, with which value, and why."""
+
+    path: str
+    value: str | None
+    """None where the field should have a value."""
+    detail: str
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"{self.path}: Required value: {self.detail}"
+        return f'{self.path}: Invalid value: "{self.value}": {self.detail}'
+
+
+def message_of(faults: Iterable[Fault]) -> str:
+    """All of them as a condition tells them."""
+    texts = [str(fault) for fault in faults]
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
+    """What must be changed before the product can be made; references to other objects are not looked at."""
+    found = [*_names("Product", spec.metrics, spec.methods)]
+    local = {*spec.metrics, *spec.methods}
+    found += _rules(spec.mapping_rules, local)
+    for name, plan in sorted(spec.application_plans.items()):
+        found += _plan(f"spec.applicationPlans[{name}]", plan, local)
+    return tuple(found)
+
+
+def faults_of_backend(spec: BackendSpec) -> tuple[Fault, ...]:
+    """What must be changed before the backend can be made."""
+    return (
+        *_names("Backend", spec.metrics, spec.methods),
+        *_rules(spec.mapping_rules, {*spec.metrics, *spec.methods}),
+    )
+
+
+def _names(kind: str, metrics: Mapping[str, Metric], methods: Mapping[str, ProductMethod]) -> Iterable[Fault]:
+    if not metrics:
+        yield Fault(path="spec.metrics", value=None, detail=f"empty metrics is not valid for {kind}.")
+    elif HITS not in metrics:
+        detail = f"metrics map not valid for {kind}. 'hits' metric must exist."
+        yield Fault(path="spec.metrics", value=", ".join(sorted(metrics)), detail=detail)
+    for name in sorted({*metrics} & {*methods}):
+        yield Fault(path=f"spec.methods[{name}]", value=name, detail="method system_name not unique.")
+    shown = [("metrics", "metric", name, each.friendly_name) for name, each in sorted(metrics.items())]
+    shown += [("methods", "method", name, each.friendly_name) for name, each in sorted(methods.items())]
+    people = Counter(friendly_name for *_, friendly_name in shown)
+    for field, what, name, friendly_name in shown:
+        if people[friendly_name] > 1:
+            yield Fault(path=f"spec.{field}[{name}]", value=friendly_name, detail=f"{what} name not unique.")
+
+
+def _rules(rules: Iterable[MappingRule], local: set[str]) -> Iterable[Fault]:
+    for index, rule in enumerate(rules):
+        if rule.metric_method_ref not in local:
+            yield Fault(
+                path=f"spec.mappingRules[{index}]",
+                value=rule.metric_method_ref,
+                detail="mappingrule does not have valid metric or method reference.",
+            )
+
+
+def _plan(path: str, plan: ApplicationPlan, local: set[str]) -> Iterable[Fault]:
+    seen: set[tuple[str, MetricReference]] = set()
+    for index, limit in enumerate(plan.limits):
+        where = f"{path}.limits[{index}]"
+        if _is_lost(limit.metric_method_ref, local):
+            detail = "limit does not have valid local metric or method reference."
+            yield Fault(path=where, value=limit.metric_method_ref.system_name, detail=detail)
+        if (limit.period, limit.metric_method_ref) in seen:
+            yield Fault(path=where, value=limit.period, detail="limit period is not unique for the same metric.")
+        seen.add((limit.period, limit.metric_method_ref))
+    earlier: list[PricingRule] = []
+    for index, rule in enumerate(plan.pricing_rules):
+        where = f"{path}.pricingRules[{index}]"
+        if _is_lost(rule.metric_method_ref, local):
+            detail = "Pricing rule does not have valid local metric or method reference."
+            yield Fault(path=where, value=rule.metric_method_ref.system_name, detail=detail)
+        if rule.from_ > rule.to:
+            detail = "'To' value cannot be less than your 'From' value."
+            yield Fault(path=where, value=str(rule.to), detail=detail)
+        elif any(_overlap(rule, other) for other in earlier):
+            detail = "'From' value cannot be less than 'To' values of current rules for the same metric."
+            yield Fault(path=where, value=str(rule.from_), detail=detail)
+        earlier.append(rule)
+
+
+def _is_lost(reference: MetricReference, local: set[str]) -> bool:
+    """Whether it names a metric of the product itself that there is not."""
+    return not reference.backend and reference.system_name not in local
+
+
+def _overlap(one: PricingRule, other: PricingRule) -> bool:
+    same = one.metric_method_ref == other.metric_method_ref
+    return same and one.from_ <= other.to and other.from_ <= one.to
