@@ -62,6 +62,7 @@ def establish(store: Store, provider: Record, values: JsonObject) -> Record:
         **{
             "monthly_billing_enabled": True,
             "monthly_charging_enabled": True,
+            "annotations": {},
             "plan_id": default.id if default else None,
             **values,
             "provider_id": provider.id,

@@ -41,6 +41,7 @@ def establish(store: Store, master: Record, values: JsonObject) -> Record:
             "state": accounts.APPROVED,
             "monthly_billing_enabled": True,
             "monthly_charging_enabled": True,
+            "annotations": {},
             **values,
             "provider_id": master.id,
             "kind": "provider",

@@ -206,6 +206,45 @@ def test_unknown_and_read_only_fields_are_ignored(client: Client) -> None:
     assert (back["id"], back["description"], back["system_name"]) == (made["id"], "after", made["system_name"])
 
 
+def items(client: Client) -> dict[str, str]:
+    """Where one object of each kind is that can be changed."""
+    service, backend, account = client.used_service(), client.backend(), client.account()
+    plan, own, its = client.plan(service), f"services/{service['id']}", f"backend_apis/{backend['id']}"
+    hits, theirs = client.hits(own)["id"], client.hits(its)["id"]
+    applications = f"accounts/{account['id']}/applications"
+    limits = f"application_plans/{plan['id']}/metrics/{hits}/limits"
+    rule = {"http_method": "GET", "pattern": "/x", "delta": 1}
+    lists: dict[str, dict[str, object]] = {
+        f"{own}/metrics": {"friendly_name": "Bytes", "unit": "byte", "description": "text"},
+        f"{own}/metrics/{hits}/methods": {"friendly_name": "Get"},
+        f"{own}/proxy/mapping_rules": {**rule, "metric_id": hits, "last": True},
+        f"{own}/backend_usages": {"backend_api_id": backend["id"], "path": "/other"},
+        f"{own}/application_plans": {"name": "Gold", "setup_fee": "1.50", "approval_required": True},
+        f"{own}/features": {"name": "Fast"},
+        f"{its}/metrics": {"friendly_name": "Bytes", "unit": "byte"},
+        f"{its}/metrics/{theirs}/methods": {"friendly_name": "Get"},
+        f"{its}/mapping_rules": {**rule, "metric_id": theirs},
+        limits: {"period": "day", "value": 5},
+        applications: {"plan_id": plan["id"], "name": "App", "description": "It calls"},
+        f"accounts/{account['id']}/users": {"username": fresh("u").replace(" ", ""), "password": "secret123"},
+        "active_docs": {"name": fresh("Doc"), "body": "{}", "skip_swagger_validations": True},
+    }
+    lists[f"accounts/{account['id']}/users"]["email"] = f"{account['id']}@users.example.com"
+    made = {path: f"{path}/{client.post(path, **body)['id']}" for path, body in lists.items()}
+    client.post(f"{own}/proxy/deploy")  # or the first change of the proxy would
+    alone = (own, its, f"{own}/proxy", f"accounts/{account['id']}", "provider")
+    return {**made, **{path: path for path in alone}}
+
+
+def test_what_was_read_may_be_sent_back_whole_and_changes_nothing(tenant: Client) -> None:
+    for path in items(tenant).values():
+        ((wrapper, before),) = tenant.get(path).items()
+        tenant.put(path, **before)
+        tenant.put(path, **{wrapper: before})
+        ((_, after),) = tenant.get(path).items()
+        assert after == before, path
+
+
 def test_a_body_that_is_no_json_is_a_bad_request(client: Client) -> None:
     answer = client.call("POST", "services", None, content=b"{", headers={"Content-Type": "application/json"})
 

@@ -307,6 +307,22 @@ def test_mapping_rules_are_an_ordered_list_without_gaps(client: Client) -> None:
     assert rules(client, own) == [("/", 1), ("/last", 2)]
 
 
+def test_a_rule_at_position_0_moves_nobody(client: Client) -> None:
+    own = f"services/{client.service()['id']}"
+    rule = {"http_method": "GET", "delta": 1, "metric_id": client.hits(own)["id"], "pattern": "/zero", "position": 0}
+    client.post(f"{own}/proxy/mapping_rules", **rule)
+
+    assert rules(client, own) == [("/zero", 0), ("/", 1)]
+
+
+def test_a_gateway_that_3scale_runs_is_not_on_this_computer(client: Client) -> None:
+    local = {"endpoint": "http://localhost:8080"}
+    hosted, own = (client.service(deployment_option=option)["id"] for option in ("hosted", "self_managed"))
+
+    assert errors(client.refused("PUT", f"services/{hosted}/proxy", local)) == {"endpoint": ["is invalid"]}
+    assert client.put(f"services/{own}/proxy", **local)["endpoint"] == "http://localhost:8080"
+
+
 @pytest.mark.parametrize(
     ("changed", "field", "message"),
     [
