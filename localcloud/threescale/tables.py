@@ -51,7 +51,7 @@ TABLES = {
         host TEXT UNIQUE,
         port INTEGER,
         plan_id INTEGER""",
-    # `realm` is the account within which names are unique: a tenant for its developers, itself for its own users.
+    # `realm` is within what names are unique: a tenant's id for its developers, the negative of it for its own users.
     USERS: f"""
         {_OF_ACCOUNT},
         realm INTEGER NOT NULL,

@@ -89,13 +89,17 @@ def index(call: Call) -> Answer:
 def find(call: Call) -> Answer:
     """By the name, address or id of one of its users; a GET that may carry them as JSON."""
     sent = call.parameters
-    where = {name: sent.text(name) for name in ("username", "email") if sent.text(name)}
+    where: JsonObject = {name: sent.text(name) for name in ("username", "email") if sent.text(name)}
     identifier = sent.integer("user_id")
     if not where and identifier is None:
         raise refusals.not_found()
-    realm = {"realm": call.tenant.id} if call.tenant["kind"] != "master" else {}
-    user = call.find(tables.USERS, **where, **realm, **({"id": identifier} if identifier is not None else {}))
-    return answers.item("account", show(call, call.find(tables.ACCOUNTS, id=user["account_id"])))
+    if identifier is not None:
+        where["id"] = identifier
+    for user in call.store.all(tables.USERS, **where):
+        account = call.store.get(tables.ACCOUNTS, user.number("account_id"))
+        if account["provider_id"] == call.tenant.id:
+            return answers.item("account", show(call, account))
+    raise refusals.not_found()
 
 
 @ROUTES.add("GET", f"{_PATH}/{{account}}")

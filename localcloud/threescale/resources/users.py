@@ -37,8 +37,8 @@ _ROLES = {"admin": ADMIN, "member": MEMBER}
 
 
 def realm_of(account: Record) -> int:
-    """Within what the names of an account's users are unique."""
-    return account.number("provider_id") if account["kind"] == "buyer" else account.id
+    """Within what the names of an account's users are unique: all developers of a tenant, or a tenant's own users."""
+    return account.number("provider_id") if account["kind"] == "buyer" else -account.id
 
 
 def show(call: Call, user: Record) -> JsonObject:

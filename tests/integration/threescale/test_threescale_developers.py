@@ -56,6 +56,13 @@ def test_names_and_addresses_are_unique_among_a_tenants_developers(client: Clien
     assert tenant.post("signup", **same)["state"] == "approved"
 
 
+def test_a_developer_may_be_called_as_the_tenants_own_admin_is(tenant: Client) -> None:
+    (admin,) = tenant.list("users")
+    made = tenant.post("signup", org_name="Org", username=admin["username"], email=admin["email"])
+
+    assert tenant.get("accounts/find", username=admin["username"])["account"]["id"] == made["id"]
+
+
 def test_an_account_is_found_by_its_user_with_a_body_on_get(client: Client) -> None:
     account = client.account()
     (user,) = users(client, account)
