@@ -6,6 +6,7 @@
 | `defaults.py` | what is written into a spec that leaves it open |
 | `validation.py` | what is wrong with a spec, in the words that clients know |
 | `normal.py` | when what is wanted and what 3scale says mean the same |
+| `conditions.py` | how an object stands, as clients read it |
 | `rules.py` | the fewest calls that bring a list of mapping rules into another order |
 
 There are no workflows for these kinds yet: the API server knows them, and nobody acts on their objects.

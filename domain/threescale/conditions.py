@@ -1,0 +1,112 @@
+"""How an object stands, as the conditions that clients of the replaced operator read.
+
+    fine      Synced or Ready
+    waiting   Orphan (of an account: Waiting) and, except for accounts and users, Failed
+    invalid   Invalid and Failed
+    failed    Failed
+
+`Failed` and `Invalid` are written when they are False too: clients take an absent one for True. A user that waits is
+not Failed, since clients make the admin before its account and wait until it counts as made. Types that the replaced
+operator does not have for a kind are there only while they are True. The list is sorted by type, an Application's with
+Ready at its head, where clients read; a condition's time moves with its status, so that what stays the same is written
+once.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from domain.identity import Kind
+from domain.model import Model
+from domain.resource import timestamp
+from domain.threescale import (
+    ACTIVE_DOC,
+    APPLICATION,
+    APPLICATION_AUTH,
+    BACKEND,
+    CUSTOM_POLICY_DEFINITION,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+    OPEN_API,
+    PRODUCT,
+    PROXY_CONFIG_PROMOTE,
+    TENANT,
+)
+from domain.threescale.resources.shared import Conditions, StatusCondition
+
+READY = "Ready"
+SYNCED = "Synced"
+ORPHAN = "Orphan"
+WAITING = "Waiting"
+INVALID = "Invalid"
+FAILED = "Failed"
+
+# The types that are always there.
+TYPES = {
+    PRODUCT.name: (SYNCED, ORPHAN, INVALID, FAILED),
+    BACKEND.name: (SYNCED, INVALID, FAILED),
+    ACTIVE_DOC.name: (READY, ORPHAN, INVALID, FAILED),
+    OPEN_API.name: (READY, INVALID, FAILED),
+    DEVELOPER_ACCOUNT.name: (READY, WAITING, INVALID, FAILED),
+    DEVELOPER_USER.name: (READY, ORPHAN, INVALID, FAILED),
+    APPLICATION.name: (READY,),
+    APPLICATION_AUTH.name: (READY, FAILED),
+    CUSTOM_POLICY_DEFINITION.name: (READY, INVALID, FAILED),
+    PROXY_CONFIG_PROMOTE.name: (READY, FAILED),
+    TENANT.name: (READY,),
+}
+_WAIT_WITHOUT_FAILING = {DEVELOPER_ACCOUNT.name, DEVELOPER_USER.name}
+
+
+class Standing(StrEnum):
+    """What can be said of an object in one word."""
+
+    FINE = "fine"
+    WAITING = "waiting"
+    INVALID = "invalid"
+    FAILED = "failed"
+
+
+class Situation(Model):
+    """How it stands, and why."""
+
+    standing: Standing
+    message: str = ""
+
+
+def conditions(kind: Kind, situation: Situation, before: Conditions, now: datetime) -> Conditions:
+    """The conditions that say so; those of before keep their time where their status stays."""
+    true_ones = _true_types(kind, situation.standing)
+    shown = sorted({*TYPES[kind.name], *true_ones}, key=lambda type_: (kind == APPLICATION and type_ != READY, type_))
+    known = {condition.type: condition for condition in before}
+    return tuple(
+        _condition(type_, type_ in true_ones, _message(type_, kind, situation, true_ones), known.get(type_), now)
+        for type_ in shown
+    )
+
+
+def _true_types(kind: Kind, standing: Standing) -> set[str]:
+    ready = SYNCED if SYNCED in TYPES[kind.name] else READY
+    waits = {WAITING if kind == DEVELOPER_ACCOUNT else ORPHAN}
+    return {
+        Standing.FINE: {ready},
+        Standing.WAITING: waits if kind.name in _WAIT_WITHOUT_FAILING else waits | {FAILED},
+        Standing.INVALID: {INVALID, FAILED},
+        Standing.FAILED: {FAILED},
+    }[standing]
+
+
+def _message(type_: str, kind: Kind, situation: Situation, true_ones: set[str]) -> str | None:
+    """With what is wrong, on what is True; an Application tells it on Ready."""
+    told = type_ in true_ones or (kind == APPLICATION and type_ == READY) or (kind == TENANT and type_ == READY)
+    return situation.message if told and situation.message else None
+
+
+def _condition(
+    type_: str, true: bool, message: str | None, before: StatusCondition | None, now: datetime
+) -> StatusCondition:
+    status = "True" if true else "False"
+    same = before is not None and before.status == status
+    moment = before.last_transition_time if same and before is not None else timestamp(now)
+    return StatusCondition(type=type_, status=status, message=message, last_transition_time=moment)

@@ -1,0 +1,96 @@
+"""Conditions of 3scale objects, held against how existing clients decide that an object is ready."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from domain.identity import Kind
+from domain.threescale import APPLICATION, DEVELOPER_USER, KINDS, PRODUCT, TENANT
+from domain.threescale.conditions import Situation, Standing, conditions
+from domain.threescale.resources.shared import Conditions
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+BY_NAME = {kind.name: kind for kind in KINDS}
+LONG_LIVED = ("Product", "Backend", "ActiveDoc", "CustomPolicyDefinition", "DeveloperAccount", "OpenAPI")
+
+
+def conditions_of(kind: Kind, standing: Standing, message: str = "why", before: Conditions = ()) -> dict[str, str]:
+    found = conditions(kind, Situation(standing=standing, message=message), before, NOW)
+    return {each.type: each.status for each in found}
+
+
+def counts_as_ready(kind: Kind, found: dict[str, str]) -> bool:
+    """The rule of existing clients, ids apart; an absent Failed or Invalid counts as True."""
+
+    def holds(type_: str, absent: str = "True") -> bool:
+        return found.get(type_, absent) == "True"
+
+    if kind.name in LONG_LIVED:
+        sound = not holds("Failed") and not holds("Invalid")
+        return sound and (holds("Synced", "False") or holds("Ready", "False"))
+    if kind.name == "DeveloperUser":
+        return not holds("Failed") and not holds("Invalid") and holds("Orphan", "False") != holds("Ready", "False")
+    if kind.name == "Application":
+        return next(iter(found.values())) == "True"
+    if kind.name in ("ApplicationAuth", "ProxyConfigPromote"):
+        return not holds("Failed") and holds("Ready", "False")
+    return True  # of a Tenant only the ids are read
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_clients_take_what_is_fine_for_ready(kind: Kind) -> None:
+    assert counts_as_ready(kind, conditions_of(kind, Standing.FINE, ""))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != TENANT], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("standing", [Standing.WAITING, Standing.INVALID, Standing.FAILED])
+def test_clients_take_nothing_else_for_ready_but_a_user_that_waits(kind: Kind, standing: Standing) -> None:
+    expected = kind == DEVELOPER_USER and standing is Standing.WAITING
+
+    assert counts_as_ready(kind, conditions_of(kind, standing)) is expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "standing", "shown"),
+    [
+        ("Product", Standing.FINE, "Failed=False Invalid=False Orphan=False Synced=True"),
+        ("Product", Standing.WAITING, "Failed=True Invalid=False Orphan=True Synced=False"),
+        ("Product", Standing.INVALID, "Failed=True Invalid=True Orphan=False Synced=False"),
+        ("Product", Standing.FAILED, "Failed=True Invalid=False Orphan=False Synced=False"),
+        ("Backend", Standing.WAITING, "Failed=True Invalid=False Orphan=True Synced=False"),
+        ("DeveloperAccount", Standing.WAITING, "Failed=False Invalid=False Ready=False Waiting=True"),
+        ("DeveloperUser", Standing.WAITING, "Failed=False Invalid=False Orphan=True Ready=False"),
+        ("Application", Standing.FINE, "Ready=True"),
+        ("Application", Standing.WAITING, "Ready=False Failed=True Orphan=True"),
+        ("ApplicationAuth", Standing.FAILED, "Failed=True Ready=False"),
+        ("Tenant", Standing.FINE, "Ready=True"),
+    ],
+)
+def test_a_kind_stands_so(kind: str, standing: Standing, shown: str) -> None:
+    found = conditions_of(BY_NAME[kind], standing)
+
+    assert " ".join(f"{type_}={status}" for type_, status in found.items()) == shown
+
+
+def test_what_is_wrong_is_told_where_it_is_true() -> None:
+    found = conditions(PRODUCT, Situation(standing=Standing.WAITING, message="no backend"), (), NOW)
+
+    assert {each.type for each in found if each.message == "no backend"} == {"Failed", "Orphan"}
+    (first, *_) = conditions(APPLICATION, Situation(standing=Standing.FAILED, message="no plan"), (), NOW)
+    assert (first.type, first.status, first.message) == ("Ready", "False", "no plan")
+
+
+def test_a_conditions_time_moves_with_its_status_only() -> None:
+    first = conditions(PRODUCT, Situation(standing=Standing.WAITING, message="a"), (), NOW)
+    later = conditions(PRODUCT, Situation(standing=Standing.WAITING, message="b"), first, NOW + timedelta(hours=1))
+    synced = conditions(PRODUCT, Situation(standing=Standing.FINE), later, NOW + timedelta(hours=2))
+
+    assert {each.last_transition_time for each in later} == {"2026-11-21T12:00:00Z"}
+    assert {each.type for each in synced if each.last_transition_time == "2026-11-21T14:00:00Z"} == {
+        "Failed",
+        "Orphan",
+        "Synced",
+    }
+    assert conditions(PRODUCT, Situation(standing=Standing.FINE), synced, NOW + timedelta(hours=3)) == synced
