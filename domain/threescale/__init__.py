@@ -9,7 +9,8 @@
 | `conditions.py` | how an object stands, as clients read it |
 | `rules.py` | the fewest calls that bring a list of mapping rules into another order |
 
-There are no workflows for these kinds yet: the API server knows them, and nobody acts on their objects.
+The area has no workflows yet. It joins by `KINDS`, like every other, when it has: until then its definitions are not
+installed and its objects not watched.
 """
 
 from domain.identity import Kind
@@ -38,8 +39,6 @@ def _kind(name: str, finalizer: str = "", version: str = VERSION) -> Kind:
         plural=f"{name.lower()}s",
         area=_AREA,
         finalizer=finalizer,
-        # Until there is a workflow for it; a wake before that would start what no worker executes.
-        lifecycle=False,
     )
 
 
@@ -55,7 +54,7 @@ CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", POLICY_FINALIZER)
 PROXY_CONFIG_PROMOTE = _kind("ProxyConfigPromote")
 TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION)
 
-KINDS = (
+CUSTOM_KINDS = (
     PRODUCT,
     BACKEND,
     ACTIVE_DOC,

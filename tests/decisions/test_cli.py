@@ -113,7 +113,7 @@ def test_a_kind_is_never_known_by_the_start_of_its_name() -> None:
 
 def test_an_unknown_kind_names_those_there_are() -> None:
     with pytest.raises(typer.BadParameter, match="AccountPool"):
-        kind_named("zebra")
+        kind_named("pod")
     with pytest.raises(typer.BadParameter):
         kind_named("")
 
@@ -259,7 +259,7 @@ def test_help_names_every_command() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("why", "zebra", "a/b"), "no kind is called 'zebra'"),
+        (("why", "pod", "a/b"), "no kind is called 'pod'"),
         (("why", "account", "a"), "not of the form"),
         (("why", "account"), "Missing argument"),
         (("list", "--namespace", "a'b"), "no name of a Kubernetes object"),

@@ -6,16 +6,20 @@ required fields, `=` a default, `*` what keeps unknown fields, and brackets what
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
-from definitions import CRDS, MODELS, columns_of, everything_in, schema_of, sketch, version_of
+import yaml
+from definitions import Json, everything_in, sketch
+from openapi_schema_validator import OAS30Validator
 
-from domain.custom_resources import custom_resources
+from domain.custom_resources import crd_of
 from domain.reading import Malformed, read
-from domain.threescale import KINDS
+from domain.resource import CustomResource
+from domain.threescale import CUSTOM_KINDS, resources
 from domain.threescale.resources import DeveloperUser, Product
-from workers.roster import areas
 
 URL = r"string[^https?:\/\/.*$]"
 MONEY = r"string[^\d+(\.\d{2})?$]"
@@ -154,6 +158,32 @@ FINALIZERS = {
 }
 KINDS_BY_NAME = sorted(SPECS)
 
+MODELS: dict[str, type[CustomResource]] = {
+    model.kind_of.name: model
+    for _, model in inspect.getmembers(resources, inspect.isclass)
+    if issubclass(model, CustomResource)
+}
+CRDS: dict[str, Json] = {name: crd_of(model) for name, model in MODELS.items()}
+SAMPLES = Path(__file__).parents[1] / "samples" / "threescale.yaml"
+OBJECTS: dict[str, Json] = {obj["kind"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
+
+
+def version_of(kind: str) -> Json:
+    (version,) = CRDS[kind]["spec"]["versions"]
+    assert isinstance(version, dict)
+    return version
+
+
+def schema_of(kind: str) -> Json:
+    schema = version_of(kind)["schema"]["openAPIV3Schema"]
+    assert isinstance(schema, dict)
+    return schema
+
+
+def columns_of(kind: str) -> str:
+    columns = version_of(kind)["additionalPrinterColumns"]
+    return "; ".join(f"{item['name']} {item['type']} {item['jsonPath']}" for item in columns)
+
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
 def test_the_spec_of_a_3scale_kind_has_the_fields_clients_know(kind: str) -> None:
@@ -190,22 +220,52 @@ def test_kubectl_explain_has_a_sentence_for_every_field_of_3scale_kinds(kind: st
 
 
 def test_every_kind_of_the_3scale_area_has_a_definition() -> None:
-    ours = [model.kind_of for model in custom_resources() if model.kind_of.area == "threescale"]
+    assert {kind.name: kind for kind in CUSTOM_KINDS} == {name: model.kind_of for name, model in MODELS.items()}
+    assert set(MODELS) == set(SPECS) == set(STATUSES) == set(OBJECTS)
 
-    assert ours == list(KINDS)
-    assert {kind.name for kind in KINDS} == set(SPECS) == set(STATUSES)
+
+@pytest.mark.parametrize("kind", KINDS_BY_NAME)
+def test_what_users_of_the_operator_write_is_read_and_written_unchanged(kind: str) -> None:
+    written = OBJECTS[kind]
+    found = read(MODELS[kind], written)
+
+    assert not isinstance(found, Malformed)
+    again = found.model_dump(mode="json", exclude_unset=True)
+    assert (again["spec"], again["status"]) == (written["spec"], written["status"])
+
+
+@pytest.mark.parametrize("kind", KINDS_BY_NAME)
+def test_what_users_of_the_operator_write_fits_the_definition(kind: str) -> None:
+    OAS30Validator(schema_of(kind)).validate(OBJECTS[kind])
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("Product", {"deployment": {}}),
+        ("Product", {"deployment": {"apicastHosted": {}, "apicastSelfManaged": {}}}),
+        ("Product", {"deployment": {"apicastHosted": {"authentication": {}}}}),
+        ("Product", {"name": None}),
+        ("Product", {"applicationPlans": {"a": {"setupFee": "15.4"}}}),
+        ("Backend", {"privateBaseURL": "ftp://x"}),
+        ("ActiveDoc", {"activeDocOpenAPIRef": {}}),
+        ("ActiveDoc", {"systemName": "Upper"}),
+        ("OpenAPI", {"openapiRef": {"url": "http://x", "secretRef": {"name": "a"}}}),
+        ("DeveloperUser", {"role": "king"}),
+    ],
+)
+def test_what_the_operators_definitions_refuse_is_refused(kind: str, change: Json) -> None:
+    spec = {name: value for name, value in {**OBJECTS[kind]["spec"], **change}.items() if value is not None}
+
+    assert list(OAS30Validator(schema_of(kind)).iter_errors({**OBJECTS[kind], "spec": spec}))
 
 
 def test_finalizers_are_the_operators_own_where_it_has_one() -> None:
-    theirs = {kind.name: kind.finalizer for kind in KINDS if kind.finalizer}
+    theirs = {kind.name: kind.finalizer for kind in CUSTOM_KINDS if kind.finalizer}
 
     assert {name: theirs.pop(name) for name in FINALIZERS} == FINALIZERS
     assert set(theirs) == {"ActiveDoc", "CustomPolicyDefinition"}
     assert all(finalizer.startswith("perdure.dev/") for finalizer in theirs.values())
-
-
-def test_a_3scale_kind_has_lifecycles_when_there_are_workflows_for_it() -> None:
-    assert {kind.lifecycle for kind in KINDS} == {"threescale" in areas()}
 
 
 def one_of(*names: str) -> list[dict[str, list[str]]]:
