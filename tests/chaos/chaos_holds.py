@@ -1,13 +1,14 @@
 """Effects of one turn that are held where they are reached, row by row, until the test lets go of them.
 
 A row is reached when every effect of it waits at its call; rows are handed out in the order in which that happens, each
-once. What waits is let go of by itself after some time, so a row that comes too late to be of use is an error.
+once. What waits is let go of by itself after some time: where the rest of a row is too slow, what has been reached goes
+first, and what comes too late to be of use is an error.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from chaos_effects import AwsCall, Effect
@@ -19,14 +20,16 @@ from localcloud.aws.contract import FaultKind
 # With servers that are down between two rows, the next may take its time.
 REACHED_WITHIN_SECONDS = 120.0
 
+# The rest of a row is waited for so long, well within the time for which an effect can be held.
+TOGETHER_WITHIN_SECONDS = 8.0
+
 Row = tuple[Effect, ...]
 
 
 @dataclass
 class _Waiting:
-    """A row, and what is armed for it."""
+    """What is armed for a row."""
 
-    row: Row
     requests: dict[str, Interception] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
     """Effect by the fault's id."""
@@ -38,6 +41,19 @@ class _Waiting:
         requests = [name for name, each in self.requests.items() if not each.struck.is_set()]
         return requests + [name for fault, name in self.faults.items() if fault not in hits]
 
+    def reached(self, missing: Collection[str]) -> _Waiting:
+        """The part that waits, taken out of this row."""
+        part = _Waiting(since=self.since)
+        part.requests = {name: each for name, each in self.requests.items() if name not in missing}
+        part.faults = {fault: name for fault, name in self.faults.items() if name not in missing}
+        self.requests = {name: each for name, each in self.requests.items() if name in missing}
+        self.faults = {fault: name for fault, name in self.faults.items() if name in missing}
+        self.since = None
+        return part
+
+    def __str__(self) -> str:
+        return ", ".join((*self.requests, *self.faults.values()))
+
 
 class Holds:
     """The rows of one turn, armed; `kind` says on which side of its effect each is held."""
@@ -47,7 +63,7 @@ class Holds:
         self._waiting = [self._arm(row, kind) for row in rows]
 
     def _arm(self, row: Row, kind: Break) -> _Waiting:
-        armed = _Waiting(row)
+        armed = _Waiting()
         for effect in row:
             call = effect.call
             if isinstance(call, AwsCall):
@@ -71,7 +87,7 @@ class Holds:
                 assert held.since is not None
                 strike()
                 waited = time.monotonic() - held.since
-                assert waited < HOLD_SECONDS, f"held no longer, so nothing was tried: {_names(held.row)}"
+                assert waited < HOLD_SECONDS, f"held no longer, so nothing was tried: {held}"
                 self._let_go(held)
                 until = time.monotonic() + REACHED_WITHIN_SECONDS
             assert time.monotonic() < until, f"never reached, so nothing was tried: {self._missing()}"
@@ -81,10 +97,14 @@ class Holds:
         hits = {fault.id for fault in self._lab.emulator.faults() if fault.hits}
         for each in self._waiting:
             missing = each.missing(hits)
-            if each.since is None and len(missing) < len(each.row):
+            if each.since is None and len(missing) < len(each.requests) + len(each.faults):
                 each.since = time.monotonic()
             if not missing:
                 return each
+            if each.since is not None and time.monotonic() > each.since + TOGETHER_WITHIN_SECONDS:
+                part = each.reached(missing)
+                self._waiting.append(part)
+                return part
         return None
 
     def _let_go(self, held: _Waiting) -> None:
@@ -97,7 +117,3 @@ class Holds:
     def _missing(self) -> str:
         hits = {fault.id for fault in self._lab.emulator.faults() if fault.hits}
         return ", ".join(name for each in self._waiting for name in each.missing(hits))
-
-
-def _names(row: Row) -> str:
-    return ", ".join(effect.name for effect in row)
