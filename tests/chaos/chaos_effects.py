@@ -199,11 +199,13 @@ TAKING: tuple[tuple[Effect, ...], ...] = (
     (Effect(_O, "accounts.pass_organization", AwsCall("support", "DescribeCases")),),
     (account(_state("accounts", "Ready")),),
     (Effect(_O, "accounts.pass_organization", AwsCall("organizations", "ListCreateAccountStatus")),),
-    (
-        Effect(_O, "accounts.tell_pools", _LIST_POOLS),
-        account(_named("GET-account", lambda r: r.of_one("GET", "accounts")), "accounts.observe_account"),
-        claim(_named("GET-accountclaim", lambda r: r.of_one("GET", "accountclaims")), "accounts.observe_claim"),
-    ),
+    (Effect(_O, "accounts.tell_pools", _LIST_POOLS),),
+)
+
+# What each pass of an Account and of a claim begins with: without it there is none of the above.
+OBSERVING: tuple[Effect, ...] = (
+    account(_named("GET-account", lambda r: r.of_one("GET", "accounts")), "accounts.observe_account"),
+    claim(_named("GET-accountclaim", lambda r: r.of_one("GET", "accountclaims")), "accounts.observe_claim"),
 )
 
 # What is left to a claim's own workflow when the pool's pass was cut short after the binding.
@@ -282,4 +284,5 @@ DISCARDING = account(_named("DELETE-accounts", lambda r: r.of("DELETE", "account
 
 def effects() -> tuple[Effect, ...]:
     """All of them."""
-    return (*(effect for row in (*TAKING, *FINISHING, *RETURNING) for effect in row), QUEUEING, DISCARDING)
+    rows = (*TAKING, OBSERVING, *FINISHING, *RETURNING)
+    return (*(effect for row in rows for effect in row), QUEUEING, DISCARDING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from chaos_effects import DISCARDING, FINISHING, QUEUEING, RETURNING, TAKING, AwsCall, Effect, effects
+from chaos_effects import DISCARDING, FINISHING, OBSERVING, QUEUEING, RETURNING, TAKING, AwsCall, Effect, effects
 from chaos_lab import Lab, Record
 from chaos_proxy import Break
 
@@ -52,7 +52,7 @@ def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> floa
 
 @pytest.mark.chaos
 @pytest.mark.turn("take")
-@pytest.mark.parametrize(("row", "mode"), _cases("take", TAKING))
+@pytest.mark.parametrize(("row", "mode"), _cases("take", (*TAKING, OBSERVING)))
 def test_an_account_is_made_and_given_although_the_worker_dies(
     lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
 ) -> None:

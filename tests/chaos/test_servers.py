@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import pytest
 from chaos_cluster import until
-from chaos_effects import DISCARDING, FINISHING, QUEUEING, RETURNING, TAKING, AwsCall
+from chaos_effects import DISCARDING, FINISHING, OBSERVING, QUEUEING, RETURNING, TAKING, AwsCall
 from chaos_holds import Holds, Row
 from chaos_lab import Lab, Process, Record
 from chaos_proxy import Break
@@ -40,7 +40,7 @@ DEATHS: dict[str, dict[str, Break]] = {
 TURNS: dict[str, tuple[tuple[Row, ...], int]] = {
     "take": (TAKING, 3),
     "finish": (FINISHING, 1),
-    "starve": (((QUEUEING,), (DISCARDING,)), 1),
+    "starve": ((OBSERVING, (QUEUEING,), (DISCARDING,)), 1),
     "give back": (RETURNING, 2),
 }
 
