@@ -8,6 +8,10 @@
 | `normal.py` | when what is wanted and what 3scale says mean the same |
 | `conditions.py` | how an object stands, as clients read it |
 | `rules.py` | the fewest calls that bring a list of mapping rules into another order |
+| `found.py`, `calls.py`, `folding.py` | what 3scale has, calls of its API, and what is known after each |
+| `product_sync.py`, `backend_sync.py` | which calls bring a product or a backend to what is wanted |
+| `counting.py`, `offers.py`, `gateway.py` | the same for metrics and rules, for plans, for the gateway |
+| `renames.py` | values that must be unique, changed one at a time |
 
 The area has no workflows yet. It joins by `KINDS`, like every other, when it has: until then its definitions are not
 installed and its objects not watched.

@@ -1,0 +1,91 @@
+"""A backend in 3scale: which calls bring it to what its custom resource says.
+
+    look for it ─► make it ─► read metrics and rules ─► metrics ─► rules ─► let go of metrics
+
+3scale keeps the port in a backend's address, written or not. A metric that the gateway of some product still counts is
+not let go of before that product is deployed again: 3scale refuses it, and it is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from domain.schema import Json
+from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.counting import Owner, count, order
+from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
+from domain.threescale.normal import same_address, same_text
+from domain.threescale.product_sync import Sync
+from domain.threescale.resources.backend import BackendSpec
+
+
+def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
+    """What to do now for a backend, whose spec has its defaults; slots that are `refused` are not tried now."""
+    backend, held = found.backend, set(refused)
+    if backend is None:
+        if not found.looked:
+            return Sync(reads=(_look(0 if found.lost else known_id),))
+        return Sync(writes=_allowed([_creation(spec)], held))
+    reads = tuple(_reads(found, backend))
+    if reads:
+        return Sync(reads=reads)
+    owner = Owner.backend(backend.id)
+    counting = count(owner, spec.metrics, spec.methods, found.metrics or ())
+    writes = [*_own(spec, backend), *counting.writes]
+    if any(write.method != "PUT" for write in counting.writes):
+        return Sync(writes=_allowed(writes, held))
+    rules = order(owner, spec.mapping_rules, found.metrics or (), found.rules or (), held)
+    return Sync(writes=_allowed([*writes, *(rules or ()), *counting.farewells], held))
+
+
+def _look(known_id: int) -> Read:
+    if known_id:
+        return Read(resource=Resource.BACKEND, path=f"backend_apis/{known_id}", of=known_id)
+    return Read(resource=Resource.BACKEND, path="backend_apis", paged=True)
+
+
+def _reads(found: FoundBackend, backend: FoundBackendApi) -> Iterable[Read]:
+    path = f"backend_apis/{backend.id}"
+    if found.metrics is None:
+        yield Read(resource=Resource.METRIC, path=f"{path}/metrics", paged=True)
+    if found.rules is None:
+        yield Read(resource=Resource.RULE, path=f"{path}/mapping_rules", paged=True)
+
+
+def _allowed(writes: Iterable[Write], refused: set[str]) -> tuple[Write, ...]:
+    return tuple(write for write in writes if write.slot not in refused)
+
+
+def _fields(spec: BackendSpec) -> dict[str, Json]:
+    described = {} if spec.description is None else {"description": spec.description}
+    return {"name": spec.name, "private_endpoint": spec.private_base_url, **described}
+
+
+def _creation(spec: BackendSpec) -> Write:
+    return Write(
+        resource=Resource.BACKEND,
+        method="POST",
+        path="backend_apis",
+        fields={**_fields(spec), "system_name": spec.system_name, "annotations": {**MANAGED_BY}},
+        key={"system_name": spec.system_name},
+        about=spec.system_name,
+    )
+
+
+def _own(spec: BackendSpec, backend: FoundBackendApi) -> Iterable[Write]:
+    fields: dict[str, Json] = {}
+    for name, value in _fields(spec).items():
+        same = same_address if name == "private_endpoint" else same_text
+        if not same(str(value), getattr(backend, name)):
+            fields[name] = value
+    if any(backend.annotations.get(name) != value for name, value in MANAGED_BY.items()):
+        fields["annotations"] = {**backend.annotations, **MANAGED_BY}
+    if fields:
+        yield Write(
+            resource=Resource.BACKEND,
+            method="PUT",
+            path=f"backend_apis/{backend.id}",
+            id=backend.id,
+            fields=fields,
+            about=backend.system_name,
+        )

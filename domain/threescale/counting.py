@@ -1,0 +1,215 @@
+"""Metrics, methods and mapping rules, of products and backends alike: which calls bring them to what is wanted.
+
+    deletions that stand in the way ─► changes, creations ─► rules ─► (gateway) ─► all other deletions
+
+3scale does not let go of a metric that the gateway's configuration counts, so what nobody wants any more goes last,
+when the gateway has been told; only what bears a name that is wanted goes at once. A metric that becomes a method, or
+the other way round, is made anew. Rules name their metrics by id: as long as one is missing they wait for the answer
+that brings it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+
+from domain.model import Model
+from domain.schema import Json
+from domain.threescale.calls import Resource, Write
+from domain.threescale.constants import HITS
+from domain.threescale.found import FoundMappingRule, FoundMetric
+from domain.threescale.normal import bare_name, same_text
+from domain.threescale.renames import in_turn
+from domain.threescale.resources.shared import MappingRule, Metric, ProductMethod
+from domain.threescale.rules import FoundRule, Rule, RuleEdit, edits
+
+
+class Owner(Model):
+    """Whose they are: where its metrics and its rules are in the API."""
+
+    path: str
+    rules_path: str
+    backend_id: int = 0  # of a backend, whose id stands behind the names of its metrics
+
+    @classmethod
+    def product(cls, id_: int) -> Owner:
+        """A product."""
+        return cls(path=f"services/{id_}", rules_path=f"services/{id_}/proxy/mapping_rules")
+
+    @classmethod
+    def backend(cls, id_: int) -> Owner:
+        """A backend."""
+        path = f"backend_apis/{id_}"
+        return cls(path=path, rules_path=f"{path}/mapping_rules", backend_id=id_)
+
+    def bare(self, metric: FoundMetric) -> str:
+        """The metric's name as custom resources have it."""
+        return bare_name(metric.system_name, self.backend_id) if self.backend_id else metric.system_name
+
+    def ids(self, metrics: Iterable[FoundMetric]) -> dict[str, int]:
+        """The ids of metrics and methods by their names."""
+        return {self.bare(each): each.id for each in metrics}
+
+
+class Counting(Model):
+    """What to do for metrics and methods: before the rules, and when the gateway has been told."""
+
+    writes: tuple[Write, ...] = ()
+    farewells: tuple[Write, ...] = ()
+
+
+class _Wanted(Model):
+    """A metric or method as it shall be."""
+
+    name: str
+    method: bool
+    fields: dict[str, str]
+
+    def is_kind_of(self, found: FoundMetric) -> bool:
+        return self.method == bool(found.parent_id)
+
+    def differing(self, found: FoundMetric) -> dict[str, Json]:
+        now = {"friendly_name": found.friendly_name, "unit": found.unit, "description": found.description}
+        return {name: value for name, value in self.fields.items() if not same_text(value, now[name])}
+
+
+def count(
+    owner: Owner, metrics: Mapping[str, Metric], methods: Mapping[str, ProductMethod], found: Sequence[FoundMetric]
+) -> Counting:
+    """The calls that bring metrics and methods to what is wanted."""
+    wanted = {each.name: each for each in (*_metrics(metrics), *_methods(methods))}
+    hits = next((each.id for each in found if owner.bare(each) == HITS), 0)
+    keeps = {owner.bare(each): each for each in found if _is_wanted(owner, each, wanted)}
+    friendly = {each.fields["friendly_name"] for each in wanted.values()}
+    obstacles: list[Write] = []
+    farewells: list[Write] = []
+    for each in found:
+        if keeps.get(owner.bare(each)) != each:
+            in_the_way = owner.bare(each) in wanted or each.friendly_name in friendly
+            (obstacles if in_the_way else farewells).append(_deletion(owner, each, hits))
+    changes = _changes(owner, wanted, keeps, hits)
+    creations = [_creation(owner, each, hits) for name, each in wanted.items() if name not in keeps]
+    return Counting(writes=(*obstacles, *changes, *creations), farewells=tuple(farewells))
+
+
+def order(
+    owner: Owner,
+    wanted: Sequence[MappingRule],
+    metrics: Sequence[FoundMetric],
+    found: Sequence[FoundMappingRule],
+    refused: Iterable[str] = (),
+) -> tuple[Write, ...] | None:
+    """The calls that bring the rules into their order; None while a metric that one counts is still to be made.
+
+    Each call builds on the ones before, so that none is asked for behind one that was `refused` (slots).
+    """
+    ids = owner.ids(metrics)
+    if any(rule.metric_method_ref not in ids for rule in wanted):
+        return None
+    there = [FoundRule(id=each.id, rule=_as_rule(each)) for each in sorted(found, key=_place)]
+    made = edits([_rule(each, ids) for each in wanted], there)
+    held = set(refused)
+    return tuple(takewhile(lambda write: write.slot not in held, (_edit(owner, each) for each in made)))
+
+
+def _metrics(metrics: Mapping[str, Metric]) -> Iterable[_Wanted]:
+    for name, each in sorted(metrics.items()):
+        fields = {"friendly_name": each.friendly_name, "unit": each.unit}
+        yield _Wanted(name=name, method=False, fields=_described(fields, each.description))
+
+
+def _methods(methods: Mapping[str, ProductMethod]) -> Iterable[_Wanted]:
+    for name, each in sorted(methods.items()):
+        yield _Wanted(
+            name=name, method=True, fields=_described({"friendly_name": each.friendly_name}, each.description)
+        )
+
+
+def _described(fields: dict[str, str], description: str | None) -> dict[str, str]:
+    return fields if description is None else {**fields, "description": description}
+
+
+def _is_wanted(owner: Owner, found: FoundMetric, wanted: Mapping[str, _Wanted]) -> bool:
+    each = wanted.get(owner.bare(found))
+    return each is not None and each.is_kind_of(found)
+
+
+def _changes(
+    owner: Owner, wanted: Mapping[str, _Wanted], keeps: Mapping[str, FoundMetric], hits: int
+) -> Iterable[Write]:
+    """One call per metric, unless one has to step aside for another's name."""
+    by_id = {each.id: name for name, each in keeps.items()}
+    differing = {each.id: wanted[name].differing(each) for name, each in keeps.items()}
+    names = {id_: str(fields["friendly_name"]) for id_, fields in differing.items() if "friendly_name" in fields}
+    for id_, friendly_name in in_turn({each.id: each.friendly_name for each in keeps.values()}, names):
+        final = friendly_name == names[id_]
+        fields: dict[str, Json] = differing.pop(id_) if final else {"friendly_name": friendly_name}
+        yield _change(owner, keeps[by_id[id_]], hits, fields)
+    for id_, fields in sorted(differing.items()):
+        if fields:
+            yield _change(owner, keeps[by_id[id_]], hits, fields)
+
+
+def _change(owner: Owner, metric: FoundMetric, hits: int, fields: dict[str, Json]) -> Write:
+    resource, path = _where(owner, method=bool(metric.parent_id), hits=hits)
+    about = owner.bare(metric)
+    return Write(resource=resource, method="PUT", path=f"{path}/{metric.id}", id=metric.id, fields=fields, about=about)
+
+
+def _creation(owner: Owner, wanted: _Wanted, hits: int) -> Write:
+    resource, path = _where(owner, method=wanted.method, hits=hits)
+    full = f"{wanted.name}.{owner.backend_id}" if owner.backend_id else wanted.name
+    fields: dict[str, Json] = {**wanted.fields, "system_name": wanted.name}
+    return Write(
+        resource=resource, method="POST", path=path, fields=fields, key={"system_name": full}, about=wanted.name
+    )
+
+
+def _deletion(owner: Owner, metric: FoundMetric, hits: int) -> Write:
+    resource, path = _where(owner, method=bool(metric.parent_id), hits=hits)
+    about = owner.bare(metric)
+    return Write(resource=resource, method="DELETE", path=f"{path}/{metric.id}", id=metric.id, about=about)
+
+
+def _where(owner: Owner, *, method: bool, hits: int) -> tuple[Resource, str]:
+    if method:
+        return Resource.METHOD, f"{owner.path}/metrics/{hits}/methods"
+    return Resource.METRIC, f"{owner.path}/metrics"
+
+
+def _place(rule: FoundMappingRule) -> tuple[int, int]:
+    """Backends list their rules by id, which is not their order."""
+    return rule.position, rule.id
+
+
+def _rule(wanted: MappingRule, ids: Mapping[str, int]) -> Rule:
+    return Rule(
+        http_method=wanted.http_method,
+        pattern=wanted.pattern,
+        metric_id=ids[wanted.metric_method_ref],
+        delta=wanted.increment,
+        last=bool(wanted.last),
+    )
+
+
+def _as_rule(found: FoundMappingRule) -> Rule:
+    return Rule(
+        http_method=found.http_method,
+        pattern=found.pattern,
+        metric_id=found.metric_id,
+        delta=found.delta,
+        last=found.last,
+    )
+
+
+def _edit(owner: Owner, edit: RuleEdit) -> Write:
+    fields: dict[str, Json] = edit.rule.model_dump() if edit.rule else {}
+    if edit.position is not None:
+        fields["position"] = edit.position
+    path = f"{owner.rules_path}/{edit.id}" if edit.id else owner.rules_path
+    about = f"{edit.rule.http_method} {edit.rule.pattern}" if edit.rule else ""
+    # Two rules may be for the same requests: which one a lost answer has made is told by its place.
+    key = dict(fields) if edit.call == "POST" else {}
+    return Write(
+        resource=Resource.RULE, method=edit.call, path=path, id=edit.id or 0, fields=fields, key=key, about=about
+    )

@@ -1,0 +1,178 @@
+"""Application plans with their limits and prices: which calls bring them to what is wanted.
+
+Limits are known by period and metric, and take another value in place. Prices cannot be changed: one that differs goes,
+and the right one is made, in this order, since ranges may not overlap. Prices and fees are compared as numbers. A plan
+that nobody wants goes, which 3scale refuses as long as an application has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from domain.schema import Json
+from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.found import FoundLimit, FoundMetric, FoundPlan, FoundPricingRule
+from domain.threescale.normal import bare_name, same_money
+from domain.threescale.resources.product import ApplicationPlan, PricingRule
+from domain.threescale.resources.shared import MetricReference
+
+_PUBLISHED = "published"
+
+MetricIds = Mapping[tuple[str, str], int]
+"""Ids of metrics, by the system names of backend (empty for the product's own) and metric."""
+
+
+def metric_ids(
+    own: Iterable[FoundMetric], backends: Mapping[str, int], used: Mapping[int, Sequence[FoundMetric]]
+) -> dict[tuple[str, str], int]:
+    """The ids of all metrics that plans may name: the product's own, and those of its backends as far as read."""
+    ids = {("", each.system_name): each.id for each in own}
+    for name, backend_id in backends.items():
+        ids |= {(name, bare_name(each.system_name, backend_id)): each.id for each in used.get(backend_id, ())}
+    return ids
+
+
+def references(plans: Mapping[str, ApplicationPlan]) -> set[MetricReference]:
+    """The metrics that limits and prices speak of."""
+    limits = {limit.metric_method_ref for plan in plans.values() for limit in plan.limits}
+    return limits | {price.metric_method_ref for plan in plans.values() for price in plan.pricing_rules}
+
+
+def looks(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> Iterable[Read]:
+    """What has to be read of plans that stay."""
+    for plan in found:
+        if plan.system_name not in wanted:
+            continue
+        path = f"application_plans/{plan.id}"
+        if plan.limits is None:
+            yield Read(resource=Resource.LIMIT, path=f"{path}/limits", of=plan.id, paged=True)
+        if plan.pricing_rules is None:
+            yield Read(resource=Resource.PRICING_RULE, path=f"{path}/pricing_rules", of=plan.id)
+
+
+def offer(service_id: int, wanted: Mapping[str, ApplicationPlan], found: Sequence[FoundPlan]) -> tuple[Write, ...]:
+    """The calls for the plans themselves; those without an application that hinders it go last."""
+    path = f"services/{service_id}/application_plans"
+    there = {plan.system_name: plan for plan in found}
+    writes = []
+    for name, plan in sorted(wanted.items()):
+        if name not in there:
+            fields = {"system_name": name, "name": plan.name or name, **_fields(plan)}
+            if plan.published:
+                fields["state_event"] = "publish"
+            key: dict[str, Json] = {"system_name": name}
+            writes.append(Write(resource=Resource.PLAN, method="POST", path=path, fields=fields, key=key, about=name))
+        elif differing := _differing(plan, there[name]):
+            id_ = there[name].id
+            writes.append(
+                Write(resource=Resource.PLAN, method="PUT", path=f"{path}/{id_}", id=id_, fields=differing, about=name)
+            )
+    for name, gone in sorted(there.items()):
+        if name not in wanted:
+            writes.append(
+                Write(resource=Resource.PLAN, method="DELETE", path=f"{path}/{gone.id}", id=gone.id, about=name)
+            )
+    return tuple(writes)
+
+
+def limit_and_price(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> tuple[Write, ...]:
+    """The calls for limits and prices of a plan, whose metrics are all known."""
+    return (*_limits(plan, found, ids), *_prices(plan, found, ids))
+
+
+def id_of(reference: MetricReference, ids: MetricIds) -> int | None:
+    """The id of a metric that a limit or price names."""
+    return ids.get((reference.backend or "", reference.system_name))
+
+
+def _fields(plan: ApplicationPlan) -> dict[str, Json]:
+    fields: dict[str, Json] = {
+        "approval_required": plan.apps_require_approval,
+        "trial_period_days": plan.trial_period,
+        "setup_fee": plan.setup_fee,
+        "cost_per_month": plan.cost_month,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _differing(plan: ApplicationPlan, found: FoundPlan) -> dict[str, Json]:
+    fields: dict[str, Json] = {}
+    if plan.name is not None and plan.name != found.name:
+        fields["name"] = plan.name
+    for name, value in _fields(plan).items():
+        now = getattr(found, name)
+        same = same_money(str(value), now) if name in ("setup_fee", "cost_per_month") else value == now
+        if not same:
+            fields[name] = value
+    if bool(plan.published) != (found.state == _PUBLISHED):
+        fields["state_event"] = "publish" if plan.published else "hide"
+    return fields
+
+
+def _limits(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> Iterable[Write]:
+    wanted = {(each.period, id_of(each.metric_method_ref, ids)): each.value for each in plan.limits}
+    there: dict[tuple[str, int | None], FoundLimit] = {}
+    for each in found.limits or ():
+        first = there.setdefault((each.period, each.metric_id), each)
+        if first is not each or (each.period, each.metric_id) not in wanted:
+            yield _limit(found, each.metric_id, "DELETE", each)
+    for (period, metric_id), value in wanted.items():
+        now = there.get((period, metric_id))
+        if metric_id is None or (now is not None and now.value == value):
+            continue
+        fields: dict[str, Json] = {"period": period, "value": value}
+        yield _limit(found, metric_id, "PUT" if now else "POST", now, fields)
+
+
+def _limit(
+    plan: FoundPlan, metric_id: int, method: str, found: FoundLimit | None, fields: dict[str, Json] | None = None
+) -> Write:
+    path = f"application_plans/{plan.id}/metrics/{metric_id}/limits"
+    period = found.period if found else (fields or {}).get("period", "")
+    return Write.model_validate(
+        {
+            "resource": Resource.LIMIT,
+            "method": method,
+            "path": f"{path}/{found.id}" if found else path,
+            "id": found.id if found else 0,
+            "of": plan.id,
+            "fields": fields or {},
+            "key": {"period": period} if method == "POST" else {},
+            "about": f"{plan.system_name} per {period}",
+        }
+    )
+
+
+def _prices(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> Iterable[Write]:
+    left = [each for each in plan.pricing_rules if id_of(each.metric_method_ref, ids) is not None]
+    for there in found.pricing_rules or ():
+        kept = next((each for each in left if _is_same(each, there, ids)), None)
+        if kept is None:
+            yield _price(found, there.metric_id, there)
+        else:
+            left.remove(kept)
+    for each in left:
+        fields: dict[str, Json] = {"min": each.from_, "max": each.to, "cost_per_unit": each.price_per_unit}
+        yield _price(found, id_of(each.metric_method_ref, ids) or 0, None, fields)
+
+
+def _is_same(wanted: PricingRule, found: FoundPricingRule, ids: MetricIds) -> bool:
+    range_ = (wanted.from_, wanted.to, id_of(wanted.metric_method_ref, ids))
+    return range_ == (found.min, found.max, found.metric_id) and same_money(wanted.price_per_unit, found.cost_per_unit)
+
+
+def _price(
+    plan: FoundPlan, metric_id: int, found: FoundPricingRule | None, fields: dict[str, Json] | None = None
+) -> Write:
+    path = f"application_plans/{plan.id}/metrics/{metric_id}/pricing_rules"
+    first, last = (found.min, found.max) if found else ((fields or {}).get("min"), (fields or {}).get("max"))
+    return Write(
+        resource=Resource.PRICING_RULE,
+        method="DELETE" if found else "POST",
+        path=f"{path}/{found.id}" if found else path,
+        id=found.id if found else 0,
+        of=plan.id,
+        fields=fields or {},
+        key={} if found else {"min": first, "max": last},
+        about=f"{plan.system_name} from {first} to {last}",
+    )

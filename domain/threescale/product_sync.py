@@ -1,0 +1,238 @@
+"""A product in 3scale: which calls bring it to what its custom resource says.
+
+    look for it ─► make it ─► read what is its own ─► metrics, uses of backends, plans ─► rules, limits, prices
+        ─► flows, proxy, policies ─► deploy ─► let go of metrics that nothing counts any more
+
+Each look at what is known gives all calls that can be made now; what depends on an id that an answer brings comes with
+the next look. So a product is made without reading anything twice, and one whose parts are all as wanted costs nothing.
+
+The sandbox gets its configuration once, at the end. Changes of proxy and policies deploy by themselves, so they come
+last and spare the deployment. Which configuration the sandbox has is known by its digest: whoever dies
+before the deployment finds another one noted, and deploys. A product without backends has no configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from domain.model import Model
+from domain.schema import Json
+from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.counting import Owner, count, order
+from domain.threescale.found import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage
+from domain.threescale.gateway import backend_version, deployment_option, differing_proxy, flows, proxy_fields
+from domain.threescale.normal import chain_of, same_chain, same_path, same_text, usage_path
+from domain.threescale.offers import id_of, limit_and_price, looks, metric_ids, offer, references
+from domain.threescale.renames import in_turn
+from domain.threescale.resources.product import ProductSpec
+
+_ASIDE = "/perdure-moves{}"
+
+
+class Wanted(Model):
+    """What shall be in 3scale.
+
+    `spec` has its defaults and what its Secrets hold. `backends` are the ids of the backends that it uses, by their
+    system names. `gateway` is the digest of what the gateway shall do.
+    """
+
+    spec: ProductSpec
+    backends: dict[str, int] = {}
+    gateway: str = ""
+
+
+class Sync(Model):
+    """What to read, or else what to write now. `missing` are metrics of backends that 3scale does not have (yet)."""
+
+    reads: tuple[Read, ...] = ()
+    writes: tuple[Write, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        """Whether 3scale is as it shall be."""
+        return not (self.reads or self.writes or self.missing)
+
+
+def sync_product(wanted: Wanted, found: FoundProduct, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
+    """What to do now for a product.
+
+    Args:
+        wanted: what shall be.
+        found: what is known of 3scale.
+        known_id: the id that the custom resource remembers.
+        refused: slots of writes that are not to be tried now; the sandbox keeps its configuration meanwhile.
+    """
+    spec, service = wanted.spec, found.service
+    if service is None:
+        if not found.looked:
+            return Sync(reads=(_look(0 if found.lost else known_id),))
+        return Sync(writes=tuple(_allowed([_creation(spec)], set(refused))))
+    reads = tuple(_reads(wanted, found, service))
+    return Sync(reads=reads) if reads else _sync(wanted, found, service, set(refused))
+
+
+def _look(known_id: int) -> Read:
+    """By the id that is remembered, else among all."""
+    if known_id:
+        return Read(resource=Resource.SERVICE, path=f"services/{known_id}", of=known_id)
+    return Read(resource=Resource.SERVICE, path="services", paged=True)
+
+
+def _reads(wanted: Wanted, found: FoundProduct, service: FoundService) -> Iterable[Read]:
+    path = f"services/{service.id}"
+    if found.metrics is None:
+        yield Read(resource=Resource.METRIC, path=f"{path}/metrics")
+    if found.rules is None:
+        yield Read(resource=Resource.RULE, path=f"{path}/proxy/mapping_rules")
+    if found.usages is None:
+        yield Read(resource=Resource.USAGE, path=f"{path}/backend_usages", paged=True)
+    if found.plans is None:
+        yield Read(resource=Resource.PLAN, path=f"{path}/application_plans")
+    if found.proxy is None and proxy_fields(wanted.spec.deployment):
+        yield Read(resource=Resource.PROXY, path=f"{path}/proxy")
+    if found.chain is None:
+        yield Read(resource=Resource.CHAIN, path=f"{path}/proxy/policies")
+    if found.flow is None and flows(wanted.spec.deployment):
+        yield Read(resource=Resource.FLOW, path=f"{path}/proxy/oidc_configuration")
+    yield from looks(found.plans or (), wanted.spec.application_plans)
+    for name in sorted({each.backend for each in references(wanted.spec.application_plans) if each.backend}):
+        backend_id = wanted.backends.get(name)
+        if backend_id is not None and backend_id not in found.used:
+            yield Read(resource=Resource.METRIC, path=f"backend_apis/{backend_id}/metrics", of=backend_id, paged=True)
+
+
+def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: set[str]) -> Sync:
+    spec, owner = wanted.spec, Owner.product(service.id)
+    counting = count(owner, spec.metrics, spec.methods, found.metrics or ())
+    first = [*_service(spec, service), *counting.writes, *_usages(wanted, service, found.usages or ())]
+    offers = offer(service.id, spec.application_plans, found.plans or ())
+    writes = [*first, *offers]
+    unsettled = any(write.method != "PUT" for write in counting.writes)
+    rules = None if unsettled else order(owner, spec.mapping_rules, found.metrics or (), found.rules or (), refused)
+    ids = metric_ids(found.metrics or (), wanted.backends, found.used)
+    missing = {each for each in references(spec.application_plans) if id_of(each, ids) is None}
+    if rules is not None:
+        writes += [*rules, *_terms(spec, found.plans or (), ids)]
+    allowed = _allowed(writes, refused)
+    if rules is not None and not any(write.slot in refused for write in first) and not _is_held(spec, found, refused):
+        allowed += _allowed(_gateway(wanted, found, service, before=(*first, *rules)), refused)
+        allowed += _allowed(counting.farewells, refused)
+    lost = tuple(sorted(f"{each.backend}/{each.system_name}" for each in missing if each.backend))
+    return Sync(writes=tuple(allowed), missing=lost)
+
+
+def _is_held(spec: ProductSpec, found: FoundProduct, refused: set[str]) -> bool:
+    """Whether a rule was refused: the sandbox does not get half of them."""
+    assert found.service is not None  # noqa: S101 - it has been made
+    owner = Owner.product(found.service.id)
+    whole = order(owner, spec.mapping_rules, found.metrics or (), found.rules or ()) or ()
+    return any(write.slot in refused for write in whole)
+
+
+def _allowed(writes: Iterable[Write], refused: set[str]) -> list[Write]:
+    return [write for write in writes if write.slot not in refused]
+
+
+def _creation(spec: ProductSpec) -> Write:
+    fields: dict[str, Json] = {"name": spec.name, "system_name": spec.system_name, **_own_fields(spec)}
+    return Write(
+        resource=Resource.SERVICE,
+        method="POST",
+        path="services",
+        fields={**fields, "annotations": {**MANAGED_BY}},
+        key={"system_name": spec.system_name},
+        about=spec.system_name,
+    )
+
+
+def _own_fields(spec: ProductSpec) -> dict[str, Json]:
+    fields: dict[str, Json] = {
+        "description": spec.description,
+        "deployment_option": deployment_option(spec.deployment),
+        "backend_version": backend_version(spec.deployment),
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _service(spec: ProductSpec, service: FoundService) -> Iterable[Write]:
+    wanted = {"name": spec.name, **_own_fields(spec)}
+    fields = {name: value for name, value in wanted.items() if not same_text(str(value), getattr(service, name))}
+    if any(service.annotations.get(name) != value for name, value in MANAGED_BY.items()):
+        fields["annotations"] = {**service.annotations, **MANAGED_BY}
+    if fields:
+        yield Write(
+            resource=Resource.SERVICE,
+            method="PUT",
+            path=f"services/{service.id}",
+            id=service.id,
+            fields=fields,
+            about=service.system_name,
+        )
+
+
+def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) -> Iterable[Write]:
+    path = f"services/{service.id}/backend_usages"
+    paths = {wanted.backends[name]: usage.path for name, usage in wanted.spec.backend_usages.items()}
+    there: dict[int, FoundUsage] = {}
+    for each in found:
+        if each.backend_id in paths:
+            there[each.backend_id] = each
+            continue
+        about = f"backend {each.backend_id}"
+        yield Write(resource=Resource.USAGE, method="DELETE", path=f"{path}/{each.id}", id=each.id, about=about)
+    moves = {each.id: usage_path(paths[id_]) for id_, each in there.items() if not same_path(paths[id_], each.path)}
+    backend_of = {each.id: each.backend_id for each in there.values()}
+    standing = {each.id: each.path for each in there.values()}
+    # A path to step aside to, which nobody else has: by the usage's own.
+    for id_, to in in_turn(standing, moves, aside=_ASIDE, alike=str.lower):
+        fields: dict[str, Json] = {"path": to}
+        about = f"backend {backend_of[id_]}"
+        yield Write(resource=Resource.USAGE, method="PUT", path=f"{path}/{id_}", id=id_, fields=fields, about=about)
+    for backend_id, to in sorted(paths.items()):
+        if backend_id not in there:
+            yield Write(
+                resource=Resource.USAGE,
+                method="POST",
+                path=path,
+                fields={"backend_api_id": backend_id, "path": usage_path(to)},
+                key={"backend_id": backend_id},
+                about=f"backend {backend_id}",
+            )
+
+
+def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str, str], int]) -> Iterable[Write]:
+    """Limits and prices of the plans that are there; those of a missing metric wait for it."""
+    for plan in plans:
+        wanted = spec.application_plans.get(plan.system_name)
+        if wanted is not None:
+            yield from limit_and_price(wanted, plan, ids)
+
+
+def _gateway(wanted: Wanted, found: FoundProduct, service: FoundService, before: Iterable[Write]) -> list[Write]:
+    """What ends in the sandbox; the last of it puts it there."""
+    deployment, path = wanted.spec.deployment, f"services/{service.id}/proxy"
+    writes = []
+    if any((found.flow or {}).get(name) != value for name, value in flows(deployment).items()):
+        fields = flows(deployment)
+        writes.append(Write(resource=Resource.FLOW, method="PATCH", path=f"{path}/oidc_configuration", fields=fields))
+    if proxy := differing_proxy(proxy_fields(deployment), found.proxy or {}):
+        writes.append(Write(resource=Resource.PROXY, method="PUT", path=path, fields=proxy))
+    if not same_chain(wanted.spec.policies, found.chain or ()):
+        chain: dict[str, Json] = {"policies_config": chain_of(wanted.spec.policies)}
+        writes.append(Write(resource=Resource.CHAIN, method="PUT", path=f"{path}/policies", fields=chain))
+    if not wanted.backends:
+        return writes
+    if writes and writes[-1].resource is not Resource.FLOW:
+        writes[-1] = writes[-1].model_copy(update={"deploys": wanted.gateway})
+    elif writes or found.deployed != wanted.gateway or any(touches_gateway(each) for each in before):
+        deploy = Write(resource=Resource.PROXY, method="POST", path=f"{path}/deploy", deploys=wanted.gateway)
+        writes.append(deploy)
+    return writes
+
+
+def touches_gateway(write: Write) -> bool:
+    """Whether the sandbox differs from the product once this is done, unless the write deploys."""
+    if write.resource is Resource.SERVICE:
+        return "backend_version" in write.fields or "deployment_option" in write.fields
+    return write.resource in (Resource.RULE, Resource.USAGE, Resource.FLOW)
