@@ -212,7 +212,8 @@ def test_what_a_hypervisor_and_a_router_would_do_is_written_down(openstack: Depl
     assert started.boot != server.boot
 
     user.call("nova", "DELETE", f"/servers/{id_}")
-    until(lambda: not path.exists(), "the server's file is gone")
+    until(lambda: user.send("nova", "GET", f"/servers/{id_}").status_code == 404, "server gone")
+    assert not path.exists()
     user.call("neutron", "DELETE", f"/v2.0/ports/{port['id']}")
     assert leads_to() == (floating_ip["floating_ip_address"], None)
     user.call("neutron", "DELETE", f"/v2.0/floatingips/{floating_ip['id']}")
