@@ -24,7 +24,7 @@ class Nature(StrEnum):
 
 
 _PAUSES = {
-    Nature.UNDER_WAY: (timedelta(seconds=1), timedelta(seconds=30)),
+    Nature.UNDER_WAY: (timedelta(seconds=2), timedelta(seconds=30)),
     Nature.OUTAGE: (timedelta(seconds=1), timedelta(minutes=1)),
     Nature.QUOTA: (timedelta(seconds=10), timedelta(minutes=5)),
     Nature.REFUSED: (timedelta(seconds=15), timedelta(minutes=10)),
@@ -59,7 +59,7 @@ class Hindrance(Model):
     def until(self, since: datetime, now: datetime) -> datetime:
         """When to try again."""
         first, longest = _PAUSES[self.nature]
-        return now + max(first, self.asked, min(longest, (now - since) / 2))
+        return now + max(first, self.asked, min(longest, now - since))
 
 
 def problem(why: str) -> Hindrance:

@@ -37,10 +37,10 @@ from domain.resource import timestamp
 from domain.schema import Document
 from domain.writes import JsonPatch
 
-# Nine looks for a boot of a minute; a server that runs is seen after 20 s at the latest.
+# Eight looks for a boot of a minute; a server that runs is seen after 20 s at the latest.
 _FIRST_LOOK = timedelta(seconds=1)
 _LONGEST_LOOK = timedelta(seconds=20)
-_PART_OF_AGE = 0.6
+_PART_OF_AGE = 0.8
 
 
 class MachinePhase(StrEnum):
