@@ -24,7 +24,7 @@ class Nature(StrEnum):
 
 
 _PAUSES = {
-    Nature.UNDER_WAY: (timedelta(seconds=2), timedelta(seconds=30)),
+    Nature.UNDER_WAY: (timedelta(seconds=3), timedelta(seconds=30)),
     Nature.OUTAGE: (timedelta(seconds=1), timedelta(minutes=1)),
     Nature.QUOTA: (timedelta(seconds=10), timedelta(minutes=5)),
     Nature.REFUSED: (timedelta(seconds=15), timedelta(minutes=10)),

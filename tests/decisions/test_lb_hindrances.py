@@ -28,7 +28,7 @@ FINALIZED_MACHINE = {"metadata": {"finalizers": ["yawol.stackit.cloud/controller
 @pytest.mark.parametrize(
     ("type_", "quota", "first", "after_an_hour"),
     [
-        (ErrorType.PENDING, False, 2, 30),
+        (ErrorType.PENDING, False, 3, 30),
         (ErrorType.UNAVAILABLE, False, 1, 60),
         (ErrorType.THROTTLED, False, 1, 60),
         (ErrorType.THROTTLED, True, 10, 300),
