@@ -1,0 +1,151 @@
+"""The lifecycle of a Backend, from what is observed to what is to be done now.
+
+    New ─finalizer, defaults─► Syncing ─► Synced ─new spec, drift─► Syncing
+         any ─► Orphan: the tenant is missing    any ─► Invalid    any ─► Failed: 3scale refuses something
+         any ─deletion─► Deleting ─the products have let go of it─► gone
+
+It is remembered by its digests like a Product (`product.py`); its part of the gateway is what makes the products that
+use it deploy anew. A backend that is deleted waits until no Product uses it: they are orphans meanwhile, and nobody
+touches their specs. Users that are no Products of the namespace are told by 3scale, which refuses, and asked again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.model import Model
+from domain.refusal import Refusal
+from domain.resource import ObjectMeta
+from domain.threescale import BACKEND
+from domain.threescale.backend_sync import sync_backend
+from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.conditions import Standing
+from domain.threescale.defaults import of_backend
+from domain.threescale.found import MANAGED_BY, FoundBackend
+from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.references import elder, users_of
+from domain.threescale.resources import Backend, Product
+from domain.threescale.validation import faults_of_backend, message_of
+from domain.threescale.work import (
+    Hindrance,
+    Leaving,
+    Phase,
+    Work,
+    adopted,
+    as_refused,
+    farewell,
+    fine,
+    held,
+    hindered,
+    refused,
+    syncing,
+    without_account,
+)
+
+
+class ObservedBackend(Model):
+    """What one decision sees.
+
+    Attributes:
+        backend: the object.
+        account: its tenant.
+        products: those of its namespace, which may use it.
+        namesakes: other Backends with its system name and tenant.
+        found: what is known of 3scale: nothing, or what a pass of this process has left.
+        refusals: what 3scale has refused, by slot.
+        look: to be compared with 3scale although nothing new is wanted.
+    """
+
+    backend: Backend
+    account: ProviderAccount | NoAccount
+    products: tuple[Product, ...] = ()
+    namesakes: tuple[ObjectMeta, ...] = ()
+    found: FoundBackend = FoundBackend()
+    refusals: dict[str, Refusal] = {}
+    look: bool = False
+
+
+def work_for_backend(observed: ObservedBackend, now: datetime) -> Work:
+    """What to do now for a Backend that exists."""
+    backend, account = observed.backend, observed.account
+    if backend.metadata.deleting:
+        return farewell(backend, _leaving(observed), observed.refusals, now)
+    patch = adopted(backend.metadata, BACKEND, of_backend(backend.spec))
+    if patch:
+        return Work(phase=Phase.NEW, why="sets its finalizer and its defaults", patch=patch)
+    if isinstance(account, NoAccount):
+        return without_account(backend, account, now)
+    fields: dict[str, object] = {"provider_account_host": account.url}
+    wrong = _wrong(observed)
+    if wrong:
+        return hindered(backend, Hindrance(standing=Standing.INVALID, message=wrong), now, fields)
+    return _synced(observed, account, fields, now)
+
+
+def _wrong(observed: ObservedBackend) -> str:
+    backend = observed.backend
+    faults = faults_of_backend(backend.spec)
+    if faults:
+        return message_of(faults)
+    older = elder(backend.metadata, observed.namesakes)
+    if older is None:
+        return ""
+    return f"Backend {older.namespace}/{older.name} has the system name {backend.spec.system_name} already"
+
+
+def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[str, object], now: datetime) -> Work:
+    backend, found = observed.backend, observed.found
+    known_id = backend.status.backend_id or 0
+    wished = _memo(backend, account)
+    if wished == Memo.of(backend.metadata) and known_id and not observed.look and not found.looked:
+        return fine(backend, now, fields, {})
+    whole = sync_backend(backend.spec, found, known_id)
+    hindering = refused(whole, observed.refusals)
+    slots = held(hindering, now)
+    work = syncing(sync_backend(backend.spec, found, known_id, slots) if slots else whole, slots)
+    if work is not None:
+        return work
+    if found.backend is not None:
+        fields = {**fields, "backend_id": found.backend.id}
+    if hindering:
+        return as_refused(backend, hindering, now, fields)
+    return fine(backend, now, fields, remembered(backend.metadata, wished))
+
+
+def _memo(backend: Backend, account: ProviderAccount) -> Memo:
+    spec = backend.spec
+    return Memo(
+        synced=digest(account.url, spec), gateway=digest(account.url, spec.private_base_url, spec.mapping_rules)
+    )
+
+
+def _leaving(observed: ObservedBackend) -> Leaving:
+    backend, found = observed.backend, observed.found
+    known_id = backend.status.backend_id or 0
+    leaving = Leaving(account=observed.account, outside=backend.outside, hindrance=_users(observed))
+    if known_id and not found.looked:
+        return leaving.model_copy(update={"write": _deletion(known_id, backend.spec.system_name)})
+    if any(not each.deleting for each in observed.namesakes) or not backend.spec.system_name:
+        return leaving
+    if not found.looked:
+        return leaving.model_copy(update={"look": Read(resource=Resource.BACKEND, path="backend_apis", paged=True)})
+    there = found.backend
+    ours = there is not None and (there.id == known_id or MANAGED_BY.items() <= there.annotations.items())
+    return leaving.model_copy(update={"write": _deletion(there.id, there.system_name)}) if there and ours else leaving
+
+
+def _users(observed: ObservedBackend) -> Hindrance | None:
+    users = users_of(observed.backend, observed.products) if observed.backend.status.backend_id else ()
+    if not users:
+        return None
+    names = [f"{each.metadata.namespace}/{each.metadata.name}" for each in users]
+    return Hindrance(
+        standing=Standing.WAITING,
+        message=f"cannot be deleted: used by Product {', '.join(names)}",
+        waits_for=tuple(f"Product/{name}" for name in names),
+    )
+
+
+def _deletion(id_: int, name: str) -> Write:
+    return Write(resource=Resource.BACKEND, method="DELETE", path=f"backend_apis/{id_}", id=id_, about=name)

@@ -1,0 +1,72 @@
+"""What an object remembers of what was last brought to 3scale, as digests in its annotations.
+
+    perdure.dev/3scale-synced     all that was wanted, with the ids and versions of what it rests on
+    perdure.dev/3scale-gateway    the part of it that a gateway's configuration shows, as the sandbox has it
+
+As long as what is wanted has the digest that is remembered nothing is called, also after a restart of everything:
+whether 3scale still has it is looked at by the sweep. Secrets enter by their versions, never by what they hold.
+A product whose gateway part is mended although nothing new is wanted forgets that digest before: whoever dies between
+the mending and the deployment leaves no object that believes to be deployed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from domain.model import Model
+from domain.resource import ObjectMeta
+from domain.writes import JsonPatch
+
+SYNCED = "perdure.dev/3scale-synced"
+GATEWAY = "perdure.dev/3scale-gateway"
+# "true": what is in 3scale stays there when the object is deleted.
+RETAIN = "perdure.dev/retain"
+
+# Another number has everything looked at again once.
+_FORM = 1
+_LENGTH = 24
+
+
+class Memo(Model):
+    """The digests; empty where nothing is remembered."""
+
+    synced: str = ""
+    gateway: str = ""
+
+    @classmethod
+    def of(cls, meta: ObjectMeta) -> Memo:
+        """As the object remembers them."""
+        return cls(synced=meta.annotations.get(SYNCED, ""), gateway=meta.annotations.get(GATEWAY, ""))
+
+
+def remembered(meta: ObjectMeta, memo: Memo) -> JsonPatch:
+    """The patch that has the object remember it; empty if it does."""
+    before = Memo.of(meta)
+    changed: JsonPatch = {}
+    if memo.synced != before.synced:
+        changed[SYNCED] = memo.synced or None
+    if memo.gateway != before.gateway:
+        changed[GATEWAY] = memo.gateway or None
+    return {"metadata": {"annotations": changed}} if changed else {}
+
+
+def retained(meta: ObjectMeta) -> bool:
+    """Whether what is in 3scale outlives the object."""
+    return meta.annotations.get(RETAIN) == "true"
+
+
+def digest(*parts: object) -> str:
+    """Of what is wanted: models as they are written, in an order that does not depend on theirs."""
+    text = json.dumps([_FORM, *(_plain(each) for each in parts)], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
+
+
+def _plain(part: object) -> object:
+    if isinstance(part, Model):
+        return part.model_dump(mode="json")
+    if isinstance(part, dict):
+        return {str(name): _plain(value) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_plain(each) for each in part]
+    return part

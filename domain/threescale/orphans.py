@@ -1,0 +1,49 @@
+"""When an object that waits for another is looked at again, if nothing wakes it before.
+
+The looks double from five seconds to ten minutes, each a little early or late so that those who wait for the same do
+not come together. They are counted from the moment since when the object waits, which its condition says: so every
+process, today's or one started tomorrow, finds the same moments, and nothing has to be kept. A look finds what is
+missing in Kubernetes alone; 3scale is not called.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+
+from domain.resource import parse_timestamp
+from domain.threescale.resources.shared import Conditions
+
+FIRST = timedelta(seconds=5)
+LONGEST = timedelta(minutes=10)
+JITTER = 0.1
+
+_DOUBLINGS = 7  # 5 s to 320 s; from the eighth look on they are ten minutes apart
+_DOUBLED = FIRST * ((1 << _DOUBLINGS) - 1)
+
+
+def waiting_since(conditions: Conditions, type_: str, now: datetime) -> datetime:
+    """Since when the condition of that type is True; now if it is not."""
+    found = next((each for each in conditions if each.type == type_ and each.status == "True"), None)
+    return (parse_timestamp(found.last_transition_time) if found else None) or now
+
+
+def next_look(since: datetime, now: datetime, seed: str) -> datetime:
+    """The first moment after now; `seed` is the object's own, its uid."""
+    number = max(1, _DOUBLINGS + (now - since - _DOUBLED) // LONGEST - 1)
+    while (moment := since + _nth(number, seed)) <= now:
+        number += 1
+    return moment
+
+
+def _nth(number: int, seed: str) -> timedelta:
+    """After how long the look of that number comes, from 1 on."""
+    delay: timedelta = min(LONGEST, FIRST * (1 << min(number - 1, _DOUBLINGS)))
+    passed: timedelta = FIRST * ((1 << min(number, _DOUBLINGS)) - 1) + LONGEST * max(0, number - _DOUBLINGS)
+    return passed + delay * (JITTER * _between(seed, number))
+
+
+def _between(seed: str, number: int) -> float:
+    """From -1 to 1, always the same for the same object and look."""
+    drawn = hashlib.sha256(f"{seed}/{number}".encode()).digest()[:4]
+    return int.from_bytes(drawn) / 0xFFFFFFFF * 2 - 1

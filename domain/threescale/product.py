@@ -1,0 +1,213 @@
+"""The lifecycle of a Product, from what is observed to what is to be done now.
+
+    New ─finalizer, defaults─► Syncing ─► Synced ─new spec, other backends, other Secrets, drift─► Syncing
+         any ─► Orphan: a backend or the tenant is missing          any ─► Invalid: the spec, or a backend's
+         any ─► Failed: 3scale refuses something                    any ─deletion─► Deleting ─► gone
+
+What is wanted has a digest. As long as the object remembers that digest nothing is called. Else what is known of 3scale
+is compared with what is wanted, part by part (`product_sync.py`), and the new digest is remembered at the end, in one
+write together with the one of the gateway's configuration. The spec is never touched but for its defaults: a backend
+that is deleted leaves an orphan, not a product without it. A product that is deleted takes all that is its own along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from domain.model import Model
+from domain.refusal import Refusal
+from domain.resource import ObjectMeta
+from domain.threescale import PRODUCT
+from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.conditions import Standing
+from domain.threescale.defaults import of_product
+from domain.threescale.found import MANAGED_BY, FoundProduct
+from domain.threescale.gateway import secrets_of, with_secrets
+from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.offers import references
+from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
+from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.references import backends_by_name, elder, hindrance_of_product, shared_path
+from domain.threescale.resources import Backend, Product
+from domain.threescale.resources.product import ProductSpec
+from domain.threescale.validation import Fault, faults_of_product, message_of
+from domain.threescale.work import (
+    Hindrance,
+    Leaving,
+    Phase,
+    Work,
+    adopted,
+    as_refused,
+    farewell,
+    fine,
+    held,
+    hindered,
+    refused,
+    syncing,
+    without_account,
+)
+
+
+class SecretText(Model):
+    """A value of a Secret, and the version of that Secret. It never leaves the process that read it."""
+
+    key: SecretKey
+    text: str
+    version: str = ""
+
+
+class ObservedProduct(Model):
+    """What one decision sees.
+
+    Attributes:
+        product: the object.
+        account: its tenant.
+        backends: those of its namespace.
+        namesakes: other Products with its system name and tenant.
+        secrets: what `secrets_of` its spec asks for, as far as it is there.
+        found: what is known of 3scale: nothing, or what a pass of this process has left.
+        refusals: what 3scale has refused, by slot.
+        look: to be compared with 3scale although nothing new is wanted (the sweep found a difference, a person asks).
+    """
+
+    product: Product
+    account: ProviderAccount | NoAccount
+    backends: tuple[Backend, ...] = ()
+    namesakes: tuple[ObjectMeta, ...] = ()
+    secrets: tuple[SecretText, ...] = ()
+    found: FoundProduct = FoundProduct()
+    refusals: dict[str, Refusal] = {}
+    look: bool = False
+
+
+def work_for_product(observed: ObservedProduct, now: datetime) -> Work:
+    """What to do now for a Product that exists."""
+    product, account = observed.product, observed.account
+    if product.metadata.deleting:
+        return farewell(product, _leaving(observed), observed.refusals, now)
+    patch = adopted(product.metadata, PRODUCT, of_product(product.spec))
+    if patch:
+        return Work(phase=Phase.NEW, why="sets its finalizer and its defaults", patch=patch)
+    if isinstance(account, NoAccount):
+        return without_account(product, account, now)
+    fields: dict[str, object] = {"provider_account_host": account.url}
+    backends = backends_by_name(product, account.url, observed.backends)
+    spec, faults = _filled(observed)
+    hindrance = _hindrance(observed, backends, faults)
+    if hindrance is not None:
+        return hindered(product, hindrance, now, fields)
+    return _synced(observed, spec, {name: backends[name] for name in product.spec.backend_usages}, fields, now)
+
+
+def _filled(observed: ObservedProduct) -> tuple[ProductSpec, tuple[Fault, ...]]:
+    values = {each.key: each.text for each in observed.secrets}
+    return with_secrets(observed.product.spec, observed.product.metadata.namespace, values.get)
+
+
+def _hindrance(
+    observed: ObservedProduct, backends: Mapping[str, Backend], faults: tuple[Fault, ...]
+) -> Hindrance | None:
+    """The first thing that stands in the way without 3scale."""
+    product = observed.product
+    wrong = faults_of_product(product.spec)
+    if wrong:
+        return Hindrance(standing=Standing.INVALID, message=message_of(wrong))
+    older = elder(product.metadata, observed.namesakes)
+    if older is not None:
+        message = f"Product {older.namespace}/{older.name} has the system name {product.spec.system_name} already"
+        return Hindrance(standing=Standing.INVALID, message=message)
+    if faults:
+        keys = secrets_of(product.spec, product.metadata.namespace)
+        waits_for = tuple(dict.fromkeys(f"Secret/{key.namespace}/{key.name}" for key in keys))
+        return Hindrance(standing=Standing.INVALID, message=message_of(faults), waits_for=waits_for)
+    return shared_path(product.spec) or hindrance_of_product(product, backends)
+
+
+def _synced(
+    observed: ObservedProduct,
+    spec: ProductSpec,
+    backends: Mapping[str, Backend],
+    fields: dict[str, object],
+    now: datetime,
+) -> Work:
+    """Compares with 3scale, unless what is wanted is remembered as done."""
+    product = observed.product
+    known_id = product.status.product_id or 0
+    before, wished = Memo.of(product.metadata), _memo(observed, backends)
+    if wished == before and known_id and not observed.look and not observed.found.looked:
+        return fine(product, now, fields, {})
+    ids = {name: backend.status.backend_id or 0 for name, backend in backends.items()}
+    wanted = Wanted(spec=spec, backends=ids, gateway=wished.gateway)
+    found = observed.found.model_copy(update={"deployed": observed.found.deployed or before.gateway})
+    whole = sync_product(wanted, found, known_id)
+    hindering = refused(whole, observed.refusals)
+    slots = held(hindering, now)
+    work = syncing(sync_product(wanted, found, known_id, slots) if slots else whole, slots)
+    if work is not None:
+        return _forgetting(product.metadata, before, wished, work)
+    if found.service is not None:
+        fields = {**fields, "product_id": found.service.id, "state": found.service.state or None}
+    if hindering:
+        return as_refused(product, hindering, now, fields)
+    if whole.missing:
+        return hindered(product, _missing(product, whole), now, fields)
+    return fine(product, now, fields, remembered(product.metadata, wished))
+
+
+def _forgetting(meta: ObjectMeta, before: Memo, wished: Memo, work: Work) -> Work:
+    """The gateway's part is mended although nothing new is wanted: that it is deployed holds no more."""
+    mends = before.gateway == wished.gateway and any(touches_gateway(each) for each in work.writes)
+    return work.model_copy(update={"patch": remembered(meta, Memo())}) if mends else work
+
+
+def _missing(product: Product, sync: Sync) -> Hindrance:
+    """A backend that says to be synced lacks a metric in 3scale: its own look mends it."""
+    namespace = product.metadata.namespace
+    names = tuple(dict.fromkeys(each.partition("/")[0] for each in sync.missing))
+    return Hindrance(
+        standing=Standing.WAITING,
+        message=f"3scale does not have {', '.join(sync.missing)} (yet)",
+        waits_for=tuple(f"Backend/{namespace}/{name}" for name in names),
+    )
+
+
+def _memo(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Memo:
+    """The digests of what is wanted: of everything, and of what the gateway shows.
+
+    What a backend does shows in the gateways of the products that use it, and plans name its metrics by their ids.
+    """
+    spec, account = observed.product.spec, observed.account
+    assert isinstance(account, ProviderAccount)  # noqa: S101 - decided before
+    versions = sorted((each.key.namespace, each.key.name, each.key.key, each.version) for each in observed.secrets)
+    memos = {name: Memo.of(backend.metadata) for name, backend in backends.items()}
+    ids = {name: backend.status.backend_id for name, backend in backends.items()}
+    behind = {name: [ids[name], memo.gateway] for name, memo in memos.items()}
+    gateway = digest(
+        account.url, spec.deployment, spec.mapping_rules, spec.backend_usages, spec.policies, versions, behind
+    )
+    named = {each.backend for each in references(spec.application_plans)}
+    counted = {name: memo.synced for name, memo in memos.items() if name in named}
+    return Memo(synced=digest(spec, gateway, counted), gateway=gateway)
+
+
+def _leaving(observed: ObservedProduct) -> Leaving:
+    """By its id; where that is not remembered by its name, if it bears our mark and nobody else has that name."""
+    product, found = observed.product, observed.found
+    known_id = product.status.product_id or 0
+    leaving = Leaving(account=observed.account, outside=product.outside)
+    if known_id and not found.looked:
+        return leaving.model_copy(update={"write": _deletion(known_id, product.spec.system_name)})
+    if any(not each.deleting for each in observed.namesakes) or not product.spec.system_name:
+        return leaving
+    if not found.looked:
+        return leaving.model_copy(update={"look": Read(resource=Resource.SERVICE, path="services", paged=True)})
+    service = found.service
+    ours = service is not None and (service.id == known_id or MANAGED_BY.items() <= service.annotations.items())
+    if service is None or not ours:
+        return leaving
+    return leaving.model_copy(update={"write": _deletion(service.id, service.system_name)})
+
+
+def _deletion(id_: int, name: str) -> Write:
+    return Write(resource=Resource.SERVICE, method="DELETE", path=f"services/{id_}", id=id_, about=name)

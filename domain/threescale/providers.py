@@ -1,0 +1,105 @@
+"""Which tenant of 3scale an object belongs to: the provider account, as the replaced operator finds it.
+
+    the Secret that the object names ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
+
+A Secret that is named, or that is there, is the answer also when it lacks something. What is missing is waited for by
+its name; an object without an account is an orphan. Addresses of one tenant may differ in writing: port, case of the
+host, slash at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from domain.model import Model
+from domain.threescale.calls import SecretKey
+from domain.threescale.normal import with_port
+
+DEFAULT_SECRET = "threescale-provider-account"  # noqa: S105 - its name
+SEED_SECRET = "system-seed"  # noqa: S105 - its name
+ADDRESS_KEY = "adminURL"
+TOKEN_KEY = "token"  # noqa: S105 - its name
+SEED_TOKEN_KEY = "ADMIN_ACCESS_TOKEN"  # noqa: S105 - its name
+INSECURE = "insecure_skip_verify"
+
+
+class SecretView(Model):
+    """What decisions see of a Secret: its keys, never what they hold, but for the tenant's address."""
+
+    name: str
+    keys: tuple[str, ...] = ()
+    admin_url: str = ""
+    version: str = ""
+
+
+class Installation(Model):
+    """An APIManager, which runs a 3scale in the namespace."""
+
+    name: str
+    tenant_name: str = "3scale"
+    wildcard_domain: str = ""
+
+
+class ProviderAccount(Model):
+    """A tenant: its address, and where its token is."""
+
+    url: str
+    token: SecretKey
+    version: str = ""
+
+
+class NoAccount(Model):
+    """Why there is none, and what is waited for."""
+
+    why: str
+    waits_for: str
+
+
+def provider_account(
+    namespace: str, named: str, secrets: Mapping[str, SecretView], installation: Installation | None = None
+) -> ProviderAccount | NoAccount:
+    """The account of an object.
+
+    Args:
+        namespace: the object's.
+        named: the Secret that the object names, empty if none.
+        secrets: the Secrets of the namespace that may matter, by name.
+        installation: the first APIManager of the namespace.
+    """
+    chosen = named or DEFAULT_SECRET
+    secret = secrets.get(chosen)
+    if secret is not None:
+        return _in_secret(namespace, secret)
+    waits_for = f"Secret/{namespace}/{chosen}"
+    if named:
+        return NoAccount(why=f"LookupProviderAccount: Secret {named} not found", waits_for=waits_for)
+    if installation is None:
+        return NoAccount(why="LookupProviderAccount: no provider account found", waits_for=waits_for)
+    seed = secrets.get(SEED_SECRET)
+    if seed is None or SEED_TOKEN_KEY not in seed.keys:
+        why = f"LookupProviderAccount: Secret {SEED_SECRET} with the key {SEED_TOKEN_KEY} not found"
+        return NoAccount(why=why, waits_for=f"Secret/{namespace}/{SEED_SECRET}")
+    url = f"https://{installation.tenant_name}-admin.{installation.wildcard_domain}"
+    token = SecretKey(namespace=namespace, name=SEED_SECRET, key=SEED_TOKEN_KEY)
+    return ProviderAccount(url=url, token=token, version=seed.version)
+
+
+def same_tenant(one: str | None, other: str | None) -> bool:
+    """Whether two addresses lead to one tenant."""
+    return bool(one) and bool(other) and _plain(one or "") == _plain(other or "")
+
+
+def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccount:
+    missing = [key for key in (ADDRESS_KEY, TOKEN_KEY) if key not in secret.keys]
+    if missing or not secret.admin_url:
+        lacks = " and ".join(missing or [ADDRESS_KEY])
+        why = f"LookupProviderAccount: Secret {secret.name} has no {lacks}"
+        return NoAccount(why=why, waits_for=f"Secret/{namespace}/{secret.name}")
+    token = SecretKey(namespace=namespace, name=secret.name, key=TOKEN_KEY)
+    return ProviderAccount(url=secret.admin_url, token=token, version=secret.version)
+
+
+def _plain(address: str) -> tuple[str, str, str]:
+    parts = urlsplit(with_port(address.strip()))
+    return parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/")

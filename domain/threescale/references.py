@@ -1,0 +1,133 @@
+"""What an object refers to: whether it can be used, and what stands in the way.
+
+A referent can be used when it is in 3scale, with the same tenant, and not about to go. One that is missing, not ready
+yet or about to go makes an orphan, which waits for it by name; one whose spec is at fault makes whoever refers to it
+invalid too, until it is mended. Faults come in the order of names, so that a status that lists them does not change by
+itself. Of two objects with one system name the older has it: the other is invalid as long as that is so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from domain.resource import ObjectMeta
+from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, Standing
+from domain.threescale.normal import same_path
+from domain.threescale.offers import references
+from domain.threescale.providers import same_tenant
+from domain.threescale.resources import Backend, DeveloperAccount, Product
+from domain.threescale.resources.product import ProductSpec
+from domain.threescale.resources.shared import Conditions
+from domain.threescale.validation import Fault, message_of
+from domain.threescale.work import Hindrance, is_true
+
+# The one failure with which an object can be used all the same: it has something in 3scale that it cannot let go yet.
+IN_USE = "used by the latest gateway configuration and cannot be deleted"
+
+_NO_BACKEND = "backend usage does not have valid backend reference."
+_NO_METRIC = "plan does not have valid backend metric or method reference."
+_START = datetime(1, 1, 1, tzinfo=UTC)
+
+
+def usable(conditions: Conditions) -> bool:
+    """Whether an object is in 3scale as it shall be, or nearly."""
+    if is_true(conditions, SYNCED) or is_true(conditions, READY):
+        return True
+    failed = next((each for each in conditions if each.type == FAILED and each.status == "True"), None)
+    return failed is not None and IN_USE in (failed.message or "") and not is_true(conditions, INVALID)
+
+
+def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
+    """The backends of the product's namespace and tenant by their system names, the oldest where two have one."""
+    there: dict[str, Backend] = {}
+    for backend in sorted(backends, key=lambda each: seniority(each.metadata)):
+        host = backend.status.provider_account_host
+        if backend.metadata.namespace == product.metadata.namespace and (not host or same_tenant(host, url)):
+            there.setdefault(backend.spec.system_name, backend)
+    return there
+
+
+def hindrance_of_product(product: Product, backends: Mapping[str, Backend]) -> Hindrance | None:
+    """What stands in the way in the backends that it uses."""
+    spec, namespace = product.spec, product.metadata.namespace
+    orphaned: list[Fault] = []
+    invalid: list[Fault] = []
+    waits_for: list[str] = []
+    for name in sorted(spec.backend_usages):
+        backend = backends.get(name)
+        path = f"spec.backendUsages[{name}]"
+        if backend is not None and is_true(backend.status.conditions, INVALID):
+            detail = f"Backend {backend.metadata.name} is invalid."
+            invalid.append(Fault(path=path, value=name, detail=detail))
+        elif backend is None or not _is_usable(backend):
+            orphaned.append(Fault(path=path, value=name, detail=_NO_BACKEND))
+        else:
+            continue
+        waits_for.append(f"Backend/{namespace}/{backend.metadata.name if backend else name}")
+    lost = sorted(_lost_metrics(spec, backends))
+    orphaned += [Fault(path="spec.applicationPlans", value=name, detail=_NO_METRIC) for name in lost]
+    waits_for += [f"Backend/{namespace}/{name.partition('/')[0]}" for name in lost]
+    if not invalid and not orphaned:
+        return None
+    return Hindrance(
+        standing=Standing.INVALID if invalid else Standing.WAITING,
+        message=message_of([*invalid, *orphaned]),
+        waits_for=tuple(dict.fromkeys(waits_for)),
+    )
+
+
+def shared_path(spec: ProductSpec) -> Hindrance | None:
+    """Two backends under one path, which 3scale refuses."""
+    paths = sorted((usage.path.lower(), name) for name, usage in spec.backend_usages.items())
+    faults = [
+        Fault(path=f"spec.backendUsages[{name}]", value=path, detail="path is not unique.")
+        for index, (path, name) in enumerate(paths)
+        if any(same_path(path, other) for other, _ in paths[:index])
+    ]
+    return Hindrance(standing=Standing.INVALID, message=message_of(faults)) if faults else None
+
+
+def elder(meta: ObjectMeta, namesakes: Iterable[ObjectMeta]) -> ObjectMeta | None:
+    """The oldest of those that have the same system name in 3scale, unless it is the object itself."""
+    others = [each for each in namesakes if each.uid != meta.uid and not each.deleting]
+    oldest = min([meta, *others], key=seniority)
+    return None if oldest.uid == meta.uid else oldest
+
+
+def seniority(meta: ObjectMeta) -> tuple[datetime, str]:
+    """By age; of two of one second the smaller uid."""
+    return meta.creation_timestamp or _START, meta.uid
+
+
+def users_of(backend: Backend, products: Sequence[Product]) -> tuple[Product, ...]:
+    """The products that are in 3scale and use the backend there, as far as their specs say."""
+    name, host = backend.spec.system_name, backend.status.provider_account_host
+    return tuple(
+        product
+        for product in sorted(products, key=lambda each: each.metadata.name)
+        if product.metadata.namespace == backend.metadata.namespace
+        and product.status.product_id
+        and name in product.spec.backend_usages
+        and (not host or same_tenant(product.status.provider_account_host, host))
+    )
+
+
+def account_usable(account: DeveloperAccount) -> bool:
+    """Whether something can be made in the account."""
+    return bool(account.status.account_id) and usable(account.status.conditions) and not account.metadata.deleting
+
+
+def _is_usable(backend: Backend) -> bool:
+    return bool(backend.status.backend_id) and usable(backend.status.conditions) and not backend.metadata.deleting
+
+
+def _lost_metrics(spec: ProductSpec, backends: Mapping[str, Backend]) -> Iterable[str]:
+    """Metrics of backends that plans name and that are not there, or whose backend the product does not use."""
+    for each in references(spec.application_plans):
+        if not each.backend:
+            continue
+        backend = backends.get(each.backend) if each.backend in spec.backend_usages else None
+        known = {*backend.spec.metrics, *backend.spec.methods} if backend else set()
+        if each.system_name not in known and (backend is not None or each.backend not in spec.backend_usages):
+            yield f"{each.backend}/{each.system_name}"

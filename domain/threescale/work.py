@@ -1,0 +1,256 @@
+"""What is to be done for one object now, and how it is told; what all kinds of the area share of deciding.
+
+    reads ─► writes ─► patch (what it remembers) ─► status
+
+A decision asks for reads, or for writes, or says how the object stands. What 3scale refuses is remembered by its slot:
+until the refusal may be tried again the rest goes on without it, and the object stands as the refusal says. What the
+spec or a missing referent hinders asks for no call at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import StrEnum
+
+from domain.decision import earliest
+from domain.identity import Kind
+from domain.model import Model
+from domain.refusal import ErrorType, Refusal
+from domain.resource import ObjectMeta
+from domain.threescale import DEVELOPER_ACCOUNT
+from domain.threescale.calls import Read, Write
+from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions
+from domain.threescale.memo import retained
+from domain.threescale.orphans import next_look, waiting_since
+from domain.threescale.product_sync import Sync
+from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.resources import (
+    ActiveDoc,
+    Application,
+    Backend,
+    CustomPolicyDefinition,
+    DeveloperAccount,
+    DeveloperUser,
+    OpenApi,
+    Product,
+)
+from domain.threescale.resources.shared import Conditions
+from domain.writes import JsonPatch, difference
+
+Told = ActiveDoc | Application | Backend | CustomPolicyDefinition | DeveloperAccount | DeveloperUser | OpenApi | Product
+
+
+class Phase(StrEnum):
+    """Where an object stands."""
+
+    NEW = "New"
+    SYNCING = "Syncing"
+    SYNCED = "Synced"
+    ORPHAN = "Orphan"
+    INVALID = "Invalid"
+    FAILED = "Failed"
+    DELETING = "Deleting"
+    GONE = "Gone"
+
+
+_PHASES = {
+    Standing.FINE: Phase.SYNCED,
+    Standing.WAITING: Phase.ORPHAN,
+    Standing.INVALID: Phase.INVALID,
+    Standing.FAILED: Phase.FAILED,
+}
+
+
+class Work(Model):
+    """What to do now.
+
+    Attributes:
+        phase: where the object stands.
+        why: what is waited for or done, in words.
+        patch: the merge patch of the object; made before any write.
+        reads: what to read of 3scale before deciding anew.
+        writes: what to write to 3scale, one after the other; at the first refusal it is decided anew.
+        status: the merge patch of its status.
+        delete: the object is to be deleted, because what it belongs to is gone.
+        drop_finalizer: nothing is left, and the object may go.
+        waits_for: what must happen next, as `Kind/namespace/name`.
+        deadline: when another look can differ without anything happening.
+        left: what stays in 3scale when the object goes, in words.
+    """
+
+    phase: Phase
+    why: str = ""
+    patch: JsonPatch = {}
+    reads: tuple[Read, ...] = ()
+    writes: tuple[Write, ...] = ()
+    status: JsonPatch = {}
+    delete: bool = False
+    drop_finalizer: bool = False
+    waits_for: tuple[str, ...] = ()
+    deadline: datetime | None = None
+    left: tuple[str, ...] = ()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be done now."""
+        done = (self.patch, self.reads, self.writes, self.status)
+        return not any(done) and not self.drop_finalizer and not self.delete
+
+
+class Hindrance(Model):
+    """Why an object cannot be synced now, without asking 3scale."""
+
+    standing: Standing
+    message: str
+    waits_for: tuple[str, ...] = ()
+
+
+def adopted(meta: ObjectMeta, kind: Kind, defaults: JsonPatch) -> JsonPatch:
+    """The first write: the finalizer, and what the spec leaves open; empty once that is done."""
+    patch: JsonPatch = {"spec": defaults} if defaults else {}
+    if kind.finalizer and kind.finalizer not in meta.finalizers:
+        patch["metadata"] = {"finalizers": [*meta.finalizers, kind.finalizer]}
+    return patch
+
+
+def told(resource: Told, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
+    """The patch of its status, by the names of the model's fields; empty if it says so already."""
+    before = resource.status
+    after = before.model_copy(
+        update={
+            **fields,
+            "observed_generation": resource.metadata.generation,
+            "conditions": conditions(resource.kind_of, situation, before.conditions, now),
+        }
+    )
+    return difference(before, after)
+
+
+def hindered(resource: Told, hindrance: Hindrance, now: datetime, fields: Mapping[str, object]) -> Work:
+    """The object waits, with no call to 3scale; an orphan looks again by itself, more and more seldom."""
+    situation = Situation(standing=hindrance.standing, message=hindrance.message)
+    deadline = None
+    if hindrance.standing is Standing.WAITING:
+        since = waiting_since(resource.status.conditions, _waits(resource.kind_of), now)
+        deadline = next_look(since, now, resource.metadata.uid)
+    return Work(
+        phase=_PHASES[hindrance.standing],
+        why=hindrance.message,
+        status=told(resource, situation, now, fields),
+        waits_for=hindrance.waits_for,
+        deadline=deadline,
+    )
+
+
+def without_account(resource: Told, account: NoAccount, now: datetime) -> Work:
+    """The tenant is not known: nothing can be called."""
+    hindrance = Hindrance(standing=Standing.WAITING, message=account.why, waits_for=(account.waits_for,))
+    return hindered(resource, hindrance, now, {})
+
+
+def standing_of(refusals: Iterable[Refusal]) -> Situation:
+    """How an object stands that 3scale has refused something, in an order that does not depend on theirs."""
+    listed = sorted(refusals, key=lambda each: each.message)
+    invalid = any(each.type is ErrorType.INVALID for each in listed)
+    message = "; ".join(dict.fromkeys(each.message for each in listed))
+    return Situation(standing=Standing.INVALID if invalid else Standing.FAILED, message=message)
+
+
+def held(refusals: Mapping[str, Refusal], now: datetime) -> tuple[str, ...]:
+    """The slots that are not tried yet."""
+    return tuple(slot for slot, refusal in refusals.items() if refusal.retry_at > now)
+
+
+def refused(sync: Sync, refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
+    """Those refusals that stand in the way of what is still wanted."""
+    slots = {each.slot for each in sync.writes} | {each.path for each in sync.reads}
+    return {slot: refusal for slot, refusal in refusals.items() if slot in slots}
+
+
+def as_refused(resource: Told, hindering: Mapping[str, Refusal], now: datetime, fields: Mapping[str, object]) -> Work:
+    """The object stands as the refusals say, until the first may be tried again."""
+    situation = standing_of(hindering.values())
+    return Work(
+        phase=_PHASES[situation.standing],
+        why=situation.message,
+        status=told(resource, situation, now, fields),
+        deadline=earliest([each.retry_at for each in hindering.values()]),
+    )
+
+
+def fine(
+    resource: Told, now: datetime, fields: Mapping[str, object], patch: JsonPatch, why: str = "as it shall be"
+) -> Work:
+    """3scale has all that is wanted."""
+    status = told(resource, Situation(standing=Standing.FINE), now, fields)
+    return Work(phase=Phase.SYNCED, why=why, patch=patch, status=status)
+
+
+def syncing(sync: Sync, held_slots: Iterable[str], patch: JsonPatch | None = None) -> Work | None:
+    """The calls that are to be made now, if any can."""
+    slots = set(held_slots)
+    reads = tuple(each for each in sync.reads if each.path not in slots)
+    if reads:
+        return Work(phase=Phase.SYNCING, why="; ".join(each.summary for each in reads), reads=reads)
+    if not sync.writes:
+        return None
+    why = "; ".join(each.summary for each in sync.writes)
+    return Work(phase=Phase.SYNCING, why=why, writes=sync.writes, patch=patch or {})
+
+
+class Leaving(Model):
+    """An object that is being deleted: what it would take along.
+
+    Attributes:
+        account: the tenant, if it is known.
+        outside: what it has in 3scale, in words.
+        look: how it is found where its id is not known; None where it is known or not looked for.
+        write: the deletion; None where nothing is left in 3scale.
+        hindrance: who has to let go of it before, empty if nobody.
+    """
+
+    account: ProviderAccount | NoAccount
+    outside: tuple[str, ...] = ()
+    look: Read | None = None
+    write: Write | None = None
+    hindrance: Hindrance | None = None
+
+
+def farewell(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], now: datetime) -> Work:
+    """What to do for an object that is being deleted.
+
+    One that shall stay in 3scale, and one whose tenant's Secret is gone (it is disconnected), go without a call.
+    """
+    meta, finalizer = resource.metadata, resource.kind_of.finalizer
+    if finalizer not in meta.finalizers:
+        return Work(phase=Phase.GONE, why="it has let go of everything")
+    if retained(meta):
+        return _released("it stays in 3scale, as its annotation says", leaving.outside)
+    if isinstance(leaving.account, NoAccount):
+        return _released(f"disconnected from 3scale: {leaving.account.why}", leaving.outside)
+    if leaving.hindrance is not None:
+        return hindered(resource, leaving.hindrance, now, {}).model_copy(update={"phase": Phase.DELETING})
+    if leaving.look is not None:
+        look = Sync(reads=(leaving.look,))
+    else:
+        look = Sync(writes=(leaving.write,) if leaving.write else ())
+    if look.done:
+        return _released("nothing is left in 3scale", ())
+    hindering = {slot: each for slot, each in refused(look, refusals).items() if each.retry_at > now}
+    if hindering:
+        return as_refused(resource, hindering, now, {}).model_copy(update={"phase": Phase.DELETING})
+    return Work(phase=Phase.DELETING, why="lets go of 3scale", reads=look.reads, writes=look.writes)
+
+
+def _released(why: str, left: tuple[str, ...]) -> Work:
+    return Work(phase=Phase.DELETING, why=why, drop_finalizer=True, left=left)
+
+
+def _waits(kind: Kind) -> str:
+    return WAITING if kind == DEVELOPER_ACCOUNT else ORPHAN
+
+
+def is_true(conditions_: Conditions, type_: str) -> bool:
+    """Whether the condition of that type is True."""
+    return any(each.type == type_ and each.status == "True" for each in conditions_)

@@ -1,0 +1,106 @@
+"""What is done for Backends, above all when they shall go while products use them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, backend, message, product, refusal, states
+
+from domain.refusal import ErrorType
+from domain.threescale.backend import ObservedBackend, work_for_backend
+from domain.threescale.found import FoundBackend, FoundBackendApi, FoundMetric
+from domain.threescale.resources import Backend
+from domain.threescale.work import Phase, Work
+
+USES = {"backendUsages": {"stock": {"path": "/"}}}
+
+
+def work(object_: Backend, **more: Any) -> Work:
+    return work_for_backend(ObservedBackend(backend=object_, account=more.pop("account", ACCOUNT), **more), NOW)
+
+
+def made(**more: Any) -> FoundBackend:
+    api = FoundBackendApi(
+        id=7,
+        name="stock",
+        system_name="stock",
+        private_endpoint="https://stock.example.com:443",
+        annotations={"managed_by": "operator"},
+    )
+    hits = FoundMetric(id=1, system_name="hits.7", friendly_name="Hits", unit="hit", description="Number of API hits")
+    return FoundBackend(looked=True, backend=api, metrics=(hits,), rules=(), **more)
+
+
+def going(**more: Any) -> Backend:
+    return backend(meta={"deletionTimestamp": NOW.isoformat()}, **more)
+
+
+def test_a_backend_as_it_shall_be_is_remembered_and_asks_for_nothing_more() -> None:
+    first = work(backend(synced=False), found=made())
+    assert states(first.status) == "Synced"
+    assert (first.status["backendId"], first.status["providerAccountHost"]) == (7, URL)
+    settled = after(backend(synced=False), first.patch, first.status)
+
+    assert work(settled).idle
+    assert work(after(settled, {"spec": {"privateBaseURL": "https://other.example.com"}})).reads
+
+
+def test_a_backend_without_an_account_is_an_orphan() -> None:
+    found = work(backend(synced=False), account=NO_ACCOUNT)
+
+    assert states(found.status) == "Failed Orphan"
+    assert found.waits_for == ("Secret/shop/threescale-provider-account",)
+
+
+def test_a_method_that_the_gateway_still_counts_is_told_and_tried_again() -> None:
+    method = FoundMetric(id=2, system_name="old.7", friendly_name="Old", parent_id=1)
+    there = made().model_copy(update={"metrics": (*(made().metrics or ()), method)})
+    slot = "DELETE backend_apis/7/metrics/1/methods/2 old"
+    assert [each.slot for each in work(backend(), found=there).writes] == [slot]
+    text = "Method is used by the latest gateway configuration and cannot be deleted"
+    stuck = work(backend(), found=there, refusals={slot: refusal(ErrorType.DENIED, text)})
+
+    assert message(stuck.status, "Failed") == text
+    assert stuck.deadline == NOW + timedelta(seconds=5)
+
+
+def test_a_backend_in_use_waits_for_its_products_without_a_call() -> None:
+    found = work(going(), products=(product("b", product_id=6, **USES), product("a", product_id=5, **USES)))
+
+    assert (found.phase, found.waits_for) == (Phase.DELETING, ("Product/shop/a", "Product/shop/b"))
+    assert (found.reads, found.writes, found.drop_finalizer) == ((), (), False)
+    assert message(found.status, "Orphan") == "cannot be deleted: used by Product shop/a, shop/b"
+    assert found.deadline is not None
+
+
+def test_a_backend_goes_when_no_product_in_3scale_uses_it() -> None:
+    never_made = product("a", **USES)
+    without = product("b", product_id=6)
+    found = work(going(), products=(never_made, without))
+
+    assert [(each.method, each.path) for each in found.writes] == [("DELETE", "backend_apis/7")]
+    assert work(going(), found=FoundBackend(looked=True)).drop_finalizer
+
+
+def test_a_backend_that_an_unknown_product_uses_is_refused_told_and_tried_again() -> None:
+    text = "cannot be deleted because it is used by at least one Product"
+    found = work(going(), refusals={"DELETE backend_apis/7 stock": refusal(ErrorType.DENIED, text)})
+
+    assert message(found.status, "Failed") == text
+    assert found.deadline == NOW + timedelta(seconds=5)
+    assert not found.drop_finalizer
+
+
+def test_a_backend_whose_id_was_lost_goes_by_its_name_if_it_bears_our_mark() -> None:
+    assert [each.path for each in work(going(synced=False)).reads] == ["backend_apis"]
+    assert [each.path for each in work(going(synced=False), found=made()).writes] == ["backend_apis/7"]
+    strange = FoundBackend(looked=True, backend=FoundBackendApi(id=7, system_name="stock"))
+    assert work(going(synced=False), found=strange).drop_finalizer
+
+
+def test_the_younger_of_two_backends_of_one_name_is_invalid_and_goes_alone() -> None:
+    elder = backend("elder").metadata
+    younger = backend(meta={"creationTimestamp": NOW.isoformat()}, synced=False)
+    assert states(work(younger, namesakes=(elder,)).status) == "Failed Invalid"
+    assert work(going(synced=False), namesakes=(elder,)).drop_finalizer

@@ -1,0 +1,311 @@
+"""What is done for Products, and how they are told to stand, before and after 3scale is asked."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from threescale_objects import (
+    ACCOUNT,
+    APICAST,
+    HITS,
+    NO_ACCOUNT,
+    NOW,
+    URL,
+    after,
+    backend,
+    message,
+    product,
+    refusal,
+    states,
+)
+
+from domain.refusal import ErrorType
+from domain.threescale.calls import SecretKey
+from domain.threescale.found import FoundMetric, FoundProduct, FoundService
+from domain.threescale.memo import GATEWAY, SYNCED
+from domain.threescale.product import ObservedProduct, SecretText, work_for_product
+from domain.threescale.resources import Product
+from domain.threescale.work import Phase, Work
+
+USES = {"backendUsages": {"stock": {"path": "/"}}}
+HITS_FOUND = FoundMetric(id=1, system_name="hits", friendly_name="Hits", unit="hit", description="Number of API hits")
+
+
+def observed(object_: Product, **more: Any) -> ObservedProduct:
+    return ObservedProduct(product=object_, account=more.pop("account", ACCOUNT), **more)
+
+
+def work(object_: Product, **more: Any) -> Work:
+    return work_for_product(observed(object_, **more), NOW)
+
+
+def made(name: str = "shop", **more: Any) -> FoundProduct:
+    service = FoundService(id=5, name=name, system_name=name, annotations={"managed_by": "operator"})
+    parts: dict[str, Any] = {"metrics": (HITS_FOUND,), "rules": (), "usages": (), "plans": (), "chain": (APICAST,)}
+    return FoundProduct(looked=True, service=service, **{**parts, **more})
+
+
+def test_the_first_write_is_finalizer_and_defaults_together() -> None:
+    found = work(Product.model_validate({"metadata": {"name": "x", "uid": "1"}, "spec": {"name": "My API"}}))
+
+    assert found.phase is Phase.NEW
+    assert set(found.patch) == {"metadata", "spec"}
+    assert not found.writes
+    assert not found.status
+
+
+def test_a_product_without_an_account_is_an_orphan_that_names_the_secret() -> None:
+    found = work(product(), account=NO_ACCOUNT)
+
+    assert states(found.status) == "Failed Orphan"
+    assert found.waits_for == ("Secret/shop/threescale-provider-account",)
+    assert not found.reads
+
+
+@pytest.mark.parametrize(
+    ("backends", "shown"),
+    [
+        ([], "Failed Orphan"),
+        ([backend(synced=False)], "Failed Orphan"),
+        ([backend(meta={"deletionTimestamp": NOW.isoformat()})], "Failed Orphan"),
+        ([after(backend(), {}, {"providerAccountHost": "https://other.example.com"})], "Failed Orphan"),
+        ([after(backend(), {}, {"conditions": [{"type": "Invalid", "status": "True"}]})], "Failed Invalid"),
+    ],
+    ids=["missing", "not synced", "going", "another tenant's", "invalid"],
+)
+def test_a_backend_that_cannot_be_used_stands_in_the_way_without_a_call(backends: list[Any], shown: str) -> None:
+    found = work(product(**USES), backends=tuple(backends))
+
+    assert states(found.status) == shown
+    assert found.waits_for == ("Backend/shop/stock",)
+    assert (found.reads, found.writes) == ((), ())
+
+
+def test_a_backend_that_only_cannot_let_go_of_a_metric_can_be_used() -> None:
+    text = "Method is used by the latest gateway configuration and cannot be deleted"
+    failed = after(backend(), {}, {"conditions": [{"type": "Failed", "status": "True", "message": text}]})
+
+    assert work(product(**USES), backends=(failed,)).reads
+
+
+def test_missing_backends_are_told_in_the_order_of_their_names() -> None:
+    names = ["d", "a", "c", "b"]
+    found = work(product(backendUsages={name: {"path": f"/{name}"} for name in names}))
+
+    assert [name for name in "abcd" if f"backendUsages[{name}]" in message(found.status, "Orphan")] == list("abcd")
+    assert found.waits_for == tuple(f"Backend/shop/{name}" for name in "abcd")
+
+
+def test_an_orphan_looks_again_later_and_later_and_its_status_stays() -> None:
+    first = work(product(**USES))
+    orphan = after(product(**USES), {}, first.status)
+    again = work_for_product(observed(orphan), NOW + timedelta(hours=1))
+
+    assert not again.status
+    assert first.deadline is not None
+    assert timedelta(seconds=4) < first.deadline - NOW < timedelta(seconds=6)
+    assert again.deadline is not None
+    assert timedelta(0) < again.deadline - (NOW + timedelta(hours=1)) <= timedelta(minutes=12)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"mappingRules": [{"httpMethod": "GET", "pattern": "/", "metricMethodRef": "none", "increment": 1}]},
+        {"backendUsages": {"a": {"path": "v1"}, "b": {"path": "/V1/"}}},
+        {
+            "policies": [
+                {
+                    "name": "x",
+                    "version": "1",
+                    "enabled": True,
+                    "configuration": {},
+                    "configurationRef": {"name": "lost"},
+                },
+                APICAST,
+            ]
+        },
+        {"deployment": {"apicastHosted": {"authentication": {"oidc": {"issuerType": "keycloak"}}}}},
+    ],
+    ids=["rule", "paths", "policy's Secret", "issuer"],
+)
+def test_a_spec_at_fault_is_invalid_without_a_call(spec: dict[str, Any]) -> None:
+    found = work(product(**spec))
+
+    assert states(found.status) == "Failed Invalid"
+    assert (found.reads, found.writes, found.deadline) == ((), (), None)
+
+
+def test_of_two_products_with_one_system_name_the_younger_is_invalid() -> None:
+    elder = product("elder").metadata
+    younger = product("shop", meta={"creationTimestamp": NOW.isoformat()})
+
+    assert states(work(younger, namesakes=(elder,)).status) == "Failed Invalid"
+    assert work(product("elder"), namesakes=(younger.metadata,)).reads
+
+
+def test_a_product_is_looked_for_made_and_read() -> None:
+    assert [each.path for each in work(product()).reads] == ["services"]
+    assert [each.path for each in work(product(product_id=5)).reads] == ["services/5"]
+    (creation,) = work(product(), found=FoundProduct(looked=True)).writes
+    assert (creation.method, creation.path) == ("POST", "services")
+    assert creation.fields["annotations"] == {"managed_by": "operator"}
+
+
+def test_a_product_as_it_shall_be_is_remembered_and_asks_for_nothing_more() -> None:
+    found = work(product(), found=made())
+    assert found.phase is Phase.SYNCED
+    assert states(found.status) == "Synced"
+    assert found.status["productId"] == 5
+    settled = after(product(), found.patch, found.status)
+    again = work_for_product(observed(settled), NOW + timedelta(days=30))
+
+    assert again.idle
+    assert again.deadline is None
+
+
+def settled() -> Product:
+    found = work(product(**USES), backends=(backend(),), found=made(usages=({"id": 9, "path": "/", "backend_id": 7},)))
+    (deploy,) = found.writes
+    deployed = made(usages=({"id": 9, "path": "/", "backend_id": 7},), deployed=deploy.deploys)
+    done = work(product(**USES), backends=(backend(),), found=deployed)
+    result = after(product(**USES), done.patch, done.status)
+    assert work(result, backends=(backend(),)).idle
+    assert isinstance(result, Product)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("change", "reads"),
+    [
+        ({}, False),
+        ({"metadata": {"annotations": {"someone/else": "x"}}}, False),
+        ({"spec": {"description": "new"}}, True),
+        ({"spec": {"backendUsages": {"stock": {"path": "/v2"}}}}, True),
+        ({"metadata": {"annotations": {SYNCED: None}}}, True),
+    ],
+)
+def test_only_what_is_wanted_anew_has_3scale_looked_at(change: dict[str, Any], reads: bool) -> None:
+    assert bool(work(after(settled(), change), backends=(backend(),)).reads) is reads
+
+
+def test_a_backend_with_another_gateway_part_has_its_products_deploy() -> None:
+    other = backend(meta={"annotations": {GATEWAY: "other"}})
+    found = work(settled(), backends=(other,), found=made(usages=({"id": 9, "path": "/", "backend_id": 7},)))
+
+    (deploy,) = found.writes
+    assert deploy.path == "services/5/proxy/deploy"
+    assert not found.patch
+
+
+def test_what_the_sweep_found_is_mended_and_the_deployment_is_forgotten_first() -> None:
+    found = work(settled(), backends=(backend(),), found=made(), look=True)
+
+    assert found.patch == {"metadata": {"annotations": {SYNCED: None, GATEWAY: None}}}
+    assert [each.path for each in found.writes] == ["services/5/backend_usages", "services/5/proxy/deploy"]
+
+
+def test_a_refusal_is_told_and_tried_again_while_the_rest_goes_on() -> None:
+    plan = {"id": 3, "system_name": "old", "name": "old", "state": "hidden"}
+    spec = {"description": "new"}
+    first = work(product(**spec), found=made(plans=(plan,)))
+    slot = "DELETE services/5/application_plans/3 old"
+    assert [each.slot for each in first.writes] == ["PUT services/5 shop", slot]
+    refusals = {slot: refusal(ErrorType.DENIED, "This application plan cannot be deleted!")}
+    rest = work(product(**spec), found=made(plans=(plan,)), refusals=refusals)
+    assert [each.slot for each in rest.writes] == ["PUT services/5 shop"]
+    described = made(plans=(plan,)).model_copy(
+        update={"service": FoundService(**{**made().service.model_dump(), "description": "new"})}  # type: ignore[union-attr]
+    )
+    stuck = work(product(**spec), found=described, refusals=refusals)
+    assert states(stuck.status) == "Failed"
+    assert message(stuck.status, "Failed") == "This application plan cannot be deleted!"
+    assert stuck.deadline == NOW + timedelta(seconds=5)
+    assert not stuck.patch
+    later = work_for_product(observed(product(**spec), found=described, refusals=refusals), NOW + timedelta(seconds=5))
+    assert [each.slot for each in later.writes] == [slot]
+
+
+def test_what_3scale_calls_invalid_is_invalid() -> None:
+    slot = "POST services shop"
+    refusals = {slot: refusal(ErrorType.INVALID, "system_name: is invalid")}
+    found = work(product(), found=FoundProduct(looked=True), refusals=refusals)
+
+    assert states(found.status) == "Failed Invalid"
+
+
+def going(**more: Any) -> Product:
+    return product(meta={"deletionTimestamp": NOW.isoformat(), **more.pop("meta", {})}, **more)
+
+
+def test_a_product_goes_by_its_id_with_one_call() -> None:
+    found = work(going(product_id=5))
+    assert [(each.method, each.path) for each in found.writes] == [("DELETE", "services/5")]
+    assert work(going(product_id=5), found=FoundProduct(looked=True)).drop_finalizer
+
+
+def test_a_product_whose_id_was_lost_goes_by_its_name_if_it_bears_our_mark() -> None:
+    assert [each.path for each in work(going()).reads] == ["services"]
+    assert [each.path for each in work(going(), found=made()).writes] == ["services/5"]
+    strange = made().model_copy(update={"service": FoundService(id=5, name="shop", system_name="shop")})
+    assert work(going(), found=strange).drop_finalizer
+
+
+def test_the_younger_namesake_goes_without_taking_the_elders_product() -> None:
+    found = work(going(), namesakes=(product("elder").metadata,))
+
+    assert found.drop_finalizer
+    assert not found.reads
+
+
+@pytest.mark.parametrize(
+    ("object_", "account"),
+    [
+        (going(product_id=5, meta={"annotations": {"perdure.dev/retain": "true"}}), ACCOUNT),
+        (going(product_id=5), NO_ACCOUNT),
+    ],
+    ids=["retained", "disconnected"],
+)
+def test_a_product_that_stays_in_3scale_is_let_go_without_a_call(object_: Product, account: Any) -> None:
+    found = work(object_, account=account)
+
+    assert found.drop_finalizer
+    assert found.left == ("3scale product 5",)
+    assert (found.reads, found.writes) == ((), ())
+
+
+def test_the_last_product_that_3scale_refuses_to_delete_is_told_and_tried_again() -> None:
+    refusals = {"DELETE services/5 shop": refusal(ErrorType.INVALID, "the last product", attempts=3)}
+    found = work(going(product_id=5), refusals=refusals)
+
+    assert (found.phase, found.deadline) == (Phase.DELETING, NOW + timedelta(seconds=20))
+    assert message(found.status, "Failed") == "the last product"
+    assert not found.drop_finalizer
+
+
+def test_a_secrets_new_version_is_a_new_wish_and_its_text_is_not_remembered() -> None:
+    reference = {
+        "name": "cors",
+        "version": "1",
+        "enabled": True,
+        "configuration": {},
+        "configurationRef": {"name": "s"},
+    }
+    key = SecretKey(namespace="shop", name="s", key="configuration")
+    old, new = (SecretText(key=key, text='{"secret": 1}', version=version) for version in ("1", "2"))
+    chain = ({**reference, "configuration": {"secret": 1}}, APICAST)
+    wish = product(policies=[reference, APICAST])
+    found = work(wish, secrets=(old,), found=made(chain=chain))
+    remembered = after(wish, found.patch, found.status)
+
+    assert work(remembered, secrets=(old,)).idle
+    assert work(remembered, secrets=(new,)).reads
+    assert "secret" not in str(found.patch)
+
+
+def test_the_tenants_address_may_be_written_in_other_ways() -> None:
+    other = after(backend(), {}, {"providerAccountHost": f"{URL.upper().replace('HTTPS', 'https')}:443/"})
+
+    assert work(product(**USES, metrics={"hits": HITS}), backends=(other,)).reads
