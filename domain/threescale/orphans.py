@@ -30,7 +30,8 @@ def waiting_since(conditions: Conditions, type_: str, now: datetime) -> datetime
 
 def next_look(since: datetime, now: datetime, seed: str) -> datetime:
     """The first moment after now; `seed` is the object's own, its uid."""
-    number = max(1, _DOUBLINGS + (now - since - _DOUBLED) // LONGEST - 1)
+    elapsed = now - since
+    number = 1 if elapsed < _DOUBLED else _DOUBLINGS - 1 + (elapsed - _DOUBLED) // LONGEST
     while (moment := since + _nth(number, seed)) <= now:
         number += 1
     return moment

@@ -13,7 +13,7 @@ from domain.threescale.found import FoundBackend, FoundBackendApi, FoundMetric
 from domain.threescale.resources import Backend
 from domain.threescale.work import Phase, Work
 
-USES = {"backendUsages": {"stock": {"path": "/"}}}
+USES: dict[str, Any] = {"backendUsages": {"stock": {"path": "/"}}}
 
 
 def work(object_: Backend, **more: Any) -> Work:

@@ -29,7 +29,7 @@ from domain.threescale.product import ObservedProduct, SecretText, work_for_prod
 from domain.threescale.resources import Product
 from domain.threescale.work import Phase, Work
 
-USES = {"backendUsages": {"stock": {"path": "/"}}}
+USES: dict[str, Any] = {"backendUsages": {"stock": {"path": "/"}}}
 HITS_FOUND = FoundMetric(id=1, system_name="hits", friendly_name="Hits", unit="hit", description="Number of API hits")
 
 
@@ -209,7 +209,7 @@ def test_what_the_sweep_found_is_mended_and_the_deployment_is_forgotten_first() 
 
 def test_a_refusal_is_told_and_tried_again_while_the_rest_goes_on() -> None:
     plan = {"id": 3, "system_name": "old", "name": "old", "state": "hidden"}
-    spec = {"description": "new"}
+    spec: dict[str, Any] = {"description": "new"}
     first = work(product(**spec), found=made(plans=(plan,)))
     slot = "DELETE services/5/application_plans/3 old"
     assert [each.slot for each in first.writes] == ["PUT services/5 shop", slot]
