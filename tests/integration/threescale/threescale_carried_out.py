@@ -1,19 +1,23 @@
-"""Carries out what the decisions on products and backends ask for, one call after the other, on the simulator."""
+"""Carries out what the decisions of 3scale objects ask for, one call after the other, on the simulator."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from threescale_process import Client
 
 from domain.threescale.backend_sync import sync_backend
-from domain.threescale.calls import Read, Write
+from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.folding import read_backend, read_product, wrote_backend, wrote_product
-from domain.threescale.found import FoundBackend, FoundProduct
-from domain.threescale.product_sync import Wanted, sync_product
+from domain.threescale.found import FoundBackend, FoundProduct, Identified
+from domain.threescale.product_sync import Sync, Wanted, sync_product
 from domain.threescale.resources import BackendSpec
+from domain.threescale.single import One, read_one, wrote_one
 
 _MOST_LOOKS = 12
+
+T = TypeVar("T", bound=Identified)
 
 
 def read(client: Client, wanted: Read) -> Any:
@@ -55,3 +59,27 @@ def bring_backend(client: Client, spec: BackendSpec, found: FoundBackend, known_
         for step in sync.writes:
             found = wrote_backend(found, step, write(client, step))
     raise AssertionError(f"no end of it: {sync_backend(spec, found)}")
+
+
+def bring_one(
+    client: Client,
+    kind: type[T],
+    resource: Resource,
+    sync: Callable[[One[T]], Sync],
+    is_it: Callable[[T], bool],
+    texts: Mapping[str, str],
+) -> T:
+    """The same for an object without parts; `texts` are what its Secrets hold, by their keys."""
+    found = One[T]()
+    for _ in range(_MOST_LOOKS):
+        wanted = sync(found)
+        if wanted.done:
+            assert found.item is not None
+            return found.item
+        for each in wanted.reads:
+            found = read_one(kind, each, read(client, each), is_it)
+        for step in wanted.writes:
+            filled = {**step.fields, **{name: texts[key.key] for name, key in step.secrets.items()}}
+            answer = write(client, step.model_copy(update={"fields": filled}))
+            found = wrote_one(kind, resource, found, step, answer)
+    raise AssertionError(f"no end of it: {sync(found)}")

@@ -1,0 +1,231 @@
+"""The lifecycle of an Application: an account's use of a product, by a plan.
+
+    New ─► waits for account, product, plan, credentials ─► found by name, or made ─► Ready
+        other plan ─► changed ─► Ready    other product ─► deleted and made anew, with other credentials ─► Ready
+        any ─deletion─► deleted    its account is gone ─► it goes too
+
+What it waits for is in Kubernetes: the account's and the product's ids, a plan in the product's spec, a Secret. As long
+as something is missing 3scale is not called. Every creation is preceded by a look at the account's applications: one of
+its name for its product that no other Application has is its own, made by an attempt whose answer was lost.
+A pending application is left to whoever approves it; credentials are set once.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.model import Model
+from domain.refusal import Refusal
+from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT
+from domain.threescale.application_sync import ID_ANNOTATION, sync_application
+from domain.threescale.calls import Resource, SecretKey, Write
+from domain.threescale.conditions import INVALID, Standing
+from domain.threescale.found import FoundApplication, FoundPlan
+from domain.threescale.memo import Memo, digest, remembered, retained
+from domain.threescale.notes import bereft, combined, identified, owned, remembered_id
+from domain.threescale.product_sync import Sync
+from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.resources import Application, DeveloperAccount, Product
+from domain.threescale.single import One, unless_refused
+from domain.threescale.work import (
+    Hindrance,
+    Leaving,
+    Phase,
+    Work,
+    adopted,
+    as_refused,
+    farewell,
+    fine,
+    held,
+    hindered,
+    is_true,
+    refused,
+    syncing,
+    without_account,
+)
+
+
+class ObservedApplication(Model):
+    """What one decision sees.
+
+    Attributes:
+        application: the object.
+        provider: the tenant of its account.
+        account: its DeveloperAccount, if there is one of that name.
+        product: its Product, likewise.
+        claimed: ids of applications that other Applications of the account have.
+        secrets: keys of Secrets that are there.
+        found: what is known of 3scale.
+        plans: those of the product, None if not read.
+        refusals: what 3scale has refused, by slot.
+        look: to be compared with 3scale although nothing new is wanted.
+    """
+
+    application: Application
+    provider: ProviderAccount | NoAccount
+    account: DeveloperAccount | None = None
+    product: Product | None = None
+    claimed: tuple[int, ...] = ()
+    secrets: tuple[SecretKey, ...] = ()
+    found: One[FoundApplication] = One()
+    plans: tuple[FoundPlan, ...] | None = None
+    refusals: dict[str, Refusal] = {}
+    look: bool = False
+
+
+def work_for_application(observed: ObservedApplication, now: datetime) -> Work:
+    """What to do now for an Application that exists."""
+    application, account, product = observed.application, observed.account, observed.product
+    if application.metadata.deleting:
+        return farewell(application, _leaving(observed), observed.refusals, now)
+    if bereft(application.metadata, DEVELOPER_ACCOUNT, account):
+        return Work(phase=Phase.DELETING, why="its account is gone", delete=True)
+    owner = owned(application.metadata, account) if account else {}
+    patch = combined(adopted(application.metadata, APPLICATION, {}), owner)
+    if patch:
+        return Work(phase=Phase.NEW, why="sets its finalizer and notes its account", patch=patch)
+    if account is None or product is None:
+        return hindered(application, _absent(observed), now, {})
+    if isinstance(observed.provider, NoAccount):
+        return without_account(application, observed.provider, now)
+    fields: dict[str, object] = {"provider_account_host": observed.provider.url}
+    hindrance = _hindrance(application, account, product)
+    if hindrance is not None:
+        return hindered(application, hindrance, now, fields)
+    return _synced(observed, account, product, fields, now)
+
+
+def _absent(observed: ObservedApplication) -> Hindrance:
+    spec, namespace = observed.application.spec, observed.application.metadata.namespace
+    missing = []
+    if observed.account is None:
+        missing.append(("developeraccounts", "DeveloperAccount", spec.account_cr.name))
+    if observed.product is None:
+        missing.append(("products", "Product", spec.product_cr.name))
+    return Hindrance(
+        standing=Standing.WAITING,
+        message="; ".join(f'{plural}.capabilities.3scale.net "{name}" not found' for plural, _, name in missing),
+        waits_for=tuple(f"{kind}/{namespace}/{name}" for _, kind, name in missing),
+    )
+
+
+def _hindrance(application: Application, account: DeveloperAccount, product: Product) -> Hindrance | None:
+    """The first thing that stands in the way in account and product, which both exist."""
+    namespace, plan = application.metadata.namespace, application.spec.application_plan_name
+    of_account = (f"DeveloperAccount/{namespace}/{account.metadata.name}",)
+    of_product = (f"Product/{namespace}/{product.metadata.name}",)
+    account_host, host = account.status.provider_account_host, product.status.provider_account_host
+    without_account_id = not account.status.account_id or account.metadata.deleting
+    without_product_id = not product.status.product_id or product.metadata.deleting
+    checks = (
+        (
+            is_true(account.status.conditions, INVALID),
+            Standing.INVALID,
+            "account CR is in an invalid state",
+            of_account,
+        ),
+        (
+            is_true(product.status.conditions, INVALID),
+            Standing.INVALID,
+            "product CR is in an invalid state",
+            of_product,
+        ),
+        (without_account_id, Standing.WAITING, "accountCR name doesnt have a valid account reference", of_account),
+        (without_product_id, Standing.WAITING, "productCR name doesnt have a valid product reference", of_product),
+        (
+            not same_tenant(account_host, host),
+            Standing.INVALID,
+            "product and account providerAccounts dont match",
+            (*of_account, *of_product),
+        ),
+        (
+            plan not in product.spec.application_plans,
+            Standing.WAITING,
+            f"Product {product.metadata.name} has no plan {plan}",
+            of_product,
+        ),
+    )
+    for holds, standing, message, waits_for in checks:
+        if holds:
+            return Hindrance(standing=standing, message=message, waits_for=waits_for)
+    return None
+
+
+def _is_invalid(referent: DeveloperAccount | Product) -> bool:
+    return is_true(referent.status.conditions, INVALID)
+
+
+def _synced(
+    observed: ObservedApplication,
+    account: DeveloperAccount,
+    product: Product,
+    fields: dict[str, object],
+    now: datetime,
+) -> Work:
+    application, found = observed.application, observed.found
+    ids = (account.status.account_id or 0, product.status.product_id or 0)
+    wished = Memo(synced=digest(account.status.provider_account_host, ids, application.spec))
+    settled = wished == Memo.of(application.metadata) and application.status.application_id
+    if settled and not observed.look and found.untouched:
+        return fine(application, now, fields, {})
+    whole = sync_application(application, product, ids[0], found, observed.plans)
+    lacking = _lacking(observed, whole)
+    if lacking is not None:
+        return hindered(application, lacking, now, fields)
+    if not whole.done or observed.plans is None:
+        hindering = refused(whole, observed.refusals)
+        slots = held(hindering, now)
+        work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+        if work is not None:
+            return work
+        if hindering:
+            return as_refused(application, hindering, now, {**fields, **_of(found)})
+    if whole.missing:
+        return hindered(application, _without_plan(application, product), now, fields)
+    fields = {**fields, **_of(found)}
+    patch = remembered(application.metadata, wished)
+    patch = identified(patch, application.metadata, ID_ANNOTATION, fields.get("application_id"))
+    return fine(application, now, fields, patch)
+
+
+def _of(found: One[FoundApplication]) -> dict[str, object]:
+    return {"application_id": found.item.id, "state": found.item.state or None} if found.item else {}
+
+
+def _without_plan(application: Application, product: Product) -> Hindrance:
+    """The product has the plan in its spec: it is being made."""
+    return Hindrance(
+        standing=Standing.WAITING,
+        message=f"3scale does not have the plan {application.spec.application_plan_name} (yet)",
+        waits_for=(f"Product/{application.metadata.namespace}/{product.metadata.name}",),
+    )
+
+
+def _lacking(observed: ObservedApplication, sync: Sync) -> Hindrance | None:
+    """Credentials that are to be set and that no Secret has."""
+    wanted = [key for write in sync.writes if write.method == "POST" for key in write.secrets.values()]
+    missing = [key for key in wanted if key not in observed.secrets]
+    if not missing:
+        return None
+    first = missing[0]
+    return Hindrance(
+        standing=Standing.WAITING,
+        message=f"Secret {first.name} with the key {', '.join(key.key for key in missing)} not found",
+        waits_for=(f"Secret/{first.namespace}/{first.name}",),
+    )
+
+
+def _leaving(observed: ObservedApplication) -> Leaving:
+    """With an account that is gone or goes there is nothing left to delete, once it is gone."""
+    application, account = observed.application, observed.account
+    known_id = remembered_id(application.metadata, application.status.application_id, ID_ANNOTATION)
+    leaving = Leaving(account=observed.provider, outside=application.outside)
+    if account is None or not account.status.account_id or not known_id or not observed.found.untouched:
+        return leaving
+    if account.metadata.deleting and not retained(account.metadata):
+        waits_for = (f"DeveloperAccount/{account.metadata.namespace}/{account.metadata.name}",)
+        hindrance = Hindrance(standing=Standing.WAITING, message="goes with its account", waits_for=waits_for)
+        return leaving.model_copy(update={"hindrance": hindrance})
+    path = f"accounts/{account.status.account_id}/applications/{known_id}"
+    write = Write(resource=Resource.APPLICATION, method="DELETE", path=path, id=known_id, about=application.spec.name)
+    return leaving.model_copy(update={"write": write})

@@ -1,0 +1,111 @@
+"""An application in 3scale: which calls bring it to what its custom resource says.
+
+    look for plan and application ─► make it, or delete the one of another product ─► plan, state, names
+
+Changing the plan is answered with the plan, after which the application is read once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from domain.schema import Json
+from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.found import FoundApplication, FoundPlan
+from domain.threescale.gateway import backend_version
+from domain.threescale.notes import remembered_id
+from domain.threescale.product_sync import Sync
+from domain.threescale.resources import Application, Product
+from domain.threescale.single import One, differing
+
+ID_ANNOTATION = "applicationID"
+LIVE, SUSPENDED = "live", "suspended"
+
+# By how callers of the product say who they are: 3scale's parameters, and the keys of the Secret that hold them.
+CREDENTIALS = {
+    "1": {"user_key": "UserKey"},
+    "2": {"application_id": "ApplicationID", "application_key": "ApplicationKey"},
+    "oidc": {"application_id": "ClientID", "application_key": "ClientSecret"},
+}
+
+
+def is_application(
+    found: FoundApplication, application: Application, service_id: int, claimed: Iterable[int] = ()
+) -> bool:
+    """Whether one of the account's applications is this one, whose id is not known."""
+    ours = found.name == application.spec.name and found.service_id == service_id
+    return ours and found.id not in set(claimed)
+
+
+def sync_application(
+    application: Application,
+    product: Product,
+    account_id: int,
+    found: One[FoundApplication],
+    plans: tuple[FoundPlan, ...] | None,
+) -> Sync:
+    """What to read or write now for an application of the account with that id; its plan may be `missing`."""
+    known_id = remembered_id(application.metadata, application.status.application_id, ID_ANNOTATION)
+    service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"
+    reads = []
+    if plans is None:
+        reads.append(Read(resource=Resource.PLAN, path=f"services/{service_id}/application_plans"))
+    if not found.looked:
+        by_id = known_id if not found.lost else 0
+        where = f"{path}/{by_id}" if by_id else path
+        reads.append(Read(resource=Resource.APPLICATION, path=where, of=by_id))
+    if reads:
+        return Sync(reads=tuple(reads))
+    plan = next((each for each in plans or () if each.system_name == application.spec.application_plan_name), None)
+    if plan is None:
+        return Sync(missing=(application.spec.application_plan_name,))
+    if found.item is None:
+        return Sync(writes=(_creation(application, product, plan, path),))
+    own = f"{path}/{found.item.id}"
+    if found.item.service_id and found.item.service_id != service_id:
+        about = f"{application.spec.name}, of another product"
+        return Sync(
+            writes=(Write(resource=Resource.APPLICATION, method="DELETE", path=own, id=found.item.id, about=about),)
+        )
+    return Sync(writes=tuple(_changes(application, found.item, plan, own)))
+
+
+def credentials(application: Application, product: Product) -> dict[str, SecretKey]:
+    """The parameters that a Secret of the application's holds, by how callers of the product say who they are."""
+    reference = application.spec.auth_secret_ref
+    if reference is None or not reference.name:
+        return {}
+    keys = CREDENTIALS[backend_version(product.spec.deployment) or "1"]
+    namespace = application.metadata.namespace
+    return {name: SecretKey(namespace=namespace, name=reference.name, key=key) for name, key in keys.items()}
+
+
+def _creation(application: Application, product: Product, plan: FoundPlan, path: str) -> Write:
+    spec = application.spec
+    return Write(
+        resource=Resource.APPLICATION,
+        method="POST",
+        path=path,
+        fields={"plan_id": plan.id, "name": spec.name, "description": spec.description},
+        secrets=credentials(application, product),
+        key={"name": spec.name, "service_id": product.status.product_id},
+        about=spec.name,
+    )
+
+
+def _changes(application: Application, found: FoundApplication, plan: FoundPlan, path: str) -> Iterable[Write]:
+    spec = application.spec
+    if found.plan_id != plan.id:
+        yield _put(application, found, f"{path}/change_plan", {"plan_id": plan.id})
+    if found.state == LIVE and spec.suspend:
+        yield _put(application, found, f"{path}/suspend")
+    if found.state == SUSPENDED and not spec.suspend:
+        yield _put(application, found, f"{path}/resume")
+    fields = differing({"name": spec.name, "description": spec.description}, found)
+    if fields:
+        yield _put(application, found, path, fields)
+
+
+def _put(application: Application, found: FoundApplication, path: str, fields: dict[str, Json] | None = None) -> Write:
+    about = application.spec.name
+    return Write(resource=Resource.APPLICATION, method="PUT", path=path, id=found.id, fields=fields or {}, about=about)

@@ -1,0 +1,224 @@
+"""The lifecycle of a DeveloperAccount, which 3scale makes only together with its first admin.
+
+    New ─► Waiting ─a DeveloperUser that is admin and waits for it─► signup ─► Ready ─new spec, drift─► Ready
+        any ─deletion─► the account goes with its users and applications
+
+So account and admin wait for each other: the user stands as an orphan that clients count as made (`conditions.py`), the
+account finds it and signs it up, the user finds itself in the account. An answer that got lost is found by the admin's
+name. The id is kept in an annotation too, from which a restored object knows its account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from domain.model import Model
+from domain.refusal import Refusal
+from domain.schema import Json
+from domain.threescale import DEVELOPER_ACCOUNT
+from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.conditions import Standing
+from domain.threescale.found import MANAGED_BY, FoundAccount
+from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.notes import identified, remembered_id
+from domain.threescale.people import password_of, valid_address
+from domain.threescale.product_sync import Sync
+from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.references import seniority
+from domain.threescale.resources import DeveloperAccount, DeveloperUser
+from domain.threescale.resources.developers import ADMIN
+from domain.threescale.single import One, differing, unless_refused
+from domain.threescale.work import (
+    Hindrance,
+    Leaving,
+    Phase,
+    Work,
+    adopted,
+    as_refused,
+    farewell,
+    fine,
+    held,
+    hindered,
+    refused,
+    syncing,
+    without_account,
+)
+
+ID_ANNOTATION = "accountID"
+NO_ADMIN = "valid admin developer user CR not found"
+
+
+class ObservedAccount(Model):
+    """What one decision sees.
+
+    Attributes:
+        account: the object.
+        provider: its tenant.
+        users: DeveloperUsers of its namespace.
+        secrets: keys of Secrets that are there.
+        found: what is known of 3scale.
+        refusals: what 3scale has refused, by slot.
+        look: to be compared with 3scale although nothing new is wanted.
+    """
+
+    account: DeveloperAccount
+    provider: ProviderAccount | NoAccount
+    users: tuple[DeveloperUser, ...] = ()
+    secrets: tuple[SecretKey, ...] = ()
+    found: One[FoundAccount] = One()
+    refusals: dict[str, Refusal] = {}
+    look: bool = False
+
+
+def work_for_account(observed: ObservedAccount, now: datetime) -> Work:
+    """What to do now for a DeveloperAccount that exists."""
+    account, provider = observed.account, observed.provider
+    if account.metadata.deleting:
+        return farewell(account, _leaving(observed), observed.refusals, now)
+    patch = adopted(account.metadata, DEVELOPER_ACCOUNT, {})
+    if patch:
+        return Work(phase=Phase.NEW, why="sets its finalizer", patch=patch)
+    if isinstance(provider, NoAccount):
+        return without_account(account, provider, now)
+    fields: dict[str, object] = {"provider_account_host": provider.url}
+    wished = Memo(synced=digest(provider.url, account.spec))
+    known_id = remembered_id(account.metadata, account.status.account_id, ID_ANNOTATION)
+    settled = wished == Memo.of(account.metadata) and account.status.account_id
+    if settled and not observed.look and not observed.found.looked:
+        return fine(account, now, fields, {})
+    admin = admin_of(account, observed.users, provider.url)
+    if not known_id or observed.found.lost:
+        hindrance = _hindrance(account, admin, observed.secrets)
+        if hindrance is not None and observed.found.item is None:
+            return hindered(account, hindrance, now, fields)
+    return _synced(observed, wished, known_id, admin, fields, now)
+
+
+def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str) -> DeveloperUser | None:
+    """The oldest user that refers to the account, is admin, and waits for it."""
+    waiting = [
+        user
+        for user in users
+        if user.metadata.namespace == account.metadata.namespace
+        and user.spec.developer_account_ref.name == account.metadata.name
+        and user.spec.role == ADMIN
+        and valid_address(user.spec.email)
+        and not user.metadata.deleting
+        and not user.status.developer_user_id
+        and (not user.status.provider_account_host or same_tenant(user.status.provider_account_host, url))
+    ]
+    return min(waiting, key=lambda each: seniority(each.metadata), default=None)
+
+
+def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
+    """Whether what was found by the admin's name is this account: it bears our mark, and its organisation's name."""
+    return MANAGED_BY.items() <= found.annotations.items() and found.org_name == account.spec.org_name
+
+
+def _hindrance(
+    account: DeveloperAccount, admin: DeveloperUser | None, secrets: tuple[SecretKey, ...]
+) -> Hindrance | None:
+    namespace = account.metadata.namespace
+    if admin is None:
+        waits_for = (f"DeveloperUser/{namespace}/*",)
+        return Hindrance(standing=Standing.WAITING, message=NO_ADMIN, waits_for=waits_for)
+    password = password_of(admin)
+    if password not in secrets:
+        message = f"Secret {password.name} with the password of {admin.metadata.name} not found"
+        waits_for = (f"Secret/{password.namespace}/{password.name}",)
+        return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
+    return None
+
+
+def _synced(
+    observed: ObservedAccount,
+    wished: Memo,
+    known_id: int,
+    admin: DeveloperUser | None,
+    fields: dict[str, object],
+    now: datetime,
+) -> Work:
+    account, found = observed.account, observed.found
+    whole = sync_account(account, admin, found, known_id)
+    hindering = refused(whole, observed.refusals)
+    slots = held(hindering, now)
+    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    if work is not None:
+        return work
+    if found.item is not None:
+        there = found.item
+        fields = {
+            **fields,
+            "account_id": there.id,
+            "account_state": there.state or None,
+            "credit_card_stored": there.credit_card_stored,
+        }
+    if hindering:
+        return as_refused(account, hindering, now, fields)
+    patch = identified(remembered(account.metadata, wished), account.metadata, ID_ANNOTATION, fields.get("account_id"))
+    return fine(account, now, fields, patch)
+
+
+def sync_account(
+    account: DeveloperAccount, admin: DeveloperUser | None, found: One[FoundAccount], known_id: int
+) -> Sync:
+    """What to read or write now for an account; `admin` is there where it may have to be signed up."""
+    spec = account.spec
+    wanted: dict[str, Json] = {
+        "org_name": spec.org_name,
+        "monthly_billing_enabled": spec.monthly_billing_enabled is not False,
+        "monthly_charging_enabled": spec.monthly_charging_enabled is not False,
+    }
+    if not found.looked:
+        if known_id and not found.lost:
+            return Sync(reads=(Read(resource=Resource.ACCOUNT, path=f"accounts/{known_id}", of=known_id),))
+        assert admin is not None  # noqa: S101 - without one it waits
+        query = {"username": admin.spec.username}
+        return Sync(reads=(Read(resource=Resource.ACCOUNT, path="accounts/find", query=query),))
+    if found.item is None:
+        return Sync(writes=(_signup(wanted, admin),) if admin else ())
+    fields = differing(wanted, found.item)
+    if not MANAGED_BY.items() <= found.item.annotations.items():
+        fields["annotations"] = {**found.item.annotations, **MANAGED_BY}
+    if not fields:
+        return Sync()
+    id_ = found.item.id
+    write = Write(
+        resource=Resource.ACCOUNT, method="PUT", path=f"accounts/{id_}", id=id_, fields=fields, about=spec.org_name
+    )
+    return Sync(writes=(write,))
+
+
+def _signup(wanted: dict[str, Json], admin: DeveloperUser) -> Write:
+    fields: dict[str, Json] = {
+        **wanted,
+        "username": admin.spec.username,
+        "email": admin.spec.email,
+        "annotations": {**MANAGED_BY},
+    }
+    return Write(
+        resource=Resource.ACCOUNT,
+        method="POST",
+        path="signup",
+        fields=fields,
+        secrets={"password": password_of(admin)},
+        key={"username": admin.spec.username},
+        about=str(wanted["org_name"]),
+    )
+
+
+def _leaving(observed: ObservedAccount) -> Leaving:
+    account = observed.account
+    known_id = remembered_id(account.metadata, account.status.account_id, ID_ANNOTATION)
+    leaving = Leaving(account=observed.provider, outside=account.outside)
+    if not known_id or not observed.found.untouched:
+        return leaving
+    write = Write(
+        resource=Resource.ACCOUNT,
+        method="DELETE",
+        path=f"accounts/{known_id}",
+        id=known_id,
+        about=account.spec.org_name,
+    )
+    return leaving.model_copy(update={"write": write})

@@ -1,0 +1,219 @@
+"""The lifecycle of a DeveloperUser.
+
+    New ─► Orphan: its account is not ready ─► found in the account, or made ─► activated ─► Ready ─new spec─► Ready
+        any ─deletion─► deleted; the last admin goes with its account only
+        its account is gone ─► it goes too
+
+The first admin is made by the account (`developer_account.py`): the user finds itself there by name and address. What
+differs is written at once, state and role by calls of their own; a new user is activated in the same pass. A user that
+moves to another account is deleted in the old one first. The password is set once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from domain.model import Model
+from domain.refusal import Refusal
+from domain.schema import Json
+from domain.threescale import DEVELOPER_ACCOUNT, DEVELOPER_USER
+from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.conditions import INVALID, Standing
+from domain.threescale.found import FoundUser
+from domain.threescale.memo import Memo, digest, remembered, retained
+from domain.threescale.notes import bereft, identified, owned, remembered_id
+from domain.threescale.people import password_of, valid_address
+from domain.threescale.product_sync import Sync
+from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.references import account_usable
+from domain.threescale.resources import DeveloperAccount, DeveloperUser
+from domain.threescale.resources.developers import MEMBER
+from domain.threescale.single import One, differing, unless_refused
+from domain.threescale.work import (
+    Hindrance,
+    Leaving,
+    Phase,
+    Work,
+    adopted,
+    as_refused,
+    farewell,
+    fine,
+    held,
+    hindered,
+    is_true,
+    refused,
+    syncing,
+    without_account,
+)
+
+ID_ANNOTATION = "userID"
+PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
+
+
+class ObservedUser(Model):
+    """What one decision sees.
+
+    Attributes:
+        user: the object.
+        provider: its tenant.
+        account: its DeveloperAccount, if there is one of that name.
+        secrets: keys of Secrets that are there.
+        found: what is known of 3scale.
+        refusals: what 3scale has refused, by slot.
+        look: to be compared with 3scale although nothing new is wanted.
+    """
+
+    user: DeveloperUser
+    provider: ProviderAccount | NoAccount
+    account: DeveloperAccount | None = None
+    secrets: tuple[SecretKey, ...] = ()
+    found: One[FoundUser] = One()
+    refusals: dict[str, Refusal] = {}
+    look: bool = False
+
+
+def work_for_user(observed: ObservedUser, now: datetime) -> Work:
+    """What to do now for a DeveloperUser that exists."""
+    user, provider, account = observed.user, observed.provider, observed.account
+    if user.metadata.deleting:
+        return farewell(user, _leaving(observed), observed.refusals, now)
+    if bereft(user.metadata, DEVELOPER_ACCOUNT, account):
+        return Work(phase=Phase.DELETING, why="its account is gone", delete=True)
+    patch = adopted(user.metadata, DEVELOPER_USER, {})
+    if patch:
+        return Work(phase=Phase.NEW, why="sets its finalizer", patch=patch)
+    if isinstance(provider, NoAccount):
+        return without_account(user, provider, now)
+    fields: dict[str, object] = {"provider_account_host": provider.url}
+    hindrance = _hindrance(observed, provider.url)
+    if hindrance is not None or account is None:
+        return hindered(user, hindrance or _orphan(user, "parent account resource not found"), now, fields)
+    return _synced(observed, account, fields, now)
+
+
+def _hindrance(observed: ObservedUser, url: str) -> Hindrance | None:
+    user, account = observed.user, observed.account
+    if not valid_address(user.spec.email):
+        message = f'spec.email: Invalid value: "{user.spec.email}": Email address not valid'
+        return Hindrance(standing=Standing.INVALID, message=message)
+    if account is None:
+        return _orphan(user, "parent account resource not found")
+    host = account.status.provider_account_host
+    if host and not same_tenant(host, url):
+        return _orphan(user, "parent account resource does not belong to the same provider account")
+    if is_true(account.status.conditions, INVALID):
+        waits_for = (f"DeveloperAccount/{user.metadata.namespace}/{account.metadata.name}",)
+        message = f"DeveloperAccount {account.metadata.name} is invalid"
+        return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
+    return None if account_usable(account) else _orphan(user, "parent account resource not ready")
+
+
+def _orphan(user: DeveloperUser, why: str) -> Hindrance:
+    name = user.spec.developer_account_ref.name
+    waits_for = (f"DeveloperAccount/{user.metadata.namespace}/{name}",)
+    return Hindrance(standing=Standing.WAITING, message=why, waits_for=waits_for)
+
+
+def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str, object], now: datetime) -> Work:
+    user, found = observed.user, observed.found
+    patch = owned(user.metadata, account)
+    if patch:
+        return Work(phase=Phase.SYNCING, why="notes its account", patch=patch)
+    account_id = account.status.account_id or 0
+    fields = {**fields, "account_id": account_id}
+    wished = Memo(synced=digest(account.status.provider_account_host, account_id, user.spec))
+    if wished == Memo.of(user.metadata) and user.status.developer_user_id and not observed.look and not found.looked:
+        return fine(user, now, fields, {})
+    whole = sync_user(user, account_id, found)
+    if whole.writes and whole.writes[0].method == "POST" and password_of(user) not in observed.secrets:
+        return hindered(user, _without_password(user), now, fields)
+    hindering = refused(whole, observed.refusals)
+    slots = held(hindering, now)
+    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    if work is not None:
+        return work
+    if found.item is not None:
+        fields = {**fields, "developer_user_id": found.item.id, "developer_user_state": found.item.state or None}
+    if hindering:
+        return as_refused(user, hindering, now, fields)
+    patch = identified(remembered(user.metadata, wished), user.metadata, ID_ANNOTATION, fields.get("developer_user_id"))
+    return fine(user, now, fields, patch)
+
+
+def _without_password(user: DeveloperUser) -> Hindrance:
+    password = password_of(user)
+    message = f"Secret {password.name} with the key {password.key} not found"
+    waits_for = (f"Secret/{password.namespace}/{password.name}",)
+    return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
+
+
+def is_user(found: FoundUser, user: DeveloperUser) -> bool:
+    """Whether one of the account's users is this one."""
+    return found.username == user.spec.username and found.email == user.spec.email
+
+
+def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser]) -> Sync:
+    """What to read or write now for a user of the account with that id."""
+    known_id = remembered_id(user.metadata, user.status.developer_user_id, ID_ANNOTATION)
+    before, path = user.status.account_id or account_id, f"accounts/{account_id}/users"
+    if not found.looked:
+        if known_id and before != account_id and not found.lost:
+            old = f"accounts/{before}/users/{known_id}"
+            about = f"{user.spec.username} of the account before"
+            return Sync(writes=(Write(resource=Resource.USER, method="DELETE", path=old, id=known_id, about=about),))
+        by_id = known_id and not found.lost
+        where = f"{path}/{known_id}" if by_id else path
+        return Sync(reads=(Read(resource=Resource.USER, path=where, of=known_id if by_id else 0),))
+    if found.item is None:
+        return Sync(writes=(_creation(user, path),))
+    return Sync(writes=tuple(_changes(user, found.item, f"{path}/{found.item.id}")))
+
+
+def _creation(user: DeveloperUser, path: str) -> Write:
+    spec = user.spec
+    fields: dict[str, Json] = {"username": spec.username, "email": spec.email, "role": spec.role or MEMBER}
+    return Write(
+        resource=Resource.USER,
+        method="POST",
+        path=path,
+        fields=fields,
+        secrets={"password": password_of(user)},
+        key={"username": spec.username},
+        about=spec.username,
+    )
+
+
+def _changes(user: DeveloperUser, found: FoundUser, path: str) -> Iterable[Write]:
+    spec = user.spec
+    fields = differing({"username": spec.username, "email": spec.email}, found)
+    if fields:
+        yield _put(user, found, path, fields)
+    if found.state == PENDING:
+        yield _put(user, found, f"{path}/activate")
+    if found.state == SUSPENDED and not spec.suspended:
+        yield _put(user, found, f"{path}/unsuspend")
+    if found.state in (ACTIVE, PENDING) and spec.suspended:
+        yield _put(user, found, f"{path}/suspend")
+    if found.role and found.role != (spec.role or MEMBER):
+        yield _put(user, found, f"{path}/{spec.role or MEMBER}")
+
+
+def _put(user: DeveloperUser, found: FoundUser, path: str, fields: dict[str, Json] | None = None) -> Write:
+    about = user.spec.username
+    return Write(resource=Resource.USER, method="PUT", path=path, id=found.id, fields=fields or {}, about=about)
+
+
+def _leaving(observed: ObservedUser) -> Leaving:
+    """With an account that is gone or goes there is nothing left to delete, once it is gone."""
+    user, account = observed.user, observed.account
+    known_id = remembered_id(user.metadata, user.status.developer_user_id, ID_ANNOTATION)
+    account_id = user.status.account_id or (account.status.account_id if account else 0)
+    leaving = Leaving(account=observed.provider, outside=user.outside)
+    if account is None or not known_id or not account_id or not observed.found.untouched:
+        return leaving
+    if account.metadata.deleting and not retained(account.metadata):
+        return leaving.model_copy(update={"hindrance": _orphan(user, "goes with its account")})
+    path = f"accounts/{account_id}/users/{known_id}"
+    write = Write(resource=Resource.USER, method="DELETE", path=path, id=known_id, about=user.spec.username)
+    return leaving.model_copy(update={"write": write})

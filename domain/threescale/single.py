@@ -1,0 +1,77 @@
+"""Objects of 3scale that have no parts: accounts, users, applications, documents, policies.
+
+They are looked for by the id that is remembered, else among all by what is theirs alone; what is known of them after a
+call is read off its answer. An answer that carries nothing (a plan that was changed, a key that was made) leaves them
+to be read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, TypeVar
+
+from domain.model import Model
+from domain.schema import Json
+from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.found import Identified, answer_of, answers_of
+from domain.threescale.normal import same_text
+
+T = TypeVar("T", bound=Identified)
+
+
+class One(Model, Generic[T]):
+    """What is known of one.
+
+    `looked` is False until it was looked for, `lost` True when there is none with the id that was remembered, or it was
+    deleted: then it is looked for among all.
+    """
+
+    looked: bool = False
+    lost: bool = False
+    item: T | None = None
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nothing is known yet."""
+        return not (self.looked or self.lost)
+
+
+def read_one(kind: type[T], read: Read, answer: object, is_it: Callable[[T], bool]) -> One[T]:
+    """What is known after a read; None as the answer stands for an absent one. The oldest of several is it."""
+    wrapper = read.resource.value
+    if read.of:
+        item = None if answer is None else kind.model_validate(answer_of(wrapper, answer))
+        return One(looked=item is not None, lost=item is None, item=item)
+    listed = [kind.model_validate(each) for each in answers_of(wrapper, answer)]
+    if isinstance(answer, Mapping) and wrapper in answer:
+        listed = [kind.model_validate(answer_of(wrapper, answer))]
+    matching = sorted((each for each in listed if is_it(each)), key=lambda each: each.id)
+    return One(looked=True, item=matching[0] if matching else None)
+
+
+def wrote_one(kind: type[T], resource: Resource, found: One[T], write: Write, answer: object) -> One[T]:
+    """What is known after a write of it."""
+    if write.method == "DELETE":
+        return One(lost=True)
+    fields = answer_of(resource.value, answer)
+    if write.resource is not resource or "id" not in fields:
+        # Which id it has is known all the same, and by that it is read again.
+        return One(lost=found.lost)
+    return One(looked=True, item=kind.model_validate(fields))
+
+
+def differing(wanted: Mapping[str, Json], found: Identified) -> dict[str, Json]:
+    """The fields that 3scale has otherwise; None asks for nothing, and nothing is what an empty text is."""
+    return {
+        name: value for name, value in wanted.items() if value is not None and not _same(value, getattr(found, name))
+    }
+
+
+def _same(wanted: Json, found: Json) -> bool:
+    return same_text(wanted, str(found or "")) if isinstance(wanted, str) else wanted == found
+
+
+def unless_refused(writes: Iterable[Write], refused: Iterable[str]) -> tuple[Write, ...]:
+    """Those that may be tried now."""
+    slots = set(refused)
+    return tuple(write for write in writes if write.slot not in slots)

@@ -1,0 +1,337 @@
+"""Accounts, users and applications: who waits for whom, what is called, what goes with what."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, message, metadata, product, refusal, states
+
+from domain.refusal import ErrorType
+from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT, DEVELOPER_USER
+from domain.threescale.application import ObservedApplication, work_for_application
+from domain.threescale.calls import SecretKey
+from domain.threescale.developer_account import ObservedAccount, work_for_account
+from domain.threescale.developer_user import ObservedUser, work_for_user
+from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser
+from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser
+from domain.threescale.single import One
+from domain.threescale.work import Phase, Work
+
+PASSWORD = SecretKey(namespace="shop", name="ann-password", key="password")
+MARKED = {"annotations": {"managed_by": "operator"}}
+READY = {"conditions": [{"type": "Ready", "status": "True"}], "providerAccountHost": URL}
+OWNER = {
+    "ownerReferences": [
+        {"apiVersion": "capabilities.3scale.net/v1beta1", "kind": "DeveloperAccount", "name": "acme", "uid": "uid-acme"}
+    ]
+}
+GOING = {"deletionTimestamp": NOW.isoformat()}
+
+
+def account(meta: dict[str, Any] | None = None, **status: Any) -> DeveloperAccount:
+    return DeveloperAccount.model_validate(
+        {
+            "metadata": metadata("acme", DEVELOPER_ACCOUNT.finalizer, **(meta or {})),
+            "spec": {"orgName": "Acme"},
+            "status": status,
+        }
+    )
+
+
+def ready_account(meta: dict[str, Any] | None = None) -> DeveloperAccount:
+    return account(meta, accountID=11, **READY)
+
+
+def user(meta: dict[str, Any] | None = None, status: dict[str, Any] | None = None, **spec: Any) -> DeveloperUser:
+    return DeveloperUser.model_validate(
+        {
+            "metadata": metadata("ann", DEVELOPER_USER.finalizer, **{**OWNER, **(meta or {})}),
+            "spec": {
+                "username": "ann",
+                "email": "ann@example.com",
+                "role": "admin",
+                "passwordCredentialsRef": {"name": "ann-password"},
+                "developerAccountRef": {"name": "acme"},
+                **spec,
+            },
+            "status": status or {},
+        }
+    )
+
+
+def application(meta: dict[str, Any] | None = None, status: dict[str, Any] | None = None, **spec: Any) -> Application:
+    return Application.model_validate(
+        {
+            "metadata": metadata("app", APPLICATION.finalizer, **{**OWNER, **(meta or {})}),
+            "spec": {
+                "accountCR": {"name": "acme"},
+                "productCR": {"name": "shop"},
+                "applicationPlanName": "basic",
+                "name": "App",
+                "description": "An app",
+                **spec,
+            },
+            "status": status or {},
+        }
+    )
+
+
+def on_account(object_: DeveloperAccount, **more: Any) -> Work:
+    more = {"provider": ACCOUNT, "users": (user(),), "secrets": (PASSWORD,), **more}
+    return work_for_account(ObservedAccount(account=object_, **more), NOW)
+
+
+def on_user(object_: DeveloperUser, **more: Any) -> Work:
+    more = {"provider": ACCOUNT, "account": ready_account(), "secrets": (PASSWORD,), **more}
+    return work_for_user(ObservedUser(user=object_, **more), NOW)
+
+
+SHOP = after(product(applicationPlans={"basic": {}}, product_id=5), {})
+PLANS = (FoundPlan(id=3, system_name="basic"),)
+
+
+def on_application(object_: Application, **more: Any) -> Work:
+    more = {"provider": ACCOUNT, "account": ready_account(), "product": SHOP, "plans": PLANS, **more}
+    return work_for_application(ObservedApplication(application=object_, **more), NOW)
+
+
+@pytest.mark.parametrize(
+    "users",
+    [
+        (),
+        (user(role="member"),),
+        (user(email="nowhere"),),
+        (user(developerAccountRef={"name": "other"}),),
+        (user(status={"developerUserID": 4}),),
+        (user(meta=GOING),),
+    ],
+    ids=["none", "member", "no address", "another account's", "made", "going"],
+)
+def test_an_account_waits_for_an_admin_without_a_call(users: tuple[DeveloperUser, ...]) -> None:
+    found = on_account(account(), users=users)
+
+    assert states(found.status) == "Waiting"
+    assert message(found.status, "Waiting") == "valid admin developer user CR not found"
+    assert (found.reads, found.writes) == ((), ())
+    assert found.deadline is not None
+
+
+def test_an_account_waits_for_its_admins_password() -> None:
+    found = on_account(account(), secrets=())
+
+    assert (states(found.status), found.waits_for) == ("Waiting", ("Secret/shop/ann-password",))
+
+
+def test_an_account_is_looked_for_by_its_admin_and_signed_up_with_him() -> None:
+    (find,) = on_account(account()).reads
+    assert (find.path, find.query) == ("accounts/find", {"username": "ann"})
+    (signup,) = on_account(account(), found=One[FoundAccount](looked=True)).writes
+
+    assert (signup.path, signup.secrets) == ("signup", {"password": PASSWORD})
+    assert signup.fields == {
+        "org_name": "Acme",
+        "monthly_billing_enabled": True,
+        "monthly_charging_enabled": True,
+        "username": "ann",
+        "email": "ann@example.com",
+        "annotations": {"managed_by": "operator"},
+    }
+
+
+def test_an_account_notes_its_id_twice_and_then_asks_for_nothing() -> None:
+    there = One[FoundAccount](looked=True, item=FoundAccount(id=11, org_name="Acme", state="approved", **MARKED))
+    found = on_account(account(), found=there)
+    assert states(found.status) == "Ready"
+    assert (found.status["accountID"], found.status["accountState"]) == (11, "approved")
+    settled = after(account(), found.patch, found.status)
+    restored = settled.model_copy(update={"status": account().status})
+
+    assert on_account(settled, users=()).idle
+    assert settled.metadata.annotations["accountID"] == "11"
+    assert [each.path for each in on_account(restored, users=()).reads] == ["accounts/11"]
+
+
+def test_an_accounts_fields_are_written_where_they_differ() -> None:
+    there = FoundAccount(id=11, org_name="Old", monthly_billing_enabled=False, **MARKED)
+    (change,) = on_account(ready_account(), found=One[FoundAccount](looked=True, item=there)).writes
+
+    assert (change.path, change.fields) == ("accounts/11", {"org_name": "Acme", "monthly_billing_enabled": True})
+
+
+def test_an_account_that_owes_money_is_told_and_tried_again() -> None:
+    refusals = {"DELETE accounts/11 Acme": refusal(ErrorType.DENIED, "unresolved invoices")}
+    assert [each.method for each in on_account(ready_account(GOING)).writes] == ["DELETE"]
+    found = on_account(ready_account(GOING), refusals=refusals)
+
+    assert message(found.status, "Failed") == "unresolved invoices"
+    assert found.deadline == NOW + timedelta(seconds=5)
+    assert on_account(ready_account(GOING), found=One[FoundAccount](lost=True)).drop_finalizer
+
+
+@pytest.mark.parametrize(
+    ("parent", "why"),
+    [
+        (None, "parent account resource not found"),
+        (account(), "parent account resource not ready"),
+        (
+            account(accountID=11, **{**READY, "providerAccountHost": "https://other.example.com"}),
+            "parent account resource does not belong to the same provider account",
+        ),
+    ],
+)
+def test_a_user_waits_for_its_account_and_is_not_failed(parent: DeveloperAccount | None, why: str) -> None:
+    found = on_user(user(meta={"ownerReferences": []}), account=parent)
+
+    assert (states(found.status), message(found.status, "Orphan")) == ("Orphan", why)
+    assert found.waits_for == ("DeveloperAccount/shop/acme",)
+    assert (found.reads, found.writes) == ((), ())
+
+
+def test_a_user_without_an_account_object_or_tenant_or_address_makes_no_call() -> None:
+    assert states(on_user(user(), provider=NO_ACCOUNT).status) == "Orphan"
+    assert states(on_user(user(email="nowhere")).status) == "Failed Invalid"
+    invalid = account(conditions=[{"type": "Invalid", "status": "True"}])
+    assert states(on_user(user(), account=invalid).status) == "Failed Invalid"
+
+
+def test_a_user_notes_its_account_and_looks_for_itself_there() -> None:
+    noted = on_user(user(meta={"ownerReferences": []})).patch
+    assert after(user(meta={"ownerReferences": []}), noted).metadata.owner_references[0].uid == "uid-acme"
+    assert [each.path for each in on_user(user()).reads] == ["accounts/11/users"]
+    (creation,) = on_user(user(), found=One[FoundUser](looked=True)).writes
+    assert (creation.path, creation.secrets) == ("accounts/11/users", {"password": PASSWORD})
+    waiting = on_user(user(), found=One[FoundUser](looked=True), secrets=())
+    assert waiting.waits_for == ("Secret/shop/ann-password",)
+
+
+@pytest.mark.parametrize(
+    ("there", "spec", "calls"),
+    [
+        ({}, {}, []),
+        ({"state": "pending"}, {}, ["activate"]),
+        ({"state": "pending", "role": "member"}, {}, ["activate", "admin"]),
+        ({"state": "suspended"}, {}, ["unsuspend"]),
+        ({}, {"suspended": True}, ["suspend"]),
+        ({"state": "pending"}, {"suspended": True}, ["activate", "suspend"]),
+        ({"state": "suspended"}, {"suspended": True}, []),
+        ({}, {"role": None}, ["member"]),
+        ({"email": "old@example.com"}, {}, ["4"]),
+    ],
+)
+def test_a_user_comes_to_its_state_and_role(there: dict[str, Any], spec: dict[str, Any], calls: list[str]) -> None:
+    item = FoundUser(
+        **{"id": 4, "username": "ann", "email": "ann@example.com", "state": "active", "role": "admin", **there}
+    )
+    found = on_user(user(**spec), found=One[FoundUser](looked=True, item=item))
+
+    assert [each.path.rsplit("/", 1)[-1] for each in found.writes] == calls
+    assert (found.phase is Phase.SYNCED) is (not calls)
+
+
+def test_a_user_of_another_account_is_deleted_there_first() -> None:
+    moved = user(status={"developerUserID": 4, "accoundID": 9})
+    assert [(each.method, each.path) for each in on_user(moved).writes] == [("DELETE", "accounts/9/users/4")]
+    deleted = on_user(moved, found=One[FoundUser](lost=True))
+
+    assert [each.path for each in deleted.reads] == ["accounts/11/users"]
+
+
+def test_the_last_admin_stays_until_its_account_goes() -> None:
+    going = user(meta=GOING, status={"developerUserID": 4, "accoundID": 11})
+    refusals = {"DELETE accounts/11/users/4 ann": refusal(ErrorType.DENIED, "Can't delete last admin")}
+    assert message(on_user(going, refusals=refusals).status, "Failed") == "Can't delete last admin"
+    with_it = on_user(going, account=ready_account(GOING), refusals=refusals)
+    assert (with_it.waits_for, with_it.writes) == (("DeveloperAccount/shop/acme",), ())
+    assert on_user(going, account=None).drop_finalizer
+
+
+@pytest.mark.parametrize("other", [None, ready_account({"uid": "another"})], ids=["gone", "made anew"])
+def test_users_and_applications_go_when_their_account_is_gone(other: DeveloperAccount | None) -> None:
+    assert on_user(user(), account=other).delete
+    assert on_application(application(), account=other).delete
+
+
+@pytest.mark.parametrize(
+    ("observed", "standing", "waits_for"),
+    [
+        ({"account": None}, "Failed Orphan", "DeveloperAccount/shop/acme"),
+        ({"product": None}, "Failed Orphan", "Product/shop/shop"),
+        ({"account": account()}, "Failed Orphan", "DeveloperAccount/shop/acme"),
+        ({"product": product()}, "Failed Orphan", "Product/shop/shop"),
+        ({"product": product(product_id=5)}, "Failed Orphan", "Product/shop/shop"),
+        (
+            {"product": after(SHOP, {}, {"conditions": [{"type": "Invalid", "status": "True"}]})},
+            "Failed Invalid",
+            "Product/shop/shop",
+        ),
+        (
+            {"product": after(SHOP, {}, {"providerAccountHost": "https://other.example.com"})},
+            "Failed Invalid",
+            "DeveloperAccount/shop/acme",
+        ),
+    ],
+    ids=["no account", "no product", "account not made", "product not made", "no plan", "invalid", "two tenants"],
+)
+def test_an_application_waits_without_a_call(observed: dict[str, Any], standing: str, waits_for: str) -> None:
+    object_ = application({"ownerReferences": []}) if observed.get("account", 1) is None else application()
+    found = on_application(object_, **observed)
+
+    assert set(states(found.status).split()) == set(standing.split())
+    assert found.waits_for[0] == waits_for
+    assert (found.reads, found.writes) == ((), ())
+    conditions: Any = found.status["conditions"]
+    assert (conditions[0]["type"], conditions[0]["status"]) == ("Ready", "False")
+    assert conditions[0]["message"]
+
+
+def test_an_application_is_looked_for_and_made_with_its_credentials() -> None:
+    paths = [each.path for each in on_application(application(), plans=None).reads]
+    assert paths == ["services/5/application_plans", "accounts/11/applications"]
+    keyed = application(authSecretRef={"name": "keys"})
+    key = SecretKey(namespace="shop", name="keys", key="UserKey")
+    looked = One[FoundApplication](looked=True)
+    assert on_application(keyed, found=looked).waits_for == ("Secret/shop/keys",)
+    (creation,) = on_application(keyed, found=looked, secrets=(key,)).writes
+
+    assert creation.fields == {"plan_id": 3, "name": "App", "description": "An app"}
+    assert creation.secrets == {"user_key": key}
+
+
+@pytest.mark.parametrize(
+    ("there", "spec", "calls"),
+    [
+        ({}, {}, []),
+        ({"plan_id": 2}, {}, ["PUT change_plan"]),
+        ({}, {"suspend": True}, ["PUT suspend"]),
+        ({"state": "suspended"}, {}, ["PUT resume"]),
+        ({"state": "pending"}, {"suspend": True}, []),
+        ({"description": "old"}, {}, ["PUT 21"]),
+        ({"service_id": 6}, {}, ["DELETE 21"]),
+    ],
+)
+def test_an_application_comes_to_plan_and_state(there: dict[str, Any], spec: dict[str, Any], calls: list[str]) -> None:
+    item = {"id": 21, "name": "App", "description": "An app", "state": "live", "service_id": 5, "plan_id": 3, **there}
+    found = on_application(application(**spec), found=One[FoundApplication](looked=True, item=FoundApplication(**item)))
+
+    assert [f"{each.method} {each.path.rsplit('/', 1)[-1]}" for each in found.writes] == calls
+
+
+def test_an_application_notes_its_id_and_then_asks_for_nothing() -> None:
+    item = FoundApplication(id=21, name="App", description="An app", state="live", service_id=5, plan_id=3)
+    found = on_application(application(), found=One[FoundApplication](looked=True, item=item))
+    settled = after(application(), found.patch, found.status)
+
+    assert states(found.status) == "Ready"
+    assert settled.metadata.annotations["applicationID"] == "21"
+    assert on_application(settled, plans=None).idle
+    assert on_application(after(settled, {"spec": {"suspend": True}}), plans=None).reads
+
+
+def test_an_application_goes_by_its_id_or_with_its_account() -> None:
+    going = application(GOING, {"applicationID": 21})
+    assert [each.path for each in on_application(going).writes] == ["accounts/11/applications/21"]
+    assert on_application(going, found=One[FoundApplication](lost=True)).drop_finalizer
+    assert on_application(going, account=None).drop_finalizer
+    assert on_application(going, account=ready_account(GOING)).waits_for == ("DeveloperAccount/shop/acme",)
