@@ -28,17 +28,30 @@ from domain.threescale.providers import NoAccount, ProviderAccount
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
+    ApplicationAuth,
     Backend,
     CustomPolicyDefinition,
     DeveloperAccount,
     DeveloperUser,
     OpenApi,
     Product,
+    ProxyConfigPromote,
 )
 from domain.threescale.resources.shared import Conditions
 from domain.writes import JsonPatch, difference
 
-Told = ActiveDoc | Application | Backend | CustomPolicyDefinition | DeveloperAccount | DeveloperUser | OpenApi | Product
+Told = (
+    ActiveDoc
+    | Application
+    | ApplicationAuth
+    | Backend
+    | CustomPolicyDefinition
+    | DeveloperAccount
+    | DeveloperUser
+    | OpenApi
+    | Product
+    | ProxyConfigPromote
+)
 
 
 class Phase(StrEnum):
@@ -117,14 +130,10 @@ def adopted(meta: ObjectMeta, kind: Kind, defaults: JsonPatch) -> JsonPatch:
 def told(resource: Told, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
     """The patch of its status, by the names of the model's fields; empty if it says so already."""
     before = resource.status
-    after = before.model_copy(
-        update={
-            **fields,
-            "observed_generation": resource.metadata.generation,
-            "conditions": conditions(resource.kind_of, situation, before.conditions, now),
-        }
-    )
-    return difference(before, after)
+    changed = {**fields, "conditions": conditions(resource.kind_of, situation, before.conditions, now)}
+    if "observed_generation" in type(before).model_fields:
+        changed["observed_generation"] = resource.metadata.generation
+    return difference(before, before.model_copy(update=changed))
 
 
 def hindered(resource: Told, hindrance: Hindrance, now: datetime, fields: Mapping[str, object]) -> Work:

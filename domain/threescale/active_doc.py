@@ -1,0 +1,222 @@
+"""The lifecycle of an ActiveDoc: a document for readers of an API, which may belong to a product.
+
+    New ─► Orphan: product or Secret is missing ─► found by its system name, or made ─► Ready ─deletion─► deleted
+
+The product is named by its system name. One that is another tenant's makes the document invalid, one that is missing
+an orphan. Documents are compared as documents: 3scale may lay them out in another way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+
+from domain.model import Model
+from domain.refusal import Refusal
+from domain.resource import ObjectMeta
+from domain.schema import Json
+from domain.threescale import ACTIVE_DOC
+from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.conditions import INVALID, Standing
+from domain.threescale.defaults import of_active_doc
+from domain.threescale.found import FoundDocument
+from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.product_sync import Sync
+from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.references import elder, seniority, usable
+from domain.threescale.resources import ActiveDoc, Product
+from domain.threescale.resources.shared import LocalReference
+from domain.threescale.single import One, differing, unless_refused
+from domain.threescale.work import (
+    Hindrance,
+    Leaving,
+    Phase,
+    Work,
+    adopted,
+    as_refused,
+    farewell,
+    fine,
+    held,
+    hindered,
+    is_true,
+    refused,
+    syncing,
+    without_account,
+)
+
+
+class Text(Model):
+    """The document as it was read: from a Secret or an address, or why it could not be."""
+
+    body: str = ""
+    version: str = ""
+    hindrance: Hindrance | None = None
+
+
+class ObservedDocument(Model):
+    """What one decision sees.
+
+    Attributes:
+        document: the object.
+        account: its tenant.
+        text: the document.
+        products: those of its namespace.
+        namesakes: other ActiveDocs with its system name and tenant.
+        found: what is known of 3scale.
+        refusals: what 3scale has refused, by slot.
+        look: to be compared with 3scale although nothing new is wanted.
+    """
+
+    document: ActiveDoc
+    account: ProviderAccount | NoAccount
+    text: Text
+    products: tuple[Product, ...] = ()
+    namesakes: tuple[ObjectMeta, ...] = ()
+    found: One[FoundDocument] = One()
+    refusals: dict[str, Refusal] = {}
+    look: bool = False
+
+
+def work_for_document(observed: ObservedDocument, now: datetime) -> Work:
+    """What to do now for an ActiveDoc that exists."""
+    document, account = observed.document, observed.account
+    if document.metadata.deleting:
+        return farewell(document, _leaving(observed), observed.refusals, now)
+    patch = adopted(document.metadata, ACTIVE_DOC, of_active_doc(document))
+    if patch:
+        return Work(phase=Phase.NEW, why="sets its finalizer and its defaults", patch=patch)
+    if isinstance(account, NoAccount):
+        return without_account(document, account, now)
+    fields: dict[str, object] = {"provider_account_host": account.url}
+    product = _product(document, observed.products, account.url)
+    hindrance = _hindrance(observed, product, account.url)
+    if hindrance is not None:
+        return hindered(document, hindrance, now, fields)
+    fields["product_resource_name"] = LocalReference(name=product.metadata.name) if product else None
+    service_id = product.status.product_id or 0 if product else 0
+    return _synced(observed, service_id, fields, now)
+
+
+def is_document(found: FoundDocument, document: ActiveDoc) -> bool:
+    """Whether one of the tenant's documents is this one."""
+    return found.system_name == document.spec.system_name
+
+
+def _product(document: ActiveDoc, products: Iterable[Product], url: str) -> Product | None:
+    """The product that it names, of its own tenant rather than another's, the oldest of several."""
+    named = [each for each in products if each.spec.system_name == document.spec.product_system_name]
+    return min(
+        named,
+        key=lambda each: (not same_tenant(each.status.provider_account_host, url), seniority(each.metadata)),
+        default=None,
+    )
+
+
+def _hindrance(observed: ObservedDocument, product: Product | None, url: str) -> Hindrance | None:
+    document = observed.document
+    older = elder(document.metadata, observed.namesakes)
+    if older is not None:
+        message = f"ActiveDoc {older.namespace}/{older.name} has the system name {document.spec.system_name} already"
+        return Hindrance(standing=Standing.INVALID, message=message)
+    name = document.spec.product_system_name
+    if not name:
+        return observed.text.hindrance
+    called = product.metadata.name if product else name
+    waits_for = (f"Product/{document.metadata.namespace}/{called}",)
+    lost = f'spec.productSystemName: Invalid value: "{name}": not a valid reference'
+    if product is None:
+        return Hindrance(standing=Standing.WAITING, message=lost, waits_for=waits_for)
+    host = product.status.provider_account_host
+    if host and not same_tenant(host, url):
+        message = f"{lost}: Product {called} is another tenant's"
+        return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
+    if is_true(product.status.conditions, INVALID):
+        return Hindrance(standing=Standing.INVALID, message=f"Product {called} is invalid", waits_for=waits_for)
+    if not product.status.product_id or not usable(product.status.conditions) or product.metadata.deleting:
+        return Hindrance(standing=Standing.WAITING, message=lost, waits_for=waits_for)
+    return observed.text.hindrance
+
+
+def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, object], now: datetime) -> Work:
+    document, found = observed.document, observed.found
+    wished = Memo(synced=digest(fields["provider_account_host"], document.spec, observed.text.version, service_id))
+    settled = wished == Memo.of(document.metadata) and document.status.active_doc_id
+    if settled and not observed.look and found.untouched:
+        return fine(document, now, fields, {})
+    whole = sync_document(document, observed.text.body, service_id, found)
+    hindering = refused(whole, observed.refusals)
+    slots = held(hindering, now)
+    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    if work is not None:
+        return work
+    if found.item is not None:
+        fields = {**fields, "active_doc_id": found.item.id}
+    if hindering:
+        return as_refused(document, hindering, now, fields)
+    return fine(document, now, fields, remembered(document.metadata, wished))
+
+
+def sync_document(document: ActiveDoc, body: str, service_id: int, found: One[FoundDocument]) -> Sync:
+    """What to read or write now; `service_id` is 0 for a document that belongs to no product."""
+    spec, known_id = document.spec, document.status.active_doc_id or 0
+    if not found.looked:
+        by_id = known_id if not found.lost else 0
+        path = f"active_docs/{by_id}" if by_id else "active_docs"
+        return Sync(reads=(Read(resource=Resource.DOCUMENT, path=path, of=by_id),))
+    wanted: dict[str, Json] = {
+        "name": spec.name,
+        "description": spec.description,
+        "published": spec.published,
+        "skip_swagger_validations": spec.skip_swagger_validations,
+    }
+    if found.item is None:
+        fields = {**wanted, "system_name": spec.system_name, "body": body, "service_id": service_id or None}
+        return Sync(writes=(_creation(spec.system_name, fields),))
+    there = found.item
+    fields = differing(wanted, there)
+    if not _same_document(body, there.body):
+        fields["body"] = body
+    if service_id != there.service_id:
+        fields["service_id"] = service_id or None
+    if not fields:
+        return Sync()
+    path = f"active_docs/{there.id}"
+    about = spec.system_name
+    return Sync(
+        writes=(Write(resource=Resource.DOCUMENT, method="PUT", path=path, id=there.id, fields=fields, about=about),)
+    )
+
+
+def _creation(system_name: str, fields: dict[str, Json]) -> Write:
+    return Write(
+        resource=Resource.DOCUMENT,
+        method="POST",
+        path="active_docs",
+        fields={name: value for name, value in fields.items() if value is not None},
+        key={"system_name": system_name},
+        about=system_name,
+    )
+
+
+def _same_document(one: str, other: str) -> bool:
+    try:
+        return bool(json.loads(one) == json.loads(other))
+    except ValueError:
+        return one.strip() == other.strip()
+
+
+def _leaving(observed: ObservedDocument) -> Leaving:
+    document = observed.document
+    known_id = document.status.active_doc_id or 0
+    leaving = Leaving(account=observed.account, outside=document.outside)
+    if not known_id or not observed.found.untouched:
+        return leaving
+    write = Write(
+        resource=Resource.DOCUMENT,
+        method="DELETE",
+        path=f"active_docs/{known_id}",
+        id=known_id,
+        about=document.spec.system_name,
+    )
+    return leaving.model_copy(update={"write": write})

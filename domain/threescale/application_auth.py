@@ -1,0 +1,204 @@
+"""The lifecycle of an ApplicationAuth: an application gets the credentials of a Secret, once.
+
+    waits for application, account, product, Secret ─► make up what the Secret lacks ─► write it to 3scale
+        ─► note the application's id in the Secret ─► Ready
+
+What is made up is random, and is written to the Secret before 3scale hears of it: whoever dies in between finds it
+there, and a repeated write sets the same. Which keys are needed is said by how callers of the product say who they are;
+where the product leaves that open both are. 3scale refuses a key that the application has already: that is what was
+wanted. Once Ready it never acts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from domain.model import Model
+from domain.refusal import Refusal
+from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.conditions import INVALID, READY, Standing
+from domain.threescale.found import FoundApplication
+from domain.threescale.gateway import backend_version
+from domain.threescale.product_sync import Sync
+from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
+from domain.threescale.single import One, unless_refused
+from domain.threescale.work import (
+    Hindrance,
+    Phase,
+    Work,
+    as_refused,
+    fine,
+    held,
+    hindered,
+    is_true,
+    refused,
+    syncing,
+    without_account,
+)
+
+USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "ApplicationKey"
+TAKEN = "has already been taken"
+
+
+class SecretContent(Model):
+    """What decisions see of the Secret: which keys hold something, and the application's id, which is no secret."""
+
+    name: str
+    filled: tuple[str, ...] = ()
+    application_id: str = ""
+
+
+class ObservedAuth(Model):
+    """What one decision sees.
+
+    Attributes:
+        auth: the object.
+        provider: its tenant.
+        application: its Application, if there is one of that name.
+        account: the application's DeveloperAccount, likewise.
+        product: the application's Product, likewise.
+        secret: its Secret, likewise.
+        found: the application in 3scale.
+        written: slots of writes that have been made.
+        refusals: what 3scale has refused, by slot.
+    """
+
+    auth: ApplicationAuth
+    provider: ProviderAccount | NoAccount
+    application: Application | None = None
+    account: DeveloperAccount | None = None
+    product: Product | None = None
+    secret: SecretContent | None = None
+    found: One[FoundApplication] = One()
+    written: tuple[str, ...] = ()
+    refusals: dict[str, Refusal] = {}
+
+
+class AuthWork(Work):
+    """What to do now.
+
+    Attributes:
+        make_up: keys of the Secret that get random values, as long as they hold nothing.
+        note: keys of the Secret that get these values.
+    """
+
+    make_up: tuple[str, ...] = ()
+    note: dict[str, str] = {}
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be done now."""
+        return super().idle and not self.make_up and not self.note
+
+
+def work_for_auth(observed: ObservedAuth, now: datetime) -> AuthWork:
+    """What to do now for an ApplicationAuth that exists."""
+    auth = observed.auth
+    if auth.metadata.deleting:
+        return AuthWork(phase=Phase.GONE, why="nothing is its own")
+    if is_true(auth.status.conditions, READY):
+        return AuthWork(phase=Phase.SYNCED, why="done")
+    if isinstance(observed.provider, NoAccount):
+        return _plain(without_account(auth, observed.provider, now))
+    hindrance = _hindrance(observed)
+    product, secret = observed.product, observed.secret
+    if hindrance is not None or product is None or secret is None:
+        return _plain(hindered(auth, hindrance or _absent(observed), now, {}))
+    wanted = _wanted(product)
+    lacking = tuple(key for key in wanted if key not in secret.filled)
+    if lacking and auth.spec.generate_secret:
+        why = f"makes up {', '.join(lacking)}"
+        return AuthWork(phase=Phase.SYNCING, why=why, make_up=lacking)
+    if len(lacking) == len(wanted):
+        message = f"Secret {secret.name} has no {' and no '.join(lacking)}, and generateSecret is not set"
+        waits_for = (f"Secret/{auth.metadata.namespace}/{secret.name}",)
+        return _plain(
+            hindered(auth, Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for), now, {})
+        )
+    return _written(observed, secret, tuple(key for key in wanted if key not in lacking), now)
+
+
+def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...], now: datetime) -> AuthWork:
+    auth, found = observed.auth, observed.found
+    whole = _sync(observed, keys)
+    taken = {slot for slot, each in observed.refusals.items() if slot.startswith("POST ") and TAKEN in each.message}
+    whole = whole.model_copy(update={"writes": unless_refused(whole.writes, taken)})
+    hindering = refused(whole, observed.refusals)
+    slots = held(hindering, now)
+    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    if work is not None:
+        return _plain(work)
+    if hindering:
+        return _plain(as_refused(auth, hindering, now, {}))
+    noted = {APPLICATION_ID: found.item.application_id if found.item else ""}
+    missing = {key: "" for key in (USER_KEY, APPLICATION_KEY) if key not in keys and key not in secret.filled}
+    if noted[APPLICATION_ID] != secret.application_id:
+        return AuthWork(phase=Phase.SYNCING, why="notes the application's id", note={**noted, **missing})
+    return _plain(fine(auth, now, {}, {}, "done"))
+
+
+def _sync(observed: ObservedAuth, keys: tuple[str, ...]) -> Sync:
+    assert observed.application is not None  # noqa: S101 - nothing is missing
+    assert observed.account is not None  # noqa: S101
+    assert observed.secret is not None  # noqa: S101
+    id_ = observed.application.status.application_id or 0
+    path = f"accounts/{observed.account.status.account_id}/applications/{id_}"
+    if not observed.found.looked:
+        return Sync(reads=(Read(resource=Resource.APPLICATION, path=path, of=id_),))
+    namespace, name = observed.auth.metadata.namespace, observed.secret.name
+    of = {key: SecretKey(namespace=namespace, name=name, key=key) for key in keys}
+    writes = []
+    if USER_KEY in of:
+        secrets = {"user_key": of[USER_KEY]}
+        writes.append(
+            Write(resource=Resource.APPLICATION, method="PUT", path=path, id=id_, secrets=secrets, about=USER_KEY)
+        )
+    if APPLICATION_KEY in of:
+        secrets = {"key": of[APPLICATION_KEY]}
+        writes.append(
+            Write(resource=Resource.KEY, method="POST", path=f"{path}/keys", secrets=secrets, about=APPLICATION_KEY)
+        )
+    return Sync(writes=unless_refused(writes, observed.written))
+
+
+def _wanted(product: Product) -> tuple[str, ...]:
+    version = backend_version(product.spec.deployment)
+    keys: Mapping[str | None, tuple[str, ...]] = {"1": (USER_KEY,), "2": (APPLICATION_KEY,), "oidc": (APPLICATION_KEY,)}
+    return keys.get(version, (USER_KEY, APPLICATION_KEY))
+
+
+def _hindrance(observed: ObservedAuth) -> Hindrance | None:
+    """Something that is there and cannot be used yet."""
+    application, namespace = observed.application, observed.auth.metadata.namespace
+    if application is None or observed.account is None or observed.product is None or observed.secret is None:
+        return _absent(observed)
+    waits_for = (f"Application/{namespace}/{application.metadata.name}",)
+    if is_true(application.status.conditions, INVALID):
+        message = f"Application {application.metadata.name} is invalid"
+        return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
+    if not application.status.application_id or not observed.account.status.account_id:
+        message = f"Application {application.metadata.name} is not in 3scale yet"
+        return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
+    return None
+
+
+def _absent(observed: ObservedAuth) -> Hindrance:
+    spec, namespace = observed.auth.spec, observed.auth.metadata.namespace
+    application = observed.application
+    named: list[tuple[str, str, Model | None]] = [("Application", spec.application_cr_name, application)]
+    if application is not None:
+        named.append(("DeveloperAccount", application.spec.account_cr.name, observed.account))
+        named.append(("Product", application.spec.product_cr.name, observed.product))
+    named.append(("Secret", spec.auth_secret_ref.name, observed.secret))
+    missing = [(kind, name) for kind, name, there in named if there is None]
+    return Hindrance(
+        standing=Standing.WAITING,
+        message="; ".join(f'{kind} "{name}" not found' for kind, name in missing),
+        waits_for=tuple(f"{kind}/{namespace}/{name}" for kind, name in missing),
+    )
+
+
+def _plain(work: Work) -> AuthWork:
+    return AuthWork(**{name: getattr(work, name) for name in Work.model_fields})

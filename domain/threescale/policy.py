@@ -1,0 +1,145 @@
+"""The lifecycle of a CustomPolicyDefinition: a policy of the tenant's own, for the chains of its products.
+
+    New ─► found by name and version, or made ─► Ready ─new schema─► Ready ─deletion─► deleted, once no chain has it
+
+3scale neither changes nor deletes a policy that a chain has: it refuses, which is told and tried again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.model import Model
+from domain.refusal import Refusal
+from domain.resource import ObjectMeta
+from domain.schema import Json, JsonObject
+from domain.threescale import CUSTOM_POLICY_DEFINITION
+from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.conditions import Standing
+from domain.threescale.found import FoundPolicy
+from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.product_sync import Sync
+from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.references import elder
+from domain.threescale.resources import CustomPolicyDefinition
+from domain.threescale.single import One, unless_refused
+from domain.threescale.work import (
+    Hindrance,
+    Leaving,
+    Phase,
+    Work,
+    adopted,
+    as_refused,
+    farewell,
+    fine,
+    held,
+    hindered,
+    refused,
+    syncing,
+    without_account,
+)
+
+_PATH = "registry/policies"
+
+
+class ObservedPolicy(Model):
+    """What one decision sees.
+
+    Attributes:
+        policy: the object.
+        account: its tenant.
+        namesakes: others with its name, version and tenant.
+        found: what is known of 3scale.
+        refusals: what 3scale has refused, by slot.
+        look: to be compared with 3scale although nothing new is wanted.
+    """
+
+    policy: CustomPolicyDefinition
+    account: ProviderAccount | NoAccount
+    namesakes: tuple[ObjectMeta, ...] = ()
+    found: One[FoundPolicy] = One()
+    refusals: dict[str, Refusal] = {}
+    look: bool = False
+
+
+def work_for_policy(observed: ObservedPolicy, now: datetime) -> Work:
+    """What to do now for a CustomPolicyDefinition that exists."""
+    policy, account = observed.policy, observed.account
+    if policy.metadata.deleting:
+        return farewell(policy, _leaving(observed), observed.refusals, now)
+    patch = adopted(policy.metadata, CUSTOM_POLICY_DEFINITION, {})
+    if patch:
+        return Work(phase=Phase.NEW, why="sets its finalizer", patch=patch)
+    if isinstance(account, NoAccount):
+        return without_account(policy, account, now)
+    fields: dict[str, object] = {"provider_account_host": account.url}
+    older = elder(policy.metadata, observed.namesakes)
+    if older is not None:
+        message = f"CustomPolicyDefinition {older.namespace}/{older.name} has this name and version already"
+        return hindered(policy, Hindrance(standing=Standing.INVALID, message=message), now, fields)
+    return _synced(observed, account, fields, now)
+
+
+def is_policy(found: FoundPolicy, policy: CustomPolicyDefinition) -> bool:
+    """Whether one of the registry's policies is this one."""
+    return (found.name, found.version) == (policy.spec.name, policy.spec.version)
+
+
+def sync_policy(policy: CustomPolicyDefinition, found: One[FoundPolicy]) -> Sync:
+    """What to read or write now."""
+    spec, known_id = policy.spec, policy.status.policy_id or 0
+    if not found.looked:
+        by_id = known_id if not found.lost else 0
+        path = f"{_PATH}/{by_id}" if by_id else _PATH
+        return Sync(reads=(Read(resource=Resource.POLICY, path=path, of=by_id),))
+    fields: dict[str, Json] = {"name": spec.name, "version": spec.version, "schema": _schema(policy)}
+    about = f"{spec.name} {spec.version}"
+    if found.item is None:
+        key: dict[str, Json] = {"name": spec.name, "version": spec.version}
+        write = Write(resource=Resource.POLICY, method="POST", path=_PATH, fields=fields, key=key, about=about)
+        return Sync(writes=(write,))
+    there = found.item
+    if is_policy(there, policy) and _described(there.schema_) == _schema(policy):
+        return Sync()
+    path = f"{_PATH}/{there.id}"
+    write = Write(resource=Resource.POLICY, method="PUT", path=path, id=there.id, fields=fields, about=about)
+    return Sync(writes=(write,))
+
+
+def _schema(policy: CustomPolicyDefinition) -> JsonObject:
+    return _described(policy.spec.schema_.model_dump(mode="json"))
+
+
+def _described(schema: JsonObject) -> JsonObject:
+    """No description and an empty one are the same."""
+    return {name: value for name, value in schema.items() if name != "description" or value}
+
+
+def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str, object], now: datetime) -> Work:
+    policy, found = observed.policy, observed.found
+    wished = Memo(synced=digest(account.url, policy.spec))
+    settled = wished == Memo.of(policy.metadata) and policy.status.policy_id
+    if settled and not observed.look and found.untouched:
+        return fine(policy, now, fields, {})
+    whole = sync_policy(policy, found)
+    hindering = refused(whole, observed.refusals)
+    slots = held(hindering, now)
+    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    if work is not None:
+        return work
+    if found.item is not None:
+        fields = {**fields, "policy_id": found.item.id}
+    if hindering:
+        return as_refused(policy, hindering, now, fields)
+    return fine(policy, now, fields, remembered(policy.metadata, wished))
+
+
+def _leaving(observed: ObservedPolicy) -> Leaving:
+    policy = observed.policy
+    known_id = policy.status.policy_id or 0
+    leaving = Leaving(account=observed.account, outside=policy.outside)
+    if not known_id or not observed.found.untouched:
+        return leaving
+    about = f"{policy.spec.name} {policy.spec.version}"
+    write = Write(resource=Resource.POLICY, method="DELETE", path=f"{_PATH}/{known_id}", id=known_id, about=about)
+    return leaving.model_copy(update={"write": write})

@@ -1,0 +1,292 @@
+"""Documents and policies, and what is done once: promotions and credentials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, message, metadata, product, refusal, states
+
+from domain.refusal import ErrorType
+from domain.threescale import ACTIVE_DOC, CUSTOM_POLICY_DEFINITION
+from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
+from domain.threescale.application_auth import AuthWork, ObservedAuth, SecretContent, work_for_auth
+from domain.threescale.conditions import Standing
+from domain.threescale.found import FoundApplication, FoundDocument, FoundPolicy
+from domain.threescale.policy import ObservedPolicy, work_for_policy
+from domain.threescale.promotion import FoundConfigs, ObservedPromotion, work_for_promotion
+from domain.threescale.resources import (
+    ActiveDoc,
+    Application,
+    ApplicationAuth,
+    CustomPolicyDefinition,
+    DeveloperAccount,
+    Product,
+    ProxyConfigPromote,
+)
+from domain.threescale.single import One
+from domain.threescale.work import Hindrance, Work
+
+SYNCED = {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3, "productId": 5}
+GOING = {"deletionTimestamp": NOW.isoformat()}
+USES: dict[str, Any] = {"backendUsages": {"stock": {"path": "/"}}}
+
+
+def synced(object_: Product, **status: Any) -> Product:
+    result = after(object_, {}, {**SYNCED, "providerAccountHost": URL, **status})
+    assert isinstance(result, Product)
+    return result
+
+
+def document(meta: dict[str, Any] | None = None, status: dict[str, Any] | None = None, **spec: Any) -> ActiveDoc:
+    reference = {"url": "https://example.com/doc.json"}
+    return ActiveDoc.model_validate(
+        {
+            "metadata": metadata("doc", ACTIVE_DOC.finalizer, **(meta or {})),
+            "spec": {"name": "Doc", "systemName": "doc", "activeDocOpenAPIRef": reference, **spec},
+            "status": status or {},
+        }
+    )
+
+
+def on_document(object_: ActiveDoc, **more: Any) -> Work:
+    more = {"account": ACCOUNT, "text": Text(body='{"a": 1}', version="1"), **more}
+    return work_for_document(ObservedDocument(document=object_, **more), NOW)
+
+
+LOST = Hindrance(standing=Standing.WAITING, message="Secret not found", waits_for=("Secret/shop/doc",))
+
+
+@pytest.mark.parametrize(
+    ("observed", "shown", "waits_for"),
+    [
+        ({"account": NO_ACCOUNT}, "Failed Orphan", ("Secret/shop/threescale-provider-account",)),
+        ({}, "Failed Orphan", ("Product/shop/shop",)),
+        ({"products": (product(),)}, "Failed Orphan", ("Product/shop/shop",)),
+        (
+            {"products": (synced(product(), conditions=[{"type": "Invalid", "status": "True"}]),)},
+            "Failed Invalid",
+            ("Product/shop/shop",),
+        ),
+        (
+            {"products": (synced(product(), providerAccountHost="https://other.example.com"),)},
+            "Failed Invalid",
+            ("Product/shop/shop",),
+        ),
+        ({"products": (synced(product()),), "text": Text(hindrance=LOST)}, "Failed Orphan", ("Secret/shop/doc",)),
+    ],
+    ids=["no tenant", "no product", "not made", "invalid", "another tenant's", "no document"],
+)
+def test_a_document_waits_without_a_call(observed: dict[str, Any], shown: str, waits_for: tuple[str, ...]) -> None:
+    found = on_document(document(productSystemName="shop"), **observed)
+
+    assert (states(found.status), found.waits_for) == (shown, waits_for)
+    assert (found.reads, found.writes) == ((), ())
+
+
+def test_a_document_is_made_for_its_product_and_then_asks_for_nothing() -> None:
+    named = document(productSystemName="shop", published=True)
+    products = (synced(product()),)
+    assert [each.path for each in on_document(named, products=products).reads] == ["active_docs"]
+    (creation,) = on_document(named, products=products, found=One[FoundDocument](looked=True)).writes
+    assert creation.fields == {
+        "name": "Doc",
+        "system_name": "doc",
+        "published": True,
+        "body": '{"a": 1}',
+        "service_id": 5,
+    }
+    made = FoundDocument(id=8, name="Doc", system_name="doc", published=True, body='{\n"a":1}', service_id=5)
+    found = on_document(named, products=products, found=One[FoundDocument](looked=True, item=made))
+    settled = after(named, found.patch, found.status)
+
+    assert states(found.status) == "Ready"
+    assert found.status["productResourceName"] == {"name": "shop"}
+    assert on_document(settled, products=products).idle
+    assert on_document(settled, products=products, text=Text(body="{}", version="2")).reads
+
+
+def test_a_document_that_leaves_its_product_says_so() -> None:
+    made = FoundDocument(id=8, name="Doc", system_name="doc", body='{"a": 2}', service_id=5)
+    (change,) = on_document(document(), found=One[FoundDocument](looked=True, item=made)).writes
+
+    assert (change.path, change.fields) == ("active_docs/8", {"body": '{"a": 1}', "service_id": None})
+
+
+def test_a_document_is_deleted_with_its_object() -> None:
+    going = document(GOING, {"activeDocId": 8})
+    assert [(each.method, each.path) for each in on_document(going).writes] == [("DELETE", "active_docs/8")]
+    assert on_document(going, found=One[FoundDocument](lost=True)).drop_finalizer
+
+
+SCHEMA = {"name": "Mine", "version": "1", "summary": "s", "$schema": "http://x", "configuration": {"type": "object"}}
+
+
+def policy(meta: dict[str, Any] | None = None, **status: Any) -> CustomPolicyDefinition:
+    return CustomPolicyDefinition.model_validate(
+        {
+            "metadata": metadata("mine", CUSTOM_POLICY_DEFINITION.finalizer, **(meta or {})),
+            "spec": {"name": "mine", "version": "1", "schema": SCHEMA},
+            "status": status,
+        }
+    )
+
+
+def on_policy(object_: CustomPolicyDefinition, **more: Any) -> Work:
+    return work_for_policy(ObservedPolicy(policy=object_, **{"account": ACCOUNT, **more}), NOW)
+
+
+def test_a_policy_is_made_and_then_asks_for_nothing() -> None:
+    assert [each.path for each in on_policy(policy()).reads] == ["registry/policies"]
+    (creation,) = on_policy(policy(), found=One[FoundPolicy](looked=True)).writes
+    assert creation.fields == {"name": "mine", "version": "1", "schema": SCHEMA}
+    made = FoundPolicy.model_validate(
+        {"id": 2, "name": "mine", "version": "1", "schema": {**SCHEMA, "description": []}}
+    )
+    found = on_policy(policy(), found=One[FoundPolicy](looked=True, item=made))
+
+    assert states(found.status) == "Ready"
+    assert on_policy(after(policy(), found.patch, found.status)).idle
+    changed = made.model_copy(update={"schema_": {**SCHEMA, "summary": "other"}})
+    assert on_policy(policy(), found=One[FoundPolicy](looked=True, item=changed)).writes[0].method == "PUT"
+
+
+def test_a_policy_that_a_chain_has_is_told_and_tried_again() -> None:
+    going = policy(GOING, policyID=2)
+    assert [each.path for each in on_policy(going).writes] == ["registry/policies/2"]
+    found = on_policy(going, refusals={"DELETE registry/policies/2 mine 1": refusal(ErrorType.DENIED, "in use")})
+
+    assert (message(found.status, "Failed"), found.drop_finalizer) == ("in use", False)
+    assert states(on_policy(policy(), namesakes=(policy({"uid": "a"}).metadata,)).status) == "Failed Invalid"
+
+
+def promotion(status: dict[str, Any] | None = None, **spec: Any) -> ProxyConfigPromote:
+    return ProxyConfigPromote.model_validate(
+        {"metadata": metadata("go"), "spec": {"productCRName": "shop", **spec}, "status": status or {}}
+    )
+
+
+def on_promotion(object_: ProxyConfigPromote, **more: Any) -> Work:
+    more = {"provider": ACCOUNT, "product": synced(product(**USES)), **more}
+    return work_for_promotion(ObservedPromotion(promotion=object_, **more), NOW)
+
+
+@pytest.mark.parametrize(
+    ("of", "text"),
+    [
+        (None, "product not found"),
+        (product(), "product not found"),
+        (product(product_id=5), "product CR is not ready"),
+        (synced(product(**USES), observedGeneration=2), "product CR is not ready"),
+        (synced(product()), "nothing to promote: 3scale deploys Product shop when it uses a backend"),
+    ],
+)
+def test_a_promotion_waits_for_its_product_without_a_call(of: Product | None, text: str) -> None:
+    found = on_promotion(promotion(), product=of)
+
+    assert message(found.status, "Failed") == text
+    assert found.status["productId"] == ("product not found" if text == "product not found" else "5")
+    assert (found.reads, found.writes) == ((), ())
+
+
+def test_a_promotion_deploys_reads_promotes_and_is_done() -> None:
+    wanted = promotion(production=True)
+    assert [each.path for each in on_promotion(wanted).writes] == ["services/5/proxy/deploy"]
+    deployed = FoundConfigs(deployed=True)
+    assert [each.path for each in on_promotion(wanted, found=deployed).reads] == [
+        "services/5/proxy/configs/sandbox/latest",
+        "services/5/proxy/configs/production/latest",
+    ]
+    behind = FoundConfigs(deployed=True, newest={"sandbox": 4, "production": 3})
+    (promote,) = on_promotion(wanted, found=behind).writes
+    assert (promote.path, promote.fields) == ("services/5/proxy/configs/sandbox/4/promote", {"to": "production"})
+    found = on_promotion(wanted, found=FoundConfigs(deployed=True, newest={"sandbox": 4, "production": 4}))
+    assert states(found.status) == "Ready"
+    assert (found.status["latestStagingVersion"], found.status["latestProductionVersion"]) == (4, 4)
+    done = after(wanted, {}, found.status)
+
+    assert on_promotion(done, product=None).idle
+    assert on_promotion(after(done, {"spec": {"deleteCR": True}})).delete
+    assert states(on_promotion(promotion(), found=behind).status) == "Ready"
+
+
+def auth(status: dict[str, Any] | None = None, **spec: Any) -> ApplicationAuth:
+    spec = {"applicationCRName": "app", "authSecretRef": {"name": "keys"}, **spec}
+    return ApplicationAuth.model_validate({"metadata": metadata("auth"), "spec": spec, "status": status or {}})
+
+
+APPLICATION = Application.model_validate({"metadata": metadata("app"), "status": {"applicationID": 21}})
+DEVELOPER = DeveloperAccount.model_validate({"metadata": metadata("acme"), "status": {"accountID": 11}})
+
+
+def mode(kind: str) -> Product:
+    return product(deployment={"apicastHosted": {"authentication": {kind: {}}}}) if kind else product()
+
+
+def on_auth(object_: ApplicationAuth, *filled: str, kind: str = "userkey", **more: Any) -> AuthWork:
+    secret = SecretContent(name="keys", filled=filled, application_id="id" if "ApplicationID" in filled else "")
+    observed = {"provider": ACCOUNT, "application": APPLICATION, "account": DEVELOPER, "product": mode(kind)}
+    return work_for_auth(ObservedAuth(auth=object_, **{**observed, "secret": secret, **more}), NOW)
+
+
+@pytest.mark.parametrize(
+    ("observed", "waits_for"),
+    [
+        ({"application": None}, ("Application/shop/app",)),
+        ({"secret": None}, ("Secret/shop/keys",)),
+        ({"application": Application.model_validate({"metadata": metadata("app")})}, ("Application/shop/app",)),
+        ({}, ("Secret/shop/keys",)),
+    ],
+    ids=["no application", "no secret", "not made", "nothing in the secret"],
+)
+def test_credentials_wait_without_a_call(observed: dict[str, Any], waits_for: tuple[str, ...]) -> None:
+    found = on_auth(auth(), **observed)
+
+    assert (states(found.status), found.waits_for) == ("Failed Orphan", waits_for)
+    assert (found.reads, found.writes, found.make_up) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("kind", "filled", "made_up"),
+    [
+        ("userkey", (), ("UserKey",)),
+        ("appKeyAppID", ("UserKey",), ("ApplicationKey",)),
+        ("oidc", (), ("ApplicationKey",)),
+        ("", ("UserKey",), ("ApplicationKey",)),
+    ],
+)
+def test_what_the_secret_lacks_is_made_up_there_first(
+    kind: str, filled: tuple[str, ...], made_up: tuple[str, ...]
+) -> None:
+    found = on_auth(auth(generateSecret=True), *filled, kind=kind)
+
+    assert found.make_up == made_up
+    assert (found.reads, found.writes) == ((), ())
+
+
+def test_credentials_are_written_noted_and_never_again() -> None:
+    there = One[FoundApplication](looked=True, item=FoundApplication(id=21, application_id="id"))
+    keys = ("UserKey", "ApplicationKey")
+    assert [each.path for each in on_auth(auth(), *keys, kind="").reads] == ["accounts/11/applications/21"]
+    written = on_auth(auth(), *keys, kind="", found=there).writes
+    paths = ["accounts/11/applications/21", "accounts/11/applications/21/keys"]
+    assert [each.path for each in written] == paths
+    assert all(not each.fields for each in written)
+    slots = tuple(each.slot for each in written)
+    noted = on_auth(auth(), *keys, kind="", found=there, written=slots)
+    assert (noted.note, noted.status) == ({"ApplicationID": "id"}, {})
+    done = on_auth(auth(), *keys, "ApplicationID", kind="", found=there, written=slots)
+
+    assert states(done.status) == "Ready"
+    assert on_auth(after(auth(), {}, done.status)).idle
+
+
+def test_a_key_that_the_application_has_already_is_what_was_wanted() -> None:
+    there = One[FoundApplication](looked=True, item=FoundApplication(id=21, application_id="id"))
+    slot = "POST accounts/11/applications/21/keys ApplicationKey"
+    keys = ("ApplicationKey", "ApplicationID")
+    taken = {slot: refusal(ErrorType.INVALID, "value: has already been taken")}
+    full = {slot: refusal(ErrorType.INVALID, "Limit reached")}
+
+    assert states(on_auth(auth(), *keys, kind="oidc", found=there, refusals=taken).status) == "Ready"
+    assert "Failed" in states(on_auth(auth(), *keys, kind="oidc", found=there, refusals=full).status)
