@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.counting import Owner, count, order
+from domain.threescale.counting import Owner, count, order, without
 from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.normal import same_address, same_text
 from domain.threescale.product_sync import Sync
@@ -31,6 +31,11 @@ def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refu
         return Sync(reads=reads)
     owner = Owner.backend(backend.id)
     counting = count(owner, spec.metrics, spec.methods, found.metrics or ())
+    if counting.obstacles:
+        obstacles = _allowed(counting.obstacles, held)
+        uncounted = without(obstacles, spec.mapping_rules, owner.ids(found.metrics or ()))
+        cleared = order(owner, uncounted, found.metrics or (), found.rules or (), held) if obstacles else ()
+        return Sync(writes=(*(cleared or ()), *obstacles))
     writes = [*_own(spec, backend), *counting.writes]
     if any(write.method != "PUT" for write in counting.writes):
         return Sync(writes=_allowed(writes, held))

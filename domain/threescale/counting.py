@@ -1,11 +1,11 @@
 """Metrics, methods and mapping rules, of products and backends alike: which calls bring them to what is wanted.
 
-    deletions that stand in the way ─► changes, creations ─► rules ─► (gateway) ─► all other deletions
+    changes, creations ─► rules ─► (gateway) ─► deletions
 
 3scale does not let go of a metric that the gateway's configuration counts, so what nobody wants any more goes last,
-when the gateway has been told; only what bears a name that is wanted goes at once. A metric that becomes a method, or
-the other way round, is made anew. Rules name their metrics by id: as long as one is missing they wait for the answer
-that brings it.
+when the gateway has been told; until then it steps aside for whoever wants its friendly name. A metric that becomes a
+method, or the other way round, is made anew: rules, gateway and the old one go before (`obstacles`). Rules name their
+metrics by id: as long as one is missing they wait for the answer that brings it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from domain.threescale.calls import Resource, Write
 from domain.threescale.constants import HITS
 from domain.threescale.found import FoundMappingRule, FoundMetric
 from domain.threescale.normal import bare_name, same_text
-from domain.threescale.renames import in_turn
+from domain.threescale.renames import ASIDE, in_turn
 from domain.threescale.resources.shared import MappingRule, Metric, ProductMethod
 from domain.threescale.rules import FoundRule, Rule, RuleEdit, edits
 
@@ -52,8 +52,13 @@ class Owner(Model):
 
 
 class Counting(Model):
-    """What to do for metrics and methods: before the rules, and when the gateway has been told."""
+    """What to do for metrics and methods: before the rules, and when the gateway has been told.
 
+    `obstacles` have a name that is wanted for something of the other kind: before all else they have to go, and the
+    gateway must not count them then.
+    """
+
+    obstacles: tuple[Write, ...] = ()
     writes: tuple[Write, ...] = ()
     farewells: tuple[Write, ...] = ()
 
@@ -81,15 +86,20 @@ def count(
     hits = next((each.id for each in found if owner.bare(each) == HITS), 0)
     keeps = {owner.bare(each): each for each in found if _is_wanted(owner, each, wanted)}
     friendly = {each.fields["friendly_name"] for each in wanted.values()}
-    obstacles: list[Write] = []
-    farewells: list[Write] = []
-    for each in found:
-        if keeps.get(owner.bare(each)) != each:
-            in_the_way = owner.bare(each) in wanted or each.friendly_name in friendly
-            (obstacles if in_the_way else farewells).append(_deletion(owner, each, hits))
+    left = [each for each in found if keeps.get(owner.bare(each)) != each]
+    obstacles = tuple(_deletion(owner, each, hits) for each in left if owner.bare(each) in wanted)
+    aside = [each for each in left if each.friendly_name in friendly]
+    steps = [_change(owner, each, hits, {"friendly_name": ASIDE.format(each.friendly_name)}) for each in aside]
     changes = _changes(owner, wanted, keeps, hits)
     creations = [_creation(owner, each, hits) for name, each in wanted.items() if name not in keeps]
-    return Counting(writes=(*obstacles, *changes, *creations), farewells=tuple(farewells))
+    farewells = tuple(_deletion(owner, each, hits) for each in left if owner.bare(each) not in wanted)
+    return Counting(obstacles=obstacles, writes=(*steps, *changes, *creations), farewells=farewells)
+
+
+def without(obstacles: Iterable[Write], rules: Iterable[MappingRule], ids: Mapping[str, int]) -> list[MappingRule]:
+    """The rules that count none of them, as far as their metrics are there."""
+    names = {each.about for each in obstacles}
+    return [each for each in rules if each.metric_method_ref in ids and each.metric_method_ref not in names]
 
 
 def order(

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from domain.model import Model
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.counting import Owner, count, order
+from domain.threescale.counting import Owner, count, order, without
 from domain.threescale.found import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage
 from domain.threescale.gateway import backend_version, deployment_option, differing_proxy, flows, proxy_fields
 from domain.threescale.normal import chain_of, same_chain, same_path, same_text, usage_path
@@ -105,10 +105,15 @@ def _reads(wanted: Wanted, found: FoundProduct, service: FoundService) -> Iterab
 def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: set[str]) -> Sync:
     spec, owner = wanted.spec, Owner.product(service.id)
     counting = count(owner, spec.metrics, spec.methods, found.metrics or ())
+    if counting.obstacles:
+        return Sync(writes=tuple(_cleared(spec, owner, found, counting.obstacles, refused)))
     first = [*_service(spec, service), *counting.writes, *_usages(wanted, service, found.usages or ())]
     offers = offer(service.id, spec.application_plans, found.plans or ())
     writes = [*first, *offers]
-    unsettled = any(write.method != "PUT" for write in counting.writes)
+    # What is made brings an id, what is deleted takes limits and prices along.
+    unsettled = any(write.method != "PUT" for write in counting.writes) or any(
+        each.method == "DELETE" for each in first
+    )
     rules = None if unsettled else order(owner, spec.mapping_rules, found.metrics or (), found.rules or (), refused)
     ids = metric_ids(found.metrics or (), wanted.backends, found.used)
     missing = {each for each in references(spec.application_plans) if id_of(each, ids) is None}
@@ -120,6 +125,21 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
         allowed += _allowed(counting.farewells, refused)
     lost = tuple(sorted(f"{each.backend}/{each.system_name}" for each in missing if each.backend))
     return Sync(writes=tuple(allowed), missing=lost)
+
+
+def _cleared(
+    spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
+) -> list[Write]:
+    """The gateway counts them no more, then they go; nothing while 3scale refuses that (production counts them)."""
+    allowed = _allowed(obstacles, refused)
+    if not allowed:
+        return []
+    metrics = found.metrics or ()
+    rules = without(obstacles, spec.mapping_rules, owner.ids(metrics))
+    writes = list(order(owner, rules, metrics, found.rules or (), refused) or ())
+    if found.usages:
+        writes.append(Write(resource=Resource.PROXY, method="POST", path=f"{owner.path}/proxy/deploy"))
+    return [*writes, *allowed]
 
 
 def _is_held(spec: ProductSpec, found: FoundProduct, refused: set[str]) -> bool:
