@@ -12,6 +12,12 @@
 | `product_sync.py`, `backend_sync.py` | which calls bring a product or a backend to what is wanted |
 | `counting.py`, `offers.py`, `gateway.py` | the same for metrics and rules, for plans, for the gateway |
 | `renames.py` | values that must be unique, changed one at a time |
+| `product.py`, `backend.py` | what is to be done for such an object now: `work_for_product(observed, now)` |
+| `developer_account.py`, `developer_user.py`, `application.py`, `application_auth.py` | the same for who uses APIs |
+| `active_doc.py`, `policy.py`, `promotion.py` | the same for documents, policies and promotions |
+| `work.py`, `single.py`, `application_sync.py`, `people.py` | what deciding is made of, and objects without parts |
+| `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
+| `memo.py`, `notes.py` | what an object remembers of 3scale, and notes of others |
 
 The area has no workflows yet. It joins by `KINDS`, like every other, when it has: until then its definitions are not
 installed and its objects not watched.

@@ -75,7 +75,7 @@ def test_a_backend_in_use_waits_for_its_products_without_a_call() -> None:
 
 
 def test_a_backend_goes_when_no_product_in_3scale_uses_it() -> None:
-    never_made = product("a", **USES)
+    never_made = after(product("a", **USES), {}, {"providerAccountHost": URL})
     without = product("b", product_id=6)
     found = work(going(), products=(never_made, without))
 

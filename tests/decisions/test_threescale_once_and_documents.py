@@ -11,6 +11,7 @@ from domain.refusal import ErrorType
 from domain.threescale import ACTIVE_DOC, CUSTOM_POLICY_DEFINITION
 from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
 from domain.threescale.application_auth import AuthWork, ObservedAuth, SecretContent, work_for_auth
+from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.found import FoundApplication, FoundDocument, FoundPolicy
 from domain.threescale.policy import ObservedPolicy, work_for_policy
@@ -24,7 +25,7 @@ from domain.threescale.resources import (
     Product,
     ProxyConfigPromote,
 )
-from domain.threescale.single import One
+from domain.threescale.single import One, read_one, wrote_one
 from domain.threescale.work import Hindrance, Work
 
 SYNCED = {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3, "productId": 5}
@@ -117,6 +118,29 @@ def test_a_document_is_deleted_with_its_object() -> None:
     going = document(GOING, {"activeDocId": 8})
     assert [(each.method, each.path) for each in on_document(going).writes] == [("DELETE", "active_docs/8")]
     assert on_document(going, found=One[FoundDocument](lost=True)).drop_finalizer
+
+
+def test_objects_are_known_by_their_answers_and_looked_for_where_they_say_nothing() -> None:
+    def written(method: str, resource: Resource, answer: object) -> One[FoundApplication]:
+        write = Write.model_validate({"resource": resource, "method": method, "path": "x"})
+        return wrote_one(FoundApplication, Resource.APPLICATION, One[FoundApplication](looked=True), write, answer)
+
+    assert written("POST", Resource.APPLICATION, {"application": {"id": 1}}).item == FoundApplication(id=1)
+    assert written("PUT", Resource.APPLICATION, {"application_plan": {"id": 3}}).untouched
+    deleted = written("DELETE", Resource.APPLICATION, None)
+    assert (deleted.looked, deleted.lost, deleted.item) == (False, True, None)
+
+
+def test_the_oldest_of_several_is_it_and_one_that_is_not_there_by_its_id_is_lost() -> None:
+    by_id = Read(resource=Resource.APPLICATION, path="x/2", of=2)
+    among_all = Read(resource=Resource.APPLICATION, path="x")
+    answer = {"applications": [{"application": {"id": number, "name": "a"}} for number in (9, 4, 6)]}
+    found = read_one(FoundApplication, among_all, answer, lambda each: each.id > 4)
+
+    assert found.item is not None
+    assert found.item.id == 6
+    assert read_one(FoundApplication, by_id, None, lambda _: True).lost
+    assert read_one(FoundApplication, among_all, {"applications": []}, lambda _: True).looked
 
 
 SCHEMA = {"name": "Mine", "version": "1", "summary": "s", "$schema": "http://x", "configuration": {"type": "object"}}

@@ -200,6 +200,32 @@ def test_a_backend_with_another_gateway_part_has_its_products_deploy() -> None:
     assert not found.patch
 
 
+def test_a_backend_with_other_metrics_has_those_looked_at_whose_plans_name_them() -> None:
+    other = backend(meta={"annotations": {SYNCED: "other"}})
+    limit = {"period": "day", "value": 1, "metricMethodRef": {"systemName": "hits", "backend": "stock"}}
+    plans = {"basic": {"limits": [limit]}}
+    there = {
+        "usages": ({"id": 9, "path": "/", "backend_id": 7},),
+        "plans": (
+            {
+                "id": 3,
+                "system_name": "basic",
+                "limits": ({"id": 4, "period": "day", "value": 1, "metric_id": 8},),
+                "pricing_rules": (),
+            },
+        ),
+        "used": {7: ({"id": 8, "system_name": "hits.7"},)},
+    }
+    wish = product(**USES, applicationPlans=plans)
+    (deploy,) = work(wish, backends=(backend(),), found=made(**there)).writes
+    done = work(wish, backends=(backend(),), found=made(**there, deployed=deploy.deploys))
+    naming = after(wish, done.patch, done.status)
+
+    assert work(naming, backends=(backend(),)).idle
+    assert work(naming, backends=(other,)).reads
+    assert work(settled(), backends=(other,)).idle
+
+
 def test_what_the_sweep_found_is_mended_and_the_deployment_is_forgotten_first() -> None:
     found = work(settled(), backends=(backend(),), found=made(), look=True)
 
@@ -283,6 +309,8 @@ def test_the_last_product_that_3scale_refuses_to_delete_is_told_and_tried_again(
     assert (found.phase, found.deadline) == (Phase.DELETING, NOW + timedelta(seconds=20))
     assert message(found.status, "Failed") == "the last product"
     assert not found.drop_finalizer
+    later = work_for_product(observed(going(product_id=5), refusals=refusals), NOW + timedelta(seconds=20))
+    assert [each.method for each in later.writes] == ["DELETE"]
 
 
 def test_a_secrets_new_version_is_a_new_wish_and_its_text_is_not_remembered() -> None:
