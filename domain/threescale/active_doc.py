@@ -64,7 +64,7 @@ class ObservedDocument(Model):
         products: those of its namespace.
         namesakes: other ActiveDocs with its system name and tenant.
         found: what is known of 3scale.
-        refusals: what 3scale has refused, by slot.
+        refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted.
     """
 

@@ -57,7 +57,7 @@ class ObservedApplication(Model):
         secrets: keys of Secrets that are there.
         found: what is known of 3scale.
         plans: those of the product, None if not read.
-        refusals: what 3scale has refused, by slot.
+        refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted.
     """
 

@@ -62,7 +62,7 @@ class ObservedAuth(Model):
         secret: its Secret, likewise.
         found: the application in 3scale.
         written: slots of writes that have been made.
-        refusals: what 3scale has refused, by slot.
+        refusals: what 3scale has refused since the last wake, by slot.
     """
 
     auth: ApplicationAuth

@@ -53,7 +53,7 @@ class ObservedBackend(Model):
         products: those of its namespace, which may use it.
         namesakes: other Backends with its system name and tenant.
         found: what is known of 3scale: nothing, or what a pass of this process has left.
-        refusals: what 3scale has refused, by slot.
+        refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted.
     """
 

@@ -2,7 +2,8 @@
 
 A decision names what it has to read (`Read`) and what it wants written (`Write`). Whoever carries it out makes the
 calls one after the other and folds each answer into what is known of 3scale (`folding.py`); at the first refusal it
-stops, notes it, and decides anew. So a decision never needs a look after a write: the answers carry the ids.
+stops, notes it, and decides anew. So a decision never needs a look after a write: the answers carry the ids. After no
+answer, and where something is absent that was known, what is known is given up and read again.
 
 An answer can get lost after its effect. A creation therefore bears its natural key: before it is tried again the list
 at its path is read and searched for it. What a Secret holds is named, not carried: it is put in where the call is made.

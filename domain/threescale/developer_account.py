@@ -58,7 +58,7 @@ class ObservedAccount(Model):
         users: DeveloperUsers of its namespace.
         secrets: keys of Secrets that are there.
         found: what is known of 3scale.
-        refusals: what 3scale has refused, by slot.
+        refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted.
     """
 

@@ -50,7 +50,7 @@ class ObservedPolicy(Model):
         account: its tenant.
         namesakes: others with its name, version and tenant.
         found: what is known of 3scale.
-        refusals: what 3scale has refused, by slot.
+        refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted.
     """
 

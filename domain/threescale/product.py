@@ -67,7 +67,7 @@ class ObservedProduct(Model):
         namesakes: other Products with its system name and tenant.
         secrets: what `secrets_of` its spec asks for, as far as it is there.
         found: what is known of 3scale: nothing, or what a pass of this process has left.
-        refusals: what 3scale has refused, by slot.
+        refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted (the sweep found a difference, a person asks).
     """
 

@@ -1,0 +1,169 @@
+"""The calls of one tenant of 3scale: what decisions ask for (`domain/threescale/calls.py`), made over HTTP.
+
+One connection pool serves all tenants of a process; each tenant has its guard and brings its token in a header, as the
+password of a user without a name. Every call ends within its time-out. Redirects are not followed: they would carry the
+token elsewhere.
+
+A list is read to its last page: how many there are is said by the first. A deletion of what is not there has had its
+effect. A creation that is tried again looks first whether the attempt before has made it, by its natural key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from activities.threescale.errors import Call, no_answer, refusal, unreadable
+from activities.threescale.guard import Guard
+from domain.schema import Json, JsonObject
+from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.found import answers_of
+from engine.errors import Absent
+
+TENANT_API = "/admin/api"
+_PER_PAGE = 500  # the most that 3scale gives
+
+
+class Tenant:
+    """One tenant, as its token sees it.
+
+    Args:
+        http: the process's connections.
+        url: the tenant's address.
+        token: of its API.
+        guard: what it may take of the process.
+        api: below its address.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, url: str, token: str, guard: Guard, *, api: str = TENANT_API) -> None:
+        self._http = http
+        self._url = url.rstrip("/")
+        self._auth = httpx.BasicAuth("", token)
+        self._guard = guard
+        self._api = api
+
+    async def read(self, read: Read) -> object:
+        """The answer; of a list in pages all entries; None where there is nothing of that id.
+
+        Raises:
+            ApiError: 3scale refuses, or gives no answer.
+        """
+        try:
+            if read.paged:
+                return await self._pages(read.path, read.query)
+            return await self._call("GET", read.path, query=read.query)
+        except Absent:
+            return None
+
+    async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool = False) -> object:
+        """The answer, None where it is empty.
+
+        Args:
+            write: the effect.
+            texts: what the Secrets hold that the write names.
+            repeated: an attempt before may have had its effect.
+
+        Raises:
+            ApiError: 3scale refuses, or gives no answer.
+        """
+        if repeated and write.key:
+            made = await self._made_before(write)
+            if made is not None:
+                return {write.resource.value: made}
+        fields = {**write.fields, **{name: texts[key] for name, key in write.secrets.items()}}
+        try:
+            return await self._call(write.method, write.path, fields=fields)
+        except Absent:
+            if write.method == "DELETE":
+                return None
+            raise
+
+    async def _made_before(self, write: Write) -> JsonObject | None:
+        """What bears the key of the creation; an account is found by its admin's name."""
+        if write.resource is Resource.ACCOUNT:
+            query = {name: str(value) for name, value in write.key.items()}
+            found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))
+            listed = [found] if found is not None else []
+            return next(iter(answers_of(write.resource.value, listed)), None)
+        entries = answers_of(write.resource.value, await self._pages(write.path, {}))
+        return next((each for each in entries if _bears(each, write.key)), None)
+
+    async def _pages(self, path: str, query: Mapping[str, str]) -> list[object]:
+        entries: list[object] = []
+        number, last = 1, 1
+        while number <= last:
+            asked = {**query, "page": str(number), "per_page": str(_PER_PAGE)}
+            answer = await self._call("GET", path, query=asked)
+            entries += _entries(answer)
+            last = _last_page(answer)
+            number += 1
+        return entries
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        fields: Mapping[str, Json] | None = None,
+    ) -> object:
+        call = Call(method=method, path=path, tenant=self._url)
+        body = dict(fields) if fields else None
+        with self._guard.calling():
+            try:
+                answer = await self._http.request(
+                    method,
+                    f"{self._url}{self._api}/{path}.json",
+                    params=dict(query or {}),
+                    json=body,
+                    auth=self._auth,
+                    follow_redirects=False,
+                )
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise no_answer(call, error) from None
+            if not answer.is_success:
+                raise refusal(call, answer.status_code, answer.text, answer.headers)
+        if not answer.content:
+            return None
+        try:
+            return answer.json()
+        except ValueError:
+            raise unreadable(call, answer.text) from None
+
+
+class Connections:
+    """The process's connections to all tenants; an asynchronous context."""
+
+    def __init__(self, timeout_seconds: float, *, verify: bool = True) -> None:
+        limits = httpx.Limits(max_connections=200, max_keepalive_connections=50)
+        self.http = httpx.AsyncClient(timeout=timeout_seconds, limits=limits, verify=verify)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.http.aclose()
+
+
+def _entries(answer: object) -> list[object]:
+    """The entries of a list as they came, each in its wrapper."""
+    if isinstance(answer, list):
+        return answer
+    lists = [value for value in answer.values() if isinstance(value, list)] if isinstance(answer, dict) else []
+    return lists[0] if lists else []
+
+
+def _last_page(answer: object) -> int:
+    """How many pages there are; 3scale says it where there is more than one."""
+    metadata = answer.get("metadata") if isinstance(answer, dict) else None
+    pages = metadata.get("total_pages") if isinstance(metadata, dict) else None
+    return pages if isinstance(pages, int) else 1
+
+
+def _bears(entry: JsonObject, key: Mapping[str, Json]) -> bool:
+    return all(name in entry and str(entry[name]) == str(value) for name, value in key.items())

@@ -1,0 +1,117 @@
+"""What 3scale answers, in Perdure's words; the one place where that is known.
+
+    400 406 422   invalid: the request as it is; fields with what is wrong with them
+    403           denied: the token, its scope; and every refusal to delete, which a change of the world can lift
+    404           absent, if 3scale says so; a page of something in between is no answer
+    409           conflict: two wrote at once
+    429           throttled, with the delay that it asks for
+    408 5xx       unavailable, and so is no answer at all and one that cannot be read
+
+Messages name the call and what 3scale said. The token travels in a header and is in none of them; of what was sent
+nothing is repeated, since it may come from a Secret.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+from domain.model import Model
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
+
+NO_ANSWER = "NoAnswer"
+UNREADABLE = "UnreadableAnswer"
+ACCESS_DENIED = "AccessDenied"
+
+_LONGEST_MESSAGE = 500
+_SPACE = re.compile(r"\s+")
+_KINDS: dict[int, type[ApiError]] = {401: Denied, 403: Denied, 404: Absent, 409: Conflict, 429: Throttled}
+_TOKEN = "Look at the Secret with the tenant's token: is it the tenant's, may it write, has it the scope?"  # noqa: S105
+
+
+class Call(Model):
+    """One call: what, where, for whom (the tenant's address)."""
+
+    method: str
+    path: str
+    tenant: str
+
+    def __str__(self) -> str:
+        return f"3scale {self.method} {self.path} at {self.tenant}"
+
+
+def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> ApiError:
+    """The answer of a status that is no success; `code` is the status, or what it stands for."""
+    body = _parsed(text)
+    kind = _kind(status, body)
+    code = f"HTTP {status}"
+    if kind is Unavailable and status == 404:
+        code = UNREADABLE
+    hint = ""
+    if kind is Denied and not _is_validation(body):
+        code, hint = ACCESS_DENIED, f" {_TOKEN}"
+    said = _shortened(_said(body) or ("" if text.lstrip().startswith("<") else text)) or "no message"
+    return kind(f"{call}: {status}: {said}{hint}", code=code, delay=_delay(kind, headers))
+
+
+def no_answer(call: Call, error: BaseException) -> Unavailable:
+    """There was no answer, or not all of it."""
+    said = _shortened(str(error)) or type(error).__name__
+    return Unavailable(f"{call}: no answer, {said}. The next attempt looks what has happened.", code=NO_ANSWER)
+
+
+def unreadable(call: Call, text: str) -> Unavailable:
+    """A success that is no JSON."""
+    return Unavailable(f"{call}: an answer that cannot be read, {len(text)} characters", code=UNREADABLE)
+
+
+def _kind(status: int, body: object) -> type[ApiError]:
+    if status == 404 and not isinstance(body, Mapping):
+        return Unavailable
+    if status >= 500 or status == 408 or status < 400:
+        return Unavailable
+    return _KINDS.get(status, Invalid)
+
+
+def _is_validation(body: object) -> bool:
+    """What hinders a deletion comes as a 403 with fields, as a 422 has them."""
+    return isinstance(body, Mapping) and "errors" in body
+
+
+def _said(body: object) -> str:
+    """The words in a body: by fields, of a transition that is not possible, or plain."""
+    if not isinstance(body, Mapping):
+        return ""
+    errors = body.get("errors")
+    if isinstance(errors, Mapping):
+        return "; ".join(_of_field(str(field), messages) for field, messages in sorted(errors.items()))
+    error = body.get("error", body.get("status", ""))
+    if isinstance(error, Mapping):
+        return f"{error.get('error', '')} (from {error.get('from', '?')} by {error.get('event', '?')})".strip()
+    return str(error)
+
+
+def _of_field(field: str, messages: object) -> str:
+    told = ", ".join(str(each) for each in messages) if isinstance(messages, list) else str(messages)
+    return told if field == "base" else f"{field}: {told}"
+
+
+def _parsed(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _shortened(words: str) -> str:
+    told = _SPACE.sub(" ", words).strip()
+    return told if len(told) <= _LONGEST_MESSAGE else f"{told[:_LONGEST_MESSAGE]}..."
+
+
+def _delay(kind: type[ApiError], headers: Mapping[str, str]) -> timedelta | None:
+    asked = str(headers.get("retry-after", ""))
+    if kind in (Throttled, Unavailable) and asked.isdecimal() and int(asked) > 0:
+        return timedelta(seconds=int(asked))
+    return None

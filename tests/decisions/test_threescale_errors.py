@@ -1,0 +1,65 @@
+"""What 3scale's refusals mean, and what of them people are told."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from activities.threescale.errors import Call, no_answer, refusal, unreadable
+from domain.refusal import ErrorType
+
+CALL = Call(method="DELETE", path="services/5", tenant="https://x.example.com")
+PAGE = "<html><body>Bad Gateway</body></html>"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "type_", "told"),
+    [
+        (
+            422,
+            '{"errors": {"name": ["is invalid", "short"], "base": ["no"]}}',
+            "Invalid",
+            "no; name: is invalid",
+        ),
+        (422, '{"error": {"from": "live", "event": "resume", "error": "cannot"}}', "Invalid", "from live by resume"),
+        (400, "Required parameter missing: name", "Invalid", "Required parameter missing: name"),
+        (403, '{"error": "Access denied"}', "Denied", "Look at the Secret with the tenant's token"),
+        (403, '{"errors": {"base": ["Can\'t delete last admin"]}}', "Denied", "Can't delete last admin"),
+        (403, "", "Denied", "no message"),
+        (404, '{"status": "Not found"}', "Absent", "Not found"),
+        (404, PAGE, "Unavailable", "no message"),
+        (409, "", "Conflict", "no message"),
+        (429, PAGE, "Throttled", "no message"),
+        (408, "", "Unavailable", "no message"),
+        (502, PAGE, "Unavailable", "no message"),
+        (302, "", "Unavailable", "no message"),
+    ],
+)
+def test_an_answer_means_this_and_is_told_so(status: int, body: str, type_: str, told: str) -> None:
+    error = refusal(CALL, status, body, {})
+
+    assert error.type is ErrorType(type_)
+    assert told in error.message
+    assert error.message.startswith(f"3scale DELETE services/5 at https://x.example.com: {status}")
+
+
+def test_a_refused_deletion_is_no_matter_of_the_token() -> None:
+    assert "token" not in refusal(CALL, 403, '{"errors": {"base": ["used"]}}', {}).message
+
+
+def test_the_delay_that_is_asked_for_is_kept() -> None:
+    assert refusal(CALL, 429, "", {"retry-after": "7"}).delay == timedelta(seconds=7)
+    assert refusal(CALL, 503, "", {"retry-after": "soon"}).delay is None
+    assert refusal(CALL, 422, "{}", {"retry-after": "7"}).delay is None
+
+
+def test_no_answer_and_one_that_cannot_be_read_pass_by_themselves() -> None:
+    assert no_answer(CALL, TimeoutError()).type is ErrorType.UNAVAILABLE
+    assert "TimeoutError" in no_answer(CALL, TimeoutError()).message
+    assert unreadable(CALL, PAGE).type is ErrorType.UNAVAILABLE
+    assert "html" not in unreadable(CALL, PAGE).message
+
+
+def test_long_words_are_shortened() -> None:
+    assert len(refusal(CALL, 422, "x" * 5000, {}).message) < 700

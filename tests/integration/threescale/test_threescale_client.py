@@ -1,0 +1,134 @@
+"""The product's own client of 3scale on the simulator: pages, lost answers, refusals, silence."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+from threescale_process import Client, fresh
+
+from activities.threescale.client import Connections, Tenant
+from activities.threescale.guard import Guard
+from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.found import answers_of
+from engine.errors import Absent, Denied, Invalid, Throttled, Unavailable
+from localcloud.threescale.control import ThreescaleControl
+
+pytestmark = pytest.mark.integration
+
+PASSWORD = SecretKey(namespace="shop", name="ann", key="password")
+SERVICES = Read(resource=Resource.SERVICE, path="services", paged=True)
+
+
+@pytest.fixture
+async def tenant(client: Client) -> AsyncIterator[Tenant]:
+    async with Connections(60) as connections:
+        yield Tenant(connections.http, f"{client.url}/", client.token, Guard("tenant", 10))
+
+
+def creation(name: str) -> Write:
+    fields: dict[str, object] = {"name": name, "system_name": name}
+    return Write(resource=Resource.SERVICE, method="POST", path="services", fields=fields, key={"system_name": name})
+
+
+async def names(tenant: Tenant) -> list[str]:
+    return [str(each["system_name"]) for each in answers_of("service", await tenant.read(SERVICES))]
+
+
+async def test_a_list_is_read_to_its_last_page(tenant: Tenant, control: ThreescaleControl) -> None:
+    made = [fresh("page").replace(" ", "") for _ in range(5)]
+    for name in made:
+        await tenant.write(creation(name), {})
+    whole = await names(tenant)
+    control.config(page_size=2)
+
+    assert await names(tenant) == whole
+    assert set(made) <= set(whole)
+
+
+@pytest.mark.parametrize("kind", ["after", "cut"])
+async def test_a_creation_whose_answer_was_lost_is_found_again(
+    tenant: Tenant, control: ThreescaleControl, kind: str
+) -> None:
+    name = fresh("lost").replace(" ", "")
+    control.fault("POST", "/services", kind=kind, count=1)
+    with pytest.raises(Unavailable):
+        await tenant.write(creation(name), {})
+    (again,) = answers_of("service", [await tenant.write(creation(name), {}, repeated=True)])
+
+    assert again["system_name"] == name
+    assert (await names(tenant)).count(name) == 1
+
+
+async def test_a_signup_whose_answer_was_lost_is_found_by_its_admin(tenant: Tenant, control: ThreescaleControl) -> None:
+    name = fresh("dev").replace(" ", "")
+    fields: dict[str, object] = {"org_name": name, "username": name, "email": f"{name}@example.com"}
+    signup = Write(
+        resource=Resource.ACCOUNT,
+        method="POST",
+        path="signup",
+        fields=fields,
+        secrets={"password": PASSWORD},
+        key={"username": name},
+    )
+    control.fault("POST", "/signup", kind="after", count=1)
+    with pytest.raises(Unavailable):
+        await tenant.write(signup, {PASSWORD: "secret123"})
+    control.reset_ledger()
+    (again,) = answers_of("account", [await tenant.write(signup, {PASSWORD: "secret123"}, repeated=True)])
+
+    assert again["org_name"] == name
+    assert control.ledger().mutating() == 0
+
+
+async def test_what_was_not_made_is_made_by_the_repetition(tenant: Tenant, control: ThreescaleControl) -> None:
+    name = fresh("lost").replace(" ", "")
+    control.fault("POST", "/services", kind="before", count=1)
+    with pytest.raises(Unavailable):
+        await tenant.write(creation(name), {})
+    await tenant.write(creation(name), {}, repeated=True)
+
+    assert (await names(tenant)).count(name) == 1
+
+
+async def test_lists_without_a_wrapper_and_of_backends_are_read(tenant: Tenant, client: Client) -> None:
+    service, backend = client.service()["id"], client.backend()["id"]
+    use = {"backend_api_id": backend, "path": "/v1"}
+    usages = f"services/{service}/backend_usages"
+    await tenant.write(Write(resource=Resource.USAGE, method="POST", path=usages, fields=use), {})
+    found = await tenant.read(Read(resource=Resource.USAGE, path=usages, paged=True))
+    metrics = await tenant.read(Read(resource=Resource.METRIC, path=f"backend_apis/{backend}/metrics", paged=True))
+
+    assert [each["path"] for each in answers_of("backend_usage", found)] == ["/v1"]
+    assert [each["system_name"] for each in answers_of("metric", metrics)] == [f"hits.{backend}"]
+
+
+async def test_what_is_absent_is_none_deleted_and_not_changed(tenant: Tenant) -> None:
+    path = "services/999999"
+    assert await tenant.read(Read(resource=Resource.SERVICE, path=path, of=999999)) is None
+    assert await tenant.write(Write(resource=Resource.SERVICE, method="DELETE", path=path, id=999999), {}) is None
+    with pytest.raises(Absent):
+        await tenant.write(Write(resource=Resource.SERVICE, method="PUT", path=path, fields={"name": "x"}), {})
+
+
+async def test_refusals_are_told_without_the_token(tenant: Tenant, client: Client, control: ThreescaleControl) -> None:
+    with pytest.raises(Invalid, match="system_name"):
+        await tenant.write(creation("!"), {})
+    async with Connections(60) as connections:
+        stranger = Tenant(connections.http, client.url, "not-the-token", Guard("stranger", 10))
+        with pytest.raises(Denied, match="Access denied") as denied:
+            await stranger.read(SERVICES)
+    assert "not-the-token" not in denied.value.message
+    control.fault(status=429, headers={"Retry-After": "7"}, count=1)
+    with pytest.raises(Throttled) as throttled:
+        await tenant.read(SERVICES)
+    assert throttled.value.delay is not None
+    assert throttled.value.delay.total_seconds() == 7
+
+
+async def test_a_call_that_hangs_ends(client: Client, control: ThreescaleControl) -> None:
+    control.fault("GET", "/services", kind="hang")
+    async with Connections(1) as connections:
+        tenant = Tenant(connections.http, client.url, client.token, Guard("tenant", 10))
+        with pytest.raises(Unavailable, match="no answer"):
+            await tenant.read(SERVICES)
