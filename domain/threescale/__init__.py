@@ -17,6 +17,7 @@
 | `active_doc.py`, `policy.py`, `promotion.py` | the same for documents, policies and promotions |
 | `work.py`, `single.py`, `application_sync.py`, `people.py` | what deciding is made of, and objects without parts |
 | `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
+| `wakes.py` | who has to be woken by what |
 | `memo.py`, `notes.py` | what an object remembers of 3scale, and notes of others |
 
 The area has no workflows yet. It joins by `KINDS`, like every other, when it has: until then its definitions are not

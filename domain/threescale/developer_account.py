@@ -29,6 +29,7 @@ from domain.threescale.references import seniority
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.single import One, differing, unless_refused
+from domain.threescale.wakes import users_of_account
 from domain.threescale.work import (
     Hindrance,
     Leaving,
@@ -119,9 +120,8 @@ def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
 def _hindrance(
     account: DeveloperAccount, admin: DeveloperUser | None, secrets: tuple[SecretKey, ...]
 ) -> Hindrance | None:
-    namespace = account.metadata.namespace
     if admin is None:
-        waits_for = (f"DeveloperUser/{namespace}/*",)
+        waits_for = (users_of_account(account.metadata.namespace, account.metadata.name),)
         return Hindrance(standing=Standing.WAITING, message=NO_ADMIN, waits_for=waits_for)
     password = password_of(admin)
     if password not in secrets:

@@ -1,0 +1,105 @@
+"""Who has to be woken by what: the names by which an object is known to others, and those that it refers to.
+
+Whoever is changed wakes those that refer to one of its names; so an orphan is woken by the arrival of what it waits
+for, and a dependent lifts its fault with its referent's. Backends and products are referred to by their system names as
+well as by their own. An account waits for any user of its own, which is known by the account's name.
+"""
+
+from __future__ import annotations
+
+from domain.resource import CustomResource
+from domain.threescale.gateway import secrets_of
+from domain.threescale.people import password_of
+from domain.threescale.providers import DEFAULT_SECRET, SEED_SECRET
+from domain.threescale.resources import (
+    ActiveDoc,
+    Application,
+    ApplicationAuth,
+    Backend,
+    CustomPolicyDefinition,
+    DeveloperAccount,
+    DeveloperUser,
+    OpenApi,
+    Product,
+    ProxyConfigPromote,
+)
+from domain.threescale.resources.shared import LocalReference
+
+
+def known_as(resource: CustomResource) -> tuple[str, ...]:
+    """The names under which others refer to the object or wait for it."""
+    kind, meta = resource.kind_of.name, resource.metadata
+    names = [f"{kind}/{meta.namespace}/{meta.name}"]
+    if isinstance(resource, Product | Backend) and resource.spec.system_name:
+        names.append(f"{kind}/{meta.namespace}/{resource.spec.system_name}")
+    if isinstance(resource, DeveloperUser):
+        names.append(users_of_account(meta.namespace, resource.spec.developer_account_ref.name))
+    return tuple(dict.fromkeys(names))
+
+
+def users_of_account(namespace: str, account: str) -> str:
+    """The name under which all users of an account are known."""
+    return f"DeveloperUser/{namespace}/* of {account}"
+
+
+def refers_to(resource: CustomResource) -> tuple[str, ...]:
+    """The names of what the object refers to, Secrets among them; what cannot be read off it is not there."""
+    meta = resource.metadata
+    named = [name for name in _named(resource, meta.namespace) if not name.endswith("/")]
+    return tuple(dict.fromkeys(named))
+
+
+def _named(resource: CustomResource, namespace: str) -> list[str]:
+    if isinstance(resource, Product):
+        secrets = [f"Secret/{key.namespace}/{key.name}" for key in secrets_of(resource.spec, namespace)]
+        backends = [f"Backend/{namespace}/{name}" for name in sorted(resource.spec.backend_usages)]
+        return [*_account(resource.spec.provider_account_ref, namespace), *backends, *secrets]
+    if isinstance(resource, Backend | CustomPolicyDefinition):
+        return _account(resource.spec.provider_account_ref, namespace)
+    if isinstance(resource, DeveloperAccount):
+        users = users_of_account(namespace, resource.metadata.name)
+        return [*_account(resource.spec.provider_account_ref, namespace), users]
+    if isinstance(resource, DeveloperUser):
+        password = password_of(resource)
+        return [
+            *_account(resource.spec.provider_account_ref, namespace),
+            f"DeveloperAccount/{namespace}/{resource.spec.developer_account_ref.name}",
+            f"Secret/{password.namespace}/{password.name}",
+        ]
+    if isinstance(resource, ActiveDoc):
+        secret = resource.spec.active_doc_open_api_ref.secret_ref
+        document = [f"Secret/{secret.namespace or namespace}/{secret.name}"] if secret else []
+        product = f"Product/{namespace}/{resource.spec.product_system_name or ''}"
+        return [*_account(resource.spec.provider_account_ref, namespace), product, *document]
+    return _of_uses(resource, namespace)
+
+
+def _of_uses(resource: CustomResource, namespace: str) -> list[str]:
+    if isinstance(resource, Application):
+        spec = resource.spec
+        secret = spec.auth_secret_ref.name if spec.auth_secret_ref else ""
+        return [
+            f"DeveloperAccount/{namespace}/{spec.account_cr.name}",
+            f"Product/{namespace}/{spec.product_cr.name}",
+            f"Secret/{namespace}/{secret}",
+        ]
+    if isinstance(resource, ApplicationAuth):
+        return [
+            *_account(resource.spec.provider_account_ref, namespace),
+            f"Application/{namespace}/{resource.spec.application_cr_name}",
+            f"Secret/{namespace}/{resource.spec.auth_secret_ref.name}",
+        ]
+    if isinstance(resource, ProxyConfigPromote):
+        return [f"Product/{namespace}/{resource.spec.product_cr_name}"]
+    if isinstance(resource, OpenApi):
+        secret_ref = resource.spec.openapi_ref.secret_ref
+        document = [f"Secret/{secret_ref.namespace or namespace}/{secret_ref.name}"] if secret_ref else []
+        return [*_account(resource.spec.provider_account_ref, namespace), *document]
+    return []
+
+
+def _account(reference: LocalReference | None, namespace: str) -> list[str]:
+    """The Secrets that may say which tenant it is: the one that is named, else those that are looked for."""
+    if reference is not None and reference.name:
+        return [f"Secret/{namespace}/{reference.name}"]
+    return [f"Secret/{namespace}/{DEFAULT_SECRET}", f"Secret/{namespace}/{SEED_SECRET}"]

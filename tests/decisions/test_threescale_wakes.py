@@ -1,0 +1,140 @@
+"""Whoever waits for an object refers to it by a name that it is known by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from threescale_objects import ACCOUNT, NOW, backend, metadata, product
+
+from domain.resource import CustomResource
+from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
+from domain.threescale.application import ObservedApplication, work_for_application
+from domain.threescale.application_auth import ObservedAuth, work_for_auth
+from domain.threescale.developer_account import ObservedAccount, work_for_account
+from domain.threescale.developer_user import ObservedUser, work_for_user
+from domain.threescale.product import ObservedProduct, work_for_product
+from domain.threescale.promotion import ObservedPromotion, work_for_promotion
+from domain.threescale.providers import provider_account
+from domain.threescale.resources import (
+    ActiveDoc,
+    Application,
+    ApplicationAuth,
+    DeveloperAccount,
+    DeveloperUser,
+    ProxyConfigPromote,
+)
+from domain.threescale.wakes import known_as, refers_to
+from domain.threescale.work import Work
+
+DEFAULT = "Secret/shop/threescale-provider-account"
+SEED = "Secret/shop/system-seed"
+
+
+def whole(name: str, spec: dict[str, Any], kind: str) -> dict[str, Any]:
+    return {
+        "metadata": metadata(name, f"{kind}.capabilities.3scale.net/finalizer", "perdure.dev/activedoc"),
+        "spec": spec,
+    }
+
+
+SHOP = product(
+    backendUsages={"stock": {"path": "/"}},
+    policies=[
+        {"name": "x", "version": "1", "enabled": True, "configuration": {}, "configurationRef": {"name": "policy"}},
+        {"name": "apicast", "version": "builtin", "enabled": True, "configuration": {}},
+    ],
+)
+ACME = DeveloperAccount.model_validate(whole("acme", {"orgName": "Acme"}, "developeraccount"))
+ANN = DeveloperUser.model_validate(
+    whole(
+        "ann",
+        {
+            "username": "ann",
+            "email": "ann@example.com",
+            "role": "admin",
+            "passwordCredentialsRef": {"name": "password"},
+            "developerAccountRef": {"name": "acme"},
+        },
+        "developeruser",
+    )
+)
+APP = Application.model_validate(
+    whole(
+        "app",
+        {"accountCR": {"name": "acme"}, "productCR": {"name": "shop"}, "authSecretRef": {"name": "keys"}},
+        "application",
+    )
+)
+AUTH = ApplicationAuth.model_validate(
+    whole("auth", {"applicationCRName": "app", "authSecretRef": {"name": "keys"}}, "applicationauth")
+)
+DOC = ActiveDoc.model_validate(
+    whole(
+        "doc",
+        {
+            "name": "Doc",
+            "systemName": "doc",
+            "productSystemName": "shop",
+            "activeDocOpenAPIRef": {"secretRef": {"name": "body", "namespace": "shop"}},
+        },
+        "activedoc",
+    )
+)
+GO = ProxyConfigPromote.model_validate(whole("go", {"productCRName": "shop"}, "proxyconfigpromote"))
+
+
+@pytest.mark.parametrize(
+    ("object_", "names"),
+    [
+        (SHOP, [DEFAULT, SEED, "Backend/shop/stock", "Secret/shop/policy"]),
+        (backend(), [DEFAULT, SEED]),
+        (backend(providerAccountRef={"name": "own"}), ["Secret/shop/own"]),
+        (ACME, [DEFAULT, SEED, "DeveloperUser/shop/* of acme"]),
+        (ANN, [DEFAULT, SEED, "DeveloperAccount/shop/acme", "Secret/shop/password"]),
+        (APP, ["DeveloperAccount/shop/acme", "Product/shop/shop", "Secret/shop/keys"]),
+        (AUTH, [DEFAULT, SEED, "Application/shop/app", "Secret/shop/keys"]),
+        (DOC, [DEFAULT, SEED, "Product/shop/shop", "Secret/shop/body"]),
+        (GO, ["Product/shop/shop"]),
+    ],
+    ids=lambda value: value.kind_of.name if isinstance(value, CustomResource) else "",
+)
+def test_an_object_refers_to_these(object_: CustomResource, names: list[str]) -> None:
+    assert list(refers_to(object_)) == names
+
+
+def test_backends_and_products_are_known_by_their_system_names_too() -> None:
+    assert known_as(backend("stock-backend", systemName="stock")) == (
+        "Backend/shop/stock-backend",
+        "Backend/shop/stock",
+    )
+    assert known_as(ANN) == ("DeveloperUser/shop/ann", "DeveloperUser/shop/* of acme")
+    assert known_as(SHOP) == ("Product/shop/shop",)
+
+
+NOTHING = provider_account("shop", "", {})
+
+
+@pytest.mark.parametrize(
+    ("object_", "work"),
+    [
+        (SHOP, work_for_product(ObservedProduct(product=SHOP, account=NOTHING), NOW)),
+        (
+            product(backendUsages={"stock": {"path": "/"}}),
+            work_for_product(
+                ObservedProduct(product=product(backendUsages={"stock": {"path": "/"}}), account=ACCOUNT), NOW
+            ),
+        ),
+        (SHOP, work_for_product(ObservedProduct(product=SHOP, account=ACCOUNT, backends=(backend(),)), NOW)),
+        (ACME, work_for_account(ObservedAccount(account=ACME, provider=ACCOUNT), NOW)),
+        (ANN, work_for_user(ObservedUser(user=ANN, provider=ACCOUNT), NOW)),
+        (APP, work_for_application(ObservedApplication(application=APP, provider=ACCOUNT), NOW)),
+        (AUTH, work_for_auth(ObservedAuth(auth=AUTH, provider=ACCOUNT), NOW)),
+        (DOC, work_for_document(ObservedDocument(document=DOC, account=ACCOUNT, text=Text()), NOW)),
+        (GO, work_for_promotion(ObservedPromotion(promotion=GO, provider=ACCOUNT), NOW)),
+    ],
+    ids=lambda value: value.kind_of.name if isinstance(value, CustomResource) else "",
+)
+def test_what_is_waited_for_is_referred_to_and_so_wakes(object_: CustomResource, work: Work) -> None:
+    assert work.waits_for
+    assert set(work.waits_for) <= set(refers_to(object_))
