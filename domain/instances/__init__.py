@@ -1,0 +1,42 @@
+"""EC2 instances of Cluster API clusters: events of EC2, Auto Scaling, Health and Spot, and what follows from them.
+
+| file | says |
+|---|---|
+| `events.py`, `names.py` | the canonical event and its key; who an instance is |
+| `transport.py` | what an SQS message's body holds: envelopes, however they were wrapped |
+| `parser.py`, `envelope.py`, `health.py` | an envelope as canonical events, or the named reason why not |
+| `routing.py` | whether an event is ours, and which workflows it goes to, in which order |
+| `acknowledgement.py` | whether a message is deleted, kept or put among the dead letters |
+| `record.py`, `ordering.py` | what one instance's events come to, in whatever order they arrived |
+| `verification.py` | whether EC2 bears out what an event claims |
+| `causes.py`, `policy.py` | why an instance is to be given up, and what is wanted then |
+| `reactions.py`, `hooks.py`, `steps.py` | what is done about it |
+| `instance.py`, `observed.py` | the lifecycle: from what is observed to what is to be done now |
+| `labels.py`, `groups.py` | what is written on AWSMachine and AWSMachinePool |
+| `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
+| `resources/` | AWSMachine, AWSMachinePool, Machine: the fields that are read or written |
+
+The kinds belong to Cluster API and its AWS provider: Perdure has no definitions of them to install, and no workflow
+per object. The area has no workflows yet; it joins by `KINDS`, like every other, when it has.
+"""
+
+from domain.identity import Kind
+from domain.instances.constants import (
+    CLUSTER_GROUP,
+    CLUSTER_VERSION,
+    INFRASTRUCTURE_GROUP,
+    INFRASTRUCTURE_VERSION,
+)
+
+_AREA = "instances"
+
+
+def _kind(name: str, group: str, version: str) -> Kind:
+    return Kind(name=name, group=group, version=version, plural=f"{name.lower()}s", area=_AREA, lifecycle=False)
+
+
+AWS_MACHINE = _kind("AWSMachine", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
+AWS_MACHINE_POOL = _kind("AWSMachinePool", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
+MACHINE = _kind("Machine", CLUSTER_GROUP, CLUSTER_VERSION)
+
+EXTERNAL_KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE)

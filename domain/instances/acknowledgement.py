@@ -1,0 +1,125 @@
+"""Whether a message is deleted, kept for later, or put among the dead letters.
+
+A message is done with when each of its events is recorded in its workflow and the label that follows is written or
+proven needless; long reactions live in the workflow, never in SQS's visibility timeout. The worst outcome of a
+message's events decides:
+
+    unavailable          keep, 2^receives seconds, at most 900
+    unknown instance     keep for 15 to 30 s while its AWSMachine may still appear, ten minutes at most
+    part unreadable      dead letter with the reason, then delete
+    all the rest         delete
+
+Whoever dead-letters sends to the dead-letter queue first and deletes afterwards; if sending fails, the message stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from domain.instances.constants import UNMATCHED_AFTER
+from domain.instances.events import InstanceEvent
+from domain.instances.parser import Ignored, Invalid, Parsed
+from domain.model import Model
+
+_LONGEST_DELAY = timedelta(seconds=900)
+_FIRST_LOOK, _LATER_LOOK = timedelta(seconds=15), timedelta(seconds=30)
+
+
+class Outcome(StrEnum):
+    """What came of one event."""
+
+    APPLIED = "applied"
+    DUPLICATE = "duplicate"
+    STALE = "stale"
+    FOREIGN = "foreign"  # of an account or region that is not served
+    UNKNOWN = "unknown"  # no AWSMachine has this instance
+    UNAVAILABLE = "unavailable"  # Kubernetes or Temporal did not answer, or not in time
+
+
+class Handled(Model):
+    """An event, and what came of it. `may_appear`: an AWSMachine of its account and region has no instance yet."""
+
+    event: InstanceEvent
+    outcome: Outcome
+    may_appear: bool = False
+
+
+class Verdict(StrEnum):
+    """What is done with a message."""
+
+    DELETE = "delete"
+    KEEP = "keep"
+    DEAD_LETTER = "dead-letter"
+
+
+class Acknowledgement(Model):
+    """A verdict; `delay` until a kept message is seen again, `reason` for the counter or the dead letter.
+
+    `counts` are the words to count this message by: each event's outcome, and the reasons of ignored parts.
+    """
+
+    verdict: Verdict
+    reason: str
+    delay: timedelta = timedelta(0)
+    counts: tuple[str, ...] = ()
+
+
+def acknowledge(parsed: Parsed, handled: Sequence[Handled], receives: int, now: datetime) -> Acknowledgement:
+    """The verdict on a message.
+
+    Args:
+        parsed: what the parser made of it.
+        handled: each of its events with what came of it; empty if there is none.
+        receives: how often it was received, this time included.
+        now: the present.
+    """
+    if isinstance(parsed, Invalid):
+        return _dead(parsed.reason, ("invalid",))
+    if isinstance(parsed, Ignored):
+        return Acknowledgement(verdict=Verdict.DELETE, reason=parsed.reason, counts=(parsed.reason,))
+    missing = {event.key for event in parsed.events} - {each.event.key for each in handled}
+    if missing or any(each.outcome is Outcome.UNAVAILABLE for each in handled):
+        return Acknowledgement(
+            verdict=Verdict.KEEP, reason="unavailable", delay=back_off(receives), counts=("unavailable",)
+        )
+    if any(waits_for_machine(each, now) for each in handled):
+        delay = _FIRST_LOOK if receives <= 1 else _LATER_LOOK
+        return Acknowledgement(verdict=Verdict.KEEP, reason="unknown", delay=delay, counts=("unknown",))
+    counts = (*parsed.ignored, *(_counted(each) for each in handled))
+    if parsed.invalid:
+        return _dead(parsed.invalid[0], ("invalid", *counts))
+    return Acknowledgement(verdict=Verdict.DELETE, reason=_summary(handled), counts=counts)
+
+
+def waits_for_machine(handled: Handled, now: datetime) -> bool:
+    """True while an event of an unknown instance is kept: events come before the AWSMachine has the instance's id."""
+    young = now - handled.event.received_at < UNMATCHED_AFTER
+    return handled.outcome is Outcome.UNKNOWN and young and (handled.may_appear or handled.event.urgent)
+
+
+def back_off(receives: int) -> timedelta:
+    """How long a message that could not be handled stays out of sight: doubled each time."""
+    return min(timedelta(seconds=1 << min(max(receives, 1), 10)), _LONGEST_DELAY)
+
+
+def dead_letter_attributes(reason: str, message_id: str) -> dict[str, dict[str, str]]:
+    """The message attributes by which a person finds out why a message is dead, as SendMessage has them."""
+    texts = {"PERDURE_REASON": reason[:256], "PERDURE_MESSAGE_ID": message_id[:128]}
+    return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items() if text}
+
+
+def _dead(reason: str, counts: tuple[str, ...]) -> Acknowledgement:
+    return Acknowledgement(verdict=Verdict.DEAD_LETTER, reason=reason, counts=counts)
+
+
+def _counted(handled: Handled) -> str:
+    return "unmatched" if handled.outcome is Outcome.UNKNOWN else handled.outcome.value
+
+
+def _summary(handled: Sequence[Handled]) -> str:
+    """The most telling of what came of the events."""
+    found = {_counted(each) for each in handled}
+    order = ("unmatched", "applied", "foreign", "stale", "duplicate")
+    return next((each for each in order if each in found), "nothing")

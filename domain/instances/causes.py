@@ -1,0 +1,188 @@
+"""Why an instance is to be given up or emptied now, later, or not: notices, scheduled events, its own end.
+
+    Spot, reservation   at once; past once the instance runs on after the deadline, or has been started since
+    rebalance           at once; past once the instance has been started since
+    scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved, or over
+    ended               at once
+
+Each cause has a name, which stays the same however often it is told; what EC2 refuted is no cause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from domain.decision import earliest
+from domain.instances.events import EventKind, InstanceState
+from domain.instances.health import Effect, effect_of, expedited
+from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.record import InstanceRecord, Interruption, Planned
+from domain.instances.verification import (
+    Facts,
+    Verdict,
+    verify_end,
+    verify_rebalance,
+    verify_reservation,
+    verify_scheduled,
+    verify_spot,
+)
+from domain.model import Model
+
+# A scheduled event whose end is not told is held to be over after so long.
+_LONGEST_WINDOW = timedelta(hours=24)
+ENDED = "ended"
+
+# From the most to the least severe: an AWSMachine has one label.
+_SEVERITY = (
+    "spot-terminate",
+    "capacity-reservation",
+    "spot-stop",
+    "spot-hibernate",
+    Effect.TERMINATION.value,
+    Effect.RETIREMENT.value,
+    Effect.STOP.value,
+    Effect.REBOOT.value,
+    Effect.MAINTENANCE.value,
+    "rebalance",
+)
+
+
+class Cause(Model):
+    """A reason to act.
+
+    Attributes:
+        name: stays the same for the same reason.
+        reaction: by policy.
+        claimed_at: when it was told; EC2 is asked afterwards.
+        from_: when it is acted upon.
+        deadline: until when there is time; None if there is no end to it.
+        ends: whether the instance does not come back from it by itself.
+        verdict: whether AWS bears it out.
+    """
+
+    name: str
+    reaction: Reaction
+    claimed_at: datetime
+    from_: datetime
+    deadline: datetime | None
+    ends: bool
+    verdict: Verdict
+
+    @property
+    def wanted(self) -> bool:
+        """True if policy asks for more than a label."""
+        return self.reaction is not Reaction.LABEL
+
+
+def causes(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> tuple[Cause, ...]:
+    """Every cause that stands, the most pressing first."""
+    found = [*_interruptions(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
+    if record.standing is not None and record.standing.state.final:
+        found.append(_end(record, record.standing.time, policy, facts, now))
+    return tuple(sorted(found, key=lambda cause: (cause.from_, cause.deadline or cause.from_, cause.name)))
+
+
+def interruption_label(record: InstanceRecord, now: datetime) -> str:
+    """The value of the interruption label, empty for none."""
+    found = {_value(kind, notice) for kind, notice in standing_interruptions(record)}
+    effects = (effect_of(planned.notice.code) for planned in standing_planned(record, now))
+    found |= {effect.value for effect in effects if effect is not None}
+    return next((value for value in _SEVERITY if value in found), "")
+
+
+def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:
+    """When the instance is taken, as far as that is known."""
+    notices = (notice.deadline for kind, notice in standing_interruptions(record) if kind is not EventKind.REBALANCE)
+    starts = (planned.notice.start for planned in standing_planned(record, now))
+    return earliest([*notices, *starts])
+
+
+def standing_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, Interruption]]:
+    """The notices that are neither past nor refuted."""
+    for kind, notice in sorted(record.interruptions.items()):
+        if notice.key not in record.refuted_causes and not _past(record, kind, notice):
+            yield kind, notice
+
+
+def standing_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
+    """The scheduled events that are neither over nor withdrawn nor refuted."""
+    for _, planned in sorted(record.planned.items()):
+        notice = planned.notice
+        end = notice.end or (notice.start + _LONGEST_WINDOW if notice.start else None)
+        over = notice.over or (end is not None and end <= now)
+        if not over and scheduled_cause(planned) not in record.refuted_causes:
+            yield planned
+
+
+def scheduled_cause(planned: Planned) -> str:
+    """The name of a scheduled event as a cause: another date makes another cause."""
+    start = planned.notice.start
+    return f"{planned.notice.arn or planned.key}@{int(start.timestamp()) if start else 'now'}"
+
+
+def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool:
+    started = record.started_at is not None and record.started_at > notice.deadline
+    standing = record.standing
+    if started or kind is EventKind.REBALANCE or standing is None:
+        return started
+    return standing.asked and standing.state is InstanceState.RUNNING and standing.time > notice.deadline
+
+
+def _value(kind: EventKind, notice: Interruption) -> str:
+    if kind is EventKind.SPOT:
+        return f"spot-{notice.action}"
+    return "capacity-reservation" if kind is EventKind.CAPACITY_RESERVATION else "rebalance"
+
+
+def _interruptions(
+    record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime
+) -> Iterator[Cause]:
+    verify = {
+        EventKind.SPOT: verify_spot,
+        EventKind.CAPACITY_RESERVATION: verify_reservation,
+        EventKind.REBALANCE: verify_rebalance,
+    }
+    for kind, notice in standing_interruptions(record):
+        yield Cause(
+            name=notice.key,
+            reaction=policy.for_interruption(kind, notice.action),
+            claimed_at=notice.received_at,
+            from_=notice.received_at,
+            deadline=None if kind is EventKind.REBALANCE else notice.deadline,
+            ends=kind is not EventKind.REBALANCE,
+            verdict=verify[kind](facts, notice.received_at, now),
+        )
+
+
+def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> Iterator[Cause]:
+    for planned in standing_planned(record, now):
+        notice, effect = planned.notice, effect_of(planned.notice.code)
+        if effect is None or (notice.start is None and not expedited(notice.code)):
+            # A date that cannot be read is no reason to act, only to tell.
+            continue
+        soonest = planned.received_at
+        begin = soonest if expedited(notice.code) or notice.start is None else notice.start - policy.maintenance_lead
+        yield Cause(
+            name=scheduled_cause(planned),
+            reaction=policy.for_effect(effect),
+            claimed_at=planned.received_at,
+            from_=max(begin, soonest),
+            deadline=notice.start,
+            ends=effect.ends,
+            verdict=verify_scheduled(effect, facts, planned.received_at, now),
+        )
+
+
+def _end(
+    record: InstanceRecord, ended_at: datetime, policy: ReactionPolicy, facts: Facts | None, now: datetime
+) -> Cause:
+    return Cause(
+        name=ENDED,
+        reaction=policy.terminated,
+        claimed_at=ended_at,
+        from_=ended_at,
+        deadline=None,
+        ends=True,
+        verdict=verify_end(facts, ended_at, now),
+    )

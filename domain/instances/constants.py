@@ -1,0 +1,62 @@
+"""Names of the instances area: those of Cluster API and its AWS provider, and Perdure's own (`perdure.dev/`)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+INFRASTRUCTURE_GROUP = "infrastructure.cluster.x-k8s.io"
+INFRASTRUCTURE_VERSION = "v1beta2"
+CLUSTER_GROUP = "cluster.x-k8s.io"
+CLUSTER_VERSION = "v1beta1"
+
+CLUSTER_LABEL = f"{CLUSTER_GROUP}/cluster-name"
+POOL_LABEL = f"{CLUSTER_GROUP}/pool-name"
+CONTROL_PLANE_LABEL = f"{CLUSTER_GROUP}/control-plane"
+PAUSED_ANNOTATION = f"{CLUSTER_GROUP}/paused"
+
+# The label that the AWS provider's controllers are woken by; other tools compare its six values as strings.
+STATE_LABEL = "ec2-instance-state"
+# Named by the provider's architecture decision record 0005, never built there.
+GROUP_STATE_LABEL = "asg-instance-state"
+INTERRUPTION_LABEL = "ec2-instance-interruption"
+EVENTS_ANNOTATION = "perdure.dev/instance-events"
+LONGEST_ANNOTATION = 4096
+
+EC2_SOURCE = "aws.ec2"
+AUTO_SCALING_SOURCE = "aws.autoscaling"
+HEALTH_SOURCE = "aws.health"
+
+STATE_CHANGE = "EC2 Instance State-change Notification"
+SPOT_WARNING = "EC2 Spot Instance Interruption Warning"
+REBALANCE = "EC2 Instance Rebalance Recommendation"
+CAPACITY_WARNING = "EC2 Capacity Reservation Instance Interruption Warning"
+LAUNCH_ACTION = "EC2 Instance-launch Lifecycle Action"
+TERMINATE_ACTION = "EC2 Instance-terminate Lifecycle Action"
+LAUNCH_OK = "EC2 Instance Launch Successful"
+LAUNCH_FAILED = "EC2 Instance Launch Unsuccessful"
+TERMINATE_OK = "EC2 Instance Terminate Successful"
+TERMINATE_FAILED = "EC2 Instance Terminate Unsuccessful"
+HEALTH_EVENT = "AWS Health Event"
+ABUSE_EVENT = "AWS Health Abuse Event"
+
+# SQS and EventBridge carry 1 MiB (since January 2026; 256 KiB before).
+LARGEST_BODY = 1 << 20
+# A message cannot be older than SQS keeps one, and no event comes from the future beyond what clocks differ by.
+OLDEST_EVENT = timedelta(days=14)
+CLOCKS_DIFFER = timedelta(minutes=5)
+
+# How long an event of an instance that nobody knows yet is kept, for its AWSMachine to appear.
+UNMATCHED_AFTER = timedelta(minutes=10)
+# AWS gives a Spot instance two minutes from the warning on.
+SPOT_LEAD = timedelta(seconds=120)
+# When EC2 is asked after a change that was taken from an event.
+ASK_AFTER = timedelta(seconds=30)
+# How long a terminated instance's workflow stays open for late events.
+QUIET_BEFORE_CLOSING = timedelta(hours=1)
+# What EC2 said may be acted on irreversibly for so long.
+FACTS_LAST = timedelta(seconds=60)
+# Auto Scaling ends every wait of a lifecycle hook after 48 hours, or 100 heartbeat timeouts if that is sooner.
+LONGEST_HOOK = timedelta(hours=48)
+HOOK_TIMEOUTS = 100
+DEFAULT_HEARTBEAT_TIMEOUT = timedelta(hours=1)
+LONGEST_HEARTBEAT = timedelta(seconds=300)

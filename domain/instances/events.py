@@ -1,0 +1,159 @@
+"""The canonical event: what workflows see of what AWS sent, never more than two kilobytes.
+
+A message of SQS may hold none, one or many of them. `key` is the id of the update by which an event is handed over, so
+that the same event given again has no effect. It includes the instance: one Health event names many, and each has its
+own. Pages and backup copies of a Health event come as messages of their own with one communication id, which therefore
+stands in the key in place of the event's id.
+
+Times are AWS's, whole seconds. `degraded` names what the message left out or had wrong, so that it was filled in from
+the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from domain.model import Model
+
+
+class InstanceState(StrEnum):
+    """EC2's six states; their order is the one an instance passes them in between two starts."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    SHUTTING_DOWN = "shutting-down"
+    TERMINATED = "terminated"
+
+    @property
+    def rank(self) -> int:
+        """Which of two states of one second came later."""
+        return list(InstanceState).index(self)
+
+    @property
+    def final(self) -> bool:
+        """True for states that no instance returns from."""
+        return self in (InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED)
+
+    @property
+    def up(self) -> bool:
+        """True for an instance that has just been started."""
+        return self in (InstanceState.PENDING, InstanceState.RUNNING)
+
+
+class EventKind(StrEnum):
+    """What an event tells."""
+
+    STATE = "ec2.state"
+    SPOT = "ec2.spot"
+    REBALANCE = "ec2.rebalance"
+    CAPACITY_RESERVATION = "ec2.capacity_reservation"
+    LAUNCHING = "asg.launching"
+    TERMINATING = "asg.terminating"
+    LAUNCH_OK = "asg.launch_ok"
+    LAUNCH_FAILED = "asg.launch_failed"
+    TERMINATE_OK = "asg.terminate_ok"
+    TERMINATE_FAILED = "asg.terminate_failed"
+    HEALTH_SCHEDULED = "health.scheduled"
+    HEALTH_OTHER = "health.other"
+
+    @property
+    def interrupts(self) -> bool:
+        """True for notices that an instance will be taken."""
+        return self in (EventKind.SPOT, EventKind.REBALANCE, EventKind.CAPACITY_RESERVATION)
+
+    @property
+    def hook(self) -> bool:
+        """True for lifecycle actions, which hold an instance until they are completed."""
+        return self in (EventKind.LAUNCHING, EventKind.TERMINATING)
+
+
+class HookAction(Model):
+    """A lifecycle action that waits to be completed. `transition` is launching or terminating."""
+
+    name: str
+    token: str
+    transition: str
+    origin: str = ""
+    destination: str = ""
+    metadata: str = ""
+
+    @property
+    def warms(self) -> bool:
+        """True when the instance goes back to the warm pool instead of being terminated."""
+        return self.destination == "WarmPool"
+
+
+class HealthNotice(Model):
+    """What AWS Health says of one instance. `code` is the event type's; times are UTC."""
+
+    code: str
+    arn: str = ""
+    communication: str = ""
+    start: datetime | None = None
+    end: datetime | None = None
+    updated: datetime | None = None
+    status: str = ""
+    entity_status: str = ""
+
+    @property
+    def over(self) -> bool:
+        """True once AWS has withdrawn it, or it is dealt with."""
+        return self.status == "closed" or self.entity_status == "RESOLVED"
+
+
+class InstanceEvent(Model):
+    """One thing that happened to one instance (or to a dedicated host, or to a group whose launch failed).
+
+    Attributes:
+        event_id: AWS's id of the event, or what stands for it.
+        account: the instance's account: 12 digits.
+        region: the instance's region.
+        instance_id: empty where a group or a host is spoken of.
+        host: the dedicated host, whose instances are affected.
+        group: the Auto Scaling group.
+        time: when it happened.
+        received_at: when SQS took the message.
+        action: what Spot or a capacity reservation does to the instance: terminate, stop, hibernate.
+        detail: what an Auto Scaling activity said of its failure.
+        message_id: of the SQS message.
+        degraded: what was filled in or left out, sorted.
+    """
+
+    event_id: str
+    kind: EventKind
+    account: str
+    region: str
+    instance_id: str = ""
+    host: str = ""
+    group: str = ""
+    time: datetime
+    received_at: datetime
+    state: InstanceState | None = None
+    action: str = ""
+    detail: str = ""
+    hook: HookAction | None = None
+    health: HealthNotice | None = None
+    message_id: str = ""
+    degraded: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What makes a second delivery of it recognisable."""
+        subject = self.instance_id or self.host or self.group
+        if self.health is not None and self.health.communication:
+            return f"health/{self.account}/{self.health.communication}/{subject}"
+        return f"{self.event_id}/{subject}"
+
+    @property
+    def timely(self) -> bool:
+        """True if `time` is AWS's own, so that it may order events."""
+        return "time" not in self.degraded
+
+    @property
+    def urgent(self) -> bool:
+        """True for what is worth nothing later: handled first under load, and kept while its AWSMachine is unknown."""
+        ending = self.state is not None and self.state.final
+        return ending or self.kind.hook or self.kind in (EventKind.SPOT, EventKind.CAPACITY_RESERVATION)

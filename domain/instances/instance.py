@@ -1,0 +1,181 @@
+"""The lifecycle of an instance, from what is observed to what is to be done now.
+
+    Unknown --EC2 answers, its AWSMachine is there--> Live <--> Stopped
+       |                                   | a notice            --> Interrupting
+       |                                   | a scheduled event   --> MaintenancePlanned --24 h before--> drained
+       |                                   | Auto Scaling waits  --> Launching, HookDraining
+       |                                   ' terminated          --> Gone --an hour of quiet--> closed
+       ' nobody has it after ten minutes --> Unmanaged, closed
+
+Labels tell the truth whatever policy says, also of a machine that Cluster API has paused or is deleting. A reaction
+runs only for machines that are neither, and only for what AWS has borne out since it was told. Waiting is for the
+nearest of: the next question to AWS, a scheduled event's date less its lead, a heartbeat or the end of a hook, the end
+of quiet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from domain.decision import earliest
+from domain.instances.causes import ENDED, Cause, causes, standing_interruptions, standing_planned
+from domain.instances.constants import QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
+from domain.instances.events import EventKind, InstanceState
+from domain.instances.hooks import HookWork
+from domain.instances.labels import label_patch
+from domain.instances.observed import InstancePhase, ObservedInstance, phase_of
+from domain.instances.reactions import hook_unproven, hooks_of, reactions, unproven
+from domain.instances.record import InstanceRecord
+from domain.instances.steps import AskAws, Step
+from domain.instances.verification import ASK_AGAIN, Question, askable
+from domain.levers import paused
+from domain.model import Model
+from domain.writes import JsonPatch
+
+
+class InstanceWork(Model):
+    """What to do now for an instance, and how it stands.
+
+    Attributes:
+        phase: where it stands.
+        why: what is waited for, in words.
+        patch: the merge patch of its AWSMachine; before anything else.
+        steps: what to do now, in this order.
+        deadline: the nearest moment at which deciding again may give something else.
+        close: nothing is left to look after: the workflow ends.
+    """
+
+    phase: InstancePhase
+    why: str = ""
+    patch: JsonPatch = {}
+    steps: tuple[Step, ...] = ()
+    deadline: datetime | None = None
+    close: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be done now."""
+        return not (self.patch or self.steps)
+
+
+def work_for_instance(observed: ObservedInstance, now: datetime) -> InstanceWork:
+    """What to do now."""
+    phase, closing = phase_of(observed, now), _closing(observed)
+    if closing is not None and closing <= now:
+        return InstanceWork(phase=phase if observed.managed else InstancePhase.UNMANAGED, close=True)
+    if not observed.managed:
+        # Whether it is anybody's is not known yet, and AWS is not asked on behalf of strangers.
+        return InstanceWork(phase=phase, why="no AWSMachine has this instance yet", deadline=closing)
+    found = causes(observed.record, observed.policy, observed.facts, now)
+    hooks = hooks_of(observed, now)
+    questions = _questions(observed, found, hooks, now)
+    asking = (AskAws(questions=questions),) if questions else ()
+    deadline = _deadline(observed, found, hooks, closing, now)
+    if observed.observing:
+        why = "observe mode: nothing is written anywhere"
+        return InstanceWork(phase=phase, why=why, steps=asking, deadline=deadline)
+    return InstanceWork(
+        phase=phase,
+        why=observed.hindrance or _told(observed, found, hooks, now),
+        patch=_patch(observed, now),
+        steps=(*asking, *_hook_steps(hooks), *reactions(observed, found, hooks, now)),
+        deadline=deadline,
+    )
+
+
+def _patch(observed: ObservedInstance, now: datetime) -> JsonPatch:
+    """The labels; under Perdure's own pause nothing is written, under Cluster API's they stay truthful."""
+    machine = observed.machine
+    return {} if machine is None or paused(machine.metadata) else label_patch(machine, observed.record, now)
+
+
+def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Step]:
+    for hook in hooks:
+        if hook.heartbeat is not None:
+            yield hook.heartbeat
+        if hook.complete is not None:
+            yield hook.complete
+
+
+def _closing(observed: ObservedInstance) -> datetime | None:
+    """When nothing is left to look after, unless something is heard before."""
+    record = observed.record
+    if not observed.managed:
+        return record.heard_at + UNMATCHED_AFTER
+    return record.heard_at + QUIET_BEFORE_CLOSING if record.state is InstanceState.TERMINATED else None
+
+
+# --- questions to AWS ---
+
+
+def _questions(
+    observed: ObservedInstance, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
+) -> tuple[Question, ...]:
+    """What to ask AWS now: how the instance stands, and what a reaction that is due rests on."""
+    record, facts = observed.record, observed.facts
+    wanted = set[Question]()
+    if record.ask_at is not None and record.ask_at <= now:
+        wanted.add(Question.INSTANCE)
+    if _ran_on(record, now) and askable(facts, Question.INSTANCE, record.heard_at, now):
+        wanted.add(Question.INSTANCE)
+    for cause in found:
+        if unproven(observed, cause, now):
+            wanted |= {each for each in _borne_out_by(record, cause) if askable(facts, each, cause.claimed_at, now)}
+    for hook in hooks:
+        if hook_unproven(observed, hook) and askable(facts, Question.GROUP, hook.held.received_at, now):
+            wanted.add(Question.GROUP)
+    # One answer holds everything that was asked together, and an instance's state belongs to each.
+    return tuple(sorted({Question.INSTANCE, *wanted})) if wanted else ()
+
+
+def _ran_on(record: InstanceRecord, now: datetime) -> bool:
+    """True if the instance has outlived a notice, as far as is known: its label would be wrong."""
+    up = record.state is not None and record.state.up
+    notices = standing_interruptions(record)
+    return up and any(kind is not EventKind.REBALANCE and notice.deadline < now for kind, notice in notices)
+
+
+def _borne_out_by(record: InstanceRecord, cause: Cause) -> tuple[Question, ...]:
+    kinds = {notice.key: kind for kind, notice in record.interruptions.items()}
+    kind = kinds.get(cause.name)
+    if kind is EventKind.SPOT:
+        return Question.INSTANCE, Question.SPOT
+    return (Question.INSTANCE,) if kind is not None or cause.name == ENDED else (Question.STATUS,)
+
+
+# --- waiting ---
+
+
+def _deadline(
+    observed: ObservedInstance,
+    found: Sequence[Cause],
+    hooks: Sequence[HookWork],
+    closing: datetime | None,
+    now: datetime,
+) -> datetime | None:
+    record, facts = observed.record, observed.facts
+    moments: list[datetime | None] = [record.ask_at, closing]
+    for cause in found:
+        moments += [cause.from_, cause.deadline]
+    for planned in standing_planned(record, now):
+        moments.append(planned.notice.end)
+    moments += [hook.next_at for hook in hooks]
+    open_claims = any(unproven(observed, cause, now) for cause in found)
+    if facts is not None and (open_claims or any(hook_unproven(observed, hook) for hook in hooks)):
+        moments.append(facts.at + ASK_AGAIN)
+    if facts is not None and _ran_on(record, now):
+        moments.append(facts.at + ASK_AGAIN)
+    return earliest([moment for moment in moments if moment is not None and moment > now])
+
+
+def _told(observed: ObservedInstance, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> str:
+    """What is waited for, in words."""
+    if hooks:
+        held = hooks[0].held
+        return f"lifecycle hook {held.action.name} of {held.group} holds the instance"
+    unsure = [cause for cause in found if unproven(observed, cause, now)]
+    if unsure:
+        return f"asks AWS whether {unsure[0].name} is true"
+    later = [cause for cause in found if cause.from_ > now]
+    return f"a scheduled event, acted upon from {later[0].from_:%Y-%m-%dT%H:%MZ} on" if later else ""

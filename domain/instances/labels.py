@@ -1,0 +1,94 @@
+"""What is written on an AWSMachine: two labels and one annotation, and only when a value changes.
+
+Each edit of a label makes the AWS provider look at the instance again, which is what the state label is for, and costs
+several calls. So the annotation, which says what the labels rest on, is written with a label, or when what it is there
+to outlive the workflow for has changed: notices, which cannot be asked of AWS again, and a Node cordoned by us. The
+patch names the object's uid, so that a namesake made since is not labelled.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from pydantic import ValidationError
+
+from domain.instances.causes import interruption_label, nearest_end, standing_interruptions
+from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, LONGEST_ANNOTATION, STATE_LABEL
+from domain.instances.events import EventKind
+from domain.instances.record import Drain, InstanceRecord, Interruption, LastEvent
+from domain.instances.resources import AWSMachine
+from domain.model import Model
+from domain.resource import ObjectMeta
+from domain.writes import JsonPatch
+
+
+class Story(Model):
+    """The annotation's content."""
+
+    last: LastEvent | None = None
+    deadline: datetime | None = None
+    interruptions: dict[EventKind, Interruption] = {}
+    cordoned: Drain | None = None
+
+    @property
+    def kept(self) -> tuple[object, ...]:
+        """What it is there to keep: a change of it is written even if no label changes."""
+        return self.deadline, self.interruptions, self.cordoned
+
+
+def label_patch(machine: AWSMachine, record: InstanceRecord, now: datetime) -> JsonPatch:
+    """The merge patch that makes the labels and the annotation true; empty if they are."""
+    wanted = {STATE_LABEL: record.state.value if record.state else None}
+    if record.state is None:
+        # Not known is no reason to take away what was.
+        wanted = {}
+    value = interruption_label(record, now)
+    wanted[INTERRUPTION_LABEL] = value or None
+    labels = {name: text for name, text in wanted.items() if machine.metadata.labels.get(name) != text}
+    before, after = story_of(machine.metadata), _story(record, now)
+    told = labels or before.kept != after.kept
+    if not told:
+        return {}
+    text = _written(after)
+    return {
+        "metadata": {
+            **({"uid": machine.metadata.uid} if machine.metadata.uid else {}),
+            **({"labels": labels} if labels else {}),
+            "annotations": {EVENTS_ANNOTATION: text},
+        }
+    }
+
+
+def story_of(meta: ObjectMeta) -> Story:
+    """What the annotation says; nothing if it is absent, or somebody else wrote it."""
+    try:
+        return Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
+    except ValidationError:
+        return Story()
+
+
+def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
+    """A new record with what the annotation kept of the one before."""
+    story = story_of(meta)
+    return record.model_copy(
+        update={
+            "interruptions": {**story.interruptions, **record.interruptions},
+            "drain": record.drain or story.cordoned,
+        }
+    )
+
+
+def _story(record: InstanceRecord, now: datetime) -> Story:
+    return Story(
+        last=record.last,
+        deadline=nearest_end(record, now),
+        interruptions=dict(standing_interruptions(record)),
+        cordoned=record.drain,
+    )
+
+
+def _written(story: Story) -> str:
+    text = story.model_dump_json(exclude_defaults=True)
+    # Bounded ids keep it far below; whatever happens, the API server is not to refuse it.
+    return text if len(text.encode()) <= LONGEST_ANNOTATION else json.dumps({})

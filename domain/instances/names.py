@@ -1,0 +1,116 @@
+"""Who an instance is: the ids of workflows, and the instance within provider ids and ARNs.
+
+The custom resource is not part of the workflow's id: events may come before the AWSMachine exists, and an AWSMachine
+may move to another management cluster. Instance ids are unique within AWS, but never matched without their account and
+region, since anyone who may send to the queue can name any id.
+"""
+
+from __future__ import annotations
+
+import re
+
+from domain.model import Model
+
+LONGEST_ID = 64
+
+_PROVIDER_ID = re.compile(r"[^:]+://.*[^/]")
+
+
+class InstanceKey(Model):
+    """One EC2 instance."""
+
+    account: str
+    region: str
+    instance_id: str
+
+    @property
+    def workflow_id(self) -> str:
+        """The id of the instance's one workflow."""
+        return f"ec2/{self.account}/{self.region}/{self.instance_id}"
+
+    def __str__(self) -> str:
+        return self.workflow_id
+
+
+class GroupKey(Model):
+    """One Auto Scaling group."""
+
+    account: str
+    region: str
+    group: str
+
+    @property
+    def workflow_id(self) -> str:
+        """The id of the group's one workflow."""
+        return f"asg/{self.account}/{self.region}/{self.group}"
+
+    def __str__(self) -> str:
+        return self.workflow_id
+
+
+def usable_id(text: object) -> bool:
+    """True for what can be an id of an instance: no shape is asked for, emulators have their own.
+
+    A slash is refused, because ids of workflows and of updates are put together with it.
+    """
+    return (
+        isinstance(text, str)
+        and 0 < len(text) <= LONGEST_ID
+        and text.isascii()
+        and text.isprintable()
+        and not set(text) & set(" /")
+    )
+
+
+def instance_of_provider_id(provider_id: str) -> str:
+    """The instance of an AWSMachine's or Node's `spec.providerID`: `aws:///eu-central-1a/i-0abc`; empty if none."""
+    return provider_id.rsplit("/", 1)[-1] if _PROVIDER_ID.fullmatch(provider_id) else ""
+
+
+class Arn(Model):
+    """An ARN's pieces; Spot's events leave the account empty and have a zone for the region."""
+
+    partition: str
+    service: str
+    region: str
+    account: str
+    resource: str
+
+    @property
+    def resource_type(self) -> str:
+        """What stands before the resource's first slash or colon: `instance`, `dedicated-host`, `autoScalingGroup`."""
+        return re.split(r"[/:]", self.resource, maxsplit=1)[0]
+
+    @property
+    def resource_id(self) -> str:
+        """What stands after the resource's last slash."""
+        return self.resource.rsplit("/", 1)[-1]
+
+
+def parse_arn(text: str) -> Arn | None:
+    """The pieces of an ARN of any partition; None if it is none."""
+    pieces = text.split(":", 5)
+    if len(pieces) < 6 or pieces[0] != "arn":
+        return None
+    _, partition, service, region, account, resource = pieces
+    return Arn(partition=partition, service=service, region=region, account=account, resource=resource)
+
+
+def group_of_arn(text: str) -> GroupKey | None:
+    """The Auto Scaling group whose ARN an AWSMachinePool has as its `spec.providerID`."""
+    arn = parse_arn(text)
+    if arn is None or arn.service != "autoscaling" or "autoScalingGroupName/" not in arn.resource:
+        return None
+    name = arn.resource.partition("autoScalingGroupName/")[2]
+    return GroupKey(account=arn.account, region=arn.region, group=name) if name else None
+
+
+def partition_of(region: str) -> str:
+    """The partition that a region belongs to."""
+    for prefix, partition in _PARTITIONS.items():
+        if region.startswith(prefix):
+            return partition
+    return "aws"
+
+
+_PARTITIONS = {"cn-": "aws-cn", "us-gov-": "aws-us-gov", "us-iso-": "aws-iso", "us-isob-": "aws-iso-b"}

@@ -1,0 +1,94 @@
+"""Which of two states is the later one, when events come late, twice and in any order.
+
+Events of non-final states compare by (time, rank): times are whole seconds, and within one second the higher rank came
+later, but for a start and a stop of the same second, which nobody can order. `shutting-down` and `terminated` are final
+(instance ids are never used again), so they count whenever they are said to have happened; a later event that says
+otherwise contradicts them. What cannot be ordered is asked of EC2, whose answer counts from the moment it was asked.
+
+The order of arrival plays no part: of a set of events the same state comes out, in whatever order they are folded.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from domain.instances.events import InstanceEvent, InstanceState
+from domain.model import Model
+
+# An answer of EC2 may be that much behind an event (EC2 is eventually consistent, and events have whole seconds).
+_ANSWERS_LAG = timedelta(seconds=10)
+
+
+class Standing(Model):
+    """How an instance stands: as of `time`, by an event or, if `asked`, by EC2's own answer."""
+
+    state: InstanceState
+    time: datetime
+    asked: bool = False
+
+
+class Ask(StrEnum):
+    """Whether EC2 is asked because of an event."""
+
+    NO = "no"
+    SOON = "soon"
+    NOW = "now"
+
+
+class Placing(Model):
+    """Where an event belongs: whether its state is the present one, and whether EC2 is asked."""
+
+    applies: bool
+    ask: Ask
+
+
+_APPLIED = Placing(applies=True, ask=Ask.SOON)
+_APPLIED_IN_DOUBT = Placing(applies=True, ask=Ask.NOW)
+_PASSED_OVER = Placing(applies=False, ask=Ask.NO)
+_DOUBTFUL = Placing(applies=False, ask=Ask.NOW)
+
+
+def place(standing: Standing | None, event: InstanceEvent) -> Placing:
+    """Where a state event belongs among what is known."""
+    state = event.state
+    if state is None:
+        return _PASSED_OVER
+    if not event.timely and not state.final:
+        # SQS's time is later than the event's by an unknown while, so that an old state would pass for a new one.
+        return _DOUBTFUL if standing is None or standing.state is not state else _PASSED_OVER
+    if standing is None:
+        return _APPLIED
+    if standing.state.final:
+        return _after_final(standing, state, event.time)
+    if standing.asked:
+        return _after_answer(standing, state, event.time)
+    return _after_event(standing, state, event.time)
+
+
+def _after_final(standing: Standing, state: InstanceState, time: datetime) -> Placing:
+    if state.final:
+        later = (state.rank, time) > (standing.state.rank, standing.time)
+        return _APPLIED if later and not (standing.asked and state is standing.state) else _PASSED_OVER
+    return _DOUBTFUL if time > standing.time else _PASSED_OVER
+
+
+def _after_answer(standing: Standing, state: InstanceState, time: datetime) -> Placing:
+    asked = standing.time.replace(microsecond=0)
+    if time > asked:
+        return _APPLIED
+    if state is standing.state:
+        return _PASSED_OVER
+    if state.final:
+        # EC2 has denied it since; that the event is true all the same would be worth another question.
+        return _DOUBTFUL
+    return _DOUBTFUL if asked - time <= _ANSWERS_LAG else _PASSED_OVER
+
+
+def _after_event(standing: Standing, state: InstanceState, time: datetime) -> Placing:
+    if state.final:
+        return _APPLIED if time >= standing.time else _APPLIED_IN_DOUBT
+    later = (time, state.rank) > (standing.time, standing.state.rank)
+    if time == standing.time and state.up is not standing.state.up:
+        return _APPLIED_IN_DOUBT if later else _DOUBTFUL
+    return _APPLIED if later else _PASSED_OVER

@@ -1,0 +1,70 @@
+"""What an installation wants done about instances that are taken. By default nothing but labels."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+
+from domain.instances.events import EventKind
+from domain.instances.health import Effect
+from domain.model import Model
+
+
+class Reaction(StrEnum):
+    """What is done.
+
+    Deleting the Machine makes Cluster API cordon, drain and replace it, with no access to the workload cluster; cordon
+    and drain goes through the workload cluster's kubeconfig, and replaces nothing.
+    """
+
+    LABEL = "label"
+    DELETE_MACHINE = "delete-machine"
+    DRAIN = "drain"
+
+
+class ReactionPolicy(Model):
+    """The reaction to each cause.
+
+    Attributes:
+        terminated: the instance is being terminated, or is.
+        spot: Spot terminates or stops it; hibernation leaves no time and is only labelled.
+        capacity_reservation: a reservation takes it back.
+        rebalance: Spot may take it soon.
+        ending: a scheduled event after which it does not come back by itself.
+        reboot: a scheduled reboot; a drained Node is used again afterwards.
+        maintenance: a scheduled loss of network or power for a short while.
+        terminating_hook: Auto Scaling waits before it terminates. Labels only leaves the hook to whoever made it.
+        launching_hook: complete the hook of a launch once the Node is ready.
+        abandon_failed_launch: have an instance terminated whose Node is not ready in time.
+        launch_timeout: how long a Node may take to become ready.
+        maintenance_lead: how long before its date a scheduled event is acted upon.
+        hook_margin: how long before Auto Scaling ends a hook's wait it is completed, drained or not.
+    """
+
+    terminated: Reaction = Reaction.LABEL
+    spot: Reaction = Reaction.LABEL
+    capacity_reservation: Reaction = Reaction.LABEL
+    rebalance: Reaction = Reaction.LABEL
+    ending: Reaction = Reaction.LABEL
+    reboot: Reaction = Reaction.LABEL
+    maintenance: Reaction = Reaction.LABEL
+    terminating_hook: Reaction = Reaction.LABEL
+    launching_hook: bool = False
+    abandon_failed_launch: bool = False
+    launch_timeout: timedelta = timedelta(minutes=15)
+    maintenance_lead: timedelta = timedelta(hours=24)
+    hook_margin: timedelta = timedelta(seconds=60)
+
+    def for_interruption(self, kind: EventKind, action: str) -> Reaction:
+        """The reaction to a notice."""
+        if kind is EventKind.SPOT:
+            return Reaction.LABEL if action == "hibernate" else self.spot
+        return self.capacity_reservation if kind is EventKind.CAPACITY_RESERVATION else self.rebalance
+
+    def for_effect(self, effect: Effect | None) -> Reaction:
+        """The reaction to a scheduled event; none to one that nobody knows."""
+        if effect is None:
+            return Reaction.LABEL
+        if effect.ends:
+            return self.ending
+        return self.reboot if effect is Effect.REBOOT else self.maintenance

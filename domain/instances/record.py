@@ -1,0 +1,294 @@
+"""What one instance's events come to: the memory of its workflow, carried from run to run.
+
+Events are folded in whatever order they arrive; each key has its effect once, and what is known afterwards is the same
+for every order (states: `ordering.py`; of notices, scheduled events and lifecycle actions of one identity the latest,
+by AWS's own time, counts). Answers of EC2 and results of what was done are folded by functions of their own.
+
+Nothing here is lost with the workflow: states, tokens and scheduled events can be read from AWS again, notices stand in
+the annotation of the AWSMachine. Everything is bounded, since anybody who may send to the queue can send any number.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from domain.instances.acknowledgement import Outcome
+from domain.instances.constants import ASK_AFTER, SPOT_LEAD
+from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
+from domain.instances.names import InstanceKey
+from domain.instances.ordering import Ask, Standing, place
+from domain.instances.verification import Facts
+from domain.model import Model
+
+_REMEMBERED_KEYS = 256
+_MOST_NOTICES = 16
+# EC2 may not know an instance yet for a while: three denials in two minutes are believed.
+_MOST_MISSES = 3
+_AFTER_MISS = timedelta(seconds=60)
+
+
+class Interruption(Model):
+    """A notice of Spot, of a capacity reservation, or a recommendation to rebalance."""
+
+    key: str
+    action: str = ""
+    time: datetime
+    received_at: datetime
+
+    @property
+    def deadline(self) -> datetime:
+        """Until when there is time to act; AWS says two minutes for Spot and nothing of the others."""
+        return self.time + SPOT_LEAD
+
+
+class Planned(Model):
+    """A scheduled event of Health, as told last."""
+
+    key: str
+    told_at: datetime
+    received_at: datetime
+    notice: HealthNotice
+
+
+class HeldHook(Model):
+    """A lifecycle action that holds the instance, and what was done about it."""
+
+    key: str
+    group: str
+    action: HookAction
+    time: datetime
+    received_at: datetime
+    heartbeat_at: datetime | None = None
+    ended_at: datetime | None = None  # completed, or found not to be waiting
+
+
+class Drain(Model):
+    """The Node was cordoned by us, because of `cause`; drained once `done_at` is set."""
+
+    cause: str
+    node: str
+    done_at: datetime | None = None
+
+
+class LastEvent(Model):
+    """The latest event, for the annotation."""
+
+    key: str
+    kind: EventKind
+    time: datetime
+
+
+class InstanceRecord(Model):
+    """Everything that is known of an instance.
+
+    Attributes:
+        key: whose record it is.
+        opened_at: when it was heard of first.
+        heard_at: when it was heard of last.
+        ask_at: when EC2 is to be asked; None if there is no reason to.
+        misses: how often in a row EC2 did not know the instance.
+        started_at: the latest start that was told of.
+        interruptions: by kind.
+        planned: scheduled events by Health's ARN of them.
+        hooks: lifecycle actions by token.
+        refuted: how many claims EC2 has not borne out, so far.
+        refuted_causes: those of them that would have been reacted to.
+        seen: the keys folded last.
+    """
+
+    key: InstanceKey
+    opened_at: datetime
+    heard_at: datetime
+    standing: Standing | None = None
+    ask_at: datetime | None = None
+    misses: int = 0
+    started_at: datetime | None = None
+    interruptions: dict[EventKind, Interruption] = {}
+    planned: dict[str, Planned] = {}
+    hooks: dict[str, HeldHook] = {}
+    drain: Drain | None = None
+    last: LastEvent | None = None
+    refuted: int = 0
+    refuted_causes: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> InstanceState | None:
+        """EC2's state as far as it is known."""
+        return self.standing.state if self.standing else None
+
+    @property
+    def absent(self) -> bool:
+        """True once EC2 is believed not to know the instance."""
+        return self.misses >= _MOST_MISSES
+
+    @property
+    def open_hooks(self) -> tuple[HeldHook, ...]:
+        """Lifecycle actions that still hold the instance, the oldest first."""
+        waiting = (hook for hook in self.hooks.values() if hook.ended_at is None)
+        return tuple(sorted(waiting, key=lambda hook: (hook.time, hook.key)))
+
+
+def opened(key: InstanceKey, now: datetime) -> InstanceRecord:
+    """The record of an instance that is heard of for the first time."""
+    return InstanceRecord(key=key, opened_at=now, heard_at=now, ask_at=now)
+
+
+def fold(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
+    """The record with an event."""
+    return hear(record, event)[0]
+
+
+def hear(record: InstanceRecord, event: InstanceEvent) -> tuple[InstanceRecord, Outcome]:
+    """The record with an event, and what came of it: applied, a duplicate, or stale."""
+    if event.key in record.seen:
+        return record, Outcome.DUPLICATE
+    changed = _with_event(record, event)
+    stale = event.kind is EventKind.STATE and changed.standing == record.standing
+    outcome = Outcome.STALE if stale else Outcome.APPLIED
+    last = LastEvent(key=event.key, kind=event.kind, time=event.time)
+    if record.last is not None and (record.last.time, record.last.key) > (last.time, last.key):
+        last = record.last
+    noted = {
+        "seen": (*changed.seen, event.key)[-_REMEMBERED_KEYS:],
+        "heard_at": max(changed.heard_at, event.received_at),
+        "opened_at": min(changed.opened_at, event.received_at),
+        "last": last,
+    }
+    return changed.model_copy(update=noted), outcome
+
+
+def _with_event(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
+    if event.kind is EventKind.STATE:
+        return _with_state(record, event)
+    if event.kind.interrupts:
+        return _with_interruption(record, event)
+    if event.kind.hook and event.hook is not None:
+        return _with_hook(record, event, event.hook)
+    if event.kind is EventKind.HEALTH_SCHEDULED and event.health is not None:
+        return _with_planned(record, event, event.health)
+    return record
+
+
+def _with_state(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
+    placing = place(record.standing, event)
+    changes: dict[str, object] = {}
+    if placing.applies and event.state is not None:
+        changes["standing"] = Standing(state=event.state, time=event.time)
+        changes["misses"] = 0
+    if placing.ask is not Ask.NO:
+        wanted = event.received_at + (ASK_AFTER if placing.ask is Ask.SOON else timedelta(0))
+        changes["ask_at"] = min(record.ask_at or wanted, wanted)
+    if event.state is InstanceState.RUNNING and event.timely:
+        changes["started_at"] = max(record.started_at or event.time, event.time)
+    return record.model_copy(update=changes)
+
+
+def _with_interruption(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
+    notice = Interruption(key=event.key, action=event.action, time=event.time, received_at=event.received_at)
+    known = record.interruptions.get(event.kind)
+    if known is not None and (known.time, known.key) >= (notice.time, notice.key):
+        return record
+    return record.model_copy(update={"interruptions": {**record.interruptions, event.kind: notice}})
+
+
+def _with_hook(record: InstanceRecord, event: InstanceEvent, action: HookAction) -> InstanceRecord:
+    """A second event of a token is the same action; the earlier one counts, as its wait began then."""
+    known = record.hooks.get(action.token)
+    if known is not None and (known.time, known.key) <= (event.time, event.key):
+        return record
+    held = HeldHook(
+        key=event.key,
+        group=event.group,
+        action=action,
+        time=event.time,
+        received_at=event.received_at,
+        heartbeat_at=known.heartbeat_at if known else None,
+        ended_at=known.ended_at if known else None,
+    )
+    hooks = {**record.hooks, action.token: held}
+    if len(hooks) > _MOST_NOTICES:
+        hooks.pop(min(hooks, key=lambda token: (hooks[token].ended_at is None, hooks[token].time, token)))
+    return record.model_copy(update={"hooks": hooks})
+
+
+def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNotice) -> InstanceRecord:
+    told = Planned(key=event.key, told_at=notice.updated or event.time, received_at=event.received_at, notice=notice)
+    name = notice.arn or f"{notice.code}/{notice.communication or event.event_id}"
+    known = record.planned.get(name)
+    if known is not None and _telling(known) >= _telling(told):
+        return record
+    planned = {**record.planned, name: told}
+    if len(planned) > _MOST_NOTICES:
+        planned.pop(min(planned, key=lambda each: (*_telling(planned[each]), each)))
+    return record.model_copy(update={"planned": planned})
+
+
+def _telling(planned: Planned) -> tuple[datetime, bool, str]:
+    """Which of two notices of one event was given later; of the same second the one that withdraws it."""
+    return planned.told_at, planned.notice.over, planned.key
+
+
+# --- answers and results ---
+
+
+def answered(record: InstanceRecord, facts: Facts) -> InstanceRecord:
+    """The record with EC2's answer, which counts more than any event from before it was asked."""
+    standing = record.standing
+    if not facts.found or facts.state is None:
+        return _denied(record, facts.at)
+    if standing is not None and not standing.asked and standing.time > facts.at:
+        # The event came while EC2 was being asked (or from a clock ahead of ours): ask again once it has passed.
+        return record.model_copy(update={"ask_at": standing.time + ASK_AFTER, "misses": 0})
+    denied = standing is not None and not standing.asked and standing.state.final and not facts.state.final
+    changes: dict[str, object] = {
+        "standing": Standing(state=facts.state, time=facts.at, asked=True),
+        "ask_at": None,
+        "misses": 0,
+        "refuted": record.refuted + denied,
+    }
+    return record.model_copy(update=changes)
+
+
+def _denied(record: InstanceRecord, at: datetime) -> InstanceRecord:
+    standing = record.standing
+    if standing is not None and standing.state.final:
+        gone = Standing(state=InstanceState.TERMINATED, time=max(at, standing.time), asked=True)
+        return record.model_copy(update={"standing": gone, "ask_at": None, "misses": 0})
+    misses = record.misses + 1
+    return record.model_copy(update={"misses": misses, "ask_at": at + _AFTER_MISS if misses < _MOST_MISSES else None})
+
+
+def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
+    """The record once EC2 does not bear a claim out: it is not reacted to, however often it is told again."""
+    if cause in record.refuted_causes:
+        return record
+    causes = (*record.refuted_causes, cause)[-_MOST_NOTICES * 2 :]
+    return record.model_copy(update={"refuted": record.refuted + 1, "refuted_causes": causes})
+
+
+def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> InstanceRecord:
+    """The record after a heartbeat of a lifecycle action."""
+    return _hook_changed(record, token, heartbeat_at=at)
+
+
+def hook_ended(record: InstanceRecord, token: str, at: datetime) -> InstanceRecord:
+    """The record once a lifecycle action is completed, or Auto Scaling knows of none that waits."""
+    return _hook_changed(record, token, ended_at=at)
+
+
+def _hook_changed(record: InstanceRecord, token: str, **changes: datetime) -> InstanceRecord:
+    held = record.hooks.get(token)
+    if held is None:
+        return record
+    return record.model_copy(update={"hooks": {**record.hooks, token: held.model_copy(update=changes)}})
+
+
+def cordoned(record: InstanceRecord, cause: str, node: str, done_at: datetime | None = None) -> InstanceRecord:
+    """The record once its Node is cordoned because of `cause`, and once it is drained."""
+    return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at)})
+
+
+def uncordoned(record: InstanceRecord) -> InstanceRecord:
+    """The record once its Node may be used again."""
+    return record.model_copy(update={"drain": None})

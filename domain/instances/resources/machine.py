@@ -1,0 +1,57 @@
+"""Machine: what Cluster API replaces as a whole. Deleting it cordons, drains and terminates, in that order."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from domain.identity import Kind
+from domain.instances import MACHINE
+from domain.instances.constants import CONTROL_PLANE_LABEL, PAUSED_ANNOTATION
+from domain.resource import CustomResource, KubeModel
+
+
+class NodeReference(KubeModel):
+    """The Node in the workload cluster."""
+
+    name: str = ""
+    uid: str = ""
+
+
+class MachineSpec(KubeModel):
+    """Which cluster it belongs to, and its instance."""
+
+    cluster_name: str = ""
+    provider_id: str = Field("", alias="providerID")
+
+
+class MachineStatus(KubeModel):
+    """Its Node, once it has joined."""
+
+    phase: str = ""
+    node_ref: NodeReference | None = None
+
+
+class Machine(CustomResource):
+    """One machine of a cluster."""
+
+    kind_of: ClassVar[Kind] = MACHINE
+
+    spec: MachineSpec = MachineSpec()
+    status: MachineStatus = MachineStatus()
+
+    @property
+    def control_plane(self) -> bool:
+        """True for machines that run the cluster's own API servers."""
+        return CONTROL_PLANE_LABEL in self.metadata.labels
+
+    @property
+    def paused(self) -> bool:
+        """True while Cluster API holds it."""
+        return PAUSED_ANNOTATION in self.metadata.annotations
+
+    @property
+    def node(self) -> str:
+        """The name of its Node, empty until it has joined."""
+        return self.status.node_ref.name if self.status.node_ref else ""

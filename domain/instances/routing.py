@@ -1,0 +1,64 @@
+"""Which workflows an event goes to, whether it is ours at all, and in which order a batch is worked.
+
+An instance's workflow gets the events themselves. A group's gets only wakes: it asks Auto Scaling how its instances
+stand. An event of an account or region that no queue is configured for is not ours, whatever instance it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from domain.instances.events import EventKind, InstanceEvent
+from domain.instances.names import GroupKey, InstanceKey
+
+
+def instance_of(event: InstanceEvent) -> InstanceKey | None:
+    """The instance whose workflow the event is for; None for an event of a host or of a launch without instance."""
+    if not event.instance_id:
+        return None
+    return InstanceKey(account=event.account, region=event.region, instance_id=event.instance_id)
+
+
+def group_of(event: InstanceEvent) -> GroupKey | None:
+    """The group that is to look again."""
+    return GroupKey(account=event.account, region=event.region, group=event.group) if event.group else None
+
+
+def ours(event: InstanceEvent, places: Collection[tuple[str, str]]) -> bool:
+    """True if the event is of one of the accounts and regions that are served."""
+    return (event.account, event.region) in places
+
+
+def on_hosts(event: InstanceEvent, hosts: Mapping[str, Collection[str]]) -> tuple[InstanceEvent, ...]:
+    """An event of a dedicated host as events of the instances on it (by host id); others as they are."""
+    if not event.host or event.instance_id:
+        return (event,)
+    return tuple(
+        event.model_copy(update={"instance_id": each, "host": event.host}) for each in sorted(hosts.get(event.host, ()))
+    )
+
+
+def by_instance(events: Iterable[InstanceEvent]) -> dict[InstanceKey, tuple[InstanceEvent, ...]]:
+    """The events of each instance, each once, in the order that they happened; the most urgent instances first."""
+    gathered: dict[InstanceKey, dict[str, InstanceEvent]] = {}
+    for event in events:
+        key = instance_of(event)
+        if key is not None:
+            gathered.setdefault(key, {}).setdefault(event.key, event)
+    ordered = {key: tuple(sorted(found.values(), key=_moment)) for key, found in gathered.items()}
+    return dict(sorted(ordered.items(), key=lambda item: urgency(item[1])))
+
+
+def urgency(events: Sequence[InstanceEvent]) -> int:
+    """What is shed last under load has the lowest: Spot and hooks, then states, then what is weeks ahead."""
+    return min((_urgency(event) for event in events), default=2)
+
+
+def _urgency(event: InstanceEvent) -> int:
+    if event.urgent:
+        return 0
+    return 1 if event.kind is EventKind.STATE else 2
+
+
+def _moment(event: InstanceEvent) -> tuple[object, ...]:
+    return event.time, event.state.rank if event.state else -1, event.key

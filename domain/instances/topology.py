@@ -1,0 +1,222 @@
+"""What stands in an account and region so that events arrive: a queue, its dead letters, and three rules for good.
+
+The rules hold no instance ids. A list of them would be full at 86 instances (a pattern has 2,048 characters), would
+have to be read, changed and written for each instance, and would miss what happens before it is written; foreign
+events cost a look into the index instead. Health is one rule of its own because its events are delivered elsewhere in
+an organization's view.
+
+Policies are compared by content, since a policy that is there may be anybody's. Content only: who makes it true reads
+this, AWS, and calls for the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from domain.instances import constants as c
+from domain.instances.events import InstanceState
+from domain.instances.names import partition_of
+from domain.model import Model
+from domain.schema import Document
+
+PREFIX = "perdure-instance-events"
+_VISIBILITY_S = 60
+_RETENTION_S = 4 * 24 * 3600
+_DEAD_RETENTION_S = 14 * 24 * 3600
+_WAIT_S = 20
+_MOST_RECEIVES = 5
+# States are read again anyway, so that an event older than this is worth nothing.
+_DELIVERY_AGE_S = 3600
+_LONGEST_RULE_NAME = 64
+
+Attributes = dict[str, str]
+
+
+class Queue(Model):
+    """A queue: its name, and its attributes as SetQueueAttributes has them."""
+
+    name: str
+    arn: str
+    attributes: Attributes
+
+
+class Target(Model):
+    """A rule's target. Undeliverable events go to `dead_letters`, empty for none."""
+
+    id: str
+    arn: str
+    dead_letters: str = ""
+    oldest_s: int = 0
+
+    @property
+    def document(self) -> Document:
+        """As PutTargets has it."""
+        retries: Document = {"RetryPolicy": {"MaximumEventAgeInSeconds": self.oldest_s}} if self.oldest_s else {}
+        dead: Document = {"DeadLetterConfig": {"Arn": self.dead_letters}} if self.dead_letters else {}
+        return {"Id": self.id, "Arn": self.arn, **dead, **retries}
+
+
+class Rule(Model):
+    """A rule of the default event bus."""
+
+    name: str
+    arn: str
+    pattern: Document
+    targets: tuple[Target, ...]
+    state: Literal["ENABLED", "DISABLED"] = "ENABLED"
+
+
+class Topology(Model):
+    """Everything of one account and region."""
+
+    queue: Queue
+    dead_letters: Queue
+    rules: tuple[Rule, ...]
+
+
+def topology(account: str, region: str, name: str = PREFIX, group_prefix: str = "") -> Topology:
+    """What should stand in an account and region.
+
+    Args:
+        account: twelve digits.
+        region: e.g. eu-central-1.
+        name: the queue's name, and what the other names begin with.
+        group_prefix: only Auto Scaling groups whose name begins so; empty for all.
+
+    Raises:
+        ValueError: the names would be longer than AWS allows.
+    """
+    queue_arn, dead_arn = queue_arn_of(account, region, name), queue_arn_of(account, region, f"{name}-dead")
+    target = Target(id=name[:64], arn=queue_arn, dead_letters=dead_arn, oldest_s=_DELIVERY_AGE_S)
+    patterns = {"ec2": ec2_pattern(), "autoscaling": auto_scaling_pattern(group_prefix), "health": health_pattern()}
+    rules = tuple(
+        Rule(
+            name=rule_name(f"{name}-{source}"),
+            arn=rule_arn_of(account, region, f"{name}-{source}"),
+            pattern=pattern,
+            targets=(target,),
+        )
+        for source, pattern in patterns.items()
+    )
+    attributes = {
+        "ReceiveMessageWaitTimeSeconds": str(_WAIT_S),
+        "VisibilityTimeout": str(_VISIBILITY_S),
+        "MessageRetentionPeriod": str(_RETENTION_S),
+        "SqsManagedSseEnabled": "true",
+        "RedrivePolicy": _text({"deadLetterTargetArn": dead_arn, "maxReceiveCount": _MOST_RECEIVES}),
+        "Policy": _text(queue_policy(queue_arn, rules)),
+    }
+    dead = {
+        "MessageRetentionPeriod": str(_DEAD_RETENTION_S),
+        "SqsManagedSseEnabled": "true",
+        "Policy": _text(queue_policy(dead_arn, rules)),
+    }
+    return Topology(
+        queue=Queue(name=name, arn=queue_arn, attributes=attributes),
+        dead_letters=Queue(name=f"{name}-dead", arn=dead_arn, attributes=dead),
+        rules=rules,
+    )
+
+
+def tags(cluster_names: Sequence[str] = ()) -> dict[str, str]:
+    """The tags of queues and rules."""
+    named = {"perdure.dev/clusters": " ".join(sorted(cluster_names))} if cluster_names else {}
+    return {"owned-by": "perdure", **named}
+
+
+# --- patterns ---
+
+
+def ec2_pattern() -> Document:
+    """Changes of state, whichever, and every kind of notice."""
+    return {
+        "source": [c.EC2_SOURCE],
+        "detail-type": [c.STATE_CHANGE, c.SPOT_WARNING, c.REBALANCE, c.CAPACITY_WARNING],
+    }
+
+
+def auto_scaling_pattern(group_prefix: str = "") -> Document:
+    """Lifecycle actions and their results."""
+    types = [c.LAUNCH_ACTION, c.TERMINATE_ACTION, c.LAUNCH_OK, c.LAUNCH_FAILED, c.TERMINATE_OK, c.TERMINATE_FAILED]
+    detail: Document = {"detail": {"AutoScalingGroupName": [{"prefix": group_prefix}]}} if group_prefix else {}
+    return {"source": [c.AUTO_SCALING_SOURCE], "detail-type": types, **detail}
+
+
+def health_pattern() -> Document:
+    """What Health has to say of EC2."""
+    detail = {"service": ["EC2"], "eventTypeCategory": ["scheduledChange", "issue"]}
+    return {"source": [c.HEALTH_SOURCE], "detail-type": [c.HEALTH_EVENT], "detail": detail}
+
+
+def all_states() -> list[str]:
+    """EC2's six states."""
+    return [state.value for state in InstanceState]
+
+
+# --- policies and names ---
+
+
+def queue_policy(queue_arn: str, rules: Sequence[Rule]) -> Document:
+    """A queue's policy: these rules may send, one statement each."""
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": "".join(letter for letter in rule.name if letter.isalnum()),
+                "Effect": "Allow",
+                "Principal": {"Service": "events.amazonaws.com"},
+                "Action": "sqs:SendMessage",
+                "Resource": queue_arn,
+                "Condition": {"ArnEquals": {"aws:SourceArn": rule.arn}},
+            }
+            for rule in rules
+        ],
+    }
+
+
+def same_document(wanted: object, found_text: str | None) -> bool:
+    """True if a policy or pattern that AWS gave back says the same; spelling, order and one-element lists do not count.
+
+    Statements of others make it another: whoever may send to the queue can speak in AWS's name.
+    """
+    try:
+        found = json.loads(found_text or "null")
+    except ValueError:
+        return False
+    return _normal(wanted) == _normal(found)
+
+
+def _normal(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {str(name): _normal(item) for name, item in value.items() if name != "Id"}
+    if isinstance(value, list):
+        items = sorted((_normal(item) for item in value), key=lambda item: json.dumps(item, sort_keys=True))
+        return items[0] if len(items) == 1 else items
+    return value
+
+
+def queue_arn_of(account: str, region: str, name: str) -> str:
+    """A queue's ARN."""
+    return f"arn:{partition_of(region)}:sqs:{region}:{account}:{name}"
+
+
+def rule_arn_of(account: str, region: str, name: str) -> str:
+    """The ARN of a rule of the default bus."""
+    return f"arn:{partition_of(region)}:events:{region}:{account}:rule/{name}"
+
+
+def rule_name(name: str) -> str:
+    """The name, if AWS takes it.
+
+    Raises:
+        ValueError: it is too long; AWS's own refusal would not say which object it is for.
+    """
+    if len(name) > _LONGEST_RULE_NAME:
+        raise ValueError(f"the rule's name {name!r} has {len(name)} characters, EventBridge takes {_LONGEST_RULE_NAME}")
+    return name
+
+
+def _text(document: Document) -> str:
+    return json.dumps(document, separators=(",", ":"))

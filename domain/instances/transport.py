@@ -1,0 +1,204 @@
+"""What an SQS message's body holds: the objects that were sent, however they were wrapped on their way.
+
+EventBridge puts its envelope in as it is, or what an input transformer leaves of it; SNS wraps it as text in
+`Message`; Lambda and Pipes put several in `Records`; an array may hold some; Auto Scaling can send to a queue by itself
+and sends a test message first. Nothing of a body is believed: it may be no JSON, nested a hundred thousand deep, hold
+integers of thousands of digits, NaN, or lone surrogates, none of which may raise here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from pydantic import SkipValidation
+
+from domain.instances.constants import LARGEST_BODY
+from domain.model import Model
+
+# An SNS notification may hold another; no real one holds a third.
+_DEEPEST_WRAP = 2
+# A batch of ten is the most that Pipes and Lambda are given by default; Health puts entities in one envelope.
+_MOST_PARTS = 1000
+_CONFIRMATIONS = ("SubscriptionConfirmation", "UnsubscribeConfirmation")
+
+
+class Message(Model):
+    """A message as SQS handed it out.
+
+    Attributes:
+        body: as it was sent; nothing is known of it.
+        message_id: empty only where the transport has none.
+        sent_at: when SQS took it.
+        received_at: when it was received this time.
+        receives: how often it was received, this time included.
+        receipt_handle: what it is deleted by.
+        attributes: its message attributes that are texts; EventBridge's dead letters say there why.
+        account: the queue's account.
+        region: the queue's region.
+    """
+
+    body: Annotated[str, SkipValidation]
+    message_id: str = ""
+    sent_at: datetime | None = None
+    received_at: datetime
+    receives: int = 1
+    receipt_handle: str = ""
+    attributes: dict[str, str] = {}
+    account: str
+    region: str
+
+    @property
+    def taken_at(self) -> datetime:
+        """The transport's own time of it."""
+        return self.sent_at or self.received_at
+
+    @property
+    def fallback_id(self) -> str:
+        """What stands for an event's id that is missing."""
+        return self.message_id or hashlib.sha256(self.body.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def message_of(received: Mapping[str, object], account: str, region: str, now: datetime) -> Message:
+    """A message of the answer to ReceiveMessage."""
+    system = _mapping(received.get("Attributes"))
+    attributes = {
+        name: _mapping(each).get("StringValue") for name, each in _mapping(received.get("MessageAttributes")).items()
+    }
+    sent, count = str(system.get("SentTimestamp", "")), str(system.get("ApproximateReceiveCount", ""))
+    return Message(
+        body=str(received.get("Body", "")),
+        message_id=str(received.get("MessageId", "")),
+        sent_at=datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=int(sent)) if sent.isdigit() else None,
+        received_at=now,
+        receives=int(count) if count.isdigit() else 1,
+        receipt_handle=str(received.get("ReceiptHandle", "")),
+        attributes={name: value for name, value in attributes.items() if isinstance(value, str)},
+        account=account,
+        region=region,
+    )
+
+
+class Part(Model):
+    """One object that was sent. `place` tells it from others of its message: `` for a message's only one."""
+
+    content: Annotated[dict[str, object], SkipValidation]
+    place: str = ""
+    topic: str = ""
+
+
+class Notice(Model):
+    """What came with the transport and is no event: `reason` names it."""
+
+    reason: str
+
+
+class Fault(Model):
+    """What cannot be read: `reason` says why, without the content."""
+
+    reason: str
+
+
+Unwrapped = Part | Notice | Fault
+
+
+class NotJsonError(ValueError):
+    """A text that is no JSON, or is JSON that must not be read."""
+
+
+def decoded(text: str) -> object:
+    """A text's JSON value.
+
+    Raises:
+        NotJsonError: with the reason; nothing else is raised, whatever the text.
+    """
+    try:
+        return json.loads(text.removeprefix("\ufeff"), parse_constant=_refuse_constant)
+    except NotJsonError:
+        raise
+    except RecursionError:
+        raise NotJsonError("nested too deep") from None
+    except json.JSONDecodeError:
+        raise NotJsonError("not JSON") from None
+    except ValueError:
+        raise NotJsonError("a number too long") from None
+
+
+def unwrap(message: Message) -> tuple[Unwrapped, ...]:
+    """Every object that the message holds, in order."""
+    if len(message.body) > LARGEST_BODY or len(message.body.encode("utf-8", "surrogatepass")) > LARGEST_BODY:
+        return (Fault(reason="too large"),)
+    try:
+        value = decoded(message.body)
+    except NotJsonError as error:
+        return (Fault(reason=str(error)),)
+    return _parts(value, "", "", _DEEPEST_WRAP)
+
+
+def _parts(value: object, place: str, topic: str, depth: int) -> tuple[Unwrapped, ...]:
+    batch = _batch(value)
+    if batch is not None:
+        return _exploded(batch, place, topic, depth)
+    if not isinstance(value, dict):
+        return (Fault(reason="not an object"),)
+    if value.get("Type") in _CONFIRMATIONS:
+        return (Notice(reason="sns-confirmation"),)
+    if value.get("Type") == "Notification" and "Message" in value:
+        return _from_sns(value, place, depth)
+    return (Part(content=value, place=place, topic=topic),)
+
+
+def _batch(value: object) -> list[object] | None:
+    """The members of a batch, None if the value is none."""
+    if isinstance(value, dict) and isinstance(value.get("Records"), list):
+        return [each.get("body", each) if isinstance(each, dict) else each for each in value["Records"]]
+    return value if isinstance(value, list) else None
+
+
+def _exploded(batch: list[object], place: str, topic: str, depth: int) -> tuple[Unwrapped, ...]:
+    if not batch:
+        return (Fault(reason="an empty batch"),)
+    if len(batch) > _MOST_PARTS:
+        return (Fault(reason="a batch too large"),)
+    if depth == 0:
+        return (Fault(reason="wrapped too often"),)
+    found: list[Unwrapped] = []
+    for index, member in enumerate(batch):
+        inner = f"{place}.{index}" if place else str(index)
+        found.extend(_member(member, inner, topic, depth - 1))
+        if len(found) > _MOST_PARTS:
+            return (Fault(reason="a batch too large"),)
+    return tuple(found)
+
+
+def _member(member: object, place: str, topic: str, depth: int) -> tuple[Unwrapped, ...]:
+    if not isinstance(member, str):
+        return _parts(member, place, topic, depth)
+    try:
+        return _parts(decoded(member), place, topic, depth)
+    except NotJsonError as error:
+        return (Fault(reason=str(error)),)
+
+
+def _from_sns(value: dict[str, object], place: str, depth: int) -> tuple[Unwrapped, ...]:
+    text, topic = value["Message"], value.get("TopicArn")
+    if depth == 0:
+        return (Fault(reason="wrapped too often"),)
+    if not isinstance(text, str):
+        return (Fault(reason="an SNS message that is no text"),)
+    try:
+        inner = decoded(text)
+    except NotJsonError as error:
+        return (Fault(reason=str(error)),)
+    return _parts(inner, place, topic if isinstance(topic, str) and topic.isprintable() else "", depth - 1)
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _refuse_constant(name: str) -> object:
+    raise NotJsonError(f"{name} is no number")

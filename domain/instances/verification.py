@@ -1,0 +1,174 @@
+"""Whether AWS bears out what an event claims, before anything is done that cannot be undone.
+
+Whoever may send to the queue could have machines deleted by saying so. EC2 and Auto Scaling are asked instead:
+
+| claim | borne out by |
+|---|---|
+| terminated, shutting-down | the instance is in a final state, or unknown to EC2 |
+| Spot interruption | a Spot instance whose request is marked for it, or ended by it |
+| rebalance | a Spot instance; there is nothing else to ask |
+| capacity reservation | an instance in a reservation; there is nothing else to ask |
+| scheduled event | an open event of a fitting code in DescribeInstanceStatus |
+| lifecycle action | the instance waits in that group: `Terminating:Wait`, `Pending:Wait` |
+
+An answer counts if it was asked after the claim came, within the last minute. AWS's APIs are behind its events at
+times, so that what is not there yet is looked for again for a while.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from domain.instances.constants import FACTS_LAST
+from domain.instances.events import InstanceState
+from domain.instances.health import Effect
+from domain.model import Model
+
+ASK_AGAIN = timedelta(seconds=10)
+# For how long after it came a claim may be ahead of what AWS's APIs say.
+_APIS_LAG = timedelta(seconds=60)
+_HEALTH_LAG = timedelta(minutes=15)
+# Status codes of Spot requests: about to be interrupted, or interrupted.
+_INTERRUPTED = ("marked-for-", "instance-terminated-", "instance-stopped-")
+# DescribeInstanceStatus goes on listing events that are over.
+_OVER = ("[Completed]", "[Canceled]")
+
+
+class Question(StrEnum):
+    """What AWS is asked: each is a call of its own."""
+
+    INSTANCE = "instance"  # DescribeInstances
+    SPOT = "spot"  # DescribeSpotInstanceRequests
+    STATUS = "status"  # DescribeInstanceStatus
+    GROUP = "group"  # DescribeAutoScalingInstances
+
+
+class ScheduledEvent(Model):
+    """An event of DescribeInstanceStatus."""
+
+    code: str
+    not_before: datetime | None = None
+    description: str = ""
+
+    @property
+    def open(self) -> bool:
+        """True until it has taken place or was withdrawn."""
+        return not self.description.startswith(_OVER)
+
+
+class Facts(Model):
+    """What AWS answered.
+
+    Attributes:
+        at: when it was asked.
+        asked: what it was asked; nothing follows from what was not.
+        found: whether EC2 knows the instance.
+        state: EC2's state.
+        spot: whether it is a Spot instance.
+        spot_code: the status code of its Spot request.
+        reservation: its capacity reservation.
+        scheduled: its scheduled events.
+        group: its Auto Scaling group.
+        lifecycle: its lifecycle state in the group.
+    """
+
+    at: datetime
+    asked: tuple[Question, ...]
+    found: bool = True
+    state: InstanceState | None = None
+    spot: bool = False
+    spot_code: str = ""
+    reservation: str = ""
+    scheduled: tuple[ScheduledEvent, ...] = ()
+    group: str = ""
+    lifecycle: str = ""
+
+    @property
+    def gone(self) -> bool:
+        """True if the instance is no more, or on its way."""
+        return not self.found or (self.state is not None and self.state.final)
+
+
+class Verdict(StrEnum):
+    """Whether a claim is borne out. Nothing irreversible is done on anything but the first."""
+
+    CONFIRMED = "confirmed"
+    UNASKED = "unasked"  # AWS has not been asked since it came, or too long ago
+    NOT_YET = "not yet"  # AWS does not say so, but may be behind
+    REFUTED = "refuted"
+
+
+def verify_end(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
+    """Whether the instance is really being terminated."""
+    known = _answer(facts, claimed_at, now, Question.INSTANCE)
+    if known is None:
+        return Verdict.UNASKED
+    return Verdict.CONFIRMED if known.gone else _late(known, claimed_at, _APIS_LAG)
+
+
+def verify_spot(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
+    """Whether Spot really takes the instance."""
+    known = _answer(facts, claimed_at, now, Question.INSTANCE, Question.SPOT)
+    if known is None:
+        return Verdict.UNASKED
+    if not known.found or not known.spot:
+        return Verdict.REFUTED
+    if known.gone or known.spot_code.startswith(_INTERRUPTED):
+        return Verdict.CONFIRMED
+    return _late(known, claimed_at, _APIS_LAG)
+
+
+def verify_rebalance(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
+    """Whether the instance is one that Spot may take."""
+    known = _answer(facts, claimed_at, now, Question.INSTANCE)
+    if known is None:
+        return Verdict.UNASKED
+    return Verdict.CONFIRMED if known.found and known.spot else Verdict.REFUTED
+
+
+def verify_reservation(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
+    """Whether the instance is one that a capacity reservation may take back."""
+    known = _answer(facts, claimed_at, now, Question.INSTANCE)
+    if known is None:
+        return Verdict.UNASKED
+    return Verdict.CONFIRMED if known.found and known.reservation else Verdict.REFUTED
+
+
+def verify_scheduled(effect: Effect, facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
+    """Whether EC2 has such an event planned for the instance."""
+    known = _answer(facts, claimed_at, now, Question.STATUS)
+    if known is None:
+        return Verdict.UNASKED
+    if not known.found:
+        return Verdict.REFUTED
+    if any(event.open and event.code in effect.codes for event in known.scheduled):
+        return Verdict.CONFIRMED
+    return _late(known, claimed_at, _HEALTH_LAG)
+
+
+def verify_hook(transition: str, group: str, facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
+    """Whether the instance waits in that group for the hook to be completed."""
+    known = _answer(facts, claimed_at, now, Question.GROUP)
+    if known is None:
+        return Verdict.UNASKED
+    waiting = "Pending:Wait" if transition == "launching" else "Terminating:Wait"
+    if known.group == group and known.lifecycle.removeprefix("Warmed:") == waiting:
+        return Verdict.CONFIRMED
+    return _late(known, claimed_at, _APIS_LAG)
+
+
+def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: datetime) -> bool:
+    """True if a question may be asked for a claim that came then: at once for a new one, then every ten seconds."""
+    return facts is None or question not in facts.asked or facts.at < claimed_at or now - facts.at >= ASK_AGAIN
+
+
+def _answer(facts: Facts | None, claimed_at: datetime, now: datetime, *questions: Question) -> Facts | None:
+    """The answer, if it may be relied on for a claim that came then."""
+    if facts is None or facts.at < claimed_at or now - facts.at > FACTS_LAST:
+        return None
+    return facts if set(questions) <= set(facts.asked) else None
+
+
+def _late(facts: Facts, claimed_at: datetime, lag: timedelta) -> Verdict:
+    return Verdict.NOT_YET if facts.at - claimed_at < lag else Verdict.REFUTED
