@@ -1,4 +1,4 @@
-"""What every event's envelope has, and how its fields are read: strictly where they decide, with a substitute elsewhere.
+"""What every event's envelope has, and how its fields are read: strictly where they decide, else with a substitute.
 
 An id, a time, an account or a region that is missing is filled in from the transport, and named in `degraded`; one
 that is there and cannot be one makes the event invalid, but for ids and times, which anything may stand for.
@@ -56,7 +56,6 @@ class Header:
 
     def _event_id(self, text: object) -> str:
         if isinstance(text, str) and 0 < len(text) <= 128 and text.isascii() and text.isprintable() and " " not in text:
-            # A part of a batch has its own.
             return text
         self.degraded.add("id")
         if isinstance(text, str) and text:
@@ -95,6 +94,7 @@ def _instant(text: object) -> datetime | None:
 
 
 def known_text(fields: Fields, name: str) -> str:
+    """A text that has to be there."""
     value = fields.get(name)
     if not isinstance(value, str) or not value:
         raise InvalidError(f"{name} is missing")
@@ -102,6 +102,7 @@ def known_text(fields: Fields, name: str) -> str:
 
 
 def instance_id(fields: Fields, name: str) -> str:
+    """An instance's id."""
     value = fields.get(name)
     if not isinstance(value, str) or not usable_id(value):
         raise InvalidError(f"{name} is no instance's id")
@@ -117,6 +118,7 @@ def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
 
 
 def plain(text: str) -> bool:
+    """True for texts that keys can be made of."""
     return bool(text) and text.isascii() and text.isprintable() and not set(text) & set(" /")
 
 

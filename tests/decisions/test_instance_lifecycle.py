@@ -1,0 +1,533 @@
+"""What is done about an instance: labels always, reactions by policy, and only what AWS bears out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instance_scenes import (
+    GROUP,
+    at,
+    deleting_all,
+    event,
+    facts,
+    hook,
+    machine,
+    observed,
+    owner,
+    record,
+    scheduled,
+    spot,
+    state,
+)
+
+from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.events import EventKind, InstanceEvent
+from domain.instances.hooks import HookTiming
+from domain.instances.instance import InstanceWork, work_for_instance
+from domain.instances.observed import InstancePhase, ObservedInstance
+from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.record import InstanceRecord, answered, cordoned, fold, heartbeat_sent, hook_ended, refuted
+from domain.instances.resources import AWSMachinePool
+from domain.instances.steps import (
+    AskAws,
+    CompleteHook,
+    DeleteMachine,
+    DrainNode,
+    Refute,
+    SendHeartbeat,
+    UncordonNode,
+)
+from domain.instances.verification import Facts, Question, ScheduledEvent
+from domain.writes import merge
+
+DAY = 24 * 3600
+PAUSED = {"annotations": {"cluster.x-k8s.io/paused": "true"}}
+OUR_PAUSE = {"annotations": {"perdure.dev/paused": "true"}}
+DRAINING = ReactionPolicy(terminating_hook=Reaction.DRAIN, launching_hook=True, reboot=Reaction.DRAIN)
+
+
+def work(known: InstanceRecord, seconds: float, **changes: Any) -> InstanceWork:
+    return work_for_instance(observed(known, **changes), at(seconds))
+
+
+def effects(done: InstanceWork) -> list[str]:
+    return [each.step for each in done.steps if not isinstance(each, AskAws)]
+
+
+def asked(done: InstanceWork) -> tuple[Question, ...]:
+    return next((each.questions for each in done.steps if isinstance(each, AskAws)), ())
+
+
+def labels(done: InstanceWork) -> dict[str, Any]:
+    metadata: Any = done.patch.get("metadata", {})
+    return dict(metadata.get("labels", {}))
+
+
+# --- phases and labels ---
+
+
+@pytest.mark.parametrize(
+    ("events", "phase"),
+    [
+        ((), InstancePhase.LIVE),
+        ((state("stopped", 5),), InstancePhase.STOPPED),
+        ((state("stopped", 5), state("running", 9)), InstancePhase.LIVE),
+        ((event(EventKind.REBALANCE, 5),), InstancePhase.LIVE),
+        ((spot(5),), InstancePhase.INTERRUPTING),
+        ((scheduled(5, at(DAY * 14)),), InstancePhase.MAINTENANCE_PLANNED),
+        ((hook(5),), InstancePhase.HOOK_DRAINING),
+        ((hook(5, destination="WarmPool"),), InstancePhase.LIVE),
+        ((hook(5, "launching"),), InstancePhase.LAUNCHING),
+        ((spot(4), hook(5), state("terminated", 9)), InstancePhase.GONE),
+    ],
+)
+def test_the_phase_is_what_is_going_to_happen(events: tuple[InstanceEvent, ...], phase: InstancePhase) -> None:
+    assert work(record(*events), 10).phase is phase
+
+
+def test_by_default_everything_is_labelled_and_nothing_else_is_done() -> None:
+    known = record(spot(4), hook(5), hook(5, "launching", token="t-2"), scheduled(6, at(60)), state("terminated", 9))
+    done = work(known, 20, facts=facts(15, "terminated"))
+    assert effects(done) == []
+    assert labels(done) == {STATE_LABEL: "terminated", INTERRUPTION_LABEL: "spot-terminate"}
+
+
+def test_the_labels_are_written_once() -> None:
+    known = record(spot(4))
+    first = work(known, 5)
+    patched = machine().model_validate(merge(machine().model_dump(mode="json"), first.patch))
+    assert patched.metadata.labels == {STATE_LABEL: "running", INTERRUPTION_LABEL: "spot-terminate"}
+    assert work(known, 6, machine=patched).patch == {}
+    assert work(fold(known, event(EventKind.HEALTH_OTHER, 5)), 6, machine=patched).patch == {}
+
+
+def test_the_patch_names_the_uid_it_is_for() -> None:
+    assert work(record(), 5).patch["metadata"]["uid"] == "u-am"  # type: ignore[index]
+
+
+def test_a_label_that_is_past_is_taken_away() -> None:
+    labelled = machine(labels={STATE_LABEL: "running", INTERRUPTION_LABEL: "spot-terminate"})
+    done = work(answered(record(spot(4)), facts(200)), 201, machine=labelled)
+    assert labels(done) == {INTERRUPTION_LABEL: None}
+
+
+def test_a_state_that_is_not_known_changes_no_label() -> None:
+    labelled = machine(labels={STATE_LABEL: "stopped"})
+    assert work(record(live_at=None), 5, machine=labelled).patch == {}
+
+
+@pytest.mark.parametrize("metadata", [PAUSED, {"deletionTimestamp": "2026-05-04T09:00:00Z"}])
+def test_labels_stay_true_while_cluster_api_holds_the_machine_but_nothing_is_done(metadata: dict[str, Any]) -> None:
+    known = record(spot(4))
+    done = work(known, 10, machine=machine(**metadata), policy=deleting_all(), facts=marked(6))
+    assert labels(done)[INTERRUPTION_LABEL] == "spot-terminate"
+    assert effects(done) == []
+    assert "is" in done.why
+
+
+def test_perdures_own_pause_stops_labels_too() -> None:
+    done = work(record(spot(4)), 10, machine=machine(**OUR_PAUSE), policy=deleting_all(), facts=marked(6))
+    assert (done.patch, effects(done)) == ({}, [])
+
+
+def test_in_observe_mode_nothing_is_written() -> None:
+    done = work(record(spot(4), hook(5)), 10, observing=True, policy=deleting_all(), facts=marked(6))
+    assert (done.patch, effects(done)) == ({}, [])
+
+
+# --- strangers ---
+
+
+def test_an_instance_of_nobody_is_given_up_after_ten_minutes_and_never_asked_about() -> None:
+    known = record(spot(4), live_at=None)
+    waiting = work(known, 10, machine=None, owner=None, policy=deleting_all())
+    assert (waiting.steps, waiting.patch, waiting.deadline) == ((), {}, at(604))
+    closed = work(known, 604, machine=None, owner=None, policy=deleting_all())
+    assert (closed.close, closed.phase) == (True, InstancePhase.UNMANAGED)
+
+
+def test_a_new_instance_is_asked_about_first() -> None:
+    done = work(record(live_at=None), 0)
+    assert (done.phase, asked(done)) == (InstancePhase.UNKNOWN, (Question.INSTANCE,))
+
+
+def test_a_terminated_instance_is_closed_after_an_hour_of_quiet() -> None:
+    known = answered(record(state("terminated", 100)), facts(130, "terminated"))
+    assert work(known, 200).deadline == at(3700)
+    assert not work(known, 3699).close
+    assert work(known, 3700).close
+    assert not work(fold(known, state("shutting-down", 90, received_at=at(3000))), 3700).close
+
+
+# --- reactions ---
+
+
+def marked(seconds: float, **changes: Any) -> Facts:
+    return facts(seconds, **({"spot": True, "spot_code": "marked-for-termination"} | changes))
+
+
+def test_a_spot_notice_is_borne_out_before_the_machine_is_deleted() -> None:
+    known, policy = record(spot(4)), deleting_all()
+    first = work(known, 5, policy=policy)
+    assert (effects(first), asked(first)) == ([], (Question.INSTANCE, Question.SPOT))
+    done = work(known, 7, policy=policy, facts=marked(6))
+    assert done.steps == (DeleteMachine(cause=spot(4).key, namespace="clusters", name="m-0", uid="u-m"),)
+
+
+def test_a_reaction_runs_once() -> None:
+    gone = owner(deletionTimestamp="2026-05-04T10:00:07Z", finalizers=["x"])
+    for left in (gone, None):
+        done = work(record(spot(4)), 8, policy=deleting_all(), facts=marked(6), owner=left)
+        assert (effects(done), asked(done)) == ([], ())
+
+
+def test_an_answer_from_before_the_notice_proves_nothing() -> None:
+    done = work(record(spot(4)), 7, policy=deleting_all(), facts=marked(3))
+    assert (effects(done), asked(done)) == ([], (Question.INSTANCE, Question.SPOT))
+
+
+def test_an_answer_to_another_question_proves_nothing() -> None:
+    done = work(record(spot(4)), 7, policy=deleting_all(), facts=marked(6, asked=(Question.INSTANCE,)))
+    assert (effects(done), asked(done)) == ([], (Question.INSTANCE, Question.SPOT))
+
+
+def test_an_answer_grows_old() -> None:
+    done = work(record(spot(4)), 100, policy=deleting_all(), facts=marked(6))
+    assert (effects(done), asked(done)) == ([], (Question.INSTANCE, Question.SPOT))
+
+
+def test_a_notice_that_ec2_does_not_know_of_yet_is_asked_about_every_ten_seconds() -> None:
+    known, policy, answer = record(spot(4)), deleting_all(), marked(6, spot_code="fulfilled")
+    waiting = work(known, 7, policy=policy, facts=answer)
+    assert (effects(waiting), asked(waiting), waiting.deadline) == ([], (), at(16))
+    assert asked(work(known, 16, policy=policy, facts=answer)) == (Question.INSTANCE, Question.SPOT)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [facts(6), marked(6, found=False), marked(70, spot_code="fulfilled")],
+    ids=["no Spot instance", "no instance", "never marked"],
+)
+def test_a_forged_notice_is_told_and_forgotten(answer: Facts) -> None:
+    seconds = (answer.at - at(0)).total_seconds() + 1
+    done = work(record(spot(4)), seconds, policy=deleting_all(), facts=answer)
+    assert done.steps == (Refute(cause=spot(4).key),)
+    after = work(refuted(record(spot(4)), spot(4).key), seconds, policy=deleting_all(), facts=answer)
+    assert (after.steps, labels(after)) == ((), {STATE_LABEL: "running"})
+
+
+def test_hibernation_is_only_labelled() -> None:
+    done = work(record(spot(4, "hibernate")), 7, policy=deleting_all(), facts=marked(6))
+    assert (effects(done), labels(done)[INTERRUPTION_LABEL]) == ([], "spot-hibernate")
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer", "expected"),
+    [
+        (EventKind.REBALANCE, marked(6, spot_code="fulfilled"), "delete-machine"),
+        (EventKind.REBALANCE, facts(6), "refute"),
+        (EventKind.CAPACITY_RESERVATION, facts(6, reservation="cr-1"), "delete-machine"),
+        (EventKind.CAPACITY_RESERVATION, facts(6), "refute"),
+    ],
+)
+def test_other_notices_are_borne_out_as_far_as_they_can_be(kind: EventKind, answer: Facts, expected: str) -> None:
+    done = work(record(event(kind, 4, action="terminate")), 7, policy=deleting_all(), facts=answer)
+    assert effects(done) == [expected]
+
+
+def test_a_claim_of_termination_deletes_no_machine_of_a_running_instance() -> None:
+    known = record(state("terminated", 100))
+    first = work(known, 101, policy=deleting_all())
+    assert (effects(first), asked(first)) == ([], (Question.INSTANCE,))
+    forged = work(answered(known, facts(102)), 103, policy=deleting_all(), facts=facts(102))
+    assert (effects(forged), labels(forged)) == ([], {STATE_LABEL: "running"})
+    true = facts(102, "terminated")
+    assert effects(work(answered(known, true), 103, policy=deleting_all(), facts=true)) == ["delete-machine"]
+
+
+def test_deleting_the_machine_comes_before_draining() -> None:
+    policy = ReactionPolicy(spot=Reaction.DELETE_MACHINE, rebalance=Reaction.DRAIN)
+    known = record(event(EventKind.REBALANCE, 3), spot(4))
+    assert effects(work(known, 7, policy=policy, facts=marked(6))) == ["delete-machine"]
+    assert effects(work(record(event(EventKind.REBALANCE, 3)), 7, policy=policy, facts=marked(6))) == ["drain"]
+
+
+def test_draining_for_spot_ends_with_the_notice() -> None:
+    done = work(record(spot(4)), 7, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))
+    assert done.steps == (DrainNode(cause=spot(4).key, node="node-0", until=at(124)),)
+
+
+def test_a_drain_that_has_begun_goes_on_without_asking_again() -> None:
+    known = cordoned(record(spot(4)), spot(4).key, "node-0")
+    done = work(known, 90, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))
+    assert (effects(done), asked(done)) == (["drain"], ())
+    drained = cordoned(record(spot(4)), spot(4).key, "node-0", at(80))
+    assert effects(work(drained, 90, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))) == []
+
+
+def test_an_instance_that_outlives_its_notice_is_asked_about() -> None:
+    done = work(record(spot(4)), 130)
+    assert asked(done) == (Question.INSTANCE,)
+    assert asked(work(record(spot(4)), 100)) == ()
+    assert work(record(spot(4)), 100).deadline == at(124)
+
+
+# --- scheduled events ---
+
+STOP = ScheduledEvent(code="instance-stop")
+REBOOT = ScheduledEvent(code="system-reboot")
+
+
+def test_a_scheduled_event_is_acted_upon_a_day_before_its_date() -> None:
+    start = 14 * DAY
+    known, policy = record(scheduled(5, at(start))), deleting_all()
+    early = work(known, 10, policy=policy)
+    assert (effects(early), asked(early), early.deadline) == ([], (), at(13 * DAY))
+    due = work(known, 13 * DAY, policy=policy)
+    assert (effects(due), asked(due)) == ([], (Question.INSTANCE, Question.STATUS))
+    answer = facts(13 * DAY, scheduled=(STOP,))
+    assert effects(work(known, 13 * DAY + 1, policy=policy, facts=answer)) == ["delete-machine"]
+
+
+@pytest.mark.parametrize(
+    ("scheduled_events", "expected"),
+    [
+        ((STOP,), ["delete-machine"]),
+        ((), ["refute"]),
+        ((REBOOT,), ["refute"]),
+        ((ScheduledEvent(code="instance-stop", description="[Canceled] stop"),), ["refute"]),
+        ((ScheduledEvent(code="instance-stop", description="[Completed] stop"),), ["refute"]),
+    ],
+)
+def test_a_scheduled_event_is_borne_out_by_ec2s_own_list(
+    scheduled_events: tuple[ScheduledEvent, ...], expected: list[str]
+) -> None:
+    known = record(scheduled(5, at(2 * DAY)))
+    answer = facts(DAY + 10, scheduled=scheduled_events)
+    assert effects(work(known, DAY + 11, policy=deleting_all(), facts=answer)) == expected
+
+
+def test_an_event_that_is_moved_is_acted_upon_by_its_new_date() -> None:
+    known = record(scheduled(5, at(2 * DAY)), scheduled(6, at(9 * DAY)))
+    done = work(known, DAY + 10, policy=deleting_all(), facts=facts(DAY + 9, scheduled=(STOP,)))
+    assert (effects(done), done.deadline) == ([], at(8 * DAY))
+
+
+def test_an_event_that_was_refuted_is_believed_again_with_another_date() -> None:
+    first = scheduled(5, at(2 * DAY))
+    known = record(first)
+    step = work(known, DAY + 11, policy=deleting_all(), facts=facts(DAY + 10)).steps[0]
+    assert isinstance(step, Refute)
+    moved = fold(refuted(known, step.cause), scheduled(DAY + 20, at(3 * DAY)))
+    assert effects(work(moved, 2 * DAY + 9, policy=deleting_all(), facts=facts(2 * DAY + 8, scheduled=(STOP,)))) == [
+        "delete-machine"
+    ]
+
+
+@pytest.mark.parametrize("withdrawn", [{"status": "closed"}, {"entity_status": "RESOLVED"}])
+def test_an_event_that_is_withdrawn_before_its_date_drains_nothing(withdrawn: dict[str, str]) -> None:
+    known = record(scheduled(5, at(2 * DAY)), scheduled(6, at(2 * DAY), **withdrawn))
+    done = work(known, DAY + 10, policy=deleting_all(), facts=facts(DAY + 9, scheduled=(STOP,)))
+    assert (done.steps, done.phase) == ((), InstancePhase.LIVE)
+
+
+def test_an_expedited_event_is_acted_upon_at_once() -> None:
+    known = record(scheduled(5, at(9 * DAY), "PERSISTENT_INSTANCE_RETIREMENT_EXPEDITED"))
+    answer = facts(7, scheduled=(ScheduledEvent(code="instance-retirement"),))
+    assert effects(work(known, 8, policy=deleting_all(), facts=answer)) == ["delete-machine"]
+
+
+@pytest.mark.parametrize("code", ["BRAND_NEW_SCHEDULED", "DEDICATED_HOST_ACCESSREVOKED_SCHEDULED"])
+def test_a_type_that_nobody_knows_is_never_acted_upon(code: str) -> None:
+    known = record(scheduled(5, at(60), code))
+    done = work(known, 10, policy=deleting_all(), facts=facts(9, scheduled=(STOP, REBOOT)))
+    assert (effects(done), done.phase) == ([], InstancePhase.MAINTENANCE_PLANNED)
+
+
+def test_an_event_without_a_readable_date_is_only_told() -> None:
+    known = record(scheduled(5, None))
+    done = work(known, 10, policy=deleting_all(), facts=facts(9, scheduled=(STOP,)))
+    assert (effects(done), labels(done)[INTERRUPTION_LABEL]) == ([], "scheduled-stop")
+
+
+def test_a_node_drained_for_a_reboot_is_used_again_afterwards() -> None:
+    reboot = scheduled(5, at(100), "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", end=at(200))
+    first = work(record(reboot), 10, policy=DRAINING, facts=facts(9, scheduled=(REBOOT,)))
+    assert effects(first) == ["drain"]
+    step = first.steps[0]
+    assert isinstance(step, DrainNode)
+    known = cordoned(record(reboot), step.cause, "node-0", at(50))
+    assert effects(work(known, 150, policy=DRAINING)) == []
+    assert work(known, 150, policy=DRAINING).deadline == at(200)
+    assert work(known, 200, policy=DRAINING).steps == (UncordonNode(node="node-0"),)
+    withdrawn = fold(known, scheduled(60, at(100), status="closed"))
+    assert effects(work(withdrawn, 70, policy=DRAINING)) == ["uncordon"]
+
+
+# --- lifecycle hooks ---
+
+WAITING = {"group": GROUP, "lifecycle": "Terminating:Wait"}
+TIMINGS = {"drain": HookTiming()}
+
+
+def hooked(known: InstanceRecord, seconds: float, **changes: Any) -> InstanceWork:
+    whole = {"policy": DRAINING, "timings": TIMINGS, "facts": facts(seconds - 1, **WAITING)}
+    return work(known, seconds, **(whole | changes))
+
+
+def test_a_terminating_instance_is_drained_then_its_hook_completed() -> None:
+    known = record(hook(5))
+    draining = hooked(known, 10)
+    assert effects(draining) == ["drain"]
+    drained = cordoned(known, hook(5).key, "node-0", at(60))
+    assert hooked(drained, 70).steps == (CompleteHook(group=GROUP, hook="drain", token="t-1", result="CONTINUE"),)
+    assert hooked(hook_ended(drained, "t-1", at(71)), 80).steps == (), "nor is its Node used again"
+
+
+def test_heartbeats_go_out_every_five_minutes_while_it_drains() -> None:
+    known = cordoned(record(hook(0)), hook(0).key, "node-0")
+    assert effects(hooked(known, 299)) == ["drain"]
+    assert hooked(known, 299).deadline == at(300)
+    due = hooked(known, 300)
+    assert SendHeartbeat(group=GROUP, hook="drain", token="t-1") in due.steps
+    after = hooked(heartbeat_sent(known, "t-1", at(300)), 301)
+    assert (effects(after), after.deadline) == (["drain"], at(600))
+
+
+def test_a_short_hook_has_its_heartbeat_at_half_its_timeout() -> None:
+    timing = HookTiming(heartbeat_timeout=at(60) - at(0))
+    done = hooked(cordoned(record(hook(0)), hook(0).key, "node-0"), 10, timings={"drain": timing})
+    assert done.deadline == at(30)
+
+
+@pytest.mark.parametrize(
+    ("timing", "seconds"),
+    [
+        (HookTiming(), 48 * 3600 - 60),
+        (HookTiming(heartbeat_timeout=at(60) - at(0)), 6000 - 60),
+        (HookTiming(global_timeout=at(7200) - at(0)), 7200 - 60),
+    ],
+)
+def test_shortly_before_auto_scaling_ends_the_wait_the_hook_is_completed_drained_or_not(
+    timing: HookTiming, seconds: float
+) -> None:
+    known = heartbeat_sent(cordoned(record(hook(0)), hook(0).key, "node-0"), "t-1", at(seconds - 20))
+    assert "complete" not in effects(hooked(known, seconds - 1, timings={"drain": timing}))
+    assert effects(hooked(known, seconds, timings={"drain": timing})) == ["complete"]
+
+
+@pytest.mark.parametrize("metadata", [PAUSED, OUR_PAUSE, {"deletionTimestamp": "2026-05-04T09:00:00Z"}])
+def test_a_hook_is_completed_even_where_nothing_else_may_be_done(metadata: dict[str, Any]) -> None:
+    assert effects(hooked(record(hook(5)), 10, machine=machine(**metadata))) == ["complete"]
+
+
+def test_a_hook_that_policy_leaves_alone_is_left_alone() -> None:
+    done = hooked(record(hook(5)), 400, policy=ReactionPolicy())
+    assert effects(done) == []
+
+
+def test_an_instance_that_returns_to_the_warm_pool_is_not_drained() -> None:
+    assert effects(hooked(record(hook(5, destination="WarmPool")), 10)) == ["complete"]
+
+
+def test_an_instance_without_a_node_has_nothing_to_drain() -> None:
+    assert effects(hooked(record(hook(5)), 10, owner=owner(node=""))) == ["complete"]
+
+
+def test_a_forged_hook_drains_nothing() -> None:
+    known = record(hook(5))
+    waiting = hooked(known, 10, facts=facts(9, group=GROUP, lifecycle="InService"))
+    assert effects(waiting) == []
+    forged = hooked(known, 90, facts=facts(89, group=GROUP, lifecycle="InService"))
+    assert forged.steps == (Refute(cause=hook(5).key),)
+    assert hooked(refuted(known, hook(5).key), 400).steps == ()
+    assert effects(hooked(known, 90, facts=facts(89, group="another", lifecycle="Terminating:Wait"))) == ["refute"]
+
+
+def test_a_hook_is_asked_about_before_the_node_is_drained() -> None:
+    done = hooked(record(hook(5)), 10, facts=None)
+    assert (effects(done), asked(done)) == ([], (Question.GROUP, Question.INSTANCE))
+
+
+def test_an_instance_of_a_pool_without_machines_is_drained_by_its_node() -> None:
+    pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "namespace": "clusters", "uid": "u-p"}})
+    done = hooked(record(hook(5)), 10, machine=None, owner=None, pool=pool, node="node-7")
+    assert done.steps == (DrainNode(cause=hook(5).key, node="node-7", until=at(5 + 48 * 3600 - 60)),)
+    assert done.patch == {}
+
+
+def test_a_hook_by_deletion_of_the_machine_is_completed_once_it_is_gone() -> None:
+    policy = ReactionPolicy(terminating_hook=Reaction.DELETE_MACHINE)
+    assert effects(hooked(record(hook(5)), 10, policy=policy)) == ["delete-machine"]
+    deleting = owner(deletionTimestamp="2026-05-04T10:00:07Z", finalizers=["x"])
+    assert effects(hooked(record(hook(5)), 10, policy=policy, owner=deleting)) == []
+    assert effects(hooked(record(hook(5)), 10, policy=policy, owner=None)) == ["complete"]
+
+
+def test_a_launch_waits_for_its_node() -> None:
+    known = record(hook(0, "launching"))
+    waiting = hooked(known, 10)
+    assert (effects(waiting), waiting.deadline) == ([], at(300))
+    assert effects(hooked(known, 10, node_ready=True)) == ["complete"]
+    assert effects(hooked(known, 900)) == ["complete"]
+
+
+def test_a_failed_launch_is_abandoned_only_where_that_is_wanted_and_true() -> None:
+    policy = DRAINING.model_copy(update={"abandon_failed_launch": True})
+    known = heartbeat_sent(record(hook(0, "launching")), "t-1", at(890))
+    waits = {"group": GROUP, "lifecycle": "Pending:Wait"}
+    assert effects(hooked(known, 899, policy=policy, facts=facts(898, **waits))) == []
+    unasked = hooked(known, 900, policy=policy, facts=None)
+    assert (effects(unasked), asked(unasked)) == ([], (Question.GROUP, Question.INSTANCE))
+    done = hooked(known, 900, policy=policy, facts=facts(899, **waits))
+    assert done.steps == (CompleteHook(group=GROUP, hook="drain", token="t-1", result="ABANDON"),)
+    assert effects(hooked(known, 900, policy=policy, node_ready=True)) == ["complete"]
+    assert effects(hooked(known, 900, policy=policy, facts=facts(899, group=GROUP, lifecycle="InService"))) == [
+        "refute"
+    ]
+
+
+# --- always ---
+
+EVENTS = st.one_of(
+    st.builds(
+        state,
+        st.sampled_from(["pending", "running", "stopping", "stopped", "shutting-down", "terminated"]),
+        st.integers(0, 400),
+    ),
+    st.builds(spot, st.integers(0, 400), st.sampled_from(["terminate", "stop", "hibernate"])),
+    st.builds(hook, st.integers(0, 400), st.sampled_from(["terminating", "launching"]), st.sampled_from(["a", "b"])),
+    st.builds(scheduled, st.integers(0, 400), st.integers(0, 9 * DAY).map(at)),
+)
+IRREVERSIBLE = (DeleteMachine, DrainNode)
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(EVENTS, max_size=8), st.integers(0, 2 * DAY), st.sampled_from([None, "running", "stopped"]))
+def test_nothing_irreversible_is_done_on_events_alone(
+    events: list[InstanceEvent], seconds: int, answer: str | None
+) -> None:
+    known = record(*events)
+    policy = deleting_all(terminating_hook=Reaction.DRAIN, launching_hook=True, abandon_failed_launch=True)
+    told = facts(seconds, answer) if answer else None
+    if told is not None:
+        known = answered(known, told)
+    done = work(known, seconds, policy=policy, facts=told)
+    assert not [each for each in done.steps if isinstance(each, IRREVERSIBLE)]
+    assert not [each for each in done.steps if isinstance(each, CompleteHook) and each.result == "ABANDON"]
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.lists(EVENTS, max_size=8), st.integers(0, 2 * DAY))
+def test_what_is_waited_for_lies_ahead_and_labels_settle(events: list[InstanceEvent], seconds: int) -> None:
+    known = record(*events)
+    seen: ObservedInstance = observed(known, policy=DRAINING)
+    done = work_for_instance(seen, at(seconds))
+    assert done.deadline is None or done.deadline > at(seconds)
+    assert seen.machine is not None
+    labelled = seen.machine.model_validate(merge(seen.machine.model_dump(mode="json"), done.patch))
+    assert work_for_instance(seen.model_copy(update={"machine": labelled}), at(seconds)).patch == {}
+    assert len(labelled.metadata.annotations.get(EVENTS_ANNOTATION, "").encode()) <= 4096
