@@ -108,11 +108,16 @@ def standing_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, 
 def standing_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
     """The scheduled events that are neither over nor withdrawn nor refuted."""
     for _, planned in sorted(record.planned.items()):
-        notice = planned.notice
-        end = notice.end or (notice.start + _LONGEST_WINDOW if notice.start else None)
-        over = notice.over or (end is not None and end <= now)
+        end = end_of(planned)
+        over = planned.notice.over or (end is not None and end <= now)
         if not over and scheduled_cause(planned) not in record.refuted_causes:
             yield planned
+
+
+def end_of(planned: Planned) -> datetime | None:
+    """When a scheduled event is over, as far as is known."""
+    notice = planned.notice
+    return notice.end or (notice.start + _LONGEST_WINDOW if notice.start else None)
 
 
 def scheduled_cause(planned: Planned) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from domain.decision import earliest
-from domain.instances.causes import ENDED, Cause, causes, standing_interruptions, standing_planned
+from domain.instances.causes import ENDED, Cause, causes, end_of, standing_interruptions, standing_planned
 from domain.instances.constants import QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.hooks import HookWork
@@ -133,7 +133,7 @@ def _ran_on(record: InstanceRecord, now: datetime) -> bool:
     """True if the instance has outlived a notice, as far as is known: its label would be wrong."""
     up = record.state is not None and record.state.up
     notices = standing_interruptions(record)
-    return up and any(kind is not EventKind.REBALANCE and notice.deadline < now for kind, notice in notices)
+    return up and any(kind is not EventKind.REBALANCE and notice.deadline <= now for kind, notice in notices)
 
 
 def _borne_out_by(record: InstanceRecord, cause: Cause) -> tuple[Question, ...]:
@@ -159,7 +159,7 @@ def _deadline(
     for cause in found:
         moments += [cause.from_, cause.deadline]
     for planned in standing_planned(record, now):
-        moments.append(planned.notice.end)
+        moments.append(end_of(planned))
     moments += [hook.next_at for hook in hooks]
     open_claims = any(unproven(observed, cause, now) for cause in found)
     if facts is not None and (open_claims or any(hook_unproven(observed, hook) for hook in hooks)):

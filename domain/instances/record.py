@@ -122,6 +122,10 @@ class InstanceRecord(Model):
         """True once EC2 is believed not to know the instance."""
         return self.misses >= _MOST_MISSES
 
+    def processed(self, key: str) -> bool:
+        """Whether an event was folded, among the latest ones: whether its message may be deleted."""
+        return key in self.seen
+
     @property
     def open_hooks(self) -> tuple[HeldHook, ...]:
         """Lifecycle actions that still hold the instance, the oldest first."""
@@ -141,7 +145,7 @@ def fold(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
 
 def hear(record: InstanceRecord, event: InstanceEvent) -> tuple[InstanceRecord, Outcome]:
     """The record with an event, and what came of it: applied, a duplicate, or stale."""
-    if event.key in record.seen:
+    if record.processed(event.key):
         return record, Outcome.DUPLICATE
     changed = _with_event(record, event)
     stale = event.kind is EventKind.STATE and changed.standing == record.standing

@@ -531,3 +531,25 @@ def test_what_is_waited_for_lies_ahead_and_labels_settle(events: list[InstanceEv
     labelled = seen.machine.model_validate(merge(seen.machine.model_dump(mode="json"), done.patch))
     assert work_for_instance(seen.model_copy(update={"machine": labelled}), at(seconds)).patch == {}
     assert len(labelled.metadata.annotations.get(EVENTS_ANNOTATION, "").encode()) <= 4096
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    st.lists(EVENTS, max_size=5),
+    st.integers(0, 2 * DAY),
+    st.floats(0, 0.999),
+    st.sampled_from([None, "running", "stopped", "terminated"]),
+    st.sampled_from([ReactionPolicy(), DRAINING, deleting_all(terminating_hook=Reaction.DELETE_MACHINE)]),
+)
+def test_until_the_deadline_nothing_changes_by_itself(
+    events: list[InstanceEvent], seconds: int, part: float, answer: str | None, policy: ReactionPolicy
+) -> None:
+    known, told = record(*events), facts(seconds, answer) if answer else None
+    if told is not None:
+        known = answered(known, told)
+    first = work(known, seconds, policy=policy, facts=told)
+    end = (first.deadline - at(0)).total_seconds() if first.deadline else seconds + 90 * DAY
+    later = work(known, seconds + (end - seconds) * part, policy=policy, facts=told)
+    assert (later.phase, later.patch, later.close) == (first.phase, first.patch, first.close)
+    if not first.steps:
+        assert not later.steps
