@@ -50,6 +50,7 @@ class Header:
             "time": self.time,
             "received_at": self._message.taken_at,
             "message_id": clean(self._message.message_id, 128),
+            "topic": clean(self._part.topic, 128),
             "degraded": tuple(sorted(self.degraded)),
         }
         return InstanceEvent.model_validate(common | facts)

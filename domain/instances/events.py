@@ -119,6 +119,7 @@ class InstanceEvent(Model):
         action: what Spot or a capacity reservation does to the instance: terminate, stop, hibernate.
         detail: what an Auto Scaling activity said of its failure.
         message_id: of the SQS message.
+        topic: the SNS topic that it came by, empty if by none.
         degraded: what was filled in or left out, sorted.
     """
 
@@ -137,6 +138,7 @@ class InstanceEvent(Model):
     hook: HookAction | None = None
     health: HealthNotice | None = None
     message_id: str = ""
+    topic: str = ""
     degraded: tuple[str, ...] = ()
 
     @property

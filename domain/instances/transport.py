@@ -193,7 +193,7 @@ def _from_sns(value: dict[str, object], place: str, depth: int) -> tuple[Unwrapp
         inner = decoded(text)
     except NotJsonError as error:
         return (Fault(reason=str(error)),)
-    return _parts(inner, place, topic if isinstance(topic, str) and topic.isprintable() else "", depth - 1)
+    return _parts(inner, place, topic if isinstance(topic, str) else "", depth - 1)
 
 
 def _mapping(value: object) -> Mapping[str, object]:

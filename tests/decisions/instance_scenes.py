@@ -6,6 +6,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from hypothesis import HealthCheck, settings
+
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.names import InstanceKey
 from domain.instances.observed import ObservedInstance
@@ -20,6 +22,8 @@ T0 = datetime(2026, 5, 4, 10, 0, 0, tzinfo=UTC)
 KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
 EVERYTHING = tuple(Question)
 GROUP = "c1-mp-0"
+# A busy machine may take its time over any example.
+EXAMPLES = settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 
 
 def at(seconds: float) -> datetime:

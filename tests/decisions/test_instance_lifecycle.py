@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from instance_scenes import (
+    EXAMPLES,
     GROUP,
     at,
     deleting_all,
@@ -505,7 +506,7 @@ EVENTS = st.one_of(
 IRREVERSIBLE = (DeleteMachine, DrainNode)
 
 
-@settings(deadline=None, max_examples=200)
+@EXAMPLES
 @given(st.lists(EVENTS, max_size=8), st.integers(0, 2 * DAY), st.sampled_from([None, "running", "stopped"]))
 def test_nothing_irreversible_is_done_on_events_alone(
     events: list[InstanceEvent], seconds: int, answer: str | None
@@ -520,7 +521,7 @@ def test_nothing_irreversible_is_done_on_events_alone(
     assert not [each for each in done.steps if isinstance(each, CompleteHook) and each.result == "ABANDON"]
 
 
-@settings(deadline=None, max_examples=200)
+@EXAMPLES
 @given(st.lists(EVENTS, max_size=8), st.integers(0, 2 * DAY))
 def test_what_is_waited_for_lies_ahead_and_labels_settle(events: list[InstanceEvent], seconds: int) -> None:
     known = record(*events)
@@ -533,7 +534,7 @@ def test_what_is_waited_for_lies_ahead_and_labels_settle(events: list[InstanceEv
     assert len(labelled.metadata.annotations.get(EVENTS_ANNOTATION, "").encode()) <= 4096
 
 
-@settings(deadline=None, max_examples=400)
+@EXAMPLES
 @given(
     st.lists(EVENTS, max_size=5),
     st.integers(0, 2 * DAY),

@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from instance_scenes import (
     ACCOUNT,
+    EXAMPLES,
     GROUP,
     ID,
     REGION,
@@ -192,8 +193,11 @@ def sns(text: Any, **changes: Any) -> dict[str, Any]:
 
 
 def test_v2_sns_wraps_the_envelope_as_text() -> None:
-    assert only(sns(json.dumps(state_change()))) == only(state_change())
-    assert only(sns(json.dumps(sns(json.dumps(state_change()))))) == only(state_change())
+    plain = only(state_change())
+    wrapped = only(sns(json.dumps(state_change())))
+    assert wrapped == plain.model_copy(update={"topic": "arn:aws:sns:x:1:t"})
+    assert only(sns(json.dumps(sns(json.dumps(state_change()))))) == wrapped
+    assert only(sns(json.dumps(state_change()), TopicArn=7)) == plain
 
 
 def test_v2_what_is_wrapped_three_times_is_not_opened() -> None:
@@ -542,19 +546,19 @@ SHAPES = [
 ]
 
 
-@settings(deadline=None, max_examples=300)
+@EXAMPLES
 @given(st.text() | JSON.map(json.dumps) | st.binary().map(lambda raw: raw.decode("utf-8", "surrogateescape")))
 def test_no_text_raises(body: str) -> None:
     assert isinstance(parse(message(body)), Events | Ignored | Invalid)
 
 
-@settings(deadline=None, max_examples=300)
+@EXAMPLES
 @given(st.dictionaries(st.sampled_from(WORDS), st.sampled_from(VALUES) | JSON))
 def test_nothing_that_looks_like_an_event_raises(body: dict[str, Any]) -> None:
     assert isinstance(parse(message(body)), Events | Ignored | Invalid)
 
 
-@settings(deadline=None, max_examples=400)
+@EXAMPLES
 @given(st.sampled_from(SHAPES), st.data())
 def test_no_event_with_one_field_replaced_raises(shape: dict[str, Any], data: st.DataObject) -> None:
     outer = data.draw(st.booleans())

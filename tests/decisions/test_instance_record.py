@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from instance_scenes import at, event, facts, hook, record, scheduled, spot, state
+from instance_scenes import EXAMPLES, at, event, facts, hook, record, scheduled, spot, state
 
 from domain.instances.acknowledgement import Outcome
 from domain.instances.causes import interruption_label
@@ -40,7 +40,7 @@ def test_a_story_ends_in_its_last_state(length: int) -> None:
     assert fresh(*reversed(story)).state is STORY[length - 1]
 
 
-@settings(deadline=None)
+@EXAMPLES
 @given(st.integers(1, len(STORY)).flatmap(lambda length: st.permutations(range(length))))
 def test_the_order_of_arrival_plays_no_part(order: list[int]) -> None:
     told = fresh(*(state(STORY[index], index) for index in order))
@@ -70,13 +70,13 @@ MIXED = [
 ]
 
 
-@settings(deadline=None, max_examples=200)
+@EXAMPLES
 @given(st.permutations(MIXED), st.lists(st.sampled_from(MIXED), max_size=8))
 def test_all_kinds_of_events_commute_and_count_once(order: list[InstanceEvent], again: list[InstanceEvent]) -> None:
     assert lived(fresh(*order, *again)) == lived(fresh(*MIXED))
 
 
-@settings(deadline=None)
+@EXAMPLES
 @given(st.lists(st.sampled_from(MIXED), min_size=1, max_size=12))
 def test_a_doubled_event_changes_nothing(events: list[InstanceEvent]) -> None:
     known = record(*events)
@@ -84,7 +84,7 @@ def test_a_doubled_event_changes_nothing(events: list[InstanceEvent]) -> None:
         assert hear(known, each) == (known, Outcome.DUPLICATE)
 
 
-@settings(deadline=None)
+@EXAMPLES
 @given(st.lists(st.tuples(st.sampled_from(list(InstanceState)), st.integers(0, 5)), min_size=1, max_size=6), st.data())
 def test_the_order_plays_no_part_within_a_second_either(
     moves: list[tuple[InstanceState, int]], data: st.DataObject
