@@ -131,7 +131,7 @@ def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool
     standing = record.standing
     if started or kind is EventKind.REBALANCE or standing is None:
         return started
-    return standing.asked and standing.state is InstanceState.RUNNING and standing.time > notice.deadline
+    return standing.state is InstanceState.RUNNING and standing.time > notice.deadline
 
 
 def _value(kind: EventKind, notice: Interruption) -> str:

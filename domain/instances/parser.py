@@ -204,7 +204,7 @@ def _action(detail: Fields, header: Header) -> InstanceEvent:
         transition="launching" if kind is EventKind.LAUNCHING else "terminating",
         origin=clean(detail.get("Origin"), 32),
         destination=clean(detail.get("Destination"), 32),
-        metadata=clean(detail.get("NotificationMetadata")),
+        metadata=clean(detail.get("NotificationMetadata"), 192),
     )
     group = name_of(detail, "AutoScalingGroupName", 512)
     return header.event(kind, instance_id=instance_id(detail, "EC2InstanceId"), group=group, hook=hook)

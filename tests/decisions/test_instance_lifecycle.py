@@ -273,6 +273,7 @@ def test_an_instance_that_outlives_its_notice_is_asked_about() -> None:
     done = work(record(spot(4)), 130)
     assert asked(done) == (Question.INSTANCE,)
     assert asked(work(record(spot(4)), 100)) == ()
+    assert asked(work(record(event(EventKind.REBALANCE, 4)), 130)) == (), "nobody says how long it holds"
     assert work(record(spot(4)), 100).deadline == at(124)
 
 

@@ -414,11 +414,13 @@ def test_v19_the_canonical_event_is_small() -> None:
         AutoScalingGroupName="\u00fc" * 256,
         LifecycleHookName="h" * 256,
         LifecycleActionToken="t" * 128,
+        EC2InstanceId="i" * 64,
         NotificationMetadata=long,
         Origin=long,
         Destination=long,
     )
-    biggest = only(envelope("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action", detail, id="e" * 128))
+    whole = envelope("aws.autoscaling", "EC2 Instance-terminate Lifecycle Action", detail, id="e" * 128)
+    biggest = only(sns(json.dumps(whole), TopicArn="t" * 500), message_id="m" * 128)
     assert len(biggest.model_dump_json().encode()) <= 2048
     told = only(health(eventArn=long, communicationId="c" * 200, statusCode=long, eventTypeCode="C" * 256))
     assert len(told.model_dump_json().encode()) <= 2048
