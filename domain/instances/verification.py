@@ -45,8 +45,9 @@ class Question(StrEnum):
 
 
 class ScheduledEvent(Model):
-    """An event of DescribeInstanceStatus."""
+    """An event of DescribeInstanceStatus; `id` is EC2's of it."""
 
+    id: str = ""
     code: str
     not_before: datetime | None = None
     description: str = ""

@@ -1,0 +1,75 @@
+"""Events that never came, made of what EC2 says: of Spot, Auto Scaling and state none is promised to arrive.
+
+States need no event: an answer of EC2 is folded as it is (`record.answered`). Scheduled events are made into those that
+Health would have sent, so that a workflow that lost its memory, or never had one, knows of them again. Those that
+Health did tell of are left to Health. One that EC2 lists no more, or as completed or cancelled, is withdrawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from domain.instances.events import EventKind, HealthNotice, InstanceEvent
+from domain.instances.health import effect_of
+from domain.instances.record import InstanceRecord
+from domain.instances.verification import Facts, Question, ScheduledEvent
+
+_OURS = "ec2:"
+_TYPES = {
+    "instance-retirement": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
+    "instance-stop": "AWS_EC2_INSTANCE_STOP_SCHEDULED",
+    "instance-reboot": "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED",
+    "system-reboot": "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED",
+    "system-maintenance": "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED",
+}
+
+
+def missed_events(record: InstanceRecord, facts: Facts) -> tuple[InstanceEvent, ...]:
+    """The scheduled events that EC2 lists and the record does not, and the other way round."""
+    if Question.STATUS not in facts.asked or not facts.found:
+        return ()
+    listed = {event.id: event for event in facts.scheduled if event.id and event.open and event.code in _TYPES}
+    missed = [event for event in listed.values() if not (_known(record, event) or _told_by_health(record, event))]
+    told = [_told(record, event, facts.at) for event in missed]
+    return (*told, *_withdrawn(record, set(listed), facts.at))
+
+
+def _known(record: InstanceRecord, event: ScheduledEvent) -> bool:
+    planned = record.planned.get(f"{_OURS}{event.id}")
+    return planned is not None and not planned.notice.over and planned.notice.start == event.not_before
+
+
+def _told_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
+    for name, planned in record.planned.items():
+        effect = effect_of(planned.notice.code)
+        if not name.startswith(_OURS) and not planned.notice.over and effect and event.code in effect.codes:
+            return True
+    return False
+
+
+def _told(record: InstanceRecord, event: ScheduledEvent, at: datetime) -> InstanceEvent:
+    notice = HealthNotice(
+        code=_TYPES[event.code], arn=f"{_OURS}{event.id}", start=event.not_before, updated=at, status="upcoming"
+    )
+    return _event(record, f"resync-{event.id}-{int(at.timestamp())}", notice, at)
+
+
+def _withdrawn(record: InstanceRecord, listed: set[str], at: datetime) -> Iterator[InstanceEvent]:
+    for name, planned in sorted(record.planned.items()):
+        if name.startswith(_OURS) and name.removeprefix(_OURS) not in listed and not planned.notice.over:
+            notice = planned.notice.model_copy(update={"status": "closed", "updated": at})
+            yield _event(record, f"resync-{name.removeprefix(_OURS)}-{int(at.timestamp())}", notice, at)
+
+
+def _event(record: InstanceRecord, event_id: str, notice: HealthNotice, at: datetime) -> InstanceEvent:
+    return InstanceEvent(
+        event_id=event_id,
+        kind=EventKind.HEALTH_SCHEDULED,
+        account=record.key.account,
+        region=record.key.region,
+        instance_id=record.key.instance_id,
+        time=at,
+        received_at=at,
+        health=notice,
+    )

@@ -1,0 +1,73 @@
+"""Scheduled events that no message told of, known from EC2's own list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from instance_scenes import at, facts, record, scheduled
+
+from domain.instances.causes import interruption_label
+from domain.instances.record import InstanceRecord, fold
+from domain.instances.resync import missed_events
+from domain.instances.verification import Question, ScheduledEvent
+
+DATE = at(90_000)
+
+
+def listed(seconds: float, *codes: str, **changes: Any) -> InstanceRecord:
+    return heard(record(), seconds, *codes, **changes)
+
+
+def heard(known: InstanceRecord, seconds: float, *codes: str, **changes: Any) -> InstanceRecord:
+    whole = {"not_before": DATE} | changes
+    events = tuple(ScheduledEvent(id=f"instance-event-{code}", code=code, **whole) for code in codes)
+    for event in missed_events(known, facts(seconds, scheduled=events)):
+        known = fold(known, event)
+    return known
+
+
+@pytest.mark.parametrize(
+    ("code", "label"),
+    [
+        ("instance-retirement", "scheduled-retirement"),
+        ("instance-stop", "scheduled-stop"),
+        ("instance-reboot", "scheduled-reboot"),
+        ("system-reboot", "scheduled-reboot"),
+        ("system-maintenance", "scheduled-maintenance"),
+        ("something-new", ""),
+    ],
+)
+def test_what_ec2_lists_is_known_though_no_event_came(code: str, label: str) -> None:
+    assert interruption_label(listed(10, code), at(11)) == label
+
+
+def test_what_is_known_already_makes_no_event() -> None:
+    known = listed(10, "instance-stop")
+    assert heard(known, 600, "instance-stop") == known
+
+
+def test_what_ec2_lists_no_more_is_withdrawn() -> None:
+    known = listed(10, "instance-stop")
+    assert interruption_label(heard(known, 600), at(601)) == ""
+    assert interruption_label(heard(known, 600, "instance-stop", description="[Canceled] x"), at(601)) == ""
+    assert heard(heard(known, 600), 900) == heard(known, 600)
+    assert interruption_label(heard(heard(known, 600), 900, "instance-stop"), at(901)) == "scheduled-stop"
+
+
+def test_what_ec2_moves_is_moved() -> None:
+    known = heard(listed(10, "instance-stop"), 600, "instance-stop", not_before=at(500_000))
+    (planned,) = known.planned.values()
+    assert planned.notice.start == at(500_000)
+
+
+def test_what_health_told_of_is_left_to_health() -> None:
+    known = record(scheduled(5, DATE))
+    assert heard(known, 10, "instance-stop") == known
+    assert len(heard(known, 10, "instance-stop", "system-reboot").planned) == 2
+
+
+def test_nothing_follows_from_what_was_not_asked() -> None:
+    known = listed(10, "instance-stop")
+    assert missed_events(known, facts(600, asked=(Question.INSTANCE,))) == ()
+    assert missed_events(known, facts(600, found=False)) == ()
