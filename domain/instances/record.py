@@ -17,6 +17,7 @@ from domain.instances.constants import ASK_AFTER, SPOT_LEAD
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.names import InstanceKey
 from domain.instances.ordering import Ask, Standing, place
+from domain.instances.routing import instance_of
 from domain.instances.verification import Facts
 from domain.model import Model
 
@@ -144,7 +145,9 @@ def fold(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
 
 
 def hear(record: InstanceRecord, event: InstanceEvent) -> tuple[InstanceRecord, Outcome]:
-    """The record with an event, and what came of it: applied, a duplicate, or stale."""
+    """The record with an event, and what came of it: applied, a duplicate, stale, or not of this instance at all."""
+    if instance_of(event) != record.key:
+        return record, Outcome.FOREIGN
     if record.processed(event.key):
         return record, Outcome.DUPLICATE
     changed = _with_event(record, event)

@@ -278,3 +278,9 @@ def test_a_record_goes_through_json_unchanged() -> None:
 def test_what_is_heard_keeps_the_workflow_open() -> None:
     assert record(state(TERMINATED, 100)).heard_at == at(100)
     assert record(state(TERMINATED, 100), state(R, 40)).heard_at == at(100)
+
+
+@pytest.mark.parametrize("place", [{"account": "999999999999"}, {"region": "us-east-1"}, {"instance_id": "i-other"}])
+def test_an_event_of_another_instance_is_none_of_its_own(place: dict[str, str]) -> None:
+    known = record()
+    assert hear(known, state(TERMINATED, 5, **place)) == (known, Outcome.FOREIGN)
