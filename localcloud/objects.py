@@ -11,9 +11,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 
 from domain.identity import Key, Kind
-from engine.errors import Absent, Unavailable
+from engine.errors import ApiError
 from engine.kube.api import KubeApi
-from engine.kube.errors import Expired
 from engine.kube.json import JsonObject, text
 
 WATCH_AGAIN_SECONDS = 1.0
@@ -72,7 +71,7 @@ class Objects:
                 await self._replace(kind, listing.items)
                 async for event in self._kube.watch(kind, resource_version=listing.resource_version):
                     await self._learn(kind, event.type, event.object)
-            except (Expired, Unavailable, Absent):
+            except ApiError:  # an API server that has just started refuses in several ways
                 await asyncio.sleep(WATCH_AGAIN_SECONDS)
 
     async def _replace(self, kind: Kind, items: Iterable[JsonObject]) -> None:

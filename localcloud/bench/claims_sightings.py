@@ -19,9 +19,8 @@ from contextlib import asynccontextmanager
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
 from domain.identity import Kind
-from engine.errors import Absent, Unavailable
+from engine.errors import ApiError
 from engine.kube.api import KubeApi
-from engine.kube.errors import Expired
 from engine.kube.json import JsonObject, at, flag, sequence, text
 from engine.kube.kinds import CONFIG_MAP
 
@@ -94,7 +93,7 @@ class Sightings:
                         async with self._changed:
                             self._learn(kind, words, event.object, gone=event.type == "DELETED")
                             self._changed.notify_all()
-            except (Expired, Unavailable, Absent):
+            except ApiError:  # an API server that has just started refuses in several ways
                 await asyncio.sleep(AGAIN_SECONDS)
 
     async def _listing(self, kind: Kind, words: Words, items: Iterable[JsonObject]) -> None:
