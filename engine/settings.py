@@ -84,7 +84,7 @@ class Settings(BaseSettings):
 
     # The worker.
     worker_cached_workflows: int = Field(
-        1000, description="Workflows kept in memory; at least what is active within minutes, about 100 KiB each."
+        250, description="Workflows kept in memory; at least what is active within minutes, about 100 KiB each."
     )
     worker_workflow_tasks: int = Field(100, description="Workflow tasks executed at once.")
     worker_kube_activities: int = Field(50, description="Kubernetes activities at once.")

@@ -88,6 +88,8 @@ LOCAL_SETTINGS = {
     "PERDURE_WATCH_LEASE": "false",
     # `perdure down` ends within ten seconds; activities are idempotent and resume at the next `up`.
     "PERDURE_WORKER_DRAIN": "3",
+    # The C library keeps a heap for each of many threads otherwise, which thousands of passes leave full of holes.
+    "MALLOC_ARENA_MAX": "2",
 }
 
 # Where the LoadBalancers of Services are, with the project's credentials; the rest is settled when OpenStack runs.
