@@ -27,7 +27,7 @@ from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
 from domain.threescale.references import elder, seniority, usable
 from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import LocalReference
-from domain.threescale.single import One, differing, unless_refused
+from domain.threescale.single import One, differing
 from domain.threescale.work import (
     Hindrance,
     Leaving,
@@ -35,13 +35,11 @@ from domain.threescale.work import (
     Work,
     adopted,
     as_refused,
+    attempted,
     farewell,
     fine,
-    held,
     hindered,
     is_true,
-    refused,
-    syncing,
     without_account,
 )
 
@@ -145,9 +143,7 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
     if settled and not observed.look and found.untouched:
         return fine(document, now, fields, {})
     whole = sync_document(document, observed.text.body, service_id, found)
-    hindering = refused(whole, observed.refusals)
-    slots = held(hindering, now)
-    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    work, hindering = attempted(whole, observed.refusals, now)
     if work is not None:
         return work
     if found.item is not None:

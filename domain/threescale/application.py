@@ -26,7 +26,7 @@ from domain.threescale.notes import bereft, combined, identified, owned, remembe
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
 from domain.threescale.resources import Application, DeveloperAccount, Product
-from domain.threescale.single import One, unless_refused
+from domain.threescale.single import One
 from domain.threescale.work import (
     Hindrance,
     Leaving,
@@ -34,13 +34,11 @@ from domain.threescale.work import (
     Work,
     adopted,
     as_refused,
+    attempted,
     farewell,
     fine,
-    held,
     hindered,
     is_true,
-    refused,
-    syncing,
     without_account,
 )
 
@@ -173,9 +171,7 @@ def _synced(
     if lacking is not None:
         return hindered(application, lacking, now, fields)
     if not whole.done or observed.plans is None:
-        hindering = refused(whole, observed.refusals)
-        slots = held(hindering, now)
-        work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+        work, hindering = attempted(whole, observed.refusals, now)
         if work is not None:
             return work
         if hindering:

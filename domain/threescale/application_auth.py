@@ -16,25 +16,23 @@ from datetime import datetime
 
 from domain.model import Model
 from domain.refusal import Refusal
-from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.calls import Read, Resource, SecretKey, Write, unless_refused
 from domain.threescale.conditions import INVALID, READY, Standing
 from domain.threescale.found import FoundApplication
 from domain.threescale.gateway import backend_version
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
-from domain.threescale.single import One, unless_refused
+from domain.threescale.single import One
 from domain.threescale.work import (
     Hindrance,
     Phase,
     Work,
     as_refused,
+    attempted,
     fine,
-    held,
     hindered,
     is_true,
-    refused,
-    syncing,
     without_account,
 )
 
@@ -125,9 +123,7 @@ def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...
     whole = _sync(observed, keys)
     taken = {slot for slot, each in observed.refusals.items() if slot.startswith("POST ") and TAKEN in each.message}
     whole = whole.model_copy(update={"writes": unless_refused(whole.writes, taken)})
-    hindering = refused(whole, observed.refusals)
-    slots = held(hindering, now)
-    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    work, hindering = attempted(whole, observed.refusals, now)
     if work is not None:
         return _plain(work)
     if hindering:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from domain.schema import Json
-from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.calls import Read, Resource, Write, unless_refused
 from domain.threescale.counting import Owner, count, order, without
 from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.normal import same_address, same_text
@@ -25,22 +25,22 @@ def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refu
     if backend is None:
         if not found.looked:
             return Sync(reads=(_look(0 if found.lost else known_id),))
-        return Sync(writes=_allowed([_creation(spec)], held))
+        return Sync(writes=unless_refused([_creation(spec)], held))
     reads = tuple(_reads(found, backend))
     if reads:
         return Sync(reads=reads)
     owner = Owner.backend(backend.id)
     counting = count(owner, spec.metrics, spec.methods, found.metrics or ())
     if counting.obstacles:
-        obstacles = _allowed(counting.obstacles, held)
+        obstacles = unless_refused(counting.obstacles, held)
         uncounted = without(obstacles, spec.mapping_rules, owner.ids(found.metrics or ()))
         cleared = order(owner, uncounted, found.metrics or (), found.rules or (), held) if obstacles else ()
         return Sync(writes=(*(cleared or ()), *obstacles))
     writes = [*_own(spec, backend), *counting.writes]
     if any(write.method != "PUT" for write in counting.writes):
-        return Sync(writes=_allowed(writes, held))
+        return Sync(writes=unless_refused(writes, held))
     rules = order(owner, spec.mapping_rules, found.metrics or (), found.rules or (), held)
-    return Sync(writes=_allowed([*writes, *(rules or ()), *counting.farewells], held))
+    return Sync(writes=unless_refused([*writes, *(rules or ()), *counting.farewells], held))
 
 
 def _look(known_id: int) -> Read:
@@ -55,10 +55,6 @@ def _reads(found: FoundBackend, backend: FoundBackendApi) -> Iterable[Read]:
         yield Read(resource=Resource.METRIC, path=f"{path}/metrics", paged=True)
     if found.rules is None:
         yield Read(resource=Resource.RULE, path=f"{path}/mapping_rules", paged=True)
-
-
-def _allowed(writes: Iterable[Write], refused: set[str]) -> tuple[Write, ...]:
-    return tuple(write for write in writes if write.slot not in refused)
 
 
 def _fields(spec: BackendSpec) -> dict[str, Json]:

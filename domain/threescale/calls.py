@@ -11,6 +11,7 @@ at its path is read and searched for it. What a Secret holds is named, not carri
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import ClassVar, Literal
 
@@ -107,3 +108,9 @@ class Write(Model):
         """A line for `plan` and the timeline, without any value."""
         verb = {"POST": "create", "DELETE": "delete"}.get(self.method, "change")
         return f"{verb} {self.resource.value} {self.about or self.id or ''}".strip()
+
+
+def unless_refused(writes: Iterable[Write], refused: Iterable[str]) -> tuple[Write, ...]:
+    """Those that may be tried now, of which no slot is refused."""
+    slots = set(refused)
+    return tuple(write for write in writes if write.slot not in slots)

@@ -28,7 +28,7 @@ from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
 from domain.threescale.references import seniority
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import ADMIN
-from domain.threescale.single import One, differing, unless_refused
+from domain.threescale.single import One, differing
 from domain.threescale.wakes import users_of_account
 from domain.threescale.work import (
     Hindrance,
@@ -37,12 +37,10 @@ from domain.threescale.work import (
     Work,
     adopted,
     as_refused,
+    attempted,
     farewell,
     fine,
-    held,
     hindered,
-    refused,
-    syncing,
     without_account,
 )
 
@@ -141,9 +139,7 @@ def _synced(
 ) -> Work:
     account, found = observed.account, observed.found
     whole = sync_account(account, admin, found, known_id)
-    hindering = refused(whole, observed.refusals)
-    slots = held(hindering, now)
-    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    work, hindering = attempted(whole, observed.refusals, now)
     if work is not None:
         return work
     if found.item is not None:

@@ -29,7 +29,7 @@ from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
 from domain.threescale.references import account_usable
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
-from domain.threescale.single import One, differing, unless_refused
+from domain.threescale.single import One, differing
 from domain.threescale.work import (
     Hindrance,
     Leaving,
@@ -37,13 +37,11 @@ from domain.threescale.work import (
     Work,
     adopted,
     as_refused,
+    attempted,
     farewell,
     fine,
-    held,
     hindered,
     is_true,
-    refused,
-    syncing,
     without_account,
 )
 
@@ -128,9 +126,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     whole = sync_user(user, account_id, found)
     if whole.writes and whole.writes[0].method == "POST" and password_of(user) not in observed.secrets:
         return hindered(user, _without_password(user), now, fields)
-    hindering = refused(whole, observed.refusals)
-    slots = held(hindering, now)
-    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    work, hindering = attempted(whole, observed.refusals, now)
     if work is not None:
         return work
     if found.item is not None:

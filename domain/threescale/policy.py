@@ -22,7 +22,7 @@ from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount
 from domain.threescale.references import elder
 from domain.threescale.resources import CustomPolicyDefinition
-from domain.threescale.single import One, unless_refused
+from domain.threescale.single import One
 from domain.threescale.work import (
     Hindrance,
     Leaving,
@@ -30,12 +30,10 @@ from domain.threescale.work import (
     Work,
     adopted,
     as_refused,
+    attempted,
     farewell,
     fine,
-    held,
     hindered,
-    refused,
-    syncing,
     without_account,
 )
 
@@ -122,9 +120,7 @@ def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str
     if settled and not observed.look and found.untouched:
         return fine(policy, now, fields, {})
     whole = sync_policy(policy, found)
-    hindering = refused(whole, observed.refusals)
-    slots = held(hindering, now)
-    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    work, hindering = attempted(whole, observed.refusals, now)
     if work is not None:
         return work
     if found.item is not None:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 
 from domain.model import Model
 from domain.schema import Json
-from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.calls import Read, Resource, Write, unless_refused
 from domain.threescale.counting import Owner, count, order, without
 from domain.threescale.found import MANAGED_BY, FoundPlan, FoundProduct, FoundService, FoundUsage
 from domain.threescale.gateway import backend_version, deployment_option, differing_proxy, flows, proxy_fields
@@ -67,7 +67,7 @@ def sync_product(wanted: Wanted, found: FoundProduct, known_id: int = 0, refused
     if service is None:
         if not found.looked:
             return Sync(reads=(_look(0 if found.lost else known_id),))
-        return Sync(writes=tuple(_allowed([_creation(spec)], set(refused))))
+        return Sync(writes=unless_refused([_creation(spec)], refused))
     reads = tuple(_reads(wanted, found, service))
     return Sync(reads=reads) if reads else _sync(wanted, found, service, set(refused))
 
@@ -119,19 +119,19 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
     missing = {each for each in references(spec.application_plans) if id_of(each, ids) is None}
     if rules is not None:
         writes += [*rules, *_terms(spec, found.plans or (), ids)]
-    allowed = _allowed(writes, refused)
+    allowed = unless_refused(writes, refused)
     if rules is not None and not any(write.slot in refused for write in first) and not _is_held(spec, found, refused):
-        allowed += _allowed(_gateway(wanted, found, service, before=(*first, *rules)), refused)
-        allowed += _allowed(counting.farewells, refused)
+        allowed += unless_refused(_gateway(wanted, found, service, before=(*first, *rules)), refused)
+        allowed += unless_refused(counting.farewells, refused)
     lost = tuple(sorted(f"{each.backend}/{each.system_name}" for each in missing if each.backend))
-    return Sync(writes=tuple(allowed), missing=lost)
+    return Sync(writes=allowed, missing=lost)
 
 
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
     """The gateway counts them no more, then they go; nothing while 3scale refuses that (production counts them)."""
-    allowed = _allowed(obstacles, refused)
+    allowed = unless_refused(obstacles, refused)
     if not allowed:
         return []
     metrics = found.metrics or ()
@@ -148,10 +148,6 @@ def _is_held(spec: ProductSpec, found: FoundProduct, refused: set[str]) -> bool:
     owner = Owner.product(found.service.id)
     whole = order(owner, spec.mapping_rules, found.metrics or (), found.rules or ()) or ()
     return any(write.slot in refused for write in whole)
-
-
-def _allowed(writes: Iterable[Write], refused: set[str]) -> list[Write]:
-    return [write for write in writes if write.slot not in refused]
 
 
 def _creation(spec: ProductSpec) -> Write:

@@ -21,18 +21,15 @@ from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount
 from domain.threescale.references import usable
 from domain.threescale.resources import Product, ProxyConfigPromote
-from domain.threescale.single import unless_refused
 from domain.threescale.work import (
     Hindrance,
     Phase,
     Work,
     as_refused,
+    attempted,
     fine,
-    held,
     hindered,
     is_true,
-    refused,
-    syncing,
     without_account,
 )
 
@@ -73,9 +70,7 @@ def work_for_promotion(observed: ObservedPromotion, now: datetime) -> Work:
     if hindrance is not None:
         return hindered(promotion, hindrance, now, fields)
     whole = sync_promotion(promotion, product.status.product_id, observed.found)
-    hindering = refused(whole, observed.refusals)
-    slots = held(hindering, now)
-    work = syncing(whole.model_copy(update={"writes": unless_refused(whole.writes, slots)}), slots)
+    work, hindering = attempted(whole, observed.refusals, now)
     if work is not None:
         return work
     newest = observed.found.newest

@@ -7,7 +7,7 @@ to be read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from domain.model import Model
@@ -69,9 +69,3 @@ def differing(wanted: Mapping[str, Json], found: Identified) -> dict[str, Json]:
 
 def _same(wanted: Json, found: Json) -> bool:
     return same_text(wanted, str(found or "")) if isinstance(wanted, str) else wanted == found
-
-
-def unless_refused(writes: Iterable[Write], refused: Iterable[str]) -> tuple[Write, ...]:
-    """Those that may be tried now."""
-    slots = set(refused)
-    return tuple(write for write in writes if write.slot not in slots)

@@ -19,7 +19,7 @@ from domain.model import Model
 from domain.refusal import ErrorType, Refusal
 from domain.resource import ObjectMeta
 from domain.threescale import DEVELOPER_ACCOUNT
-from domain.threescale.calls import Read, Write
+from domain.threescale.calls import Read, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions
 from domain.threescale.memo import retained
 from domain.threescale.orphans import next_look, waiting_since
@@ -206,6 +206,13 @@ def syncing(sync: Sync, held_slots: Iterable[str], patch: JsonPatch | None = Non
         return None
     why = "; ".join(each.summary for each in sync.writes)
     return Work(phase=Phase.SYNCING, why=why, writes=sync.writes, patch=patch or {})
+
+
+def attempted(sync: Sync, refusals: Mapping[str, Refusal], now: datetime) -> tuple[Work | None, dict[str, Refusal]]:
+    """The calls of an object without parts that are to be made now, if any can; and the refusals in their way."""
+    hindering = refused(sync, refusals)
+    slots = held(hindering, now)
+    return syncing(sync.model_copy(update={"writes": unless_refused(sync.writes, slots)}), slots), hindering
 
 
 class Leaving(Model):
