@@ -2,7 +2,8 @@
 
 The uid is part of the key, so that deleting and recreating an object of the same name makes a second workflow: the old
 one finishes its clean-up while the new one starts. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, `-` standing
-for no namespace, prefixed with the cluster's name where one installation watches several clusters.
+for no namespace, prefixed with the cluster's name where one installation watches several clusters; what is never made
+anew under its name has no uid.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class Key(Model):
     def workflow_id(self) -> str:
         """The id of the object's one workflow."""
         prefix = f"{self.cluster}/" if self.cluster else ""
-        return f"{prefix}{self.kind}/{self.namespace or '-'}/{self.name}/{self.uid}"
+        suffix = f"/{self.uid}" if self.uid else ""
+        return f"{prefix}{self.kind}/{self.namespace or '-'}/{self.name}{suffix}"
 
     @property
     def path(self) -> str:

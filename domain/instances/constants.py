@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+# The kinds of our own: no custom resource stands behind them.
+INSTANCE_WORKFLOW = "Ec2Instance"
+GROUP_WORKFLOW = "AutoScalingGroup"
+
 INFRASTRUCTURE_GROUP = "infrastructure.cluster.x-k8s.io"
 INFRASTRUCTURE_VERSION = "v1beta2"
 CLUSTER_GROUP = "cluster.x-k8s.io"

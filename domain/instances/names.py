@@ -1,14 +1,18 @@
 """Who an instance is: the ids of workflows, and the instance within provider ids and ARNs.
 
-The custom resource is not part of the workflow's id: events may come before the AWSMachine exists, and an AWSMachine
-may move to another management cluster. Instance ids are unique within AWS, but never matched without their account and
-region, since anyone who may send to the queue can name any id.
+To the engine an instance is a lifecycle like any other (`domain.identity.Key`): its namespace is account and region,
+its name EC2's id of it, and there is no uid, as ids of instances are never used again. The custom resource is not part
+of the workflow's id: events may come before the AWSMachine exists, and an AWSMachine may move to another management
+cluster. Instance ids are unique within AWS, but never matched without their account and region, since anyone who may
+send to the queue can name any id.
 """
 
 from __future__ import annotations
 
 import re
 
+from domain.identity import Key
+from domain.instances.constants import GROUP_WORKFLOW, INSTANCE_WORKFLOW
 from domain.model import Model
 
 LONGEST_ID = 64
@@ -26,7 +30,19 @@ class InstanceKey(Model):
     @property
     def workflow_id(self) -> str:
         """The id of the instance's one workflow."""
-        return f"ec2/{self.account}/{self.region}/{self.instance_id}"
+        return self.lifecycle.workflow_id
+
+    @property
+    def lifecycle(self) -> Key:
+        """The instance as the engine knows it."""
+        place = f"{self.account}/{self.region}"
+        return Key(kind=INSTANCE_WORKFLOW, namespace=place, name=self.instance_id, uid="")
+
+    @classmethod
+    def of(cls, lifecycle: Key) -> InstanceKey:
+        """The instance of a lifecycle."""
+        account, _, region = lifecycle.namespace.partition("/")
+        return cls(account=account, region=region, instance_id=lifecycle.name)
 
     def __str__(self) -> str:
         return self.workflow_id
@@ -42,7 +58,18 @@ class GroupKey(Model):
     @property
     def workflow_id(self) -> str:
         """The id of the group's one workflow."""
-        return f"asg/{self.account}/{self.region}/{self.group}"
+        return self.lifecycle.workflow_id
+
+    @property
+    def lifecycle(self) -> Key:
+        """The group as the engine knows it."""
+        return Key(kind=GROUP_WORKFLOW, namespace=f"{self.account}/{self.region}", name=self.group, uid="")
+
+    @classmethod
+    def of(cls, lifecycle: Key) -> GroupKey:
+        """The group of a lifecycle."""
+        account, _, region = lifecycle.namespace.partition("/")
+        return cls(account=account, region=region, group=lifecycle.name)
 
     def __str__(self) -> str:
         return self.workflow_id

@@ -16,6 +16,8 @@ from domain.instances.acknowledgement import (
     dead_letter_attributes,
 )
 from domain.instances.events import EventKind, InstanceEvent
+from domain.instances.handover import update_id
+from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.parser import Events, Ignored, Invalid
 from domain.instances.routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
 
@@ -123,8 +125,8 @@ def test_an_event_goes_to_its_instance_and_wakes_its_group() -> None:
     instance, group = instance_of(hook(0)), group_of(hook(0))
     assert instance is not None
     assert group is not None
-    assert instance.workflow_id == f"ec2/{ACCOUNT}/{REGION}/{ID}"
-    assert group.workflow_id == f"asg/{ACCOUNT}/{REGION}/{GROUP}"
+    assert instance.workflow_id == f"Ec2Instance/{ACCOUNT}/{REGION}/{ID}"
+    assert group.workflow_id == f"AutoScalingGroup/{ACCOUNT}/{REGION}/{GROUP}"
     assert (instance_of(event(EventKind.LAUNCH_FAILED, 0, instance_id="")), group_of(ONE)) == (None, None)
 
 
@@ -155,3 +157,17 @@ def test_a_batch_is_grouped_by_instance_in_the_order_of_time_the_urgent_first() 
 
 def test_two_accounts_never_share_an_instance() -> None:
     assert len(by_instance([ONE, state("running", 0, account="999999999999")])) == 2
+
+
+def test_the_same_events_are_handed_over_under_the_same_id_in_any_order_and_another_at_each_delivery() -> None:
+    first, second = state("running", 0), spot(1)
+    assert update_id([first, second]) == update_id([second, first, first])
+    assert update_id([first]) == first.key
+    assert len({update_id([first]), update_id([second]), update_id([first, second]), update_id([first], 2)}) == 4
+
+
+def test_a_lifecycle_leads_back_to_its_instance_and_its_group() -> None:
+    instance = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
+    group = GroupKey(account=ACCOUNT, region=REGION, group=GROUP)
+    assert InstanceKey.of(instance.lifecycle) == instance
+    assert GroupKey.of(group.lifecycle) == group

@@ -87,7 +87,7 @@ def test_a_pool_is_known_by_its_groups_arn() -> None:
 def test_workflows_are_told_apart_by_account_and_region() -> None:
     keys = [KEY, KEY.model_copy(update={"account": "999999999999"}), KEY.model_copy(update={"region": "us-east-1"})]
     assert len({key.workflow_id for key in keys}) == 3
-    assert KEY.workflow_id == f"ec2/{ACCOUNT}/{REGION}/{ID}"
+    assert KEY.workflow_id == f"Ec2Instance/{ACCOUNT}/{REGION}/{ID}"
     assert InstanceKey.model_validate_json(KEY.model_dump_json()) == KEY
 
 

@@ -1,0 +1,46 @@
+"""What the event consumer and an instance's workflow say to each other: events, and what came of them.
+
+The consumer hands the events of one instance over together, by update-with-start: the update answers once the events
+are recorded in the workflow and the label that follows from them is written or proven needless. Then their messages may
+be deleted. An answer is kept by the server under the update's id, also a bad one: so a later delivery of the same
+events has another id, and what was folded already is told apart by the record's own memory of keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+from domain.instances.acknowledgement import Outcome
+from domain.instances.constants import GROUP_WORKFLOW, INSTANCE_WORKFLOW
+from domain.instances.events import InstanceEvent
+from domain.model import Model
+
+HAND_OVER = "hand_over"
+
+__all__ = ["GROUP_WORKFLOW", "HAND_OVER", "INSTANCE_WORKFLOW", "HandOver", "Taken", "update_id"]
+
+
+class HandOver(Model):
+    """Events of one instance, in the order that they happened (`routing.by_instance`)."""
+
+    events: tuple[InstanceEvent, ...]
+
+
+class Taken(Model):
+    """What came of each event, by its key. `may_appear`: an AWSMachine of the place has no instance yet."""
+
+    outcomes: dict[str, Outcome] = {}
+    may_appear: bool = False
+
+
+def update_id(events: Sequence[InstanceEvent], receives: int = 1) -> str:
+    """The update's id: the same for the same set of events at the same delivery.
+
+    Args:
+        events: what is handed over together.
+        receives: how often the one that was received most often was, this time included.
+    """
+    keys = sorted({event.key for event in events})
+    name = keys[0] if len(keys) == 1 else f"{len(keys)} events {sha256('|'.join(keys).encode()).hexdigest()}"
+    return name if receives <= 1 else f"{name} again {receives}"
