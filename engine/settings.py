@@ -305,6 +305,33 @@ class Settings(BaseSettings):
         description="Where yawol's controllers ran: nothing is done for Services while their leader's lease is live.",
     )
 
+    # EC2 instances.
+    instances_queues: Names = Field(
+        (),
+        description="Accounts and regions whose EC2 instances are served, comma-separated, "
+        "each as ACCOUNT/REGION[/QUEUE][@ROLE]: the name of the queue, the ARN of a role to assume. Instances are "
+        "served where there are some.",
+    )
+
+    # The event consumer.
+    events_pollers: int = Field(2, ge=1, le=16, description="Receives under way at once, for each queue.")
+    events_wait: Duration = Field(
+        timedelta(seconds=20), le=timedelta(seconds=20), description="How long a receive waits; whole seconds."
+    )
+    events_visibility: Duration = Field(
+        timedelta(seconds=60),
+        ge=timedelta(seconds=5),
+        description="How long a received message is out of others' sight; renewed while it is in work.",
+    )
+    events_in_work: int = Field(200, ge=10, description="Messages of one process in work; none is received beyond.")
+    events_hand_overs: int = Field(32, ge=1, description="Instances at once whose workflow is told of events.")
+    events_hand_over_timeout: Duration = Field(
+        timedelta(seconds=30), description="How long a workflow may take to record events and write their label."
+    )
+    events_drain: Duration = Field(
+        timedelta(seconds=10), description="How long messages in work may take to end after SIGTERM."
+    )
+
     @property
     def observing(self) -> bool:
         """True in observe mode."""

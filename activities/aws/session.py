@@ -62,7 +62,7 @@ NO_CREDENTIALS = "NoCredentials"
 # valid in every region, opt-in ones too, unlike those of the global endpoint.
 DEFAULT_REGIONS = {"aws": "us-east-1", "aws-us-gov": "us-gov-east-1"}
 
-_SESSION_SECONDS = 3600
+SESSION_SECONDS = 3600
 _RENEWED_BEFORE_SECONDS = 300
 _REREAD_SECONDS = 60.0
 _ACCOUNT_ID = re.compile(r"\d{12}")
@@ -151,7 +151,38 @@ class Payer(Services):
             return self._identities[key]
 
 
-class Member(Services):
+class Assumed(Services):
+    """A role that another caller assumes; its session is kept until five minutes before it ends."""
+
+    def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
+        super().__init__(clients, name, observing=observing)
+        self._lock = threading.Lock()
+        self._credential: ReadOnlyCredentials | None = None
+        self._renew_at = 0.0
+
+    def assume(self) -> ReadOnlyCredentials:
+        """A new session of an hour; raises an ApiError if the role is refused."""
+        raise NotImplementedError
+
+    def credential(self) -> ReadOnlyCredentials:
+        """The session's keys; one AssumeRole at a time."""
+        with held(self._lock, f"entering account {self}"):
+            if self._credential is None or time.monotonic() >= self._renew_at:
+                self._credential = self.assume()
+                self._renew_at = time.monotonic() + SESSION_SECONDS - _RENEWED_BEFORE_SECONDS
+            return self._credential
+
+    def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
+        """Assume the role anew next time; an expired session is worth repeating at once."""
+        if error.code not in UNAUTHENTICATED:
+            return False
+        with held(self._lock, f"entering account {self}"):
+            if self._credential is credential:
+                self._credential = None
+        return error.code.startswith("Expired") or error.code == "RequestExpired"
+
+
+class Member(Assumed):
     """A member account under its OrganizationAccountAccessRole."""
 
     def __init__(
@@ -162,32 +193,12 @@ class Member(Services):
         self.account_id = account_id
         self._guard = Guard(account_id, most_calls)
         self._payer = payer
-        self._lock = threading.Lock()
-        self._credential: ReadOnlyCredentials | None = None
-        self._renew_at = 0.0
         self._confirmed: ReadOnlyCredentials | None = None
 
     @property
     def role_arn(self) -> str:
         """The role that is assumed."""
         return f"arn:{self.partition}:iam::{self.account_id}:role/{ACCESS_ROLE}"
-
-    def credential(self) -> ReadOnlyCredentials:
-        """The session's keys; one AssumeRole at a time per account."""
-        with held(self._lock, f"entering account {self.account_id}"):
-            if self._credential is None or time.monotonic() >= self._renew_at:
-                self._credential = self._assume()
-                self._renew_at = time.monotonic() + _SESSION_SECONDS - _RENEWED_BEFORE_SECONDS
-            return self._credential
-
-    def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Assume the role anew next time; an expired session is worth repeating at once."""
-        if error.code not in UNAUTHENTICATED:
-            return False
-        with held(self._lock, f"entering account {self.account_id}"):
-            if self._credential is credential:
-                self._credential = None
-        return error.code.startswith("Expired") or error.code == "RequestExpired"
 
     def guarded(self) -> AbstractContextManager[None]:
         """The account's limit of calls at once, and its circuit breaker."""
@@ -206,9 +217,10 @@ class Member(Services):
         self._check(self.ask_identity().arn)
         self._confirmed = credential
 
-    def _assume(self) -> ReadOnlyCredentials:
+    def assume(self) -> ReadOnlyCredentials:
+        """A session in the account that the role is said to be in, and in no other."""
         answer = self._payer.sts().assume_role(
-            RoleArn=self.role_arn, RoleSessionName=ROLE_SESSION_NAME, DurationSeconds=_SESSION_SECONDS
+            RoleArn=self.role_arn, RoleSessionName=ROLE_SESSION_NAME, DurationSeconds=SESSION_SECONDS
         )
         self._check(answer["AssumedRoleUser"]["Arn"])
         keys = answer["Credentials"]

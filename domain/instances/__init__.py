@@ -14,6 +14,7 @@
 | `reactions.py`, `hooks.py`, `steps.py` | what is done about it |
 | `instance.py`, `observed.py` | the lifecycle: from what is observed to what is to be done now |
 | `labels.py`, `groups.py` | what is written on AWSMachine and AWSMachinePool |
+| `places.py` | the accounts, regions and queues that are served |
 | `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
 | `resources/` | AWSMachine, AWSMachinePool, Machine: the fields that are read or written |
 

@@ -1,0 +1,107 @@
+"""Who calls AWS where instances are served: this process under its own credentials, or a role that it assumes.
+
+The process's credentials are whatever AWS's libraries find (environment, web identity of the pod's service account,
+container, instance profile); those that end are renewed by botocore, and looked for anew when AWS refuses them. A role
+is named by the settings where the queue and its instances are another account's.
+
+Thread-safe; one `Places` per process. No call is sent in observe mode but those that read, and receiving is no reading:
+it takes messages from whoever else reads the queue.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from botocore.credentials import Credentials, ReadOnlyCredentials
+from botocore.session import Session
+
+from activities.aws.clients import Clients, held, mapped
+from activities.aws.errors import UNAUTHENTICATED, Call
+from activities.aws.session import NO_CREDENTIALS, SESSION_SECONDS, Assumed, Services
+from domain.instances.names import partition_of
+from domain.instances.places import Place
+from engine.errors import Denied
+
+ROLE_SESSION = "perdure"
+
+
+class Process(Services):
+    """This process, as AWS's libraries find its credentials."""
+
+    def __init__(self, clients: Clients, *, partition: str = "aws", observing: bool) -> None:
+        super().__init__(clients, "this process", observing=observing)
+        self.partition = partition
+        self._lock = threading.Lock()
+        self._found: Credentials | None = None
+
+    def credential(self) -> ReadOnlyCredentials:
+        """The keys of the moment."""
+        look = Call(service="sts", operation="(its credentials)", caller=str(self), region=self.default_region)
+        with held(self._lock, "the process's credentials"), mapped(look):
+            if self._found is None:
+                self._found = Session().get_credentials()
+            if self._found is None:
+                raise Denied("AWS's libraries find no credentials for this process", code=NO_CREDENTIALS)
+            frozen: ReadOnlyCredentials = self._found.get_frozen_credentials()
+            return frozen
+
+    def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
+        """Look for credentials anew; worth repeating if there are others now."""
+        if error.code not in UNAUTHENTICATED:
+            return False
+        with held(self._lock, "the process's credentials"):
+            self._found = None
+        return self.credential() != credential
+
+
+class Role(Assumed):
+    """A role of another account."""
+
+    def __init__(self, clients: Clients, process: Process, place: Place, *, observing: bool) -> None:
+        super().__init__(clients, place.account, observing=observing)
+        self.partition = partition_of(place.region)
+        self._process = process
+        self._place = place
+
+    def assume(self) -> ReadOnlyCredentials:
+        """A session under the role."""
+        answer = self._process.sts().assume_role(
+            RoleArn=self._place.role, RoleSessionName=ROLE_SESSION, DurationSeconds=SESSION_SECONDS
+        )
+        arn, keys = answer["AssumedRoleUser"]["Arn"], answer["Credentials"]
+        if arn.split(":")[4:5] != [self._place.account]:
+            raise Denied(
+                f"{self._place.role} gave a session as {arn}, which is not in account {self._place.account}: nothing "
+                "is done there. Correct PERDURE_INSTANCES_QUEUES.",
+                code="IdentityMismatch",
+            )
+        return ReadOnlyCredentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
+
+
+class Places:
+    """The callers of all places."""
+
+    def __init__(self, *, connections: int, observing: bool) -> None:
+        self._clients = Clients(connections=connections)
+        self._observing = observing
+        self._lock = threading.Lock()
+        self._callers: dict[tuple[str, str], Services] = {}
+
+    def caller(self, place: Place) -> Services:
+        """Who calls in a place: one per role, or the process itself, per partition."""
+        with self._lock:
+            return self._role(place) if place.role else self._process(partition_of(place.region))
+
+    def _process(self, partition: str) -> Process:
+        found = self._callers.get(("", partition))
+        if not isinstance(found, Process):
+            found = Process(self._clients, partition=partition, observing=self._observing)
+            self._callers["", partition] = found
+        return found
+
+    def _role(self, place: Place) -> Services:
+        key = (place.role, place.account)
+        if key not in self._callers:
+            process = self._process(partition_of(place.region))
+            self._callers[key] = Role(self._clients, process, place, observing=self._observing)
+        return self._callers[key]

@@ -1,0 +1,46 @@
+"""Which accounts, regions and queues people name."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.instances.places import Place, place_of, places, served
+
+ROLE = "arn:aws:iam::210987654321:role/team/perdure"
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("123456789012/eu-central-1", Place(account="123456789012", region="eu-central-1")),
+        ("123456789012/eu-central-1/a-b", Place(account="123456789012", region="eu-central-1", queue="a-b")),
+        (f"210987654321/us-east-1@{ROLE}", Place(account="210987654321", region="us-east-1", role=ROLE)),
+    ],
+)
+def test_a_place_is_read(text: str, place: Place) -> None:
+    assert place_of(text) == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "123456789012",
+        "123/eu-central-1",
+        "123456789012/EU",
+        "123456789012/eu-central-1/a b",
+        "123456789012/eu-central-1@",
+        "123456789012/eu-central-1@nobody",
+        "123456789012/eu-central-1/a/b",
+    ],
+)
+def test_what_is_no_place_is_named(text: str) -> None:
+    with pytest.raises(ValueError, match="ACCOUNT/REGION"):
+        place_of(text)
+
+
+def test_several_queues_of_one_place_are_served_once() -> None:
+    found = places(["123456789012/eu-central-1", "123456789012/eu-central-1/c1-queue", "123456789012/eu-central-1"])
+    assert [place.queue for place in found] == ["perdure-instance-events", "c1-queue"]
+    assert served(found) == {("123456789012", "eu-central-1")}
+    assert found[1].dead_letters == "c1-queue-dead"
