@@ -19,11 +19,11 @@ import httpx
 from activities.threescale.errors import Call, no_answer, refusal, unreadable
 from activities.threescale.guard import Guard
 from domain.schema import Json, JsonObject
-from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.calls import Read, Resource, SecretKey, Write, api_of
 from domain.threescale.found import answers_of
+from domain.threescale.tenant_sync import LEAVING
 from engine.errors import Absent
 
-TENANT_API = "/admin/api"
 _PER_PAGE = 500  # the most that 3scale gives
 
 
@@ -35,15 +35,13 @@ class Tenant:
         url: the tenant's address.
         token: of its API.
         guard: what it may take of the process.
-        api: below its address.
     """
 
-    def __init__(self, http: httpx.AsyncClient, url: str, token: str, guard: Guard, *, api: str = TENANT_API) -> None:
+    def __init__(self, http: httpx.AsyncClient, url: str, token: str, guard: Guard) -> None:
         self._http = http
         self._url = url.rstrip("/")
         self._auth = httpx.BasicAuth("", token)
         self._guard = guard
-        self._api = api
 
     async def read(self, read: Read) -> object:
         """The answer; of a list in pages all entries; None where there is nothing of that id.
@@ -54,7 +52,7 @@ class Tenant:
         try:
             if read.paged:
                 return await self._pages(read.path, read.query)
-            return await self._call("GET", read.path, query=read.query)
+            return await self._call("GET", read.path, query=read.query, api=api_of(read.resource))
         except Absent:
             return None
 
@@ -75,19 +73,23 @@ class Tenant:
                 return {write.resource.value: made}
         fields = {**write.fields, **{name: texts[key] for name, key in write.secrets.items()}}
         try:
-            return await self._call(write.method, write.path, fields=fields)
+            return await self._call(write.method, write.path, fields=fields, api=api_of(write.resource))
         except Absent:
             if write.method == "DELETE":
                 return None
             raise
 
     async def _made_before(self, write: Write) -> JsonObject | None:
-        """What bears the key of the creation; an account is found by its admin's name."""
+        """What bears the key of the creation; an account is found by its admin's name, a tenant among the accounts."""
         if write.resource is Resource.ACCOUNT:
             query = {name: str(value) for name, value in write.key.items()}
             found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))
             listed = [found] if found is not None else []
             return next(iter(answers_of(write.resource.value, listed)), None)
+        if write.resource is Resource.TENANT:
+            accounts = answers_of(Resource.ACCOUNT.value, await self._pages("accounts", {}))
+            staying = [each for each in accounts if each.get("state") != LEAVING and _bears(each, write.key)]
+            return {"account": staying[0]} if staying else None
         entries = answers_of(write.resource.value, await self._pages(write.path, {}))
         return next((each for each in entries if _bears(each, write.key)), None)
 
@@ -109,6 +111,7 @@ class Tenant:
         *,
         query: Mapping[str, str] | None = None,
         fields: Mapping[str, Json] | None = None,
+        api: str = "/admin/api",
     ) -> object:
         call = Call(method=method, path=path, tenant=self._url)
         body = dict(fields) if fields else None
@@ -116,7 +119,7 @@ class Tenant:
             try:
                 answer = await self._http.request(
                     method,
-                    f"{self._url}{self._api}/{path}.json",
+                    f"{self._url}{api}/{path}.json",
                     params=dict(query or {}),
                     json=body,
                     auth=self._auth,

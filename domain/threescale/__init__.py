@@ -15,6 +15,7 @@
 | `product.py`, `backend.py` | what is to be done for such an object now: `work_for_product(observed, now)` |
 | `developer_account.py`, `developer_user.py`, `application.py`, `application_auth.py` | the same for who uses APIs |
 | `active_doc.py`, `policy.py`, `promotion.py` | the same for documents, policies and promotions |
+| `tenant.py`, `tenant_sync.py` | the same for tenants, which a master makes |
 | `work.py`, `single.py`, `application_sync.py`, `people.py` | what deciding is made of, and objects without parts |
 | `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
 | `wakes.py` | who has to be woken by what |
@@ -31,6 +32,7 @@ from domain.threescale.constants import (
     APPLICATION_FINALIZER,
     BACKEND_FINALIZER,
     GROUP,
+    OPEN_API_FINALIZER,
     POLICY_FINALIZER,
     PRODUCT_FINALIZER,
     TENANT_FINALIZER,
@@ -56,7 +58,7 @@ def _kind(name: str, finalizer: str = "", version: str = VERSION) -> Kind:
 PRODUCT = _kind("Product", PRODUCT_FINALIZER)
 BACKEND = _kind("Backend", BACKEND_FINALIZER)
 ACTIVE_DOC = _kind("ActiveDoc", ACTIVE_DOC_FINALIZER)
-OPEN_API = _kind("OpenAPI")
+OPEN_API = _kind("OpenAPI", OPEN_API_FINALIZER)
 DEVELOPER_ACCOUNT = _kind("DeveloperAccount", ACCOUNT_FINALIZER)
 DEVELOPER_USER = _kind("DeveloperUser", USER_FINALIZER)
 APPLICATION = _kind("Application", APPLICATION_FINALIZER)

@@ -42,6 +42,12 @@ class Resource(StrEnum):
     POLICY = "policy"
     CONFIG = "proxy_config"
     TENANT = "signup"
+    TEXT = "text"  # a document of an address of its own, which is no call of 3scale (`texts.py`)
+
+
+def api_of(resource: Resource) -> str:
+    """Below which part of the address a resource is: tenants are the master's, all else is the tenant's own."""
+    return "/master/api" if resource is Resource.TENANT else "/admin/api"
 
 
 class SecretKey(Model):
@@ -53,7 +59,10 @@ class SecretKey(Model):
 
 
 class Read(Model):
-    """One list or object. `of` is the id of what it belongs to where several are read (plans, used backends)."""
+    """One list or object. `of` is the id of what it belongs to where several are read (plans, used backends).
+
+    `path` is below `api_of` the resource, without `.json`; of a text it is its whole address.
+    """
 
     activity: ClassVar[str] = "threescale.read"
 
@@ -65,8 +74,8 @@ class Read(Model):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
-        return f"read {self.path}"
+        """For the timeline; what stands behind the question mark of an address may be a secret."""
+        return f"read {self.path.partition('?')[0]}"
 
 
 class Write(Model):
@@ -75,7 +84,7 @@ class Write(Model):
     Attributes:
         resource: what is written.
         method: of HTTP.
-        path: below `/admin/api` (of a tenant: `/master/api`), without `.json`.
+        path: below `api_of` the resource, without `.json`.
         id: of what is changed or deleted, 0 for what is made.
         of: the id of what it belongs to, where folding the answer needs it (limits: the plan).
         fields: what is sent.

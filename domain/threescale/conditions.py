@@ -4,6 +4,7 @@
     waiting   Orphan (of an account: Waiting) and, except for accounts and users, Failed
     invalid   Invalid and Failed
     failed    Failed
+    syncing   nothing yet (of an OpenAPI, whose product is being made)
 
 `Failed` and `Invalid` are written when they are False too: clients take an absent one for True. A user that waits is
 not Failed, since clients make the admin before its account and wait until it counts as made. Types that the replaced
@@ -66,6 +67,7 @@ class Standing(StrEnum):
     WAITING = "waiting"
     INVALID = "invalid"
     FAILED = "failed"
+    SYNCING = "syncing"
 
 
 class Situation(Model):
@@ -94,6 +96,7 @@ def _true_types(kind: Kind, standing: Standing) -> set[str]:
         Standing.WAITING: waits if kind.name in _WAIT_WITHOUT_FAILING else waits | {FAILED},
         Standing.INVALID: {INVALID, FAILED},
         Standing.FAILED: {FAILED},
+        Standing.SYNCING: set[str](),
     }[standing]
 
 

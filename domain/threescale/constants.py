@@ -12,8 +12,9 @@ ACCOUNT_FINALIZER = f"developeraccount.{GROUP}/finalizer"
 USER_FINALIZER = f"developeruser.{GROUP}/finalizer"
 APPLICATION_FINALIZER = f"application.{GROUP}/finalizer"
 TENANT_FINALIZER = f"tenant.{GROUP}/finalizer"
-# Kinds that the replaced operator never deleted in 3scale.
+# Kinds that the replaced operator never deleted in 3scale, or left to the garbage collector.
 ACTIVE_DOC_FINALIZER = "perdure.dev/activedoc"
+OPEN_API_FINALIZER = "perdure.dev/openapi"
 POLICY_FINALIZER = "perdure.dev/custompolicydefinition"
 
 # The metric that counts everything, and the policy that every chain has.

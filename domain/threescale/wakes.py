@@ -22,6 +22,7 @@ from domain.threescale.resources import (
     OpenApi,
     Product,
     ProxyConfigPromote,
+    Tenant,
 )
 from domain.threescale.resources.shared import LocalReference
 
@@ -94,8 +95,24 @@ def _of_uses(resource: CustomResource, namespace: str) -> list[str]:
     if isinstance(resource, OpenApi):
         secret_ref = resource.spec.openapi_ref.secret_ref
         document = [f"Secret/{secret_ref.namespace or namespace}/{secret_ref.name}"] if secret_ref else []
-        return [*_account(resource.spec.provider_account_ref, namespace), *document]
+        made = [f"{kind}/{namespace}/{name}" for kind, name in _made(resource)]
+        return [*_account(resource.spec.provider_account_ref, namespace), *document, *made]
+    if isinstance(resource, Tenant):
+        return _secrets_of(resource)
     return []
+
+
+def _secrets_of(tenant: Tenant) -> list[str]:
+    spec, namespace = tenant.spec, tenant.metadata.namespace
+    references = (spec.master_credentials_ref, spec.password_credentials_ref, spec.tenant_secret_ref)
+    return [f"Secret/{each.namespace or namespace}/{each.name}" for each in references]
+
+
+def _made(resource: OpenApi) -> list[tuple[str, str]]:
+    """The objects that it has made."""
+    status = resource.status
+    product = [("Product", status.product_resource_name.name)] if status.product_resource_name else []
+    return [*product, *(("Backend", each.name) for each in status.backend_resource_names)]
 
 
 def _account(reference: LocalReference | None, namespace: str) -> list[str]:

@@ -36,6 +36,7 @@ from domain.threescale.resources import (
     OpenApi,
     Product,
     ProxyConfigPromote,
+    Tenant,
 )
 from domain.threescale.resources.shared import Conditions
 from domain.writes import JsonPatch, difference
@@ -51,6 +52,7 @@ Told = (
     | OpenApi
     | Product
     | ProxyConfigPromote
+    | Tenant
 )
 
 
@@ -72,6 +74,7 @@ _PHASES = {
     Standing.WAITING: Phase.ORPHAN,
     Standing.INVALID: Phase.INVALID,
     Standing.FAILED: Phase.FAILED,
+    Standing.SYNCING: Phase.SYNCING,
 }
 
 

@@ -1,0 +1,259 @@
+"""The lifecycle of a Tenant: a tenant of a 3scale installation, made through its master.
+
+    New ─► made, its token kept in a Secret ─► admin active ─► Ready ─new spec─► Ready
+        token lost ─► waits for a person who puts one into the Secret
+        any ─deletion─► scheduled for deletion, which 3scale carries out after fifteen days
+
+The token of a tenant is in the answer to its creation and nowhere else. Whoever makes the creation among the writes
+of a decision therefore writes the Secret that `secret_of` the answer gives before it does anything else, and tries
+until that stands. Who dies in between leaves a tenant that is found by its organisation's name and our mark, and whose
+Secret lacks the token: that is told, with what a person can do, and no second tenant is made. An address in the Secret
+that is another tenant's counts as a token that is lost: the token is that one's.
+
+Clients take a Tenant for ready as soon as its status has both ids, and its definition allows no status without them: so
+nothing is written there before both are known; until then Events and the lifecycle's own page say why it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from domain.model import Model
+from domain.refusal import Refusal
+from domain.resource import ObjectMeta
+from domain.schema import JsonObject
+from domain.threescale import TENANT
+from domain.threescale.calls import Resource, SecretKey
+from domain.threescale.conditions import Standing
+from domain.threescale.defaults import of_tenant
+from domain.threescale.found import answer_of
+from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.notes import identified, owned, remembered_id
+from domain.threescale.orphans import next_look
+from domain.threescale.providers import ADDRESS_KEY, TOKEN_KEY, NoAccount, ProviderAccount, SecretView, same_tenant
+from domain.threescale.references import elder
+from domain.threescale.resources import Tenant
+from domain.threescale.tenant_sync import (
+    LEAVING,
+    FoundTenant,
+    KnownTenant,
+    admin_of,
+    deletion_of_tenant,
+    look_for_tenant,
+    password_of_admin,
+    sync_tenant,
+)
+from domain.threescale.work import (
+    Hindrance,
+    Leaving,
+    Phase,
+    Work,
+    adopted,
+    as_refused,
+    attempted,
+    farewell,
+    fine,
+    hindered,
+)
+
+ID_ANNOTATION = "tenantID"
+MASTER_KEY = "MASTER_ACCESS_TOKEN"
+_LABELS: JsonObject = {"app": "3scale-operator"}
+
+
+class ObservedTenant(Model):
+    """What one decision sees.
+
+    Attributes:
+        tenant: the object.
+        master: the installation's master, by `master_of`.
+        secret: the Secret for the token, if it is there.
+        secrets: keys of other Secrets that are there.
+        namesakes: other Tenants of the same organisation of the same master, or with the same Secret for the token.
+        found: what is known of 3scale.
+        refusals: what 3scale has refused since the last wake, by slot.
+        look: to be compared with 3scale although nothing new is wanted.
+    """
+
+    tenant: Tenant
+    master: ProviderAccount | NoAccount
+    secret: SecretView | None = None
+    secrets: tuple[SecretKey, ...] = ()
+    namesakes: tuple[ObjectMeta, ...] = ()
+    found: KnownTenant = KnownTenant()
+    refusals: dict[str, Refusal] = {}
+    look: bool = False
+
+
+class TenantWork(Work):
+    """What to do now.
+
+    Attributes:
+        note: keys of the Secret for the token that get these values.
+    """
+
+    note: dict[str, str] = {}
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be done now."""
+        return super().idle and not self.note
+
+
+def work_for_tenant(observed: ObservedTenant, now: datetime) -> TenantWork:
+    """What to do now for a Tenant that exists."""
+    tenant, master = observed.tenant, observed.master
+    if tenant.metadata.deleting:
+        return _plain(farewell(tenant, _leaving(observed), observed.refusals, now))
+    patch = adopted(tenant.metadata, TENANT, of_tenant(tenant))
+    if patch:
+        return TenantWork(phase=Phase.NEW, why="sets its finalizer and its defaults", patch=patch)
+    if isinstance(master, NoAccount):
+        waits = Hindrance(standing=Standing.WAITING, message=master.why, waits_for=(master.waits_for,))
+        return _hindered(tenant, waits, now)
+    older = elder(tenant.metadata, observed.namesakes)
+    if older is not None:
+        message = f"Tenant {older.namespace}/{older.name} has this organisation, or this Secret for its token, already"
+        return _hindered(tenant, Hindrance(standing=Standing.INVALID, message=message), now)
+    return _synced(observed, master, now)
+
+
+def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | NoAccount:
+    """The master of the installation; `secret` is the one that the Tenant names for its token, if it is there."""
+    reference = tenant.spec.master_credentials_ref
+    namespace = reference.namespace or tenant.metadata.namespace
+    if secret is None or MASTER_KEY not in secret.keys:
+        why = f"Secret {reference.name} with the key {MASTER_KEY} not found"
+        return NoAccount(why=why, waits_for=f"Secret/{namespace}/{reference.name}")
+    token = SecretKey(namespace=namespace, name=reference.name, key=MASTER_KEY)
+    return ProviderAccount(url=tenant.spec.system_master_url, token=token, version=secret.version)
+
+
+def secret_of(tenant: Tenant, answer: object) -> JsonObject:
+    """The Secret for the answer to a creation; empty where that shows no token. It never leaves who made the call."""
+    created = answer_of(Resource.TENANT.value, answer)
+    token = str(answer_of("access_token", created).get("value") or "")
+    if not token or "account" not in created:
+        return {}
+    reference, own = tenant.spec.tenant_secret_ref, tenant.metadata.namespace
+    metadata: JsonObject = {"name": reference.name, "namespace": reference.namespace, "labels": dict(_LABELS)}
+    if reference.namespace == own:
+        # What has an owner in another namespace is taken away by the garbage collector.
+        metadata["ownerReferences"] = _owners(tenant)
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata,
+        "type": "Opaque",
+        "stringData": {TOKEN_KEY: token, ADDRESS_KEY: FoundTenant.model_validate(created["account"]).address},
+    }
+
+
+def _owners(tenant: Tenant) -> object:
+    metadata = owned(ObjectMeta(), tenant)["metadata"]
+    return metadata["ownerReferences"] if isinstance(metadata, Mapping) else []
+
+
+def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) -> TenantWork:
+    tenant, found, secret = observed.tenant, observed.found, observed.secret
+    status, item = tenant.status, found.tenant.item
+    known = bool(status.tenant_id and status.admin_id)
+    wished = Memo(synced=digest(master.url, tenant.spec, secret.admin_url if secret else ""))
+    kept = secret is not None and TOKEN_KEY in secret.keys
+    untouched = found == KnownTenant()
+    if known and untouched and not kept:
+        return _hindered(tenant, _lost(tenant, status.tenant_id), now)
+    if known and untouched and wished == Memo.of(tenant.metadata) and not observed.look:
+        return _plain(fine(tenant, now, {}, {}))
+    known_id = remembered_id(tenant.metadata, status.tenant_id, ID_ANNOTATION)
+    noted = identified({}, tenant.metadata, ID_ANNOTATION, item.id if item else 0)
+    if noted:
+        return TenantWork(phase=Phase.SYNCING, why="notes its id", patch=noted)
+    hindrance = _hindrance(observed, item)
+    if hindrance is not None:
+        return _hindered(tenant, hindrance, now)
+    work, hindering = attempted(sync_tenant(tenant, found, known_id), observed.refusals, now)
+    if work is not None:
+        return _plain(work)
+    admin = admin_of(tenant, found.users or ())
+    fields: dict[str, object] = {}
+    if item is not None and admin is not None:
+        fields = {"tenant_id": item.id, "admin_id": admin.id}
+    if hindering:
+        return _with_ids(tenant, as_refused(tenant, hindering, now, fields), fields)
+    return _kept(observed, wished, fields, now)
+
+
+def _kept(observed: ObservedTenant, wished: Memo, fields: dict[str, object], now: datetime) -> TenantWork:
+    """All is in 3scale: is what opens it in the Secret?"""
+    tenant, secret, item = observed.tenant, observed.secret, observed.found.tenant.item
+    assert item is not None  # noqa: S101 - nothing is left to do
+    if secret is None or TOKEN_KEY not in secret.keys:
+        return _hindered(tenant, _lost(tenant, item.id, item.address), now, fields)
+    if not secret.admin_url:
+        return TenantWork(phase=Phase.SYNCING, why="notes its address", note={ADDRESS_KEY: item.address})
+    if not same_tenant(secret.admin_url, item.address):
+        return _hindered(tenant, _lost(tenant, item.id, item.address, secret.admin_url), now, fields)
+    return _plain(fine(tenant, now, fields, remembered(tenant.metadata, wished)))
+
+
+def _hindrance(observed: ObservedTenant, item: FoundTenant | None) -> Hindrance | None:
+    """What stands in the way of the next call."""
+    tenant = observed.tenant
+    if item is not None and item.state == LEAVING:
+        message = f"3scale tenant {item.id} is scheduled for deletion: resume it in 3scale, or delete this Tenant"
+        return Hindrance(standing=Standing.FAILED, message=message)
+    password = password_of_admin(tenant)
+    if observed.found.tenant.looked and item is None and password not in observed.secrets:
+        message = f"Secret {password.name} with the key {password.key} not found"
+        waits_for = (f"Secret/{password.namespace}/{password.name}",)
+        return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
+    return None
+
+
+def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Hindrance:
+    """There is a tenant, and no way in: a person has to open it."""
+    reference = tenant.spec.tenant_secret_ref
+    why = f"has the address {other}, which is another tenant's" if other else f"has no {TOKEN_KEY}"
+    where = f" at {address}" if address else ""
+    return Hindrance(
+        standing=Standing.WAITING,
+        message=(
+            f"3scale shows the token of tenant {id_} no more, and Secret {reference.name} {why}: make an access token "
+            f"as its admin{where} and put it there under {TOKEN_KEY}" + (f", with {ADDRESS_KEY}" if other else "")
+        ),
+        waits_for=(f"Secret/{reference.namespace or tenant.metadata.namespace}/{reference.name}",),
+    )
+
+
+def _hindered(
+    tenant: Tenant, hindrance: Hindrance, now: datetime, fields: dict[str, object] | None = None
+) -> TenantWork:
+    """It waits; without ids it looks again by the age of the object, since no condition says since when it waits."""
+    work = _with_ids(tenant, hindered(tenant, hindrance, now, fields or {}), fields or {})
+    if work.status or work.deadline is None or tenant.status.conditions:
+        return work
+    since = tenant.metadata.creation_timestamp or now
+    return work.model_copy(update={"deadline": next_look(since, now, tenant.metadata.uid)})
+
+
+def _with_ids(tenant: Tenant, work: Work, fields: dict[str, object]) -> TenantWork:
+    """The work, which says nothing in a status that has not both ids."""
+    known = fields or (tenant.status.tenant_id and tenant.status.admin_id)
+    return _plain(work if known else work.model_copy(update={"status": {}}))
+
+
+def _leaving(observed: ObservedTenant) -> Leaving:
+    tenant, one = observed.tenant, observed.found.tenant
+    leaving = Leaving(account=observed.master, outside=tenant.outside)
+    known_id = remembered_id(tenant.metadata, tenant.status.tenant_id, ID_ANNOTATION)
+    if one.lost or (not known_id and any(not each.deleting for each in observed.namesakes)):
+        return leaving
+    if not one.looked:
+        return leaving.model_copy(update={"look": look_for_tenant(known_id)})
+    return leaving.model_copy(update={"write": deletion_of_tenant(one.item) if one.item else None})
+
+
+def _plain(work: Work) -> TenantWork:
+    return TenantWork(**{name: getattr(work, name) for name in Work.model_fields})

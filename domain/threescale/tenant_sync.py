@@ -1,0 +1,190 @@
+"""A tenant as the master of an installation knows it, and the calls that bring it to what is wanted.
+
+    looked for by its id, else among the master's accounts ─► made ─► its users ─► fields, first admin
+
+Below `/master/api` the master makes, changes and deletes tenants; below `/admin/api` they are its accounts, whose users
+are reached as any account's. A deletion is scheduled: the tenant stays for a while, and is no tenant any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from domain.model import Model
+from domain.schema import Json
+from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.developer_user import PENDING
+from domain.threescale.found import MANAGED_BY, FoundUser, Identified, answer_of, answers_of
+from domain.threescale.product_sync import Sync
+from domain.threescale.resources import Tenant
+from domain.threescale.resources.developers import ADMIN
+from domain.threescale.single import One, differing
+
+PASSWORD_KEY = "admin_password"  # noqa: S105 - its name
+LEAVING = "scheduled_for_deletion"
+
+
+class FoundTenant(Identified):
+    """A tenant."""
+
+    org_name: str = ""
+    state: str = ""
+    admin_domain: str = ""
+    admin_base_url: str = ""
+    from_email: str = ""
+    support_email: str = ""
+    finance_support_email: str = ""
+    site_access_code: str = ""
+    annotations: dict[str, str] = {}
+
+    @property
+    def address(self) -> str:
+        """Where its API is."""
+        return self.admin_base_url or f"https://{self.admin_domain}"
+
+
+class KnownTenant(Model):
+    """What is known of 3scale: the tenant, and its users."""
+
+    tenant: One[FoundTenant] = One()
+    users: tuple[FoundUser, ...] | None = None
+
+
+def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
+    """Whether one of the master's accounts is this one: of its organisation, with our mark, and to stay."""
+    ours = MANAGED_BY.items() <= found.annotations.items()
+    return ours and found.org_name == tenant.spec.organization_name and found.state != LEAVING
+
+
+def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) -> KnownTenant:
+    """What is known after a read; None as the answer stands for an absent one. The oldest of several is it."""
+    if read.resource is Resource.USER:
+        users = tuple(FoundUser.model_validate(each) for each in answers_of(read.resource.value, answer))
+        return found.model_copy(update={"users": users})
+    if read.of:
+        item = None if answer is None else FoundTenant.model_validate(answer_of("account", answer))
+        return KnownTenant(tenant=One[FoundTenant](looked=item is not None, lost=item is None, item=item))
+    listed = [FoundTenant.model_validate(each) for each in answers_of(read.resource.value, answer)]
+    matching = sorted((each for each in listed if is_tenant(each, tenant)), key=lambda each: each.id)
+    return KnownTenant(tenant=One[FoundTenant](looked=True, item=matching[0] if matching else None))
+
+
+def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenant:
+    """What is known after a write; users are read again."""
+    if write.resource is Resource.USER:
+        return found.model_copy(update={"users": None})
+    if write.method == "DELETE":
+        return KnownTenant(tenant=One[FoundTenant](lost=True))
+    item = FoundTenant.model_validate(answer_of("account", answer_of(write.resource.value, answer)))
+    return found.model_copy(update={"tenant": One[FoundTenant](looked=True, item=item)})
+
+
+def look_for_tenant(known_id: int) -> Read:
+    """By the id that is remembered, else among all."""
+    if known_id:
+        return Read(resource=Resource.TENANT, path=f"providers/{known_id}", of=known_id)
+    return Read(resource=Resource.ACCOUNT, path="accounts", paged=True)
+
+
+def sync_tenant(tenant: Tenant, found: KnownTenant, known_id: int) -> Sync:
+    """What to read or write now."""
+    one = found.tenant
+    if not one.looked:
+        return Sync(reads=(look_for_tenant(0 if one.lost else known_id),))
+    if one.item is None:
+        return Sync(writes=(_creation(tenant),))
+    if found.users is None:
+        return Sync(reads=(Read(resource=Resource.USER, path=f"accounts/{one.item.id}/users"),))
+    return Sync(writes=(*_changes(tenant, one.item), *_changes_of_admin(tenant, one.item, found.users)))
+
+
+def admin_of(tenant: Tenant, users: Iterable[FoundUser]) -> FoundUser | None:
+    """The first admin: by its id, else by its name, else by its address."""
+    spec, listed = tenant.spec, sorted(users, key=lambda each: each.id)
+    known = (each for each in listed if each.id == tenant.status.admin_id)
+    named = (each for each in listed if each.username == spec.username)
+    addressed = (each for each in listed if each.email == spec.email)
+    return next(known, None) or next(named, None) or next(addressed, None)
+
+
+def password_of_admin(tenant: Tenant) -> SecretKey:
+    """Where the first admin's password is."""
+    reference = tenant.spec.password_credentials_ref
+    return SecretKey(namespace=reference.namespace or tenant.metadata.namespace, name=reference.name, key=PASSWORD_KEY)
+
+
+def deletion_of_tenant(found: FoundTenant) -> Write | None:
+    """The call that schedules it, None where it is scheduled already."""
+    if found.state == LEAVING:
+        return None
+    return Write(
+        resource=Resource.TENANT,
+        method="DELETE",
+        path=f"providers/{found.id}",
+        id=found.id,
+        about=found.org_name,
+    )
+
+
+def _creation(tenant: Tenant) -> Write:
+    spec = tenant.spec
+    fields: dict[str, Json] = {
+        "org_name": spec.organization_name,
+        "username": spec.username,
+        "email": spec.email,
+        "annotations": {**MANAGED_BY},
+    }
+    return Write(
+        resource=Resource.TENANT,
+        method="POST",
+        path="providers",
+        fields=fields,
+        secrets={"password": password_of_admin(tenant)},
+        key={"org_name": spec.organization_name},
+        about=spec.organization_name,
+    )
+
+
+def _changes(tenant: Tenant, found: FoundTenant) -> Iterable[Write]:
+    spec = tenant.spec
+    wanted: dict[str, Json] = {
+        "from_email": spec.from_email,
+        "support_email": spec.support_email,
+        "finance_support_email": spec.finance_support_email,
+        "site_access_code": spec.site_access_code,
+    }
+    fields = differing(wanted, found)
+    if not MANAGED_BY.items() <= found.annotations.items():
+        fields["annotations"] = {**found.annotations, **MANAGED_BY}
+    if fields:
+        path, about = f"providers/{found.id}", found.org_name
+        yield Write(resource=Resource.TENANT, method="PUT", path=path, id=found.id, fields=fields, about=about)
+
+
+def _changes_of_admin(tenant: Tenant, found: FoundTenant, users: Iterable[FoundUser]) -> Iterable[Write]:
+    spec, path = tenant.spec, f"accounts/{found.id}/users"
+    wanted: dict[str, Json] = {"username": spec.username, "email": spec.email}
+    admin = admin_of(tenant, users)
+    if admin is None:
+        yield Write(
+            resource=Resource.USER,
+            method="POST",
+            path=path,
+            fields={**wanted, "role": ADMIN},
+            secrets={"password": password_of_admin(tenant)},
+            key={"username": spec.username},
+            about=spec.username,
+        )
+        return
+    own = f"{path}/{admin.id}"
+    fields = differing(wanted, admin)
+    if fields:
+        yield _put(admin, own, fields)
+    if admin.state == PENDING:
+        yield _put(admin, f"{own}/activate")
+    if admin.role and admin.role != ADMIN:
+        yield _put(admin, f"{own}/{ADMIN}")
+
+
+def _put(user: FoundUser, path: str, fields: dict[str, Json] | None = None) -> Write:
+    return Write(resource=Resource.USER, method="PUT", path=path, id=user.id, fields=fields or {}, about=user.username)
