@@ -228,6 +228,14 @@ def test_a_refusal_of_the_service_is_not_repeated(cloud: Cloud, project: Project
     assert len(cloud.calls) == 1
 
 
+@pytest.mark.parametrize(("api", "kind"), [(Api.NOVA, "flavor"), (Api.NEUTRON, "port"), (Api.GLANCE, "image")])
+def test_no_service_is_asked_again_by_the_library(cloud: Cloud, project: Project, api: Api, kind: str) -> None:
+    cloud.answers = [(503, "away")]
+    with pytest.raises(Unavailable):
+        project.pages(api, kind, f"/{kind}s", f"{kind}s")
+    assert len(cloud.calls) == 1
+
+
 def test_a_silent_service_is_given_up_after_the_timeout(cloud: Cloud) -> None:
     held = threading.Event()
     serve: Callable[..., None] = cloud._serve

@@ -1,0 +1,248 @@
+"""One credential's connection, its token and its services: `openstack.connection.Connection`, asked for no more than needed.
+
+A token is asked for when the first call needs it, used by every thread, renewed two minutes before it ends, and once
+when a service answers 401: nobody acts on a request whose token was refused, so that repeating it repeats no effect.
+Credentials that Keystone refuses are not tried again for a minute, since it may lock a user out who is refused too
+often.
+
+The connection has configuration, authentication, session and an adapter for each service. Its ready-made services
+(`connection.compute`, ...) are left alone: each asks for versions first, which costs a call for each process and
+credential, and their deletions hide that an object was gone already. The catalog that comes with the token has the
+addresses (public interface, the Secret's region): Nova's is used as it is, Neutron's and Glance's with their only
+versions, 2.0 and 2, behind it.
+
+No file and no variable of the process's environment is read here: `credentials.py` says who calls.
+"""  # noqa: E501 - its first line
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, cast
+
+import requests
+from keystoneauth1 import exceptions
+from keystoneauth1.access import AccessInfo
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.identity import v3
+from keystoneauth1.session import Session, TCPKeepAliveAdapter
+from openstack.config.cloud_region import CloudRegion
+from openstack.config.defaults import get_defaults
+from openstack.connection import Connection
+from openstack.proxy import Proxy
+
+from activities.openstack import counting
+from activities.openstack.credentials import Credentials
+from activities.openstack.errors import Call, no_answer, refusal, shortened
+from engine.errors import Absent, ApiError, Denied, Invalid, Unavailable
+from engine.settings import Settings
+
+NO_ENDPOINT = "NoEndpoint"
+
+_LOCKED_OUT_SECONDS = 60.0
+_VERSIONS = {"compute": "", "network": "/v2.0", "image": "/v2"}
+
+
+class Service(Proxy):
+    """One service's adapter. It sends what it is given: the SDK's own files each address under names of its cache."""
+
+    def request(  # noqa: D102 - the SDK's
+        self,
+        url: str,
+        method: str,
+        error_message: str | None = None,
+        raise_exc: bool = False,
+        connect_retries: int | None = None,
+        global_request_id: str | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> requests.Response:
+        return Adapter.request(self, url, method, raise_exc=raise_exc, **kwargs)
+
+
+class Connected:
+    """What a credential leads to. Thread-safe.
+
+    Attributes:
+        token: the credential's token.
+    """
+
+    def __init__(self, credentials: Credentials, settings: Settings) -> None:
+        self._region = credentials.region
+        self._pool = _pool(settings.worker_openstack_calls_per_project)
+        timeout = settings.loadbalancers_openstack_timeout.total_seconds()
+        plugin = _password(credentials)
+        self._connection = Connection(config=_cloud(credentials, plugin, self._pool, timeout))
+        self._services: dict[tuple[str, str], Service] = {}
+        self._lock = threading.Lock()
+        self.token = Token(self._connection.session, plugin, credentials, timeout)
+
+    def close(self) -> None:
+        """Close idle connections; calls under way go on."""
+        self._connection.close()
+        self._pool.close()
+
+    def service(self, call: Call, service_type: str, access: AccessInfo) -> Service:
+        """The adapter of a service, at the address that a token's catalog gives.
+
+        Raises:
+            Invalid: the catalog has none.
+        """
+        endpoint = self._endpoint(call, service_type, access)
+        with self._lock:
+            if (service_type, endpoint) not in self._services:
+                config = self._connection.config
+                config.set_service_value("endpoint_override", service_type, endpoint)
+                self._services[(service_type, endpoint)] = config.get_session_client(service_type, constructor=Service)
+            return self._services[(service_type, endpoint)]
+
+    def _endpoint(self, call: Call, service_type: str, access: AccessInfo) -> str:
+        """The API's address, without a slash at its end."""
+        try:
+            found = access.service_catalog.url_for(
+                service_type=service_type, interface="public", region_name=self._region or None
+            )
+        except exceptions.CatalogException as error:
+            raise Invalid(
+                f"{call}: {shortened(str(error))}. Look at the region in the Secret and at the cloud's catalog.",
+                code=NO_ENDPOINT,
+            ) from None
+        bare = str(found).rstrip("/")
+        return bare if bare.endswith(_VERSIONS[service_type]) else bare + _VERSIONS[service_type]
+
+
+class Token:
+    """A credential's token and catalog: one at a time, for all threads."""
+
+    def __init__(self, session: Session, plugin: v3.Password, credentials: Credentials, timeout_seconds: float) -> None:
+        self._session = session
+        self._plugin = plugin
+        self._timeout_seconds = timeout_seconds
+        self._call = Call(api="keystone", object="token", operation="create", project=credentials.project)
+        self._lock = threading.Lock()
+        self._refused: tuple[float, Denied] | None = None
+
+    @property
+    def refused(self) -> bool:
+        """True while Keystone does not take the credentials."""
+        return self._refused is not None and time.monotonic() < self._refused[0]
+
+    def access(self) -> AccessInfo:
+        """The token of the moment, with its catalog.
+
+        Raises:
+            Denied: Keystone does not take the credentials.
+            Unavailable: Keystone gives no answer.
+        """
+        with self._held():
+            if self._refused is not None and time.monotonic() < self._refused[0]:
+                known = self._refused[1]
+                raise Denied(known.message, code=known.code)
+            return self._asked()
+
+    def renew(self, used: AccessInfo) -> AccessInfo:
+        """Another token than the one that was refused, unless another thread has it already."""
+        with self._held():
+            if self._plugin.auth_ref is used:
+                self._plugin.invalidate()
+        return self.access()
+
+    def _asked(self) -> AccessInfo:
+        known = self._plugin.auth_ref
+        try:
+            access = self._plugin.get_access(self._session)
+        except exceptions.ClientException as error:
+            counting.TOKENS.inc()
+            # Not chained: what Keystone was sent hangs on its exception.
+            mapped = _keystones(self._call, error)
+            counting.refused(self._call, mapped)
+            if isinstance(mapped, Denied):
+                self._refused = (time.monotonic() + _LOCKED_OUT_SECONDS, mapped)
+            raise mapped from None
+        if access is not known:
+            counting.TOKENS.inc()
+            self._refused = None
+        return access
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        if not self._lock.acquire(timeout=self._timeout_seconds):
+            raise Unavailable(
+                f"{self._call}: another call has been asking for {self._timeout_seconds:g} s", code="Busy"
+            )
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+
+def _pool(most: int) -> requests.Session:
+    pool = requests.Session()
+    for scheme in ("https://", "http://"):
+        pool.mount(scheme, TCPKeepAliveAdapter(pool_maxsize=most))
+    return pool
+
+
+def _password(credentials: Credentials) -> v3.Password:
+    return v3.Password(
+        credentials.auth_url,
+        username=credentials.username,
+        password=credentials.password,
+        user_domain_id=credentials.domain_id or None,
+        user_domain_name=credentials.domain_name or None,
+        project_id=credentials.project_id or None,
+        project_name=credentials.project_name or None,
+        # A project's id is unique, its name only within its domain.
+        project_domain_id=credentials.domain_id or None if not credentials.project_id else None,
+        project_domain_name=credentials.domain_name or None if not credentials.project_id else None,
+    )
+
+
+def _cloud(credentials: Credentials, plugin: v3.Password, pool: requests.Session, timeout: float) -> CloudRegion:
+    said: dict[str, Any] = {
+        **get_defaults(),
+        "interface": "public",
+        "api_timeout": timeout,
+        "image_status_code_retries": 0,  # five by default; an activity's next attempt is enough
+        "auth": {},  # what the plugin would be made from: it is made already, and a password need not stand twice
+    }
+    said.update({"cacert": credentials.ca_file} if credentials.ca_file else {"verify": True})
+    return CloudRegion(
+        name=credentials.project,
+        region_name=credentials.region or None,
+        config=said,
+        auth_plugin=plugin,
+        # Redirects would carry the token elsewhere.
+        session_constructor=cast(type[Session], partial(Session, session=pool, redirect=False)),
+        app_name="perdure",
+        force_ipv4=True,  # else it looks at every interface of the machine, for a field that nobody reads
+    )
+
+
+def _keystones(call: Call, error: exceptions.ClientException) -> ApiError:
+    if not isinstance(error, exceptions.HttpError):
+        return no_answer(call, error)
+    response = error.response
+    if response is None:
+        return refusal(call, error.http_status or 500, "", {})
+    mapped = refusal(call, response.status_code, body_of(response), lowered(response.headers))
+    # An unknown project or domain is told as not found; the decision must not take it for an object of ours.
+    return Denied(mapped.message, code=mapped.code) if isinstance(mapped, Absent) else mapped
+
+
+def body_of(response: requests.Response) -> object:
+    """What an answer says: JSON, or the beginning of its text."""
+    if not response.content:
+        return {}
+    try:
+        return cast(object, response.json())
+    except ValueError:
+        return response.text[:2000]
+
+
+def lowered(headers: Mapping[str, str]) -> dict[str, str]:
+    """An answer's headers, their names in small letters."""
+    return {str(name).lower(): str(value) for name, value in headers.items()}
