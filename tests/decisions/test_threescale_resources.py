@@ -264,7 +264,7 @@ def test_finalizers_are_the_operators_own_where_it_has_one() -> None:
     theirs = {kind.name: kind.finalizer for kind in CUSTOM_KINDS if kind.finalizer}
 
     assert {name: theirs.pop(name) for name in FINALIZERS} == FINALIZERS
-    assert set(theirs) == {"ActiveDoc", "CustomPolicyDefinition"}
+    assert set(theirs) == {"ActiveDoc", "CustomPolicyDefinition", "OpenAPI"}
     assert all(finalizer.startswith("perdure.dev/") for finalizer in theirs.values())
 
 
