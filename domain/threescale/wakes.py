@@ -2,12 +2,14 @@
 
 Whoever is changed wakes those that refer to one of its names; so an orphan is woken by the arrival of what it waits
 for, and a dependent lifts its fault with its referent's. Backends and products are referred to by their system names as
-well as by their own. An account waits for any user of its own, which is known by the account's name.
+well as by their own. An account waits for any user of its own, which is known by the account's name; an OpenAPI
+for what it has made, which is known by its name.
 """
 
 from __future__ import annotations
 
 from domain.resource import CustomResource
+from domain.threescale import OPEN_API
 from domain.threescale.gateway import secrets_of
 from domain.threescale.people import password_of
 from domain.threescale.providers import DEFAULT_SECRET, SEED_SECRET
@@ -35,7 +37,13 @@ def known_as(resource: CustomResource) -> tuple[str, ...]:
         names.append(f"{kind}/{meta.namespace}/{resource.spec.system_name}")
     if isinstance(resource, DeveloperUser):
         names.append(users_of_account(meta.namespace, resource.spec.developer_account_ref.name))
+    names += [made_by(meta.namespace, each.name) for each in meta.owner_references if each.kind == OPEN_API.name]
     return tuple(dict.fromkeys(names))
+
+
+def made_by(namespace: str, open_api: str) -> str:
+    """The name under which all that an OpenAPI has made is known."""
+    return f"Product/{namespace}/* of OpenAPI {open_api}"
 
 
 def users_of_account(namespace: str, account: str) -> str:
@@ -95,8 +103,8 @@ def _of_uses(resource: CustomResource, namespace: str) -> list[str]:
     if isinstance(resource, OpenApi):
         secret_ref = resource.spec.openapi_ref.secret_ref
         document = [f"Secret/{secret_ref.namespace or namespace}/{secret_ref.name}"] if secret_ref else []
-        made = [f"{kind}/{namespace}/{name}" for kind, name in _made(resource)]
-        return [*_account(resource.spec.provider_account_ref, namespace), *document, *made]
+        made = made_by(namespace, resource.metadata.name)
+        return [*_account(resource.spec.provider_account_ref, namespace), *document, made]
     if isinstance(resource, Tenant):
         return _secrets_of(resource)
     return []
@@ -106,13 +114,6 @@ def _secrets_of(tenant: Tenant) -> list[str]:
     spec, namespace = tenant.spec, tenant.metadata.namespace
     references = (spec.master_credentials_ref, spec.password_credentials_ref, spec.tenant_secret_ref)
     return [f"Secret/{each.namespace or namespace}/{each.name}" for each in references]
-
-
-def _made(resource: OpenApi) -> list[tuple[str, str]]:
-    """The objects that it has made."""
-    status = resource.status
-    product = [("Product", status.product_resource_name.name)] if status.product_resource_name else []
-    return [*product, *(("Backend", each.name) for each in status.backend_resource_names)]
 
 
 def _account(reference: LocalReference | None, namespace: str) -> list[str]:

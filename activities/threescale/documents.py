@@ -1,0 +1,111 @@
+"""Documents of ActiveDocs and OpenAPIs at addresses, fetched with little trust in whoever wrote the address.
+
+Where a document is says whoever may write a custom resource. So the fetch ends after a time and a size, brings no
+credentials but those in the address itself, and goes to no link-local place, where clouds have the machine's own.
+Addresses inside of the cluster are what people mean; a page outside that leads there is not: it is not followed.
+Messages leave out what stands behind the question mark, and who signs in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Mapping
+from datetime import timedelta
+from urllib.parse import urljoin, urlsplit
+
+import httpx
+
+from domain.threescale.open_api_document import MOST_BYTES
+from engine.errors import Absent, ApiError, Denied, Invalid, Throttled, Unavailable
+
+_TIMEOUT_SECONDS = 30.0  # for the whole of it, redirects included
+_MOST_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+_KINDS: dict[int, type[ApiError]] = {401: Denied, 403: Denied, 404: Absent, 410: Absent, 429: Throttled}
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:
+    """The document at the address.
+
+    Raises:
+        ApiError: it is not there, may not be fetched, is too long or no text, or there is no answer.
+    """
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            return await _fetched(http, url)
+    except TimeoutError:
+        raise Unavailable(f"{_shown(url)}: no document within {timeout_seconds:g} s", code="NoAnswer") from None
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+        raise Unavailable(f"{_shown(url)}: no answer, {type(error).__name__}", code="NoAnswer") from None
+
+
+async def _fetched(http: httpx.AsyncClient, url: str) -> str:
+    origin, where = await _private(url), url
+    for _ in range(_MOST_REDIRECTS + 1):
+        request = http.build_request("GET", where, headers={"Cache-Control": "no-cache"})
+        answer = await http.send(request, stream=True, follow_redirects=False)
+        try:
+            if answer.status_code not in _REDIRECTS:
+                return await _read(answer, url)
+            where = urljoin(where, answer.headers.get("location", ""))
+        finally:
+            await answer.aclose()
+        if await _private(where) and not origin:
+            raise Denied(f"{_shown(url)}: leads to {_shown(where)}, inside of the network: name that address itself")
+    raise Unavailable(f"{_shown(url)}: more than {_MOST_REDIRECTS} redirects")
+
+
+async def _read(answer: httpx.Response, url: str) -> str:
+    if not answer.is_success:
+        kind = _KINDS.get(answer.status_code, Unavailable)
+        code = f"HTTP {answer.status_code}"
+        raise kind(f"{_shown(url)}: {answer.status_code}", code=code, delay=_delay(answer.headers))
+    body = bytearray()
+    async for part in answer.aiter_bytes():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise Invalid(f"{_shown(url)}: longer than {MOST_BYTES} bytes")
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        raise Invalid(f"{_shown(url)}: no text in UTF-8") from None
+
+
+async def _private(url: str) -> bool:
+    """Whether the address is inside of the network; an unknown name is not, a proxy may know it.
+
+    Raises:
+        ApiError: the address may not be gone to.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Denied(f"{_shown(url)}: no address of http or https")
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    addresses = [_plain(str(each[4][0])) for each in found]
+    if any(each.is_link_local or each.is_multicast for each in addresses):
+        raise Denied(f"{_shown(url)}: a link-local address, from which nothing is fetched")
+    return any(not each.is_global for each in addresses)
+
+
+def _plain(text: str) -> Address:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _shown(url: str) -> str:
+    """The address without who signs in, and without what may be a signature."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _delay(headers: Mapping[str, str]) -> timedelta | None:
+    asked = str(headers.get("retry-after", ""))
+    return timedelta(seconds=int(asked)) if asked.isdecimal() and int(asked) > 0 else None

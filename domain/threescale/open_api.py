@@ -1,0 +1,320 @@
+"""The lifecycle of an OpenAPI: a document becomes a Product and a Backend.
+
+    New ─► document read ─► Backend and Product written ─► Syncing: the Product is on its way ─► Ready
+      ▲                                                                                            │
+      └──────────────── new document, new spec, somebody changed what was made ◄───────────────────┘
+        any ─► Orphan: tenant or Secret is missing      any ─► Invalid: the document      any ─► Failed: what it makes
+        any ─deletion─► Product gone ─► Backend gone ─► it goes
+
+Nothing of 3scale is called here: the two objects have lifecycles of their own. Their specs are the document's whole;
+whoever changes them is overruled. A document at an address is fetched again every five minutes, and after a fault of
+the page as every refusal is tried again. Names and system name are those of the first time, also when the title
+changes: another Product would be another service, without the applications of the first. Who wants another system name
+has to make another OpenAPI, since a Backend's cannot change.
+
+Owner references would have the garbage collector delete both; the finalizer does it where none runs, and holds the
+object until both are gone in 3scale. Who deletes with `--cascade=orphan` keeps them; that what they have in 3scale is
+retained, they are told like it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from domain.model import Model
+from domain.refusal import Refusal
+from domain.resource import ObjectMeta
+from domain.schema import JsonObject
+from domain.threescale import BACKEND, OPEN_API, PRODUCT
+from domain.threescale.active_doc import Text
+from domain.threescale.conditions import FAILED, INVALID, Standing
+from domain.threescale.memo import RETAIN
+from domain.threescale.notes import combined, owned
+from domain.threescale.open_api_document import Unreadable, read_api
+from domain.threescale.open_api_generated import Generated, generate
+from domain.threescale.product_sync import Sync
+from domain.threescale.providers import INSECURE, NoAccount, ProviderAccount
+from domain.threescale.references import seniority, usable
+from domain.threescale.resources import Backend, OpenApi, Product
+from domain.threescale.resources.shared import LocalReference
+from domain.threescale.texts import look_at
+from domain.threescale.validation import Fault, faults_of_backend, faults_of_product, message_of
+from domain.threescale.work import (
+    Hindrance,
+    Phase,
+    Work,
+    adopted,
+    as_refused,
+    attempted,
+    fine,
+    hindered,
+    is_true,
+    without_account,
+)
+from domain.writes import JsonPatch, difference
+
+FETCH_EVERY = timedelta(minutes=5)
+_ORPHAN_FINALIZER = "orphan"
+
+C = TypeVar("C", Product, Backend)
+
+
+class ObservedOpenApi(Model):
+    """What one decision sees.
+
+    Attributes:
+        open_api: the object.
+        account: its tenant.
+        text: the document, None as long as it was not fetched.
+        products: those of its namespace.
+        backends: those of its namespace.
+        refusals: what was refused since the last wake, by slot: of reads their paths, of children their slots.
+    """
+
+    open_api: OpenApi
+    account: ProviderAccount | NoAccount
+    text: Text | None = None
+    products: tuple[Product, ...] = ()
+    backends: tuple[Backend, ...] = ()
+    refusals: dict[str, Refusal] = {}
+
+
+class Child(Model):
+    """A Product or Backend that is to be written.
+
+    Attributes:
+        kind: its kind.
+        name: its name, in the OpenAPI's namespace.
+        body: the whole object, where there is none.
+        patch: the merge patch of one that is there.
+        resource_version: the version that the patch is for.
+        delete: True to delete it instead.
+    """
+
+    kind: str
+    name: str
+    body: JsonObject = {}
+    patch: JsonPatch = {}
+    resource_version: str = ""
+    delete: bool = False
+
+    @property
+    def slot(self) -> str:
+        """By which its refusals are remembered."""
+        return f"{self.kind}/{self.name}"
+
+
+class OpenApiWork(Work):
+    """What to do now.
+
+    Attributes:
+        children: objects to write, one after the other, before the status; who meets a conflict observes anew.
+        warnings: what of the spec is left aside, for an Event each.
+    """
+
+    children: tuple[Child, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be done now."""
+        return super().idle and not self.children
+
+
+def work_for_open_api(observed: ObservedOpenApi, now: datetime) -> OpenApiWork:
+    """What to do now for an OpenAPI that exists."""
+    open_api, account = observed.open_api, observed.account
+    if open_api.metadata.deleting:
+        return _leaving(observed, now)
+    patch = adopted(open_api.metadata, OPEN_API, {})
+    if patch:
+        return OpenApiWork(phase=Phase.NEW, why="sets its finalizer", patch=patch)
+    if isinstance(account, NoAccount):
+        return _plain(without_account(open_api, account, now))
+    fields: dict[str, object] = {"provider_account_host": account.url}
+    if observed.text is None:
+        return _fetched(observed, fields, now)
+    if observed.text.hindrance is not None:
+        return _plain(hindered(open_api, observed.text.hindrance, now, fields))
+    return _again(observed, _made(observed, observed.text, fields, now), now)
+
+
+def _fetched(observed: ObservedOpenApi, fields: dict[str, object], now: datetime) -> OpenApiWork:
+    read = look_at(observed.open_api.spec.openapi_ref)
+    work, hindering = attempted(Sync(reads=(read,) if read else ()), observed.refusals, now)
+    if work is not None:
+        return _plain(work)
+    if hindering:
+        return _plain(as_refused(observed.open_api, hindering, now, fields))
+    fault = Fault(path="spec.openapiRef", value=None, detail="needs secretRef or url")
+    return _plain(hindered(observed.open_api, Hindrance(standing=Standing.INVALID, message=str(fault)), now, fields))
+
+
+def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now: datetime) -> OpenApiWork:
+    open_api = observed.open_api
+    product, backend = _own(open_api, observed.products), _own(open_api, observed.backends)
+    known = backend or product
+    system_name = known.spec.system_name if known else ""
+    try:
+        generated = generate(open_api.spec, read_api(text.body), open_api.metadata.uid, system_name)
+    except Unreadable as problem:
+        fault = Fault(path="spec.openapiRef", value=_place(open_api), detail=str(problem))
+        return _plain(hindered(open_api, Hindrance(standing=Standing.INVALID, message=str(fault)), now, fields))
+    if hindrance := _hindrance(open_api, generated, system_name, product, backend):
+        return _plain(hindered(open_api, hindrance, now, fields), generated.warnings)
+    children = (
+        *_child(open_api, backend or _namesake(generated.name, observed.backends), generated, generated.backend),
+        *_child(open_api, product or _namesake(generated.name, observed.products), generated, generated.product),
+    )
+    hindering = {each.slot: observed.refusals[each.slot] for each in children if each.slot in observed.refusals}
+    if children and not any(each.retry_at > now for each in hindering.values()):
+        return OpenApiWork(
+            phase=Phase.SYNCING,
+            why=f"writes {', '.join(each.slot for each in children)}",
+            children=children,
+            warnings=generated.warnings,
+        )
+    fields |= {
+        "product_resource_name": LocalReference(name=product.metadata.name) if product else None,
+        "backend_resource_names": (LocalReference(name=backend.metadata.name),) if backend else (),
+    }
+    if hindering:
+        return _plain(as_refused(open_api, hindering, now, fields), generated.warnings)
+    assert product is not None  # noqa: S101 - there is nothing to write
+    return _plain(_settled(open_api, product, fields, now), generated.warnings)
+
+
+def _settled(open_api: OpenApi, product: Product, fields: dict[str, object], now: datetime) -> Work:
+    """It stands as its product does, once that has seen the spec."""
+    meta, status = product.metadata, product.status
+    current = (status.observed_generation or 0) >= meta.generation
+    waits_for = (f"Product/{meta.namespace}/{meta.name}",)
+    if current and usable(status.conditions) and not meta.deleting:
+        return fine(open_api, now, fields, {}, "made, and in 3scale")
+    wrong = next((each for each in status.conditions if each.type in (INVALID, FAILED) and each.status == "True"), None)
+    if current and wrong is not None and _is_final(product):
+        message = f"Product {meta.name}: {wrong.message or 'failed'}"
+        return hindered(
+            open_api, Hindrance(standing=Standing.FAILED, message=message, waits_for=waits_for), now, fields
+        )
+    message = f"Product {meta.name} is not synced yet"
+    return hindered(open_api, Hindrance(standing=Standing.SYNCING, message=message, waits_for=waits_for), now, fields)
+
+
+def _is_final(product: Product) -> bool:
+    """Whether it does not just wait for its backend."""
+    return not is_true(product.status.conditions, "Orphan")
+
+
+def _hindrance(
+    open_api: OpenApi, generated: Generated, system_name: str, product: Product | None, backend: Backend | None
+) -> Hindrance | None:
+    """Why what was generated cannot be written."""
+    wanted = open_api.spec.product_system_name
+    if wanted and system_name and wanted != system_name:
+        detail = f"what it has made is called {system_name}, which cannot change: make another OpenAPI"
+        fault = Fault(path="spec.productSystemName", value=wanted, detail=detail)
+        return Hindrance(standing=Standing.FAILED, message=str(fault))
+    leaving = [each for each in (product, backend) if each is not None and each.metadata.deleting]
+    if leaving:
+        names = tuple(f"{each.kind_of.name}/{each.metadata.namespace}/{each.metadata.name}" for each in leaving)
+        return Hindrance(standing=Standing.SYNCING, message=f"{', '.join(names)} is being deleted", waits_for=names)
+    faults = (*faults_of_product(generated.product), *faults_of_backend(generated.backend))
+    return Hindrance(standing=Standing.FAILED, message=message_of(faults)) if faults else None
+
+
+def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
+    """The one that it owns, the oldest of several."""
+    uid = open_api.metadata.uid
+    ours = [each for each in there if any(owner.uid == uid for owner in each.metadata.owner_references)]
+    return min(ours, key=lambda each: seniority(each.metadata), default=None)
+
+
+def _namesake(name: str, there: Sequence[C]) -> C | None:
+    """One that has its name, which has its uid in it, and has lost its owner."""
+    return next((each for each in there if each.metadata.name == name), None)
+
+
+def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model) -> tuple[Child, ...]:
+    """What has to be written that one of the two is as it shall be."""
+    kind = PRODUCT if spec is generated.product else BACKEND
+    annotations = _annotations(open_api.metadata)
+    if there is None:
+        meta = ObjectMeta(namespace=open_api.metadata.namespace, name=generated.name)
+        metadata = {"name": meta.name, "namespace": meta.namespace, "annotations": annotations}
+        owner = owned(meta, open_api)
+        body: JsonObject = {
+            "apiVersion": kind.api_version,
+            "kind": kind.name,
+            **combined({"metadata": metadata}, owner),
+            "spec": spec.model_dump(mode="json", exclude_none=True),
+        }
+        return (Child(kind=kind.name, name=generated.name, body=body),)
+    changed = _without_nulls(difference(there.spec, spec), spec.model_dump(mode="json", exclude_none=True))
+    noted = {name: value for name, value in annotations.items() if there.metadata.annotations.get(name) != value}
+    patch = combined(
+        {"spec": changed} if changed else {},
+        {"metadata": {"annotations": noted}} if noted else {},
+        owned(there.metadata, open_api),
+    )
+    version = there.metadata.resource_version
+    return (Child(kind=kind.name, name=there.metadata.name, patch=patch, resource_version=version),) if patch else ()
+
+
+def _annotations(meta: ObjectMeta) -> dict[str, str]:
+    """What the two get of the OpenAPI's own."""
+    said = {INSECURE: "true" if meta.annotations.get(INSECURE) == "true" else "false"}
+    return {**said, RETAIN: meta.annotations[RETAIN]} if RETAIN in meta.annotations else said
+
+
+def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
+    """The patch with its lists as they are to be stored: in a list, null does not stand for what is absent."""
+    return {
+        name: whole.get(name, value)
+        if isinstance(value, list)
+        else _without_nulls(value, inner)
+        if isinstance(value, dict) and isinstance(inner := whole.get(name), dict)
+        else value
+        for name, value in patch.items()
+    }
+
+
+def _again(observed: ObservedOpenApi, work: OpenApiWork, now: datetime) -> OpenApiWork:
+    """A page says nothing of its changes: it is fetched again, unless something else is looked at before."""
+    if not observed.open_api.spec.openapi_ref.url or work.children:
+        return work
+    again = now + FETCH_EVERY
+    return work.model_copy(update={"deadline": min(again, work.deadline) if work.deadline else again})
+
+
+def _leaving(observed: ObservedOpenApi, now: datetime) -> OpenApiWork:
+    """The Product goes first, since it uses the Backend."""
+    open_api = observed.open_api
+    if OPEN_API.finalizer not in open_api.metadata.finalizers:
+        return OpenApiWork(phase=Phase.GONE, why="it has let go of everything")
+    own = [each for each in (_own(open_api, observed.products), _own(open_api, observed.backends)) if each is not None]
+    kept = _ORPHAN_FINALIZER in open_api.metadata.finalizers
+    if kept or not own:
+        left = tuple(f"{each.kind_of.name} {each.metadata.name}" for each in own)
+        why = "what it has made stays, as was asked" if kept and own else "nothing that it has made is left"
+        return OpenApiWork(phase=Phase.DELETING, why=why, drop_finalizer=True, left=left)
+    going = Child(kind=own[0].kind_of.name, name=own[0].metadata.name, delete=True)
+    waits_for = (f"{going.kind}/{open_api.metadata.namespace}/{going.name}",)
+    refused = observed.refusals.get(going.slot)
+    if refused is not None and refused.retry_at > now:
+        return OpenApiWork(phase=Phase.DELETING, why=refused.message, waits_for=waits_for, deadline=refused.retry_at)
+    children = () if own[0].metadata.deleting else (going,)
+    return OpenApiWork(
+        phase=Phase.DELETING, why=f"{going.slot} has to go first", children=children, waits_for=waits_for
+    )
+
+
+def _place(open_api: OpenApi) -> str:
+    document = open_api.spec.openapi_ref
+    return document.secret_ref.name if document.secret_ref else (document.url or "").partition("?")[0]
+
+
+def _plain(work: Work, warnings: tuple[str, ...] = ()) -> OpenApiWork:
+    return OpenApiWork(**{name: getattr(work, name) for name in Work.model_fields}, warnings=warnings)

@@ -1,0 +1,293 @@
+"""An OpenAPI document, read strictly: what Product and Backend are made of, or what is wrong with it.
+
+The text is JSON or YAML, comes from whoever may write a Secret or a page, and is trusted in nothing: it is refused when
+it is long, deep, or large once its aliases are followed, and when a name stands twice in one object, which readers
+understand differently. Only what is needed is read of it; that is read by OpenAPI 3's rules. References lead to places
+of the same document alone. Dates of YAML are the texts that were written, as JSON has them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from functools import lru_cache
+from urllib.parse import unquote, urlsplit
+
+import yaml
+from pydantic import ConfigDict, Field, ValidationError
+
+from domain.model import Model
+from domain.reading import problem_of
+from domain.schema import Json, JsonObject
+
+MOST_BYTES = 2 * 1024 * 1024
+DEEPEST = 100
+MOST_NODES = 200_000
+# A reference to a reference to a reference: more is a circle.
+_MOST_STEPS = 8
+
+PRODUCT_EXTENSION = "x-3scale-product"
+OPERATION_EXTENSION = "x-3scale-operation"
+
+_VERBS = ("connect", "delete", "get", "head", "options", "patch", "post", "put", "trace")
+_VARIABLE = re.compile(r"\{([^{}]+)\}")
+
+
+class Unreadable(Exception):  # noqa: N818 - what it says, as in engine.errors
+    """Why the text is no OpenAPI document that can be used."""
+
+
+class _Strict(Model):
+    model_config = ConfigDict(frozen=True, populate_by_name=True, extra="ignore", strict=True)
+
+
+class Info(_Strict):
+    """What the API is called."""
+
+    title: str = Field(min_length=1)
+    version: str = Field(min_length=1)
+    description: str = ""
+
+
+class Variable(_Strict):
+    """A part of an address."""
+
+    default: str
+
+
+class Server(_Strict):
+    """Where the API is."""
+
+    url: str
+    variables: dict[str, Variable] = {}
+
+    @property
+    def address(self) -> str:
+        """With the defaults of its variables."""
+        known = self.variables
+        return _VARIABLE.sub(lambda found: known[found[1]].default if found[1] in known else found[0], self.url)
+
+
+class Scheme(_Strict):
+    """How callers say who they are: `name` and `in` of a key, `flows` of OAuth 2."""
+
+    type: str
+    name: str = ""
+    in_: str = Field("", alias="in")
+    flows: dict[str, object] = {}
+
+
+class Operation(_Strict):
+    """What can be called; its verb and path stand beside it."""
+
+    operation_id: str = Field("", alias="operationId")
+    description: str = ""
+    responses: dict[str, object] = Field(min_length=1)
+    extension: JsonObject = Field({}, alias=OPERATION_EXTENSION)
+
+
+class Call(Model):
+    """An operation with its verb, in capitals, and its path."""
+
+    verb: str
+    path: str
+    operation: Operation
+
+
+class Api(Model):
+    """What is used of a document; `calls` in the order of their paths and verbs, which no layout changes."""
+
+    info: Info
+    server: Server | None
+    security: tuple[Scheme, ...]
+    calls: tuple[Call, ...]
+    extension: JsonObject
+
+    @property
+    def host(self) -> str:
+        """Scheme and host of the first server."""
+        parts = urlsplit(self.server.address if self.server else "")
+        return f"{parts.scheme or 'https'}://{parts.netloc.rpartition('@')[2]}"
+
+    @property
+    def base_path(self) -> str:
+        """The path of the first server, without a slash at its end."""
+        return unquote(urlsplit(self.server.address if self.server else "").path).removesuffix("/")
+
+
+class _Root(_Strict):
+    openapi: str = Field(pattern=r"^3\.\d")
+    info: Info
+    servers: tuple[Server, ...] = Field((), strict=False)
+    paths: dict[str, dict[str, object]]
+    security: tuple[dict[str, object], ...] = Field((), strict=False)
+    extension: JsonObject = Field({}, alias=PRODUCT_EXTENSION)
+
+
+@lru_cache(maxsize=8)
+def read_api(text: str) -> Api:
+    """The API that the text describes.
+
+    Raises:
+        Unreadable: it is none, with what is wrong.
+    """
+    document = _parsed(text)
+    try:
+        root = _Root.model_validate(document)
+        return Api(
+            info=root.info,
+            server=_usable(root.servers),
+            security=tuple(_schemes(document, root.security)),
+            calls=tuple(sorted(_calls(document, root.paths), key=lambda each: (each.path, each.verb))),
+            extension=root.extension,
+        )
+    except ValidationError as error:
+        raise Unreadable(problem_of(error)) from None
+
+
+def _parsed(text: str) -> JsonObject:
+    if len(text.encode()) > MOST_BYTES:
+        raise Unreadable(f"longer than {MOST_BYTES} bytes")
+    try:
+        whole: Json = json.loads(text, object_pairs_hook=_object) if text.lstrip().startswith("{") else _yaml(text)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise Unreadable(f"neither JSON nor YAML: {_first_line(error)}") from None
+    _measure(whole)
+    if not isinstance(whole, dict):
+        raise Unreadable("no object")
+    return whole
+
+
+class _Loader(yaml.CSafeLoader):
+    """Safe, and strict with names; dates stay texts."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in listed if tag != "tag:yaml.org,2002:timestamp"]
+        for first, listed in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
+        """With every name once, as a text."""
+        if not isinstance(node, yaml.MappingNode):
+            return super().construct_mapping(node, deep=deep)
+        _object([(str(key.value), None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
+        self.flatten_mapping(node)
+        return {
+            _name(self.construct_object(key, deep=True)): self.construct_object(value, deep=True)
+            for key, value in node.value
+        }
+
+
+def _yaml(text: str) -> Json:
+    depth, nodes = 0, 0
+    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        nodes += isinstance(event, yaml.NodeEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        _limit(depth, nodes)
+    return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
+
+
+def _object(pairs: Iterable[tuple[str, object]]) -> JsonObject:
+    known: JsonObject = {}
+    for name, value in pairs:
+        if name in known:
+            raise ValueError(f"{name!r} stands twice in one object")
+        known[name] = value
+    return known
+
+
+def _name(key: object) -> str:
+    if isinstance(key, dict | list):
+        raise ValueError("a name that is no text")
+    return key if isinstance(key, str) else json.dumps(key)
+
+
+def _measure(whole: Json) -> None:
+    """Aliases are followed here, so that what they blow up is seen before anybody walks through it."""
+    left: list[tuple[Json, int]] = [(whole, 1)]
+    nodes = 0
+    while left:
+        value, depth = left.pop()
+        nodes += 1
+        _limit(depth, nodes + len(left))
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        left += [(each, depth + 1) for each in inner]
+
+
+def _limit(depth: int, nodes: int) -> None:
+    if depth > DEEPEST:
+        raise Unreadable(f"deeper than {DEEPEST} levels")
+    if nodes > MOST_NODES:
+        raise Unreadable(f"more than {MOST_NODES} values")
+
+
+def _calls(document: JsonObject, paths: Mapping[str, JsonObject]) -> Iterable[Call]:
+    for path, item in paths.items():
+        if path.startswith("x-"):
+            continue
+        if not path.startswith("/"):
+            raise Unreadable(f"paths: {path!r} does not begin with a slash")
+        whole = _followed(document, item)
+        for verb in _VERBS:
+            if verb in whole:
+                yield Call(verb=verb.upper(), path=path, operation=_operation(whole[verb], f"{verb.upper()} {path}"))
+
+
+def _operation(value: Json, where: str) -> Operation:
+    try:
+        return Operation.model_validate(value)
+    except ValidationError as error:
+        raise Unreadable(f"{where}: {problem_of(error)}") from None
+
+
+def _schemes(document: JsonObject, security: Iterable[JsonObject]) -> Iterable[Scheme]:
+    """Of the requirements that hold for the whole API; an empty one asks for nothing."""
+    components = document.get("components")
+    known = components.get("securitySchemes") if isinstance(components, dict) else None
+    for name in (name for requirement in security for name in requirement):
+        scheme = known.get(name) if isinstance(known, dict) else None
+        if not isinstance(scheme, dict):
+            raise Unreadable(f"security: {name!r} is not among the security schemes")
+        yield Scheme.model_validate(_followed(document, scheme))
+
+
+def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
+    """What it refers to, else itself."""
+    for _ in range(_MOST_STEPS):
+        reference = item.get("$ref")
+        if not isinstance(reference, str):
+            return item
+        item = _place(document, reference)
+    raise Unreadable(f"{reference}: a circle of references")
+
+
+def _place(document: JsonObject, reference: str) -> JsonObject:
+    if not reference.startswith("#/"):
+        raise Unreadable(f"{reference}: references must stay within the document")
+    found: Json = document
+    for step in reference[2:].split("/"):
+        name = unquote(step).replace("~1", "/").replace("~0", "~")
+        found = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        raise Unreadable(f"{reference}: nothing is there")
+    return found
+
+
+def _usable(servers: tuple[Server, ...]) -> Server | None:
+    """The first one."""
+    if not servers:
+        return None
+    try:
+        parts = urlsplit(servers[0].address)
+        _ = parts.port
+    except ValueError as error:
+        raise Unreadable(f"servers[0].url: {error}") from None
+    if missing := _VARIABLE.findall(servers[0].address):
+        raise Unreadable(f"servers[0].variables: nothing said of {', '.join(sorted(set(missing)))}")
+    return servers[0]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,255 @@
+"""The Product and the Backend that an OpenAPI document becomes, with every name as the replaced operator makes it.
+
+    title ─► names of both          first server ─► address of the backend, beginning of every rule
+    operation ─► method and mapping rule          security ─► how callers say who they are
+
+The rules stand in the order of their paths and verbs, whatever the order in the document: the same document makes the
+same objects. What the document says of 3scale itself stands in its extensions: metrics, policies and plans of the
+product, and which metric a call counts for. Names that two operations would share are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from pydantic import Field, ValidationError
+
+from domain.model import Model
+from domain.reading import problem_of
+from domain.resource import KubeModel
+from domain.threescale import defaults
+from domain.threescale.constants import HITS
+from domain.threescale.open_api_document import OPERATION_EXTENSION, PRODUCT_EXTENSION, Api, Call, Scheme, Unreadable
+from domain.threescale.resources import ApplicationPlan, BackendSpec, MappingRule, Metric, Policy, ProductSpec
+from domain.threescale.resources.documents import OpenApiSpec
+from domain.threescale.resources.product import (
+    Authentication,
+    BackendUsage,
+    Deployment,
+    Hosted,
+    SelfManaged,
+    UserKey,
+)
+from domain.threescale.resources.shared import AuthenticationFlow, OpenIdConnect, ProductMethod, Security
+from domain.writes import merge
+
+NO_SECURITY = "No security requirements are found in OAS"
+FLOWS_OF_DOCUMENT = "OIDC flows of the spec are left aside: the OAuth 2 flows of the OAS say which are open"
+
+_NOT_WORD = re.compile(r"\W", re.ASCII)
+_NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
+# A DNS-1123 subdomain, which names of objects are.
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_LONGEST_NAME = 253
+
+_FLOWS = {
+    "authorizationCode": "standard_flow_enabled",
+    "implicit": "implicit_flow_enabled",
+    "clientCredentials": "service_accounts_enabled",
+    "password": "direct_access_grants_enabled",
+}
+_SENT_IN = {"query": "query", "header": "headers"}
+
+S = TypeVar("S", ProductSpec, BackendSpec)
+
+
+class Generated(Model):
+    """What a document becomes; `warnings` are what of the spec is left aside."""
+
+    name: str
+    product: ProductSpec
+    backend: BackendSpec
+    warnings: tuple[str, ...] = ()
+
+
+class _Extension(KubeModel):
+    metrics: dict[str, Metric] = {}
+    policies: tuple[Policy, ...] = ()
+    application_plans: dict[str, ApplicationPlan] = {}
+
+
+class _Rule(KubeModel):
+    metric_method_ref: str = ""
+    increment: int = 0
+    last: bool | None = None
+
+
+class _OperationExtension(KubeModel):
+    mapping_rule: _Rule = Field(_Rule())
+
+
+def generate(spec: OpenApiSpec, api: Api, uid: str, system_name: str = "") -> Generated:
+    """Product and Backend of a document, with their defaults.
+
+    Args:
+        spec: of the OpenAPI.
+        api: the document.
+        uid: of the OpenAPI, which makes the name of both its own.
+        system_name: the one that both have already, empty if there is none.
+
+    Raises:
+        Unreadable: what the document asks for cannot be made.
+    """
+    title = api.info.title
+    wanted = spec.product_system_name or system_name or _NOT_WORD.sub("_", title)
+    authentication, warnings = _authentication(spec, api)
+    return Generated(
+        name=_name(title, uid),
+        product=_product(spec, api, wanted, authentication),
+        backend=_backend(spec, api, wanted),
+        warnings=warnings,
+    )
+
+
+def _name(title: str, uid: str) -> str:
+    name = f"{_NOT_ALPHANUMERIC.sub('', title).lower()}-{uid}"
+    if not _SUBDOMAIN.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise Unreadable(f"info.title: {title!r} makes no name for an object: {name!r}")
+    return name
+
+
+def _backend(spec: OpenApiSpec, api: Api, system_name: str) -> BackendSpec:
+    wanted = BackendSpec(
+        name=f"{api.info.title} Backend",
+        system_name=system_name,
+        description=f"Backend of {api.info.title}",
+        private_base_url=spec.private_base_url or api.host,
+        provider_account_ref=spec.provider_account_ref,
+    )
+    return _with(wanted, defaults.of_backend(wanted))
+
+
+def _product(spec: OpenApiSpec, api: Api, system_name: str, authentication: Authentication) -> ProductSpec:
+    extension = _read(_Extension, api.extension, PRODUCT_EXTENSION)
+    _complete(extension)
+    named = _named(api.calls)
+    wanted = ProductSpec(
+        name=api.info.title,
+        system_name=system_name,
+        description=api.info.description or None,
+        deployment=_deployment(spec, authentication),
+        methods={name: _method(call) for name, call in named.items()},
+        mapping_rules=tuple(_rule(spec, api, name, call) for name, call in named.items()),
+        backend_usages={system_name: BackendUsage(path="/")},
+        metrics=extension.metrics,
+        policies=extension.policies,
+        application_plans=extension.application_plans,
+        provider_account_ref=spec.provider_account_ref,
+    )
+    return _with(wanted, defaults.of_product(wanted))
+
+
+def _with(spec: S, fields: Mapping[str, object]) -> S:
+    return type(spec).model_validate(merge(spec.model_dump(mode="json"), dict(fields)))
+
+
+def _complete(extension: _Extension) -> None:
+    for name, metric in sorted(extension.metrics.items()):
+        if not metric.friendly_name or not metric.unit:
+            raise Unreadable(f"{PRODUCT_EXTENSION}: metric {name!r} needs friendlyName and unit")
+    for policy in extension.policies:
+        if not policy.name or not policy.version:
+            raise Unreadable(f"{PRODUCT_EXTENSION}: a policy needs name and version")
+
+
+def _friendly_name(call: Call) -> str:
+    return call.operation.operation_id or f"{call.verb}{_NOT_WORD.sub('', call.path)}"
+
+
+def _named(calls: Iterable[Call]) -> dict[str, Call]:
+    """The operations by the system names of their methods."""
+    named: dict[str, Call] = {}
+    for call in calls:
+        name = _NOT_WORD.sub("_", _friendly_name(call).lower())
+        if name in named or name == HITS:
+            other = f"{named[name].verb} {named[name].path}" if name in named else "the metric of all hits"
+            raise Unreadable(f"{call.verb} {call.path} and {other} would both be called {name!r}: set its operationId")
+        named[name] = call
+    return named
+
+
+def _method(call: Call) -> ProductMethod:
+    return ProductMethod(friendly_name=_friendly_name(call), description=call.operation.description or None)
+
+
+def _rule(spec: OpenApiSpec, api: Api, name: str, call: Call) -> MappingRule:
+    where = f"{call.verb} {call.path}: {OPERATION_EXTENSION}"
+    said = _read(_OperationExtension, call.operation.extension, where).mapping_rule
+    return MappingRule(
+        http_method=call.verb,
+        pattern=f"{api.base_path}{call.path}{'' if spec.prefix_matching else '$'}",
+        metric_method_ref=said.metric_method_ref or name,
+        increment=said.increment or 1,
+        last=said.last,
+    )
+
+
+def _deployment(spec: OpenApiSpec, authentication: Authentication) -> Deployment:
+    staging, production = spec.staging_public_base_url, spec.production_public_base_url
+    if not staging and not production:
+        return Deployment(apicast_hosted=Hosted(authentication=authentication))
+    managed = SelfManaged(
+        authentication=authentication, staging_public_base_url=staging, production_public_base_url=production
+    )
+    return Deployment(apicast_self_managed=managed)
+
+
+def _authentication(spec: OpenApiSpec, api: Api) -> tuple[Authentication, tuple[str, ...]]:
+    """How callers say who they are, and what of the spec is left aside."""
+    if len(api.security) > 1:
+        raise Unreadable("Invalid OAS: multiple security requirements")
+    if spec.oidc and not spec.oidc.issuer_endpoint and not spec.oidc.issuer_endpoint_ref:
+        raise Unreadable("spec.oidc: needs issuerEndpoint or issuerEndpointRef")
+    security = _security(spec)
+    if not api.security:
+        return Authentication(userkey=UserKey(security=security)), (NO_SECURITY,) if spec.oidc else ()
+    (scheme,) = api.security
+    if scheme.type == "apiKey":
+        credentials = _SENT_IN.get(scheme.in_)
+        key = UserKey(auth_user_key=scheme.name or None, credentials=credentials, security=security)
+        return Authentication(userkey=key), ()
+    if scheme.type not in ("oauth2", "openIdConnect"):
+        raise Unreadable(f"Unexpected security schema type: {scheme.type}")
+    if spec.oidc is None:
+        raise Unreadable(f"spec.oidc: is needed, since callers say who they are by {scheme.type}")
+    return _open_id_connect(spec.oidc, scheme, security)
+
+
+def _open_id_connect(
+    said: OpenIdConnect, scheme: Scheme, security: Security | None
+) -> tuple[Authentication, tuple[str, ...]]:
+    flow = said.authentication_flow or AuthenticationFlow()
+    warnings: tuple[str, ...] = ()
+    if scheme.type == "oauth2":
+        flow = AuthenticationFlow(**{field: flow_ in scheme.flows for flow_, field in _FLOWS.items()})
+        warnings = (FLOWS_OF_DOCUMENT,) if said.authentication_flow else ()
+    wanted = OpenIdConnect(
+        issuer_type=said.issuer_type,
+        issuer_endpoint=said.issuer_endpoint,
+        issuer_endpoint_ref=said.issuer_endpoint_ref,
+        authentication_flow=flow,
+        jwt_claim_with_client_id=said.jwt_claim_with_client_id,
+        jwt_claim_with_client_id_type=said.jwt_claim_with_client_id_type,
+        credentials="headers",
+        security=security,
+        gateway_response=said.gateway_response,
+    )
+    return Authentication(oidc=wanted), warnings
+
+
+def _security(spec: OpenApiSpec) -> Security | None:
+    host, token = spec.private_api_host_header, spec.private_api_secret_token
+    return Security(host_header=host, secret_token=token) if host or token else None
+
+
+M = TypeVar("M", bound=KubeModel)
+
+
+def _read(model: type[M], value: object, where: str) -> M:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise Unreadable(f"{where}: {problem_of(error)}") from None

@@ -1,0 +1,469 @@
+"""OpenAPI: which Product and Backend a document becomes, and how the object stands until they are in 3scale."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import yaml
+from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, after, message, metadata, refusal, states
+
+from domain.refusal import ErrorType
+from domain.threescale import OPEN_API
+from domain.threescale.active_doc import Text
+from domain.threescale.calls import Resource
+from domain.threescale.open_api import ObservedOpenApi, OpenApiWork, work_for_open_api
+from domain.threescale.open_api_document import Unreadable, read_api
+from domain.threescale.open_api_generated import FLOWS_OF_DOCUMENT, NO_SECURITY, Generated, generate
+from domain.threescale.resources import Backend, OpenApi, Product
+from domain.threescale.texts import text_at, text_in_secret
+from domain.threescale.wakes import known_as, refers_to
+from domain.writes import merge
+
+ISSUER = {"issuerType": "keycloak", "issuerEndpoint": "https://id.example.com/realm"}
+HITS = {"friendlyName": "Hits", "unit": "hit", "description": "Number of API hits"}
+APICAST = {"name": "apicast", "version": "builtin", "enabled": True, "configuration": {}}
+GOING = {"deletionTimestamp": NOW.isoformat()}
+ANSWERS = {"responses": {"200": {"description": "ok"}}}
+PATHS: dict[str, Any] = {
+    "/pets/{id}": {"get": {**ANSWERS, "operationId": "showPet", "description": "One pet."}},
+    "/pets": {"post": dict(ANSWERS), "get": {**ANSWERS, "operationId": "list-Pets"}},
+}
+
+
+def document(**more: Any) -> dict[str, Any]:
+    return {
+        "openapi": "3.0.2",
+        "info": {"title": "Pet Store (new)", "version": "1.0.0", "description": "Pets."},
+        "servers": [{"url": "https://pets.example.com:8443/v1/"}, {"url": "https://other.example.com"}],
+        "paths": PATHS,
+        **more,
+    }
+
+
+def open_api(meta: dict[str, Any] | None = None, status: dict[str, Any] | None = None, **spec: Any) -> OpenApi:
+    reference = {"secretRef": {"name": "pets"}}
+    return OpenApi.model_validate(
+        {
+            "metadata": metadata("pets", OPEN_API.finalizer, **{"uid": "u-1", **(meta or {})}),
+            "spec": {"openapiRef": reference, **spec},
+            "status": status or {},
+        }
+    )
+
+
+def generated(content: dict[str, Any] | None = None, **spec: Any) -> Generated:
+    return generate(open_api(**spec).spec, read_api(yaml.safe_dump(content or document())), "u-1")
+
+
+def spec_of(made: Any) -> Any:
+    return made.model_dump(mode="json", exclude_none=True)
+
+
+def test_a_document_becomes_a_product_and_a_backend_with_the_known_names() -> None:
+    found = generated()
+
+    assert found.name == "petstorenew-u-1"
+    assert spec_of(found.backend) == {
+        "name": "Pet Store (new) Backend",
+        "systemName": "Pet_Store__new_",
+        "privateBaseURL": "https://pets.example.com:8443",
+        "description": "Backend of Pet Store (new)",
+        "mappingRules": [],
+        "methods": {},
+        "metrics": {"hits": HITS},
+    }
+    assert spec_of(found.product) == {
+        "name": "Pet Store (new)",
+        "systemName": "Pet_Store__new_",
+        "description": "Pets.",
+        "deployment": {"apicastHosted": {"authentication": {"userkey": {}}}},
+        "metrics": {"hits": HITS},
+        "methods": {
+            "list_pets": {"friendlyName": "list-Pets"},
+            "postpets": {"friendlyName": "POSTpets"},
+            "showpet": {"friendlyName": "showPet", "description": "One pet."},
+        },
+        "mappingRules": [
+            {"httpMethod": "GET", "pattern": "/v1/pets$", "metricMethodRef": "list_pets", "increment": 1},
+            {"httpMethod": "POST", "pattern": "/v1/pets$", "metricMethodRef": "postpets", "increment": 1},
+            {"httpMethod": "GET", "pattern": "/v1/pets/{id}$", "metricMethodRef": "showpet", "increment": 1},
+        ],
+        "backendUsages": {"Pet_Store__new_": {"path": "/"}},
+        "applicationPlans": {},
+        "policies": [APICAST],
+    }
+
+
+def test_the_order_of_the_document_does_not_matter() -> None:
+    turned = {path: dict(reversed(item.items())) for path, item in reversed(PATHS.items())}
+
+    assert list(turned) != list(PATHS)
+    assert generated(document(paths=turned)) == generated()
+
+
+def test_the_spec_of_the_object_says_what_the_document_cannot() -> None:
+    found = generated(
+        productSystemName="pets",
+        privateBaseURL="http://pets.shop.svc",
+        prefixMatching=True,
+        stagingPublicBaseURL="https://staging.example.com",
+        privateAPIHostHeader="pets",
+        privateAPISecretToken="t0k",
+        providerAccountRef={"name": "tenant"},
+    )
+    product = spec_of(found.product)
+
+    assert (found.backend.system_name, product["systemName"]) == ("pets", "pets")
+    assert found.backend.private_base_url == "http://pets.shop.svc"
+    assert [each["pattern"] for each in product["mappingRules"]] == ["/v1/pets", "/v1/pets", "/v1/pets/{id}"]
+    assert product["deployment"] == {
+        "apicastSelfManaged": {
+            "stagingPublicBaseURL": "https://staging.example.com",
+            "authentication": {"userkey": {"security": {"hostHeader": "pets", "secretToken": "t0k"}}},
+        }
+    }
+    assert product["providerAccountRef"] == {"name": "tenant"}
+    assert spec_of(found.backend)["providerAccountRef"] == {"name": "tenant"}
+
+
+@pytest.mark.parametrize(
+    ("servers", "address", "pattern"),
+    [
+        ([], "https://", "/pets$"),
+        ([{"url": "/v2"}], "https://", "/v2/pets$"),
+        ([{"url": "http://jane:x@a.example.com"}], "http://a.example.com", "/pets$"),
+        (
+            [
+                {
+                    "url": "{s}://{h}/{v}",
+                    "variables": {"s": {"default": "ws"}, "h": {"default": "b:1"}, "v": {"default": "x"}},
+                }
+            ],
+            "ws://b:1",
+            "/x/pets$",
+        ),
+    ],
+    ids=["none", "a path", "with a user", "variables"],
+)
+def test_the_first_server_says_where_the_backend_is(servers: list[Any], address: str, pattern: str) -> None:
+    found = generated(document(servers=servers))
+
+    assert (found.backend.private_base_url, found.product.mapping_rules[0].pattern) == (address, pattern)
+
+
+def schemes(scheme: dict[str, Any]) -> dict[str, Any]:
+    return document(security=[{"it": []}], components={"securitySchemes": {"it": scheme}})
+
+
+@pytest.mark.parametrize(
+    ("scheme", "key"),
+    [
+        ({"type": "apiKey", "name": "key", "in": "query"}, {"authUserKey": "key", "credentials": "query"}),
+        ({"type": "apiKey", "name": "X-Key", "in": "header"}, {"authUserKey": "X-Key", "credentials": "headers"}),
+        ({"type": "apiKey", "name": "key", "in": "cookie"}, {"authUserKey": "key"}),
+    ],
+    ids=["query", "header", "cookie"],
+)
+def test_a_key_in_the_document_is_a_user_key(scheme: dict[str, Any], key: dict[str, Any]) -> None:
+    deployment = spec_of(generated(schemes(scheme)).product)["deployment"]
+
+    assert deployment == {"apicastHosted": {"authentication": {"userkey": key}}}
+
+
+ALL_FLOWS = {
+    "standardFlowEnabled": True,
+    "implicitFlowEnabled": True,
+    "serviceAccountsEnabled": True,
+    "directAccessGrantsEnabled": True,
+}
+NO_FLOWS = dict.fromkeys(ALL_FLOWS, False)
+OAUTH = {"type": "oauth2", "flows": {"implicit": {}, "clientCredentials": {}}}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "said", "flows", "warnings"),
+    [
+        ({"type": "openIdConnect"}, {}, NO_FLOWS, ()),
+        ({"type": "openIdConnect"}, {"authenticationFlow": ALL_FLOWS}, ALL_FLOWS, ()),
+        (OAUTH, {}, {**NO_FLOWS, "implicitFlowEnabled": True, "serviceAccountsEnabled": True}, ()),
+        (
+            OAUTH,
+            {"authenticationFlow": ALL_FLOWS},
+            {**NO_FLOWS, "implicitFlowEnabled": True, "serviceAccountsEnabled": True},
+            (FLOWS_OF_DOCUMENT,),
+        ),
+    ],
+    ids=["no flows", "the object's flows", "the document's flows", "the document's before the object's"],
+)
+def test_tokens_of_an_issuer_are_taken_in_the_flows_that_are_said(
+    scheme: dict[str, Any], said: dict[str, Any], flows: dict[str, Any], warnings: tuple[str, ...]
+) -> None:
+    found = generated(schemes(scheme), oidc={**ISSUER, "jwtClaimWithClientID": "azp", **said})
+
+    assert found.warnings == warnings
+    assert spec_of(found.product)["deployment"]["apicastHosted"]["authentication"]["oidc"] == {
+        **ISSUER,
+        "jwtClaimWithClientID": "azp",
+        "authenticationFlow": flows,
+        "credentials": "headers",
+    }
+
+
+def test_an_issuer_without_a_security_requirement_is_left_aside_with_a_warning() -> None:
+    found = generated(oidc=ISSUER)
+
+    assert found.warnings == (NO_SECURITY,)
+    assert spec_of(found.product)["deployment"] == {"apicastHosted": {"authentication": {"userkey": {}}}}
+
+
+def test_extensions_say_what_is_3scales_own() -> None:
+    plan = {"published": True, "setupFee": "20", "limits": []}
+    extension: dict[str, Any] = {
+        "metrics": {"bytes": {"friendlyName": "Bytes", "unit": "byte"}},
+        "policies": [{"name": "cors", "version": "builtin", "enabled": True, "configuration": {"a": None}}],
+        "applicationPlans": {"gold": plan},
+    }
+    rule = {"metricMethodRef": "bytes", "increment": 3, "last": True}
+    paths = {"/a": {"get": {**ANSWERS, "operationId": "a", "x-3scale-operation": {"mappingRule": rule}}}}
+    product = spec_of(generated(document(**{"x-3scale-product": extension, "paths": paths})).product)
+
+    assert product["metrics"] == {**extension["metrics"], "hits": HITS}
+    assert product["policies"] == [*extension["policies"], APICAST]
+    assert product["applicationPlans"] == {"gold": {**plan, "pricingRules": []}}
+    assert product["mappingRules"] == [{"httpMethod": "GET", "pattern": "/v1/a$", **rule}]
+    assert product["methods"] == {"a": {"friendlyName": "a"}}
+
+
+BROKEN = {
+    "two requirements": (document(security=[{"a": []}, {"b": []}]), {}, "is not among the security schemes"),
+    "multiple": (
+        document(
+            security=[{"a": [], "b": []}], components={"securitySchemes": {"a": {"type": "x"}, "b": {"type": "x"}}}
+        ),
+        {},
+        "Invalid OAS: multiple security requirements",
+    ),
+    "another scheme": (schemes({"type": "http"}), {}, "Unexpected security schema type: http"),
+    "no issuer said": (schemes({"type": "openIdConnect"}), {}, "spec.oidc: is needed"),
+    "no issuer's address": (document(), {"oidc": {"issuerType": "rest"}}, "needs issuerEndpoint"),
+    "no name": (document(info={"title": "!?", "version": "1"}), {}, "makes no name for an object"),
+    "metric": (document(**{"x-3scale-product": {"metrics": {"a": {"unit": "x"}}}}), {}, "friendlyName and unit"),
+    "policy": (document(**{"x-3scale-product": {"policies": [{"name": "a"}]}}), {}, "name and version"),
+    "one name twice": (
+        document(paths={"/a": {"get": {**ANSWERS, "operationId": "x-y"}, "put": {**ANSWERS, "operationId": "X_y"}}}),
+        {},
+        "PUT /a and GET /a would both be called 'x_y'",
+    ),
+    "hits": (document(paths={"/a": {"get": {**ANSWERS, "operationId": "Hits"}}}), {}, "would both be called 'hits'"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_cannot_be_made_is_told(name: str) -> None:
+    content, spec, text = BROKEN[name]
+    with pytest.raises(Unreadable, match=re.escape(text)):
+        generated(content, **spec)
+
+
+SECRET = Text(body=yaml.safe_dump(document()), version="1")
+
+
+def on(object_: OpenApi, **more: Any) -> OpenApiWork:
+    return work_for_open_api(ObservedOpenApi(open_api=object_, **{"account": ACCOUNT, "text": SECRET, **more}), NOW)
+
+
+def made(work: OpenApiWork, **status: Any) -> dict[str, tuple[Any, ...]]:
+    """What the API server has after the children were written."""
+    models: dict[str, type[Product] | type[Backend]] = {"Product": Product, "Backend": Backend}
+    objects: dict[str, tuple[Any, ...]] = {"products": (), "backends": ()}
+    for child in work.children:
+        body: Any = {**child.body, "metadata": {**metadata(child.name), **child.body["metadata"]}}  # type: ignore[dict-item]
+        objects[f"{child.kind.lower()}s"] = (models[child.kind].model_validate({**body, "status": status}),)
+    return objects
+
+
+SYNCED = {"observedGeneration": 3, "conditions": [{"type": "Synced", "status": "True"}]}
+
+
+def test_backend_and_product_are_made_and_the_object_is_ready_with_the_product() -> None:
+    found = on(open_api({"annotations": {"insecure_skip_verify": "true"}}))
+    assert [(each.kind, each.name) for each in found.children] == [
+        ("Backend", "petstorenew-u-1"),
+        ("Product", "petstorenew-u-1"),
+    ]
+    body: Any = found.children[1].body
+    assert body["metadata"]["annotations"] == {"insecure_skip_verify": "true"}
+    assert [(each["kind"], each["uid"], each["controller"]) for each in body["metadata"]["ownerReferences"]] == [
+        ("OpenAPI", "u-1", True)
+    ]
+    object_ = open_api({"annotations": {"insecure_skip_verify": "true"}})
+    waiting = on(object_, **made(found))
+    assert (waiting.children, states(waiting.status), waiting.waits_for) == (
+        (),
+        "",
+        ("Product/shop/petstorenew-u-1",),
+    )
+    ready = on(object_, **made(found, **SYNCED))
+
+    assert states(ready.status) == "Ready"
+    assert ready.status["productResourceName"] == {"name": "petstorenew-u-1"}
+    assert ready.status["backendResourceNames"] == [{"name": "petstorenew-u-1"}]
+    assert on(after(object_, {}, ready.status), **made(found, **SYNCED)).idle
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [
+        ({**SYNCED, "observedGeneration": 2}, ""),
+        ({"observedGeneration": 3, "conditions": [{"type": "Failed", "status": "True", "message": "no"}]}, "Failed"),
+        (
+            {
+                "observedGeneration": 3,
+                "conditions": [{"type": "Failed", "status": "True"}, {"type": "Orphan", "status": "True"}],
+            },
+            "",
+        ),
+    ],
+    ids=["an older spec", "refused", "waits for its backend"],
+)
+def test_the_object_stands_as_its_product_does(status: dict[str, Any], shown: str) -> None:
+    assert states(on(open_api(), **made(on(open_api()), **status)).status) == shown
+
+
+def test_who_changes_what_was_made_is_overruled_field_by_field() -> None:
+    there = made(on(open_api()), **SYNCED)
+    body = there["products"][0].model_dump(mode="json")
+    body["spec"]["methods"]["mine"] = {"friendlyName": "Mine"}
+    body["spec"]["mappingRules"] = []
+    body["metadata"]["resourceVersion"] = "77"
+    changed = Product.model_validate(body)
+    (child,) = on(open_api(), backends=there["backends"], products=(changed,)).children
+    patch: Any = child.patch
+
+    assert (child.kind, child.resource_version) == ("Product", "77")
+    assert patch["spec"]["methods"] == {"mine": None}
+    assert len(patch["spec"]["mappingRules"]) == 3
+    assert "null" not in yaml.safe_dump(patch["spec"]["mappingRules"])
+    restored = Product.model_validate(merge(changed.model_dump(mode="json"), child.patch))
+    assert restored.spec == there["products"][0].spec
+
+
+def test_another_title_changes_what_is_there_and_makes_nothing_new() -> None:
+    there = made(on(open_api()), **SYNCED)
+    other = Text(body=yaml.safe_dump(document(info={"title": "Cats", "version": "1"})), version="2")
+    children = on(open_api(), text=other, **there).children
+
+    assert [(each.name, each.body) for each in children] == [("petstorenew-u-1", {})] * 2
+    product: Any = children[1].patch
+    assert product["spec"] == {"name": "Cats", "description": None}
+
+
+def test_another_system_name_is_refused() -> None:
+    there = made(on(open_api()), **SYNCED)
+    found = on(open_api(productSystemName="cats"), **there)
+
+    assert (found.children, states(found.status)) == ((), "Failed")
+    assert "cannot change: make another OpenAPI" in message(found.status, "Failed")
+
+
+@pytest.mark.parametrize(
+    ("more", "shown", "waits_for"),
+    [
+        ({"account": NO_ACCOUNT}, "Failed Orphan", ("Secret/shop/threescale-provider-account",)),
+        (
+            {"text": text_in_secret("spec.openapiRef", "shop", "pets", None)},
+            "Failed Orphan",
+            ("Secret/shop/pets",),
+        ),
+        (
+            {"text": text_in_secret("spec.openapiRef", "shop", "pets", {"a": "", "b": ""})},
+            "Failed Invalid",
+            ("Secret/shop/pets",),
+        ),
+        ({"text": Text(body="- 1", version="1")}, "Failed Invalid", ()),
+    ],
+    ids=["no tenant", "no Secret", "two keys", "no document"],
+)
+def test_an_object_without_a_document_waits(more: dict[str, Any], shown: str, waits_for: tuple[str, ...]) -> None:
+    found = on(open_api(), **more)
+
+    assert (states(found.status), found.waits_for, found.children) == (shown, waits_for, ())
+
+
+def test_the_only_key_of_a_secret_is_the_document() -> None:
+    assert text_in_secret("spec.openapiRef", "shop", "pets", {"x.yaml": "a"}, "3") == Text(body="a", version="3")
+    wrong = text_in_secret("spec.openapiRef", "shop", "pets", {}).hindrance
+    assert wrong is not None
+    assert wrong.message == (
+        'spec.openapiRef.secretRef: Invalid value: "pets": '
+        "Secret was empty or contains too many fields. Only one is required."
+    )
+
+
+def test_a_generated_spec_at_fault_is_told_as_failed() -> None:
+    price = {"from": 9, "to": 1, "pricePerUnit": "1", "metricMethodRef": {"systemName": "hits"}}
+    extension = {"applicationPlans": {"gold": {"pricingRules": [price]}}}
+    text = Text(body=yaml.safe_dump(document(**{"x-3scale-product": extension})))
+    found = on(open_api(), text=text)
+
+    assert (states(found.status), found.children) == ("Failed", ())
+    assert "'To' value cannot be less than your 'From' value." in message(found.status, "Failed")
+
+
+def test_a_page_is_fetched_again_every_five_minutes_and_its_faults_are_tried_again() -> None:
+    paged = open_api(openapiRef={"url": "https://example.com/pets.yaml?sig=s3cret"})
+    found = on(paged, text=None)
+    (read,) = found.reads
+    assert (read.resource, read.path) == (Resource.TEXT, "https://example.com/pets.yaml?sig=s3cret")
+    assert "s3cret" not in found.why
+    lost = refusal(ErrorType.UNAVAILABLE, "no answer")
+    failed = on(paged, text=None, refusals={read.path: lost})
+    assert (states(failed.status), failed.deadline) == ("Failed", lost.retry_at)
+    there = made(on(paged, text=text_at(SECRET.body)), **SYNCED)
+
+    assert on(paged, text=text_at(SECRET.body), **there).deadline == NOW + timedelta(minutes=5)
+    assert on(open_api(), **there).deadline is None
+
+
+def test_what_the_api_server_refuses_is_told_until_it_is_tried_again() -> None:
+    refused = {"Product/petstorenew-u-1": refusal(ErrorType.INVALID, "spec.x: Unsupported value")}
+    found = on(open_api(), refusals=refused)
+
+    assert (found.children, states(found.status)) == ((), "Failed Invalid")
+    later = {name: each.model_copy(update={"at": NOW - timedelta(hours=1)}) for name, each in refused.items()}
+    assert len(on(open_api(), refusals=later).children) == 2
+
+
+def test_a_deleted_object_takes_its_product_and_then_its_backend_along() -> None:
+    there = made(on(open_api()), **SYNCED)
+    going = open_api(GOING)
+    (first,) = on(going, **there).children
+    assert (first.kind, first.delete) == ("Product", True)
+    leaving = after(there["products"][0], {"metadata": GOING})
+    waiting = on(going, backends=there["backends"], products=(leaving,))
+    assert (waiting.children, waiting.waits_for) == ((), ("Product/shop/petstorenew-u-1",))
+    (second,) = on(going, backends=there["backends"]).children
+    assert (second.kind, second.delete) == ("Backend", True)
+    assert on(going).drop_finalizer
+
+    kept = on(open_api({**GOING, "finalizers": [OPEN_API.finalizer, "orphan"]}), **there)
+    assert (kept.children, kept.drop_finalizer) == ((), True)
+
+
+def test_what_is_retained_is_retained_by_what_was_made_too() -> None:
+    retained = {"annotations": {"perdure.dev/retain": "true"}}
+    body: Any = on(open_api(retained)).children[1].body
+
+    assert body["metadata"]["annotations"]["perdure.dev/retain"] == "true"
+
+
+def test_an_object_is_woken_by_what_it_has_made() -> None:
+    there = made(on(open_api()), **SYNCED)
+    names = refers_to(open_api())
+
+    assert set(known_as(there["products"][0])) & set(names)
+    assert set(known_as(there["backends"][0])) & set(names)
+    assert "Secret/shop/pets" in names

@@ -1,0 +1,85 @@
+"""OpenAPI documents as strangers write them: read by the rules, refused when long, deep, blown up or ambiguous."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from domain.threescale.open_api_document import DEEPEST, MOST_BYTES, Unreadable, read_api
+
+HEAD = 'openapi: "3.0.2"\ninfo: {title: Pets, version: "1"}\n'
+GET = "{responses: {200: {description: ok}}}"
+
+
+def test_yaml_and_json_say_the_same() -> None:
+    text = f"{HEAD}paths: {{/a: {{get: {GET}}}}}"
+    whole = {
+        "openapi": "3.0.2",
+        "info": {"title": "Pets", "version": "1"},
+        "paths": {"/a": {"get": {"responses": {"200": {"description": "ok"}}}}},
+    }
+
+    assert read_api(text) == read_api(json.dumps(whole)) == read_api(json.dumps(whole, indent=4))
+
+
+def test_dates_are_texts_and_anchors_are_followed() -> None:
+    text = f"""{HEAD}
+x-common: &common {GET}
+x-merged: {{<<: {{a: 1}}, a: 2}}
+paths:
+  /b: {{get: *common, post: {{description: 2020-01-01, responses: {{default: {{}}}}}}}}
+"""
+    calls = read_api(text).calls
+
+    assert [(each.verb, each.path, each.operation.description) for each in calls] == [
+        ("GET", "/b", ""),
+        ("POST", "/b", "2020-01-01"),
+    ]
+
+
+def test_references_lead_to_places_of_the_document() -> None:
+    text = f"""{HEAD}
+paths:
+  /a/b: {{get: {GET}}}
+  /c: {{$ref: "#/paths/~1a~1b"}}
+"""
+    assert [each.path for each in read_api(text).calls] == ["/a/b", "/c"]
+
+
+BLOWN_UP = "a0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20))
+REFUSED = {
+    "long": (" " * (MOST_BYTES + 1), f"longer than {MOST_BYTES} bytes"),
+    "deep in YAML": ("[" * (DEEPEST + 1), f"deeper than {DEEPEST} levels"),
+    "deep in JSON": (f'{{"a": {"[" * DEEPEST}{"]" * DEEPEST}}}', f"deeper than {DEEPEST} levels"),
+    "very deep in JSON": ('{"a":' * 100_000, "neither JSON nor YAML"),
+    "blown up": (BLOWN_UP, "more than"),
+    "a circle of aliases": ("a: &a [*a]", "recursive"),
+    "a name twice in YAML": (f"{HEAD}paths: {{}}\npaths: {{}}", "'paths' stands twice"),
+    "a name twice in JSON": ('{"a": 1, "a": 2}', "'a' stands twice"),
+    "an object of Python": ("!!python/object/apply:os.getcwd []", "could not determine a constructor"),
+    "no object": ("- 1", "no object"),
+    "nothing": ("", "no object"),
+    "Swagger 2": ('swagger: "2.0"\ninfo: {title: a, version: "1"}\npaths: {}', "openapi: Field required"),
+    "a number for a text": (
+        'openapi: "3.0.0"\ninfo: {title: a, version: 1.0}\npaths: {}',
+        "info.version: Input should",
+    ),
+    "no title": ('openapi: "3.0.0"\ninfo: {title: "", version: "1"}\npaths: {}', "info.title: String should have"),
+    "a path without a slash": (f"{HEAD}paths: {{a: {{}}}}", "paths: 'a' does not begin with a slash"),
+    "no answers": (f"{HEAD}paths: {{/a: {{get: {{}}}}}}", "GET /a: responses: Field required"),
+    "another document": (f"{HEAD}paths: {{/a: {{$ref: 'http://x/#/a'}}}}", "must stay within the document"),
+    "nothing there": (f"{HEAD}paths: {{/a: {{$ref: '#/x'}}}}", "#/x: nothing is there"),
+    "a circle": (f"{HEAD}paths: {{/a: {{$ref: '#/paths/~1a'}}}}", "a circle of references"),
+    "a variable of nothing": (f"{HEAD}servers: [{{url: 'http://{{h}}'}}]\npaths: {{}}", "nothing said of h"),
+    "no port": (f"{HEAD}servers: [{{url: 'http://a:b'}}]\npaths: {{}}", "servers[0].url: Port could not be cast"),
+    "an unknown scheme": (f"{HEAD}security: [{{it: []}}]\npaths: {{}}", "'it' is not among the security schemes"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_used_is_refused_with_the_reason(name: str) -> None:
+    text, reason = REFUSED[name]
+    with pytest.raises(Unreadable, match=re.escape(reason)):
+        read_api(text)
