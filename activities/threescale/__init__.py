@@ -4,6 +4,6 @@
 |---|---|
 | `errors.py` | the one mapping of what 3scale answers to `engine.errors` |
 | `guard.py` | what one tenant may take of a process: calls at once, a circuit breaker |
-| `documents.py` | documents of OpenAPIs and ActiveDocs at addresses |
+| `pages.py` | documents of OpenAPIs and ActiveDocs at addresses |
 | `client.py` | the calls of one tenant: reads in pages, writes that may be repeated |
 """

@@ -2,7 +2,7 @@
 
 A Secret is among what is observed: `text_in_secret` says what a decision sees of it. A document of an address is asked
 for as `Read(resource=Resource.TEXT, path=<address>)`: whoever carries reads out fetches it (`activities/threescale/
-documents.py`), which is no call of a tenant, and observes it as `text_at`; what hinders the fetching is noted as the
+pages.py`), which is no call of a tenant, and observes it as `text_at`; what hinders the fetching is noted as the
 refusal of that read, by its path. So a page that cannot be reached is looked at again, and is no fault of the object.
 """
 
