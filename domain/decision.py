@@ -31,6 +31,7 @@ class Queue(StrEnum):
     AWS = "aws"
     CLAIMS = "claims-passes"
     LOAD_BALANCERS = "loadbalancers-passes"
+    INSTANCES = "instances-looks"
     AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
 
 

@@ -313,6 +313,16 @@ class Settings(BaseSettings):
         "served where there are some.",
     )
 
+    instances_reactions: Names = Field(
+        (),
+        description="What is done about instances that are taken, comma-separated, each as CAUSE=REACTION: causes "
+        "`terminated`, `spot`, `capacity-reservation`, `rebalance`, `ending`, `reboot`, `maintenance`, "
+        "`terminating-hook`, reactions `label`, `delete-machine`, `drain`; and `launching-hook=true`.",
+    )
+    instances_resync: Duration = Field(
+        timedelta(minutes=10), description="How often EC2 is asked of all instances in bulk, for lost events."
+    )
+
     # The event consumer.
     events_pollers: int = Field(2, ge=1, le=16, description="Receives under way at once, for each queue.")
     events_wait: Duration = Field(

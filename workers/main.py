@@ -29,6 +29,7 @@ from activities.accounts.reading import Reader
 from activities.aws.activities import AwsActivities
 from activities.aws.session import Sessions
 from activities.claims import ClaimsArea
+from activities.instances import area as instances
 from activities.kube import KubeActivities
 from activities.loadbalancers import area as load_balancers
 from activities.openstack.projects import Projects
@@ -44,6 +45,7 @@ from workers.roster import areas, by_queue, workflows_of
 PROCESS = "worker"
 CLAIMS = "claims"
 LOAD_BALANCERS = "loadbalancers"
+INSTANCES = "instances"
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
@@ -75,12 +77,18 @@ async def run_worker(
         if client is None:
             return
         kube = await stack.enter_async_context(await KubeApi.open(settings, PROCESS))
-        for worker in await _workers(settings, client, kube, only or areas(), stack):
+        chosen = only or served_areas(settings)
+        for worker in await _workers(settings, client, kube, chosen, stack):
             await stack.enter_async_context(worker)
         stage.clear()
-        log.info("executing %s", ", ".join(only or areas()))
+        log.info("executing %s", ", ".join(chosen))
         await stopped.wait()
         stage.append("draining")
+
+
+def served_areas(settings: Settings) -> Sequence[str]:
+    """The areas that there is something to do for: instances are served where the settings name their queues."""
+    return tuple(area for area in areas() if area != INSTANCES or settings.instances_queues)
 
 
 def end(code: int = 0) -> None:
@@ -104,6 +112,7 @@ async def _workers(
         Queue.AWS_ORGANIZATION: settings.worker_organization_activities,
         Queue.CLAIMS: settings.worker_kube_activities,
         Queue.LOAD_BALANCERS: settings.worker_openstack_activities,
+        Queue.INSTANCES: settings.worker_kube_activities,
     }
     blocking = BlockingKube(kube, asyncio.get_running_loop())
     projects = Projects(blocking, settings)
@@ -113,6 +122,8 @@ async def _workers(
         activities += await ClaimsArea(settings, client, kube).open(stack)
     if LOAD_BALANCERS in chosen:
         activities += await load_balancers.activities(settings, client, kube, blocking, projects, served, stack)
+    if INSTANCES in chosen:
+        activities += await instances.activities(settings, client, kube, stack)
     found = by_queue(activities)
     workers = [
         Worker(

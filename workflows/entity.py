@@ -93,6 +93,8 @@ class Entity(Generic[W]):
         self._timer: Timer | None = None
         self._looked_at: datetime | None = None
         self._shown: tuple[object, ...] = ()
+        self._looks = 0  # begun so far
+        self._looked = 0  # ended so far, whether anything was seen or not
 
     @property
     def rest(self) -> timedelta:
@@ -122,8 +124,11 @@ class Entity(Generic[W]):
             if decision.gone and not self._running:
                 return
             if self._grown_old():
-                await workflow.wait_condition(workflow.all_handlers_finished)
-                workflow.continue_as_new(self._carry())
+                # A handler may itself wait for a look.
+                await workflow.wait_condition(lambda: workflow.all_handlers_finished() or self.dirty)
+                if workflow.all_handlers_finished():
+                    workflow.continue_as_new(self._carry())
+                continue
             await self._wait(decision)
             self._fold_what_ended()
 
@@ -135,6 +140,7 @@ class Entity(Generic[W]):
             if pause > timedelta(0):
                 await workflow.sleep(pause, summary="let changes gather")
         self.dirty = False  # before the read, never after
+        self._looks += 1
         self.woken, self._woken = self._woken, False
         if self.woken:
             self._eager = set(self.world.refusals)
@@ -148,8 +154,10 @@ class Entity(Generic[W]):
             refusal = self._refusal(OBSERVE, error)
             self.world = self.world.model_copy(update={"refusals": {**self.world.refusals, OBSERVE: refusal}})
             self._woken = self._woken or self.woken  # what was asked for has not been looked at yet
+            self._looked = self._looks
             return
         self.world = self._without_refusal(seen.recall(self.world), OBSERVE)
+        self._looked = self._looks
         self.observed()
 
     def observed(self) -> None:
@@ -361,6 +369,13 @@ class Entity(Generic[W]):
         """For message handlers of the areas: the world has become this one by a message."""
         self.world = world
         self._told = True
+
+    async def look_now(self) -> bool:
+        """For update handlers of the areas: have a look made that begins after this call; True if it could be."""
+        wanted = self._looks + 1
+        self.wake()
+        await workflow.wait_condition(lambda: self._looked >= wanted)
+        return OBSERVE not in self.world.refusals
 
     @workflow.update(
         description="Try again what has failed or was refused; refused itself when there is nothing to retry."

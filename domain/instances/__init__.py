@@ -12,6 +12,7 @@
 | `resync.py` | events that never came, made of what EC2 says |
 | `causes.py`, `policy.py` | why an instance is to be given up, and what is wanted then |
 | `reactions.py`, `hooks.py`, `steps.py` | what is done about it |
+| `handover.py`, `lifecycle.py`, `decision.py`, `actions.py`, `passes.py` | what the workflows hold, are told, and do |
 | `instance.py`, `observed.py` | the lifecycle: from what is observed to what is to be done now |
 | `labels.py`, `groups.py` | what is written on AWSMachine and AWSMachinePool |
 | `places.py` | the accounts, regions and queues that are served |
@@ -19,15 +20,25 @@
 | `resources/` | AWSMachine, AWSMachinePool, Machine: the fields that are read or written |
 
 The kinds belong to Cluster API and its AWS provider: Perdure has no definitions of them to install, and no workflow
-per object. The area has no workflows yet; it joins by `KINDS`, like every other, when it has.
+per object: lifecycles are those of instances and of Auto Scaling groups, found by AWS's own names of them.
+
+| what | written by |
+|---|---|
+| AWSMachine, AWSMachinePool, Machine | the AWS provider and Cluster API, but for |
+| labels `ec2-instance-state`, `ec2-instance-interruption`, `perdure.dev/instance-events` | the instance's workflow |
+| label `asg-instance-state` | the group's workflow |
+| a Machine's deletion, a Node's cordon and Pods' evictions | the instance's workflow, where policy asks for it |
 """
 
-from domain.identity import Kind
+from domain.identity import Key, Kind
 from domain.instances.constants import (
     CLUSTER_GROUP,
     CLUSTER_VERSION,
+    GROUP_WORKFLOW,
     INFRASTRUCTURE_GROUP,
     INFRASTRUCTURE_VERSION,
+    INSTANCE_WORKFLOW,
+    SWEEP_WORKFLOW,
 )
 
 _AREA = "instances"
@@ -42,3 +53,12 @@ AWS_MACHINE_POOL = _kind("AWSMachinePool", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_
 MACHINE = _kind("Machine", CLUSTER_GROUP, CLUSTER_VERSION)
 
 EXTERNAL_KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE)
+
+# No custom resources stand behind these.
+EC2_INSTANCE = Kind(name=INSTANCE_WORKFLOW, group="", version="", plural="", area=_AREA)
+AUTO_SCALING_GROUP = Kind(name=GROUP_WORKFLOW, group="", version="", plural="", area=_AREA)
+INSTANCE_SWEEP = Kind(name=SWEEP_WORKFLOW, group="", version="", plural="", area=_AREA)
+THE_SWEEP = Key(kind=INSTANCE_SWEEP.name, namespace="", name="all", uid="0")
+
+STANDING = (THE_SWEEP,)
+KINDS = (EC2_INSTANCE, AUTO_SCALING_GROUP, INSTANCE_SWEEP)

@@ -7,6 +7,7 @@ from datetime import timedelta
 # The kinds of our own: no custom resource stands behind them.
 INSTANCE_WORKFLOW = "Ec2Instance"
 GROUP_WORKFLOW = "AutoScalingGroup"
+SWEEP_WORKFLOW = "InstanceSweep"
 
 INFRASTRUCTURE_GROUP = "infrastructure.cluster.x-k8s.io"
 INFRASTRUCTURE_VERSION = "v1beta2"

@@ -78,16 +78,17 @@ def work_for_instance(observed: ObservedInstance, now: datetime) -> InstanceWork
     return InstanceWork(
         phase=phase,
         why=observed.hindrance or _told(observed, found, hooks, now),
-        patch=_patch(observed, now),
+        patch=patch_for(observed, now),
         steps=(*asking, *_hook_steps(hooks), *reactions(observed, found, hooks, now)),
         deadline=deadline,
     )
 
 
-def _patch(observed: ObservedInstance, now: datetime) -> JsonPatch:
+def patch_for(observed: ObservedInstance, now: datetime) -> JsonPatch:
     """The labels; under Perdure's own pause nothing is written, under Cluster API's they stay truthful."""
     machine = observed.machine
-    return {} if machine is None or paused(machine.metadata) else label_patch(machine, observed.record, now)
+    held = observed.observing or machine is None or paused(machine.metadata)
+    return {} if held or machine is None else label_patch(machine, observed.record, now)
 
 
 def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Step]:

@@ -15,7 +15,8 @@ from pydantic import ValidationError
 
 from domain.instances.causes import interruption_label, nearest_end, standing_interruptions
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, LONGEST_ANNOTATION, STATE_LABEL
-from domain.instances.events import EventKind
+from domain.instances.events import EventKind, InstanceState
+from domain.instances.ordering import Standing
 from domain.instances.record import Drain, InstanceRecord, Interruption, LastEvent
 from domain.instances.resources import AWSMachine
 from domain.model import Model
@@ -69,14 +70,32 @@ def story_of(meta: ObjectMeta) -> Story:
 
 
 def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
-    """A new record with what the annotation kept of the one before."""
+    """A new record with what labels and annotation kept of the one before."""
     story = story_of(meta)
     return record.model_copy(
         update={
             "interruptions": {**story.interruptions, **record.interruptions},
             "drain": record.drain or story.cordoned,
+            "standing": _later(record.standing, _kept_standing(story, meta)),
         }
     )
+
+
+def _kept_standing(story: Story, meta: ObjectMeta) -> Standing | None:
+    """The state that the label tells, as of the latest event before: EC2 is asked by every new record anyway."""
+    value = meta.labels.get(STATE_LABEL, "")
+    if story.last is None or value not in set(InstanceState):
+        return None
+    return Standing(state=InstanceState(value), time=story.last.time)
+
+
+def _later(heard: Standing | None, kept: Standing | None) -> Standing | None:
+    """An event that comes after the workflow has closed is old, if the label says that the instance has ended since."""
+    if heard is None or kept is None:
+        return heard or kept
+    if heard.asked or heard.state.final:
+        return heard
+    return kept if kept.state.final or kept.time > heard.time else heard
 
 
 def _story(record: InstanceRecord, now: datetime) -> Story:

@@ -17,6 +17,7 @@ from domain.model import Model
 
 LONGEST_ID = 64
 
+_ZONE_OF_PROVIDER_ID = re.compile(r"[^:]+:///([a-z]{2}(?:-[a-z]+)+-[0-9]+)[^/]*/")
 _PROVIDER_ID = re.compile(r"[^:]+://.*[^/]")
 
 
@@ -92,6 +93,12 @@ def usable_id(text: object) -> bool:
 def instance_of_provider_id(provider_id: str) -> str:
     """The instance of an AWSMachine's or Node's `spec.providerID`: `aws:///eu-central-1a/i-0abc`; empty if none."""
     return provider_id.rsplit("/", 1)[-1] if _PROVIDER_ID.fullmatch(provider_id) else ""
+
+
+def region_of_provider_id(provider_id: str) -> str:
+    """The region of the zone in a provider id, local zones' too (`us-west-2-lax-1a`); empty if it names none."""
+    found = _ZONE_OF_PROVIDER_ID.match(provider_id)
+    return found.group(1) if found else ""
 
 
 class Arn(Model):

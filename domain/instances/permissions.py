@@ -21,8 +21,10 @@ CONSUME = (
 )
 BURY = ("sqs:SendMessage",)
 DESCRIBE = (
+    "autoscaling:DescribeAutoScalingGroups",
     "autoscaling:DescribeAutoScalingInstances",
     "autoscaling:DescribeLifecycleHooks",
+    "autoscaling:DescribeScalingActivities",
     "ec2:DescribeInstanceStatus",
     "ec2:DescribeInstances",
     "ec2:DescribeSpotInstanceRequests",

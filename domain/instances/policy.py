@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from enum import StrEnum
 
@@ -54,6 +55,20 @@ class ReactionPolicy(Model):
     launch_timeout: timedelta = timedelta(minutes=15)
     maintenance_lead: timedelta = timedelta(hours=24)
     hook_margin: timedelta = timedelta(seconds=60)
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> ReactionPolicy:
+        """The policy of settings: `CAUSE=REACTION`, as in `spot=delete-machine`, `launching_hook=true`.
+
+        Raises:
+            ValueError: a text is none; it says which.
+        """
+        given = [text.partition("=") for text in texts]
+        chosen = {cause.strip().replace("-", "_"): reaction.strip() for cause, _, reaction in given}
+        wrong = sorted(set(chosen) - set(cls.model_fields))
+        if wrong:
+            raise ValueError(f"{wrong[0]!r} is no CAUSE=REACTION; causes are {', '.join(sorted(cls.model_fields))}")
+        return cls.model_validate(chosen)
 
     def for_interruption(self, kind: EventKind, action: str) -> Reaction:
         """The reaction to a notice."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from domain.instances.events import EventKind, HealthNotice, InstanceEvent
-from domain.instances.health import effect_of
+from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
+from domain.instances.health import Effect, effect_of
 from domain.instances.record import InstanceRecord
+from domain.instances.resources import AWSMachine
 from domain.instances.verification import Facts, Question, ScheduledEvent
 
 _OURS = "ec2:"
@@ -23,6 +25,16 @@ _TYPES = {
     "system-reboot": "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED",
     "system-maintenance": "AWS_EC2_INSTANCE_NETWORK_MAINTENANCE_SCHEDULED",
 }
+
+
+def differs(machine: AWSMachine, facts: Facts) -> bool:
+    """True if EC2 says otherwise than the labels: its workflow has missed something, or there is none."""
+    labels = machine.metadata.labels
+    state = facts.state if facts.found and facts.state else InstanceState.TERMINATED
+    told = labels.get(INTERRUPTION_LABEL, "")
+    planned = any(event.open and event.code in _TYPES for event in facts.scheduled)
+    scheduled = told in set(Effect)
+    return labels.get(STATE_LABEL) != state.value or (planned and not told) or (scheduled and not planned)
 
 
 def missed_events(record: InstanceRecord, facts: Facts) -> tuple[InstanceEvent, ...]:

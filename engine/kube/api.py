@@ -209,6 +209,13 @@ class KubeApi:
         attempt = self._mutation(_attempt("create", kind, namespace, name))
         return await self._send("POST", attempt, _path(kind, namespace), _manager(field_manager), body)
 
+    async def create_under(
+        self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
+    ) -> JsonObject:
+        """Create what an object's subresource takes, as the eviction of a Pod."""
+        attempt = self._mutation(_attempt("create", kind, namespace, name, subresource))
+        return await self._send("POST", attempt, _path(kind, namespace, name, subresource), body=obj)
+
     async def patch(
         self,
         kind: Kind,

@@ -12,6 +12,7 @@ import asyncio
 import os
 import ssl
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,8 +26,9 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 class Connection:
     """The address, TLS and credentials of one cluster."""
 
-    def __init__(self, kubeconfig: str = "") -> None:
+    def __init__(self, kubeconfig: str = "", *, content: Mapping[str, object] | None = None) -> None:
         self._kubeconfig = kubeconfig
+        self._content = content  # of a kubeconfig that is in no file
         self._configuration = kubernetes_client.Configuration()
         self._loading = asyncio.Lock()
         self._loaded = 0
@@ -56,7 +58,11 @@ class Connection:
                 return
             configuration = kubernetes_client.Configuration()
             path = self._kubeconfig or _kubeconfig_of_environment()
-            if path:
+            if self._content is not None:
+                await kubernetes_config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]
+                    config_dict=dict(self._content), client_configuration=configuration
+                )
+            elif path:
                 await kubernetes_config.load_kube_config(  # type: ignore[no-untyped-call]
                     config_file=path, client_configuration=configuration, persist_config=False
                 )

@@ -2,7 +2,7 @@
 
 | name | is | asked for by |
 |---|---|---|
-| `WATCHED` | kinds to watch | `kinds.py` |
+| `WATCHED`, `watched_for` | kinds to watch; those that the settings decide on | `kinds.py` |
 | `GAUGES` | numbers to tell | `gauges.py` |
 | `DUTIES` | what else to do while leading | `duties.py` |
 """

@@ -1,6 +1,7 @@
 """The watched kinds of all areas, as a table.
 
-An area joins with a module of its name here (`accounts.py`, ...) that defines `WATCHED`. What an entry says is pure:
+An area joins with a module of its name here (`accounts.py`, ...) that defines `WATCHED`, or `watched_for` where the
+settings decide. What an entry says is pure:
 how an object is read into a projection, and whom a change concerns. Whatever must be asked of a server is not for the
 watcher.
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from domain.identity import Key, Kind
+from engine.settings import Settings
 from starters.watch import areas
 from starters.watch.index import Dependents, Index
 from starters.watch.projection import Projection, Read
@@ -135,6 +137,12 @@ class Watched:
         """What is listed and watched, as values that compare."""
         kind = self.kind
         return (self.name, kind.api_version, kind.plural, self.namespace, self.field_selector, self.label_selector)
+
+
+def watched_under(settings: Settings) -> tuple[Watched, ...]:
+    """What all areas watch, with what some watch only where the settings ask for it."""
+    chosen = (module.watched_for(settings) for module in areas.modules() if hasattr(module, "watched_for"))
+    return (*watched_kinds(), *(entry for entries in chosen for entry in entries))
 
 
 @cache

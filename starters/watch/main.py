@@ -30,7 +30,7 @@ from starters.watch.adoption import is_open, unmatched
 from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.duties import attend, duties_of_areas
 from starters.watch.gauges import published
-from starters.watch.kinds import watched_kinds
+from starters.watch.kinds import watched_under
 from starters.watch.watcher import Watcher
 
 PROCESS = "watch"
@@ -113,7 +113,7 @@ def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, 
     return Watcher(
         api,
         partial(wake, client),
-        watched_kinds(),
+        watched_under(settings),
         cluster=settings.cluster,
         timing=Timing(duration=settings.watch_duration, silence=settings.watch_silence),
         wakers=settings.watch_wakers,

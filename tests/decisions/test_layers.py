@@ -13,6 +13,7 @@ from temporalio import activity
 from activities.accounts import ClaimActivities, ObserveActivities, OrganizationActivities, PoolActivities
 from activities.aws.activities import AwsActivities
 from activities.claims import ACTIVITIES as CLAIMS_ACTIVITIES
+from activities.instances.area import ACTIVITIES as INSTANCES_ACTIVITIES
 from activities.kube import KubeActivities
 from activities.loadbalancers.area import ACTIVITIES as LOAD_BALANCERS_ACTIVITIES
 from workers.roster import actions, by_queue
@@ -69,6 +70,7 @@ def test_actions_and_activities_match_one_to_one() -> None:
         ClaimActivities,
         *CLAIMS_ACTIVITIES,
         *LOAD_BALANCERS_ACTIVITIES,
+        *INSTANCES_ACTIVITIES,
     )
     made = [each for kind in kinds for each in object.__new__(kind).all()]
     names = [activity._Definition.must_from_callable(each).name for each in made]

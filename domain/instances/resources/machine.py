@@ -9,7 +9,7 @@ from pydantic import Field
 from domain.identity import Kind
 from domain.instances import MACHINE
 from domain.instances.constants import CONTROL_PLANE_LABEL, PAUSED_ANNOTATION
-from domain.resource import CustomResource, KubeModel
+from domain.resource import Condition, CustomResource, KubeModel, condition_of
 
 
 class NodeReference(KubeModel):
@@ -27,10 +27,11 @@ class MachineSpec(KubeModel):
 
 
 class MachineStatus(KubeModel):
-    """Its Node, once it has joined."""
+    """Its Node, once it has joined; Cluster API tells by a condition whether that is ready."""
 
     phase: str = ""
     node_ref: NodeReference | None = None
+    conditions: tuple[Condition, ...] = ()
 
 
 class Machine(CustomResource):
@@ -50,6 +51,12 @@ class Machine(CustomResource):
     def paused(self) -> bool:
         """True while Cluster API holds it."""
         return PAUSED_ANNOTATION in self.metadata.annotations
+
+    @property
+    def node_ready(self) -> bool:
+        """True while its Node is ready: `NodeHealthy` in v1beta1, `NodeReady` later."""
+        ready = (condition_of(self.status.conditions, name) for name in ("NodeReady", "NodeHealthy"))
+        return any(each is not None and each.status == "True" for each in ready)
 
     @property
     def node(self) -> str:

@@ -1,0 +1,236 @@
+"""What EC2 and Auto Scaling say of instances, for many at once, and the two calls that answer a lifecycle hook.
+
+Each question is one call for up to 200 instances (the most values of a filter; DescribeAutoScalingInstances takes 50).
+EC2 is asked by a filter and not by ids, because of an id that it does not know it would refuse the whole call. Who is
+not in the answer is not known to EC2. DescribeInstanceStatus knows no such filter and is asked of those that were
+found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Protocol, cast
+
+from activities.aws.clients import Answer
+from activities.aws.session import Services
+from domain.instances.events import InstanceState
+from domain.instances.groups import GroupRecord, LastResult
+from domain.instances.hooks import DEFAULT_TIMING, HookTiming
+from domain.instances.verification import Facts, Question, ScheduledEvent
+from domain.model import Model
+from engine.errors import Invalid
+from engine.kube.json import at, sequence, text
+
+MOST_AT_ONCE = 200
+_MOST_IN_GROUPS = 50
+_MOST_ACTIVITIES = 20
+
+
+class _AutoScaling(Protocol):
+    """The operations that are used; answers as botocore reads them."""
+
+    def describe_auto_scaling_instances(self, *, InstanceIds: Sequence[str]) -> Answer: ...  # noqa: N803
+
+    def describe_auto_scaling_groups(self, *, AutoScalingGroupNames: Sequence[str]) -> Answer: ...  # noqa: N803
+
+    def describe_lifecycle_hooks(self, *, AutoScalingGroupName: str) -> Answer: ...  # noqa: N803
+
+    def describe_scaling_activities(self, *, AutoScalingGroupName: str, MaxRecords: int) -> Answer: ...  # noqa: N803
+
+    def record_lifecycle_action_heartbeat(self, **what: str) -> Answer: ...
+
+    def complete_lifecycle_action(self, **what: str) -> Answer: ...
+
+
+class _Ec2(Protocol):
+    def describe_instances(self, **what: object) -> Answer: ...
+
+    def describe_spot_instance_requests(self, **what: object) -> Answer: ...
+
+    def describe_instance_status(self, **what: object) -> Answer: ...
+
+
+class GroupFound(Model):
+    """An Auto Scaling group: its instances' lifecycle states, and how its last activities ended."""
+
+    lifecycle_states: tuple[str, ...] = ()
+    record: GroupRecord = GroupRecord()
+
+
+def describe(
+    caller: Services, region: str, ids: Collection[str], questions: Collection[Question], moment: datetime
+) -> dict[str, Facts]:
+    """The answers to all questions about some instances, at most 200; `moment` is when they are asked."""
+    ec2, wanted = _ec2(caller, region), sorted(set(ids))
+    asked = tuple(sorted(set(questions)))
+    unknown = Facts(at=moment, asked=asked, found=False)
+    found = dict.fromkeys(wanted, unknown)
+    for instance in _instances(ec2, wanted):
+        found[text(instance, "InstanceId")] = _facts(instance, moment, asked)
+    known = [each for each, facts in found.items() if facts.found]
+    for question, answer in ((Question.SPOT, _spot), (Question.STATUS, _status)):
+        if question in asked and known:
+            for each, facts in answer(ec2, known).items():
+                found[each] = found[each].model_copy(update=facts)
+    if Question.GROUP in asked:
+        for each, facts in _membership(_auto_scaling(caller, region), wanted).items():
+            found[each] = found[each].model_copy(update=facts)
+    return {each: found[each] for each in wanted}
+
+
+def hook_timings(caller: Services, region: str, group: str) -> dict[str, HookTiming]:
+    """The times of a group's hooks, by name."""
+    answer = _auto_scaling(caller, region).describe_lifecycle_hooks(AutoScalingGroupName=group)
+    return {text(hook, "LifecycleHookName"): _timing(hook) for hook in sequence(answer, "LifecycleHooks")}
+
+
+def describe_group(caller: Services, region: str, group: str) -> GroupFound | None:
+    """How a group stands; None if Auto Scaling knows none of that name."""
+    client = _auto_scaling(caller, region)
+    answer = client.describe_auto_scaling_groups(AutoScalingGroupNames=[group])
+    groups = sequence(answer, "AutoScalingGroups")
+    if not groups:
+        return None
+    states = tuple(text(each, "LifecycleState") for each in sequence(groups[0], "Instances"))
+    activities = client.describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=_MOST_ACTIVITIES)
+    return GroupFound(lifecycle_states=states, record=_results(sequence(activities, "Activities")))
+
+
+def send_heartbeat(caller: Services, region: str, group: str, hook: str, token: str) -> bool:
+    """RecordLifecycleActionHeartbeat; False if no such action waits any more."""
+    return _answer_hook(
+        lambda: _auto_scaling(caller, region).record_lifecycle_action_heartbeat(
+            AutoScalingGroupName=group, LifecycleHookName=hook, LifecycleActionToken=token
+        )
+    )
+
+
+def complete_hook(caller: Services, region: str, group: str, hook: str, token: str, result: str) -> bool:
+    """CompleteLifecycleAction; False if no such action waits any more, which is as good."""
+    return _answer_hook(
+        lambda: _auto_scaling(caller, region).complete_lifecycle_action(
+            AutoScalingGroupName=group,
+            LifecycleHookName=hook,
+            LifecycleActionToken=token,
+            LifecycleActionResult=result,
+        )
+    )
+
+
+def _answer_hook(call: _Call) -> bool:
+    try:
+        call()
+    except Invalid as error:
+        if error.code != "ValidationError":
+            raise
+        return False
+    return True
+
+
+class _Call(Protocol):
+    def __call__(self) -> Answer: ...
+
+
+# --- EC2 ---
+
+
+def _instances(ec2: _Ec2, ids: Sequence[str]) -> Iterator[object]:
+    following: dict[str, object] = {}
+    while True:
+        answer = ec2.describe_instances(Filters=[{"Name": "instance-id", "Values": list(ids)}], **following)
+        for reservation in sequence(answer, "Reservations"):
+            yield from sequence(reservation, "Instances")
+        if not (token := text(answer, "NextToken")):
+            return
+        following = {"NextToken": token}
+
+
+def _facts(instance: object, moment: datetime, asked: tuple[Question, ...]) -> Facts:
+    state = text(instance, "State", "Name")
+    return Facts(
+        at=moment,
+        asked=asked,
+        state=InstanceState(state) if state in set(InstanceState) else None,
+        spot=text(instance, "InstanceLifecycle") == "spot",
+        reservation=text(instance, "CapacityReservationId"),
+    )
+
+
+def _spot(ec2: _Ec2, ids: Sequence[str]) -> dict[str, dict[str, object]]:
+    answer = ec2.describe_spot_instance_requests(Filters=[{"Name": "instance-id", "Values": list(ids)}])
+    return {
+        text(each, "InstanceId"): {"spot": True, "spot_code": text(each, "Status", "Code")}
+        for each in sequence(answer, "SpotInstanceRequests")
+        if text(each, "InstanceId") in ids
+    }
+
+
+def _status(ec2: _Ec2, ids: Sequence[str]) -> dict[str, dict[str, object]]:
+    answer = ec2.describe_instance_status(InstanceIds=list(ids), IncludeAllInstances=True)
+    return {
+        text(each, "InstanceId"): {"scheduled": tuple(_scheduled(event) for event in sequence(each, "Events"))}
+        for each in sequence(answer, "InstanceStatuses")
+        if text(each, "InstanceId") in ids
+    }
+
+
+def _scheduled(event: object) -> ScheduledEvent:
+    begin = at(event, "NotBefore")
+    return ScheduledEvent(
+        id=text(event, "InstanceEventId"),
+        code=text(event, "Code"),
+        not_before=begin if isinstance(begin, datetime) else None,
+        description=text(event, "Description"),
+    )
+
+
+# --- Auto Scaling ---
+
+
+def _membership(client: _AutoScaling, ids: Sequence[str]) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
+    for first in range(0, len(ids), _MOST_IN_GROUPS):
+        answer = client.describe_auto_scaling_instances(InstanceIds=ids[first : first + _MOST_IN_GROUPS])
+        for each in sequence(answer, "AutoScalingInstances"):
+            facts = {"group": text(each, "AutoScalingGroupName"), "lifecycle": text(each, "LifecycleState")}
+            found[text(each, "InstanceId")] = dict(facts)
+    return {each: facts for each, facts in found.items() if each in ids}
+
+
+def _timing(hook: object) -> HookTiming:
+    heartbeat, limit = at(hook, "HeartbeatTimeout"), at(hook, "GlobalTimeout")
+    return HookTiming(
+        heartbeat_timeout=timedelta(seconds=heartbeat)
+        if isinstance(heartbeat, int)
+        else DEFAULT_TIMING.heartbeat_timeout,
+        global_timeout=timedelta(seconds=limit) if isinstance(limit, int) else None,
+    )
+
+
+def _results(activities: Sequence[object]) -> GroupRecord:
+    """How the last launch and the last termination ended: Auto Scaling lists the latest first."""
+    results: dict[str, LastResult] = {}
+    for each in activities:
+        what = _activity(text(each, "Description"))
+        ended, code = at(each, "EndTime"), text(each, "StatusCode")
+        if what and what not in results and isinstance(ended, datetime) and code in ("Successful", "Failed"):
+            told = text(each, "StatusMessage")
+            results[what] = LastResult(time=ended, failed=code == "Failed", detail=told, key=text(each, "ActivityId"))
+    return GroupRecord(results=results)
+
+
+def _activity(description: str) -> str:
+    """As Auto Scaling's descriptions begin: `Launching a new EC2 instance: i-`, `Terminating EC2 instance: i-`."""
+    for begin, what in (("Launching", "launch"), ("Terminating", "terminate")):
+        if description.startswith(begin):
+            return what
+    return ""
+
+
+def _ec2(caller: Services, region: str) -> _Ec2:
+    return cast("_Ec2", caller.client("ec2", region))
+
+
+def _auto_scaling(caller: Services, region: str) -> _AutoScaling:
+    return cast("_AutoScaling", caller.client("autoscaling", region))

@@ -1,0 +1,40 @@
+"""The area's activities over one set of clients, and the mirrors that they read while a worker runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+
+from temporalio.client import Client
+
+from activities.aws.places import Places
+from activities.instances.asking import AskActivities, Ground
+from activities.instances.groups import GroupActivities
+from activities.instances.known import KnownInstances
+from activities.instances.looks import LookActivities
+from activities.instances.nodes import NodeActivities
+from activities.instances.sweeps import SweepActivities
+from domain.instances.places import places
+from domain.instances.policy import ReactionPolicy
+from engine.kube import KubeApi
+from engine.kube.store import Store
+from engine.settings import Settings
+
+ACTIVITIES = (LookActivities, AskActivities, NodeActivities, GroupActivities, SweepActivities)
+
+
+async def activities(
+    settings: Settings, client: Client, kube: KubeApi, stack: AsyncExitStack
+) -> Sequence[Callable[..., object]]:
+    """Every activity, for the worker; what they need ends with the stack."""
+    known = KnownInstances(kube, await stack.enter_async_context(Store(kube)))
+    callers = Places(connections=settings.worker_aws_activities, observing=settings.observing)
+    ground = Ground(places(settings.instances_queues), callers)
+    policy, observing = ReactionPolicy.of(settings.instances_reactions), settings.observing
+    return [
+        *LookActivities(kube, known, policy, observing=observing).all(),
+        *AskActivities(ground).all(),
+        *NodeActivities(kube, settings).all(),
+        *GroupActivities(kube, known, ground, observing=observing).all(),
+        *SweepActivities(client, known, ground, settings.instances_resync).all(),
+    ]

@@ -1,0 +1,143 @@
+"""Questions to AWS about instances, and answers to lifecycle hooks.
+
+    ask ──► a call of this place is under way: gather        ┐ one call answers
+       └──► none is: call at once, for all who ask by then   ┘ up to 200 instances
+
+Thousands of instances may be asked about within seconds; EC2's limits are per account and region, as are the calls.
+boto3 blocks, so each call takes a thread, and there is one at a time in each place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from temporalio import activity
+
+from activities.aws.instances import MOST_AT_ONCE, complete_hook, describe, hook_timings, send_heartbeat
+from activities.aws.places import Places
+from activities.aws.session import Services
+from activities.instances import metrics
+from domain.identity import Key
+from domain.instances.actions import Answer, AskInstance, BeatHook, Done, EndHook
+from domain.instances.names import InstanceKey
+from domain.instances.places import Place
+from domain.instances.verification import Facts, Question
+from engine.clock import now
+from engine.errors import Invalid
+
+
+@dataclass
+class _Asked:
+    """A question that waits for its call."""
+
+    instance: str
+    questions: tuple[Question, ...]
+    at: datetime
+    answer: asyncio.Future[Facts]
+
+
+class Ground:
+    """The accounts and regions that are served, and who calls there."""
+
+    def __init__(self, places: Iterable[Place], callers: Places) -> None:
+        self._callers = callers
+        self._places = {place.where: place for place in places}
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """One for each account and region."""
+        return tuple(self._places.values())
+
+    def caller(self, account: str, region: str) -> Services:
+        """Who calls in an account and region.
+
+        Raises:
+            Invalid: it is not served.
+        """
+        place = self._places.get((account, region))
+        if place is None:
+            raise Invalid(f"account {account} in {region} is not among PERDURE_INSTANCES_QUEUES", code="NotServed")
+        return self._callers.caller(place)
+
+
+class AskActivities:
+    """What is asked of AWS, and told it, for one instance."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._waiting: dict[tuple[str, str], list[_Asked]] = {}
+        self._calls: dict[tuple[str, str], asyncio.Task[None]] = {}
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.ask, self.heartbeat, self.complete)
+
+    @activity.defn(name=AskInstance.activity)
+    async def ask(self, question: AskInstance) -> Answer:
+        """What AWS says of the instance, and of its group's hooks where its group is asked for."""
+        key = InstanceKey.of(question.key)
+        caller = self._ground.caller(key.account, key.region)
+        facts = await self._gathered(key, question.questions)
+        if not facts.group:
+            return Answer(facts=facts)
+        timings = await asyncio.to_thread(hook_timings, caller, key.region, facts.group)
+        return Answer(facts=facts, timings=timings)
+
+    @activity.defn(name=BeatHook.activity)
+    async def heartbeat(self, beat: BeatHook) -> Done:
+        """Keep Auto Scaling waiting; when it does not wait any more, an answer to the next question says so."""
+        caller, region = self._caller(beat.key)
+        await asyncio.to_thread(send_heartbeat, caller, region, beat.group, beat.hook, beat.token)
+        return Done(at=now())
+
+    @activity.defn(name=EndHook.activity)
+    async def complete(self, end: EndHook) -> Done:
+        """Let Auto Scaling go on."""
+        caller, region = self._caller(end.key)
+        if await asyncio.to_thread(complete_hook, caller, region, end.group, end.hook, end.token, end.outcome):
+            metrics.REACTIONS.labels("complete-hook").inc()
+        return Done(at=now())
+
+    def _caller(self, lifecycle: Key) -> tuple[Services, str]:
+        key = InstanceKey.of(lifecycle)
+        return self._ground.caller(key.account, key.region), key.region
+
+    async def _gathered(self, key: InstanceKey, questions: tuple[Question, ...]) -> Facts:
+        where = (key.account, key.region)
+        asked = _Asked(key.instance_id, questions, now(), asyncio.get_running_loop().create_future())
+        self._waiting.setdefault(where, []).append(asked)
+        if where not in self._calls:
+            self._calls[where] = asyncio.create_task(self._call(where))
+        return await asked.answer
+
+    async def _call(self, where: tuple[str, str]) -> None:
+        """Answer all who wait, and those who come meanwhile."""
+        try:
+            await asyncio.sleep(0)  # those who ask in the same moment
+            while asked := self._waiting.pop(where, []):
+                if rest := asked[MOST_AT_ONCE:]:
+                    self._waiting[where] = rest
+                await self._answer(where, asked[:MOST_AT_ONCE])
+        finally:
+            del self._calls[where]
+
+    async def _answer(self, where: tuple[str, str], asked: Sequence[_Asked]) -> None:
+        """One call for all; each is told what he asked for, as of when he asked."""
+        account, region = where
+        questions = {question for each in asked for question in each.questions}
+        ids = {each.instance for each in asked}
+        try:
+            caller = self._ground.caller(account, region)
+            moment = min(each.at for each in asked)
+            found = await asyncio.to_thread(describe, caller, region, ids, questions, moment)
+        except Exception as error:  # each of those who wait has it
+            for each in asked:
+                if not each.answer.done():
+                    each.answer.set_exception(error)
+            return
+        for each in asked:
+            if not each.answer.done():
+                each.answer.set_result(found[each.instance].model_copy(update={"at": each.at}))

@@ -1,0 +1,83 @@
+"""The look at an Auto Scaling group: the worst state of its instances becomes its AWSMachinePool's label."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from temporalio import activity
+
+from activities.aws.instances import describe_group
+from activities.instances import metrics
+from activities.instances.asking import Ground
+from activities.instances.known import KnownInstances
+from domain.decision import Decision, Outcome
+from domain.identity import Key
+from domain.instances import AWS_MACHINE_POOL
+from domain.instances.constants import GROUP_STATE_LABEL
+from domain.instances.groups import GroupState, group_state, pool_patch
+from domain.instances.names import GroupKey
+from domain.instances.passes import GroupWorld, LookAtGroup
+from domain.instances.resources import AWSMachinePool
+from domain.levers import paused
+from engine.errors import Absent
+from engine.kube import KubeApi
+
+_SETTLED = (GroupState.IN_SERVICE, GroupState.WARM)
+
+
+class GroupActivities:
+    """What is done for groups."""
+
+    def __init__(self, kube: KubeApi, known: KnownInstances, ground: Ground, *, observing: bool) -> None:
+        self._kube = kube
+        self._known = known
+        self._ground = ground
+        self._observing = observing
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.look_at_group,)
+
+    @activity.defn(name=LookAtGroup.activity)
+    async def look_at_group(self, look: LookAtGroup) -> GroupWorld:
+        """One look; a group that no pool has is nobody's, and Auto Scaling is not asked about it."""
+        await self._known.ready()
+        key = GroupKey.of(look.key)
+        pools = [pool for pool in self._known.pools() if pool.group == key]
+        if not pools:
+            return _gone(look.key, "no AWSMachinePool has this group")
+        caller = self._ground.caller(key.account, key.region)
+        found = await asyncio.to_thread(describe_group, caller, key.region, key.group)
+        state = group_state(found.lifecycle_states, found.record) if found else None
+        for pool in pools:
+            if not (look.dry_run or self._observing or paused(pool.metadata)):
+                await self._label(pool, state)
+        return GroupWorld(key=look.key, decision=_decision(pools[0], state))
+
+    async def _label(self, pool: AWSMachinePool, state: GroupState | None) -> None:
+        patch = pool_patch(pool, state)
+        if not patch:
+            return
+        try:
+            answer = await self._kube.patch(AWS_MACHINE_POOL, pool.metadata.namespace, pool.metadata.name, patch)
+        except Absent:
+            return
+        self._known.learn(AWS_MACHINE_POOL, answer)
+        metrics.LABELS.labels(GROUP_STATE_LABEL).inc()
+
+
+def _decision(pool: AWSMachinePool, state: GroupState | None) -> Decision:
+    settled = state in _SETTLED or state is None
+    word = state.value if state else "empty"
+    return Decision(
+        phase=word,
+        outcome=Outcome.SETTLED if settled else Outcome.WAITING,
+        why="its label is true",
+        waits_for=() if settled else ("its instances",),
+        owner=pool.key.path,
+    )
+
+
+def _gone(key: Key, why: str) -> GroupWorld:
+    return GroupWorld(key=key, exists=False, decision=Decision(phase="Unmanaged", outcome=Outcome.GONE, why=why))

@@ -1,0 +1,138 @@
+"""The objects of instances as one worker process knows them, found by the instance's id without a request.
+
+    watch streams, own writes --> mirrors --> by instance id
+
+A mirror is some milliseconds behind the API server. A look says in which version its AWSMachine was seen last, and is
+given nothing older; what a write answered is put in at once. A mirror whose stream is broken is not read: whoever hands
+events over is told that Kubernetes is unavailable, and keeps them. A kind that is not installed (pools are optional in
+the AWS provider) has no objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+
+from domain.identity import Kind
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
+from domain.instances.names import instance_of_provider_id
+from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from engine.errors import Absent, Unavailable
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject, sequence, text
+from engine.kube.reflector import Name, newer
+from engine.kube.store import Followed, Mirror, Store
+
+# Which instances an object names.
+_Ids = Callable[[JsonObject], tuple[str, ...]]
+
+_KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE)
+_FIRST_LIST = 20.0
+
+
+class KnownInstances:
+    """AWSMachines, AWSMachinePools and Machines, mirrored and indexed."""
+
+    def __init__(self, api: KubeApi, store: Store) -> None:
+        self._api = api
+        self._mirrors: dict[str, Mirror] = {kind.name: store.follow(Followed(kind)) for kind in _KINDS}
+        self._machines: defaultdict[str, set[Name]] = defaultdict(set)
+        self._pools: defaultdict[str, set[Name]] = defaultdict(set)
+        self._mirrors[AWS_MACHINE.name].listen(lambda before, after: _move(self._machines, _machine_ids, before, after))
+        self._mirrors[AWS_MACHINE_POOL.name].listen(lambda before, after: _move(self._pools, _pool_ids, before, after))
+
+    async def ready(self) -> None:
+        """Until everything is known.
+
+        Raises:
+            Unavailable: a list has not come, or a stream is broken.
+        """
+        for mirror in self._mirrors.values():
+            if not mirror.listed:
+                try:
+                    await asyncio.wait_for(mirror.settled(), _FIRST_LIST)
+                except TimeoutError:
+                    raise Unavailable(f"{mirror.followed.name} cannot be listed: {mirror.trouble}") from None
+            if mirror.listed and mirror.trouble:
+                raise Unavailable(f"{mirror.followed.name} is not followed: {mirror.trouble}")
+
+    @property
+    def may_appear(self) -> bool:
+        """Whether an AWSMachine has no instance yet: events of an unknown one may be its."""
+        return bool(self._machines.get(""))
+
+    def instances(self) -> dict[str, AWSMachine]:
+        """Every AWSMachine that has an instance, by its id."""
+        found = ((each, self._object(AWS_MACHINE, names)) for each, names in self._machines.items() if each)
+        return {each: AWSMachine.model_validate(obj) for each, obj in found if obj is not None}
+
+    def pools(self) -> tuple[AWSMachinePool, ...]:
+        """Every AWSMachinePool."""
+        return tuple(AWSMachinePool.model_validate(each) for each in self._mirrors[AWS_MACHINE_POOL.name].all())
+
+    async def machine(self, instance: str, version: str = "") -> AWSMachine | None:
+        """The AWSMachine of an instance, no older than it was seen last."""
+        found = self._object(AWS_MACHINE, self._machines.get(instance, set()))
+        if found is None:
+            return None
+        if version and newer(version, text(found, "metadata", "resourceVersion")):
+            found = await self._fresh(
+                AWS_MACHINE, text(found, "metadata", "namespace"), text(found, "metadata", "name")
+            )
+        return AWSMachine.model_validate(found) if found else None
+
+    def pool(self, instance: str) -> AWSMachinePool | None:
+        """The AWSMachinePool that has the instance in its list."""
+        found = self._object(AWS_MACHINE_POOL, self._pools.get(instance, set()))
+        return AWSMachinePool.model_validate(found) if found else None
+
+    def owner(self, machine: AWSMachine) -> Machine | None:
+        """The Machine of an AWSMachine."""
+        found = self._mirrors[MACHINE.name].get(machine.metadata.namespace, machine.machine)
+        return Machine.model_validate(found) if found and machine.machine else None
+
+    def learn(self, kind: Kind, obj: JsonObject) -> None:
+        """What a write of ours has answered."""
+        self._mirrors[kind.name].learn(obj)
+
+    async def _fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        try:
+            found = await self._api.get(kind, namespace, name)
+        except Absent:
+            return None
+        self.learn(kind, found)
+        return found
+
+    def _object(self, kind: Kind, names: set[Name]) -> JsonObject | None:
+        """Of several objects that name one instance the oldest."""
+        found = [each for name in sorted(names) if (each := self._mirrors[kind.name].get(*name)) is not None]
+        return min(found, key=lambda each: text(each, "metadata", "creationTimestamp"), default=None)
+
+
+def _move(
+    index: defaultdict[str, set[Name]],
+    ids: _Ids,
+    before: JsonObject | None,
+    after: JsonObject | None,
+) -> None:
+    for each in ids(before) if before else ():
+        index[each].discard(_name(before))
+        if not index[each]:
+            del index[each]
+    for each in ids(after) if after else ():
+        index[each].add(_name(after))
+
+
+def _name(obj: JsonObject | None) -> Name:
+    return text(obj, "metadata", "namespace"), text(obj, "metadata", "name")
+
+
+def _machine_ids(obj: JsonObject) -> tuple[str, ...]:
+    """Its one instance, or the empty text for one that has none yet."""
+    return (text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID")),)
+
+
+def _pool_ids(obj: JsonObject) -> tuple[str, ...]:
+    named = (instance_of_provider_id(each) for each in sequence(obj, "spec", "providerIDList") if isinstance(each, str))
+    return tuple(each for each in named if each)

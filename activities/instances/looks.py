@@ -1,0 +1,112 @@
+"""The look at an instance: its objects as they are known, and its labels made true.
+
+    known objects --> record, machine --> patch_for --> merge patch with the machine's uid, only what differs
+
+The look reads no cloud and no API server, so an event costs one activity and, where a label changes, one request. A
+label is written before anything else is done about the instance, and also for machines that Cluster API has paused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from temporalio import activity
+
+from activities.instances import metrics
+from activities.instances.known import KnownInstances
+from domain.instances import AWS_MACHINE, MACHINE
+from domain.instances.actions import DeleteOwner, LookAtInstance, TellRefuted
+from domain.instances.constants import INTERRUPTION_LABEL
+from domain.instances.instance import patch_for
+from domain.instances.labels import recalled
+from domain.instances.lifecycle import InstanceMemory, InstanceWorld
+from domain.instances.policy import ReactionPolicy
+from domain.instances.resources import AWSMachine
+from domain.writes import JsonPatch
+from engine.clock import now
+from engine.errors import Absent, Conflict
+from engine.kube import KubeApi
+from engine.kube.events import Said, Subject, event, record
+from engine.kube.json import mapping
+
+COMPONENT = "perdure"
+
+
+class LookActivities:
+    """Looks, and what follows on the same cluster."""
+
+    def __init__(self, kube: KubeApi, known: KnownInstances, policy: ReactionPolicy, *, observing: bool) -> None:
+        self._kube = kube
+        self._known = known
+        self._policy = policy
+        self._observing = observing
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.look, self.delete_machine, self.tell_refuted)
+
+    @activity.defn(name=LookAtInstance.activity)
+    async def look(self, look: LookAtInstance) -> InstanceWorld:
+        """What is known of the instance, with its labels as they should be."""
+        await self._known.ready()
+        machine = await self._known.machine(look.key.name, look.version)
+        seen = self._seen(look, machine)
+        if machine is None or look.dry_run:
+            return seen
+        told = recalled(look.record, machine.metadata) if look.recall else look.record
+        patch = patch_for(seen.model_copy(update={"known": InstanceMemory(record=told)}).observed, now())
+        return seen.model_copy(update={"machine": await self._patched(machine, patch)}) if patch else seen
+
+    @activity.defn(name=DeleteOwner.activity)
+    async def delete_machine(self, deletion: DeleteOwner) -> None:
+        """Delete that very Machine; one that is gone, or another by its name, is none of ours."""
+        try:
+            answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
+        except (Absent, Conflict):
+            return
+        if mapping(answer, "metadata").get("uid") == deletion.uid:
+            self._known.learn(MACHINE, answer)
+        metrics.REACTIONS.labels("delete-machine").inc()
+        subject = Subject(MACHINE, deletion.namespace, deletion.name, deletion.uid)
+        said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
+        await record(self._kube, event(subject, Said("Warning", "InstanceTaken", said, COMPONENT), now()))
+
+    @activity.defn(name=TellRefuted.activity)
+    async def tell_refuted(self, claim: TellRefuted) -> None:
+        """Count the claim, and tell of it on the AWSMachine."""
+        metrics.REFUTED.inc()
+        if self._observing or not claim.name:
+            return
+        subject = Subject(AWS_MACHINE, claim.namespace, claim.name, claim.uid)
+        said = f"AWS does not bear out {claim.cause} of instance {claim.key.name}: nothing is done"
+        await record(self._kube, event(subject, Said("Warning", "EventRefuted", said, COMPONENT), now()))
+
+    def _seen(self, look: LookAtInstance, machine: AWSMachine | None) -> InstanceWorld:
+        owner = self._known.owner(machine) if machine else None
+        return InstanceWorld(
+            key=look.key,
+            machine=machine,
+            pool=self._known.pool(look.key.name),
+            owner=owner,
+            node_ready=owner.node_ready if owner else False,
+            policy=self._policy,
+            observing=self._observing,
+            may_appear=self._known.may_appear,
+        )
+
+    async def _patched(self, machine: AWSMachine, patch: JsonPatch) -> AWSMachine | None:
+        """The machine with its labels; None if it has gone meanwhile."""
+        meta = machine.metadata
+        try:
+            answer = await self._kube.patch(AWS_MACHINE, meta.namespace, meta.name, patch)
+        except Absent:
+            return None
+        self._known.learn(AWS_MACHINE, answer)
+        labels = mapping(patch, "metadata", "labels")
+        for label in labels:
+            metrics.LABELS.labels(label).inc()
+        if taken := labels.get(INTERRUPTION_LABEL):
+            said = Said("Warning", "InstanceInterruption", f"AWS tells of {taken} for {machine.instance_id}", COMPONENT)
+            told = event(Subject.with_metadata(AWS_MACHINE, meta), said, now())
+            await record(self._kube, told)
+        return AWSMachine.model_validate(answer)

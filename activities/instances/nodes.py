@@ -1,0 +1,147 @@
+"""Nodes of workload clusters: cordoned, emptied, and used again.
+
+The workload cluster is entered with the kubeconfig that Cluster API keeps in the Secret `<cluster>-kubeconfig` of the
+cluster's namespace (key `value`). It is read for each action, as it is rotated, and is never told to anybody; what in
+it would run a program or read a file of this machine is refused, since whoever may write that Secret could otherwise do
+so here.
+
+Draining evicts what a drain of kubectl evicts: all Pods of the Node but those of DaemonSets, static ones, and those
+that have ended. An eviction that a disruption budget holds up (429) is tried again every five seconds until the time is
+over; then the rest is left where it is, since AWS takes the instance all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import yaml
+from temporalio import activity
+
+from activities.instances import metrics
+from domain.instances.actions import CordonNode, Done, EmptyNode, ReleaseNode
+from engine.clock import now
+from engine.errors import Absent, Invalid, Throttled
+from engine.kube import SECRET, KubeApi
+from engine.kube.connection import Connection
+from engine.kube.json import JsonObject, mapping, sequence, text
+from engine.kube.kinds import NODE, POD
+from engine.settings import Settings
+
+EVICT_AGAIN = 5.0
+_MIRROR_POD = "kubernetes.io/config.mirror"
+_ENDED = ("Succeeded", "Failed")
+# What a kubeconfig may name: certificates and tokens, as they stand in it.
+_FOREIGN = ("exec", "auth-provider", "tokenFile", "client-certificate", "client-key")
+
+
+class NodeActivities:
+    """What is done to Nodes."""
+
+    def __init__(self, kube: KubeApi, settings: Settings) -> None:
+        self._kube = kube
+        self._settings = settings
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.cordon, self.drain, self.uncordon)
+
+    @activity.defn(name=CordonNode.activity)
+    async def cordon(self, node: CordonNode) -> None:
+        """Have nothing new placed on it; one that is gone needs nothing."""
+        async with self._workload(node.namespace, node.cluster) as api:
+            await _schedulable(api, node.node, wanted=False)
+        metrics.REACTIONS.labels("cordon").inc()
+
+    @activity.defn(name=EmptyNode.activity)
+    async def drain(self, node: EmptyNode) -> Done:
+        """Evict until nothing is left to evict, or the time is over."""
+        async with self._workload(node.namespace, node.cluster) as api:
+            while left := await _evictable(api, node.node):
+                if node.until is not None and node.until <= now():
+                    activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
+                    break
+                activity.heartbeat(len(left))
+                for pod in left:
+                    await _evict(api, pod)
+                await asyncio.sleep(EVICT_AGAIN)
+        metrics.REACTIONS.labels("drain").inc()
+        return Done(at=now())
+
+    @activity.defn(name=ReleaseNode.activity)
+    async def uncordon(self, node: ReleaseNode) -> None:
+        """Use it again."""
+        async with self._workload(node.namespace, node.cluster) as api:
+            await _schedulable(api, node.node, wanted=True)
+        metrics.REACTIONS.labels("uncordon").inc()
+
+    @asynccontextmanager
+    async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
+        name = f"{cluster}-kubeconfig"
+        secret = await self._kube.get(SECRET, namespace, name)
+        connection = Connection(content=kubeconfig(secret, f"Secret {namespace}/{name}"))
+        await connection.load()
+        settings = self._settings
+        async with KubeApi(
+            connection,
+            process="worker",
+            request_timeout=settings.kube_request_timeout,
+            connections=4,
+            observing=settings.observing,
+        ) as api:
+            yield api
+
+
+def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
+    """The kubeconfig of a Secret of Cluster API.
+
+    Raises:
+        Invalid: it is none, or names programs or files of whoever uses it.
+    """
+    try:
+        content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
+    except (binascii.Error, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise Invalid(f"{where} holds no kubeconfig under `value`", code="Kubeconfig") from error
+    if not isinstance(content, dict):
+        raise Invalid(f"{where} holds no kubeconfig under `value`", code="Kubeconfig")
+    users = [mapping(each, "user") for each in sequence(content, "users")]
+    clusters = [mapping(each, "cluster") for each in sequence(content, "clusters")]
+    foreign = {name for user in users for name in _FOREIGN if name in user}
+    foreign |= {name for cluster in clusters for name in ("certificate-authority",) if name in cluster}
+    if foreign:
+        raise Invalid(f"{where} names what is not in it: {', '.join(sorted(foreign))}", code="Kubeconfig")
+    return content
+
+
+async def _schedulable(api: KubeApi, node: str, *, wanted: bool) -> None:
+    try:
+        await api.patch(NODE, "", node, {"spec": {"unschedulable": None if wanted else True}})
+    except Absent:
+        return
+
+
+async def _evictable(api: KubeApi, node: str) -> list[JsonObject]:
+    listed = await api.list(POD, field_selector=f"spec.nodeName={node}")
+    return [pod for pod in listed.items if evictable(pod)]
+
+
+def evictable(pod: Mapping[str, object]) -> bool:
+    """True for what a drain evicts."""
+    owners = [text(owner, "kind") for owner in sequence(pod, "metadata", "ownerReferences")]
+    stays = "DaemonSet" in owners or _MIRROR_POD in mapping(pod, "metadata", "annotations")
+    return not stays and text(pod, "status", "phase") not in _ENDED
+
+
+async def _evict(api: KubeApi, pod: JsonObject) -> None:
+    """Ask for it once; what is going already, or held up by a budget, is looked at again later."""
+    if text(pod, "metadata", "deletionTimestamp"):
+        return
+    meta = {"name": text(pod, "metadata", "name"), "namespace": text(pod, "metadata", "namespace")}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
+    try:
+        await api.create_under(POD, meta["namespace"], meta["name"], "eviction", eviction)
+    except (Absent, Throttled):
+        return

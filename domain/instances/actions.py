@@ -1,0 +1,309 @@
+"""What is done for an instance, as actions of its lifecycle; `lifecycle.py` says when.
+
+A look is one activity that reads what is known of the instance's objects and writes the label that follows, so that an
+event costs one activity. Everything else is an action of its own, which waits for nobody: a slow AWS or a Node that
+takes an hour to drain holds up no label.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from domain.decision import Action, Queue
+from domain.identity import Key
+from domain.instances.hooks import HookTiming
+from domain.instances.lifecycle import InstanceWorld
+from domain.instances.record import (
+    InstanceRecord,
+    cordoned,
+    heartbeat_sent,
+    hook_ended,
+    refuted,
+    uncordoned,
+)
+from domain.instances.steps import (
+    AskAws,
+    CompleteHook,
+    DeleteMachine,
+    DrainNode,
+    Refute,
+    SendHeartbeat,
+    Step,
+    UncordonNode,
+)
+from domain.instances.verification import Facts, Question
+from domain.model import Model
+
+
+class LookAtInstance(Action):
+    """Read the objects of the instance, and write the labels that follow from the record.
+
+    Attributes:
+        key: the instance's lifecycle.
+        record: what events and answers have come to.
+        recall: whether the annotation is to be read, as this lifecycle has seen none yet.
+        version: the resourceVersion in which the AWSMachine was seen last: nothing older is looked at.
+        dry_run: whether nothing is to be written.
+    """
+
+    activity: ClassVar[str] = "instances.look"
+    queue: ClassVar[Queue] = Queue.INSTANCES
+    result: ClassVar[type[Model] | None] = InstanceWorld
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
+
+    key: Key
+    record: InstanceRecord
+    recall: bool = False
+    version: str = ""
+    dry_run: bool = False
+
+    @property
+    def most_attempts(self) -> int:
+        """Whoever hands events over waits for the look: he is told soon that it could not be made."""
+        return 2
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"look at {self.key.name}, and label it"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """What was seen."""
+        return result.recall(world) if isinstance(result, InstanceWorld) else world
+
+
+class Answer(Model):
+    """What AWS answered; `timings` of the hooks of its group, if they were asked for."""
+
+    facts: Facts
+    timings: dict[str, HookTiming] = {}
+
+
+class Done(Model):
+    """When something was done."""
+
+    at: datetime
+
+
+class AskInstance(Action):
+    """Ask AWS how the instance stands. Questions that come together are sent as one call."""
+
+    activity: ClassVar[str] = "instances.ask"
+    queue: ClassVar[Queue] = Queue.AWS
+    result: ClassVar[type[Model] | None] = Answer
+
+    key: Key
+    questions: tuple[Question, ...]
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"ask AWS: {', '.join(self.questions)}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """The answer counts more than what events have told."""
+        return world.told(result.facts, result.timings) if isinstance(result, Answer) else world
+
+
+class _HookAction(Action):
+    queue: ClassVar[Queue] = Queue.AWS
+    result: ClassVar[type[Model] | None] = Done
+
+    key: Key
+    group: str
+    hook: str
+    token: str
+
+    @property
+    def slot(self) -> str:
+        """Each lifecycle action is a place of its own."""
+        return f"{self.activity}/{self.token}"
+
+
+class BeatHook(_HookAction):
+    """Keep Auto Scaling waiting."""
+
+    activity: ClassVar[str] = "instances.heartbeat"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"heartbeat of hook {self.hook}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """The next one is due later."""
+        if not isinstance(result, Done):
+            return world
+        return world.with_record(heartbeat_sent(world.record, self.token, result.at))
+
+
+class EndHook(_HookAction):
+    """Let Auto Scaling go on."""
+
+    activity: ClassVar[str] = "instances.complete_hook"
+
+    outcome: str
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"complete hook {self.hook}: {self.outcome}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """The hook holds nothing any more."""
+        return world.with_record(hook_ended(world.record, self.token, result.at)) if isinstance(result, Done) else world
+
+
+class DeleteOwner(Action):
+    """Have Cluster API replace the Machine: that very one."""
+
+    activity: ClassVar[str] = "instances.delete_machine"
+    queue: ClassVar[Queue] = Queue.INSTANCES
+    observed_after: ClassVar[bool] = True
+
+    key: Key
+    cause: str
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete Machine {self.namespace}/{self.name} because of {self.cause}"
+
+
+class _NodeAction(Action):
+    """Something done to a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace."""
+
+    queue: ClassVar[Queue] = Queue.INSTANCES
+
+    key: Key
+    namespace: str
+    cluster: str
+    node: str
+
+    @property
+    def slot(self) -> str:
+        """One thing at a time."""
+        return "instances.node"
+
+
+class CordonNode(_NodeAction):
+    """Have nothing new placed on the Node."""
+
+    activity: ClassVar[str] = "instances.cordon"
+
+    cause: str
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"cordon node {self.node} because of {self.cause}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """We did that, and why."""
+        return world.with_record(cordoned(world.record, self.cause, self.node))
+
+
+class EmptyNode(_NodeAction):
+    """Evict what runs on the Node, respecting disruption budgets, until it is empty or the time is over."""
+
+    activity: ClassVar[str] = "instances.drain"
+    result: ClassVar[type[Model] | None] = Done
+    start_to_close: ClassVar[timedelta] = timedelta(hours=49)
+    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=60)
+
+    cause: str
+    until: datetime | None = None
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"drain node {self.node} because of {self.cause}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """Drained."""
+        if not isinstance(result, Done):
+            return world
+        return world.with_record(cordoned(world.record, self.cause, self.node, result.at))
+
+
+class ReleaseNode(_NodeAction):
+    """Use the Node again."""
+
+    activity: ClassVar[str] = "instances.uncordon"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"uncordon node {self.node}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """It is no business of ours any more."""
+        return world.with_record(uncordoned(world.record))
+
+
+class TellRefuted(Action):
+    """Count and tell that AWS does not bear out a claim: it is a mistake, or somebody forges events."""
+
+    activity: ClassVar[str] = "instances.tell_refuted"
+    queue: ClassVar[Queue] = Queue.INSTANCES
+
+    key: Key
+    cause: str
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+    @property
+    def slot(self) -> str:
+        """Each claim is told of once."""
+        return f"{self.activity}/{self.cause}"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"AWS does not bear out {self.cause}: nothing is done"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """It is not reacted to, however often it is told again."""
+        return world.with_record(refuted(world.record, self.cause))
+
+
+def action_of(step: Step, world: InstanceWorld) -> Action:
+    """The action that carries a step out."""
+    key = world.key
+    match step:
+        case AskAws():
+            return AskInstance(key=key, questions=step.questions)
+        case SendHeartbeat():
+            return BeatHook(key=key, group=step.group, hook=step.hook, token=step.token)
+        case CompleteHook():
+            return EndHook(key=key, group=step.group, hook=step.hook, token=step.token, outcome=step.result)
+        case DeleteMachine():
+            return DeleteOwner(key=key, cause=step.cause, namespace=step.namespace, name=step.name, uid=step.uid)
+        case DrainNode():
+            return _draining(step, world)
+        case UncordonNode():
+            return ReleaseNode(key=key, node=step.node, **_cluster(world))
+        case Refute():
+            machine = world.machine.metadata if world.machine else None
+            named = {"namespace": machine.namespace, "name": machine.name, "uid": machine.uid} if machine else {}
+            return TellRefuted(key=key, cause=step.cause, **named)
+
+
+def _draining(step: DrainNode, world: InstanceWorld) -> Action:
+    """First the cordon, which is remembered: a drain that has begun goes on without asking AWS again."""
+    begun = world.record.drain is not None and world.record.drain.node == step.node
+    if not begun or world.record.drain is None or world.record.drain.cause != step.cause:
+        return CordonNode(key=world.key, node=step.node, cause=step.cause, **_cluster(world))
+    return EmptyNode(key=world.key, node=step.node, cause=step.cause, until=step.until, **_cluster(world))
+
+
+def _cluster(world: InstanceWorld) -> dict[str, str]:
+    owner = world.machine or world.pool
+    return (
+        {"namespace": owner.metadata.namespace, "cluster": owner.cluster} if owner else {"namespace": "", "cluster": ""}
+    )

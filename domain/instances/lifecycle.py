@@ -1,0 +1,141 @@
+"""An instance as its workflow holds it: the memory, what a look brings, and what a message adds.
+
+Events are folded into the record when they are handed over; looks bring the objects of Kubernetes, AWS's answers its
+facts. What is decided from them is `instance.work_for_instance`, the same for the workflow, `plan` and `why`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Self
+
+from domain.decision import World
+from domain.instances.acknowledgement import Outcome
+from domain.instances.events import InstanceEvent
+from domain.instances.handover import Taken
+from domain.instances.hooks import HookTiming
+from domain.instances.labels import recalled
+from domain.instances.names import InstanceKey
+from domain.instances.observed import ObservedInstance
+from domain.instances.policy import ReactionPolicy
+from domain.instances.record import InstanceRecord, answered, fold, hear, opened
+from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from domain.instances.resync import missed_events
+from domain.instances.verification import Facts
+from domain.model import Model
+
+
+class InstanceMemory(Model):
+    """What a lifecycle knows that no look shows.
+
+    Attributes:
+        record: what events and answers have come to; None before the first.
+        facts: what AWS answered last.
+        timings: the hooks of its group, by name.
+        recalled: whether an AWSMachine's annotation was read.
+    """
+
+    record: InstanceRecord | None = None
+    facts: Facts | None = None
+    timings: dict[str, HookTiming] = {}
+    recalled: bool = False
+
+
+class InstanceWorld(World):
+    """Everything that one decision about an instance sees.
+
+    Attributes:
+        machine: its AWSMachine, with the labels as they are now.
+        pool: its AWSMachinePool.
+        owner: its Machine.
+        node: its Node where there is no Machine to name it.
+        node_ready: whether its Node has joined and is ready.
+        policy: what is wanted.
+        observing: whether nothing is to be written anywhere.
+        may_appear: whether there are AWSMachines without an instance yet.
+    """
+
+    known: InstanceMemory = InstanceMemory()
+    machine: AWSMachine | None = None
+    pool: AWSMachinePool | None = None
+    owner: Machine | None = None
+    node: str = ""
+    node_ready: bool = False
+    policy: ReactionPolicy = ReactionPolicy()
+    observing: bool = False
+    may_appear: bool = False
+
+    @property
+    def record(self) -> InstanceRecord:
+        """What is known of the instance."""
+        if self.known.record is None:
+            raise ValueError(f"{self.key.path} has no record yet")
+        return self.known.record
+
+    @property
+    def observed(self) -> ObservedInstance:
+        """As decisions take it."""
+        return ObservedInstance(
+            record=self.record,
+            machine=self.machine,
+            pool=self.pool,
+            owner=self.owner,
+            node=self.node,
+            node_ready=self.node_ready,
+            facts=self.known.facts,
+            timings=self.known.timings,
+            policy=self.policy,
+            observing=self.observing,
+        )
+
+    @property
+    def managed(self) -> bool:
+        """True if the instance is somebody's."""
+        return self.machine is not None or self.pool is not None
+
+    @property
+    def owned_by(self) -> str:
+        """The object that it is shown with in lists."""
+        owner = self.machine or self.pool
+        return owner.key.path if owner else ""
+
+    def recall(self, before: Self) -> Self:
+        """What was seen, with what is known; the annotation counts once, when it is seen first."""
+        known = before.known
+        if self.machine is not None and not known.recalled and known.record is not None:
+            record = recalled(known.record, self.machine.metadata)
+            known = known.model_copy(update={"record": record, "recalled": True})
+        return self.model_copy(update={"refusals": before.refusals, "known": known})
+
+    def begun(self, now: datetime) -> Self:
+        """This world with a record, a new one if the run before has left none."""
+        return self if self.known.record else self.with_record(opened(InstanceKey.of(self.key), now))
+
+    def with_record(self, record: InstanceRecord) -> Self:
+        """This world with another record."""
+        return self.learn(record=record)
+
+    def told(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
+        """This world after an answer of AWS, with the events that never came."""
+        record = answered(self.record, facts)
+        for event in missed_events(record, facts):
+            record = fold(record, event)
+        return self.learn(record=record, facts=facts, timings={**self.known.timings, **timings})
+
+    def heard(self, events: Sequence[InstanceEvent]) -> tuple[Self, dict[str, Outcome]]:
+        """This world with events, and what came of each."""
+        record, outcomes = self.record, dict[str, Outcome]()
+        for event in events:
+            record, outcome = hear(record, event)
+            if event.key not in outcomes:
+                outcomes[event.key] = outcome
+        return self.with_record(record), outcomes
+
+    def taken(self, outcomes: Mapping[str, Outcome], *, looked: bool) -> Taken:
+        """What is said to whoever handed events over, once a look was made, or could not be made."""
+        if not looked:
+            return Taken(outcomes=dict.fromkeys(outcomes, Outcome.UNAVAILABLE))
+        if not self.managed:
+            return Taken(outcomes=dict.fromkeys(outcomes, Outcome.UNKNOWN), may_appear=self.may_appear)
+        return Taken(outcomes=dict(outcomes))

@@ -1,0 +1,71 @@
+"""The lifecycles beside the instances': an Auto Scaling group's, and the one that looks at all places.
+
+Both are made of passes (`domain.passes`): one activity observes, decides and acts. A group's label rests on nothing but
+what Auto Scaling and its AWSMachinePool say, so its workflow is only ever woken. Instances whose state EC2 tells
+otherwise than their label are found by one look at a place for all that live there, and told to their workflows.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from domain.decision import Action, Queue
+from domain.identity import Key
+from domain.model import Model
+from domain.passes import PassedWorld
+
+
+class GroupWorld(PassedWorld):
+    """What a pass over a group came to."""
+
+
+class SweepMemory(Model):
+    """When the next sweep is due."""
+
+    next_sweep: datetime | None = None
+
+
+class SweepWorld(PassedWorld):
+    """What a sweep came to."""
+
+    known: SweepMemory = SweepMemory()
+
+    def recall(self, before: SweepWorld) -> SweepWorld:
+        """Its own memory counts, not the one before."""
+        return self.model_copy(update={"refusals": before.refusals})
+
+
+class LookAtGroup(Action):
+    """Ask Auto Scaling how a group stands, and label its AWSMachinePool."""
+
+    activity: ClassVar[str] = "instances.look_at_group"
+    queue: ClassVar[Queue] = Queue.INSTANCES
+    result: ClassVar[type[Model] | None] = GroupWorld
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=90)
+
+    key: Key
+    dry_run: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"look at group {self.key.name}"
+
+
+class SweepInstances(Action):
+    """Look at all instances of all places, and tell those whose workflow knows less."""
+
+    activity: ClassVar[str] = "instances.sweep"
+    queue: ClassVar[Queue] = Queue.INSTANCES
+    result: ClassVar[type[Model] | None] = SweepWorld
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=10)
+
+    key: Key
+    memory: SweepMemory = SweepMemory()
+    dry_run: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "look at all instances"

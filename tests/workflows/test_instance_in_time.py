@@ -1,0 +1,431 @@
+"""Instances on the time-skipping server: events handed over, hooks of two days, maintenance, Spot, close and reopen.
+
+The workflow, its decisions and its actions are the real ones; Kubernetes and AWS are one machine, and facts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from lifecycles import PATIENCE
+from temporalio import activity
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import WorkflowExecutionStatus as EnumStatus
+from temporalio.api.workflow.v1 import WorkflowExecutionInfo
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
+from temporalio.client import WithStartWorkflowOperation, WorkflowHandle
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.service import RPCError
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from domain.carry import Carry
+from domain.decision import Queue
+from domain.instances.acknowledgement import Outcome
+from domain.instances.actions import (
+    Answer,
+    AskInstance,
+    BeatHook,
+    CordonNode,
+    DeleteOwner,
+    Done,
+    EmptyNode,
+    EndHook,
+    LookAtInstance,
+    ReleaseNode,
+    TellRefuted,
+)
+from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
+from domain.instances.handover import HAND_OVER, HandOver, Taken, update_id
+from domain.instances.hooks import HookTiming
+from domain.instances.instance import patch_for
+from domain.instances.labels import recalled
+from domain.instances.lifecycle import InstanceMemory, InstanceWorld
+from domain.instances.names import InstanceKey
+from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.resources import AWSMachine, Machine
+from domain.instances.verification import Facts, ScheduledEvent
+from domain.why import Why
+from domain.writes import patched
+from engine.clock import now
+from engine.errors import Unavailable
+from engine.temporal import wake
+from workers.boundary import Boundary
+from workers.roster import workflows_of
+
+WORKFLOWS = workflows_of("instances")
+ACCOUNT, REGION, GROUP = "123456789012", "eu-central-1", "c1-mp-0"
+_serials = itertools.count()
+
+
+class OneInstance:
+    """An instance with its AWSMachine and Machine, and what AWS answers."""
+
+    def __init__(self, env: WorkflowEnvironment, policy: ReactionPolicy | None = None) -> None:
+        self.env = env
+        self.key = InstanceKey(account=ACCOUNT, region=REGION, instance_id=f"i-{next(_serials):017x}")
+        self.policy = policy or ReactionPolicy()
+        self.machine: AWSMachine | None = self.new_machine()
+        self.owner: Machine | None = Machine.model_validate(
+            {"metadata": {"name": "m", "namespace": "c", "uid": "2"}, "status": {"nodeRef": {"name": "node"}}}
+        )
+        self.facts: dict[str, Any] = {"state": InstanceState.RUNNING}
+        self.timings = {"drain": HookTiming(heartbeat_timeout=timedelta(hours=1))}
+        self.kubernetes_down = False
+        self.drains_until_stopped = False
+        self.done: list[tuple[str, datetime]] = []
+
+    def new_machine(self) -> AWSMachine:
+        return AWSMachine.model_validate(
+            {
+                "metadata": {"name": "m", "namespace": "c", "uid": "1", "resourceVersion": "1"},
+                "spec": {"instanceID": self.key.instance_id, "providerID": f"aws:///{REGION}a/{self.key.instance_id}"},
+            }
+        )
+
+    def did(self, what: str) -> list[datetime]:
+        return [moment for name, moment in self.done if name == what]
+
+    def label(self, name: str = STATE_LABEL) -> str | None:
+        return self.machine.metadata.labels.get(name) if self.machine else None
+
+    # --- activities ---
+
+    def _note(self, what: str) -> None:
+        self.done.append((what, now()))
+
+    @activity.defn(name=LookAtInstance.activity)
+    async def look(self, look: LookAtInstance) -> InstanceWorld:
+        if self.kubernetes_down:
+            raise Unavailable("the API server does not answer")
+        seen = InstanceWorld(key=look.key, machine=self.machine, owner=self.owner, policy=self.policy, may_appear=True)
+        if self.machine is None or look.dry_run:
+            return seen
+        record = recalled(look.record, self.machine.metadata) if look.recall else look.record
+        patch = patch_for(seen.model_copy(update={"known": InstanceMemory(record=record)}).observed, now())
+        if patch:
+            self._note("patch")
+            self.machine = patched(self.machine, patch, str(int(self.machine.metadata.resource_version) + 1))
+        return seen.model_copy(update={"machine": self.machine})
+
+    @activity.defn(name=AskInstance.activity)
+    async def ask(self, question: AskInstance) -> Answer:
+        self._note("ask")
+        return Answer(facts=Facts(at=now(), asked=question.questions, **self.facts), timings=self.timings)
+
+    @activity.defn(name=BeatHook.activity)
+    async def heartbeat(self, beat: BeatHook) -> Done:
+        self._note("heartbeat")
+        return Done(at=now())
+
+    @activity.defn(name=EndHook.activity)
+    async def complete(self, end: EndHook) -> Done:
+        self._note(f"complete {end.token} {end.outcome}")
+        return Done(at=now())
+
+    @activity.defn(name=DeleteOwner.activity)
+    async def delete(self, deletion: DeleteOwner) -> None:
+        self._note("delete")
+        if self.owner is not None and self.owner.metadata.uid == deletion.uid:
+            going = self.owner.metadata.model_copy(update={"deletion_timestamp": now()})
+            self.owner = self.owner.model_copy(update={"metadata": going})
+
+    @activity.defn(name=CordonNode.activity)
+    async def cordon(self, node: CordonNode) -> None:
+        self._note("cordon")
+
+    @activity.defn(name=EmptyNode.activity)
+    async def drain(self, node: EmptyNode) -> Done:
+        self._note("drain")
+        return Done(at=now())
+
+    @activity.defn(name=ReleaseNode.activity)
+    async def uncordon(self, node: ReleaseNode) -> None:
+        self._note("uncordon")
+
+    @activity.defn(name=TellRefuted.activity)
+    async def refuted(self, claim: TellRefuted) -> None:
+        self._note("refuted")
+
+    # --- what a test does ---
+
+    @property
+    def handle(self) -> WorkflowHandle[Any, Any]:
+        return self.env.client.get_workflow_handle(self.key.workflow_id)
+
+    async def event(self, kind: EventKind, **facts: Any) -> InstanceEvent:
+        moment = (await self.env.get_current_time()).replace(microsecond=0)
+        whole = {"time": moment, "received_at": moment} | facts
+        id_ = f"e-{next(_serials)}"
+        place = {"account": ACCOUNT, "region": REGION, "instance_id": self.key.instance_id}
+        return InstanceEvent(event_id=id_, kind=kind, **place, **whole)
+
+    async def state(self, state: str, **facts: Any) -> InstanceEvent:
+        return await self.event(EventKind.STATE, state=InstanceState(state), **facts)
+
+    async def hand_over(self, *events: InstanceEvent, receives: int = 1) -> Taken:
+        key = self.key.lifecycle
+        start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+            key.kind,
+            Carry(key=key),
+            id=key.workflow_id,
+            task_queue="instances",
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        )
+        return await self.env.client.execute_update_with_start_workflow(
+            HAND_OVER,
+            HandOver(events=events),
+            id=update_id(events, receives),
+            start_workflow_operation=start,
+            result_type=Taken,
+        )
+
+    async def until(self, true: Callable[[], bool], what: str) -> None:
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while not true():
+            assert asyncio.get_running_loop().time() < deadline, f"{what}: {self.done} {self.machine}"
+            await asyncio.sleep(0.02)
+
+    async def why(self) -> Why:
+        answer: Why = await self.handle.query("why", result_type=Why)
+        return answer
+
+    async def phase(self) -> str:
+        return (await self.why()).phase
+
+    async def run(self) -> WorkflowExecutionInfo:
+        """As the server describes it (this server gives attributes that were unset in a way the SDK cannot read)."""
+        client, execution = self.env.client, WorkflowExecution(workflow_id=self.key.workflow_id)
+        answer = await client.workflow_service.describe_workflow_execution(
+            DescribeWorkflowExecutionRequest(namespace=client.namespace, execution=execution)
+        )
+        return answer.workflow_execution_info
+
+    async def closed(self) -> None:
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while (await self.run()).status != EnumStatus.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+            assert asyncio.get_running_loop().time() < deadline, await self.why()
+            await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def instance(env: WorkflowEnvironment, **policy: Any) -> AsyncIterator[OneInstance]:
+    one = OneInstance(env, ReactionPolicy(**policy))
+    looks = [one.look, one.delete, one.cordon, one.drain, one.uncordon, one.refuted]
+    calls = [one.ask, one.heartbeat, one.complete]
+    async with (
+        Worker(env.client, task_queue="instances", workflows=WORKFLOWS),
+        Worker(env.client, task_queue=Queue.INSTANCES.value, activities=looks, interceptors=[Boundary()]),
+        Worker(env.client, task_queue=Queue.AWS.value, activities=calls, interceptors=[Boundary()]),
+    ):
+        yield one
+        try:
+            await one.handle.terminate("the test is over")
+        except RPCError:
+            return
+
+
+async def test_an_event_is_answered_once_its_label_is_written(env: WorkflowEnvironment) -> None:
+    async with instance(env) as one:
+        event = await one.state("stopping")
+        taken = await one.hand_over(event)
+        assert taken == Taken(outcomes={event.key: Outcome.APPLIED})
+        assert one.did("patch")
+        assert one.label() is not None
+
+
+async def test_the_same_event_given_again_has_one_effect(env: WorkflowEnvironment) -> None:
+    async with instance(env) as one:
+        one.facts["state"] = InstanceState.STOPPED
+        event = await one.state("stopped")
+        await asyncio.gather(*(one.hand_over(event) for _ in range(5)))
+        again = await one.hand_over(event, receives=2)
+        assert again.outcomes == {event.key: Outcome.DUPLICATE}
+        assert one.label() == "stopped"
+        assert len(one.did("patch")) == 1
+
+
+async def test_an_unknown_instance_is_told_so_and_labelled_when_its_machine_appears(env: WorkflowEnvironment) -> None:
+    async with instance(env) as one:
+        machine, one.machine = one.machine, None
+        event = await one.state("running")
+        taken = await one.hand_over(event)
+        assert taken == Taken(outcomes={event.key: Outcome.UNKNOWN}, may_appear=True)
+        assert not one.did("ask")
+        one.machine = machine
+        await wake(env.client, one.key.lifecycle)
+        await one.until(lambda: one.label() == "running", "the label")
+        assert (await one.hand_over(event, receives=2)).outcomes == {event.key: Outcome.DUPLICATE}
+
+
+async def test_an_unknown_instance_is_forgotten_after_ten_minutes(env: WorkflowEnvironment) -> None:
+    async with instance(env) as one:
+        one.machine = None
+        await one.hand_over(await one.state("running"))
+        await env.sleep(timedelta(minutes=11))
+        await one.closed()
+
+
+async def test_events_are_told_unavailable_while_kubernetes_is_and_applied_when_it_is_back(
+    env: WorkflowEnvironment,
+) -> None:
+    async with instance(env) as one:
+        one.facts["state"] = InstanceState.STOPPED
+        one.kubernetes_down = True
+        event = await one.state("stopped")
+        assert (await one.hand_over(event)).outcomes == {event.key: Outcome.UNAVAILABLE}
+        one.kubernetes_down = False
+        assert (await one.hand_over(event, receives=2)).outcomes == {event.key: Outcome.DUPLICATE}
+        assert one.label() == "stopped"
+
+
+async def test_ec2_is_asked_half_a_minute_after_a_change_and_its_answer_counts(env: WorkflowEnvironment) -> None:
+    async with instance(env) as one:
+        await one.hand_over(await one.state("running"))
+        await one.until(lambda: len(one.did("ask")) == 1, "the first question")
+        await env.sleep(timedelta(seconds=5))
+        await one.hand_over(await one.state("stopping"))
+        assert one.label() == "stopping"
+        one.facts["state"] = InstanceState.STOPPED
+        await env.sleep(timedelta(seconds=40))
+        await one.until(lambda: one.label() == "stopped", "the answer's label")
+
+
+async def test_a_hook_is_kept_for_two_days_by_heartbeats_and_then_completed_once(env: WorkflowEnvironment) -> None:
+    async with instance(env, terminating_hook=Reaction.DELETE_MACHINE) as one:
+        one.facts |= {"group": GROUP, "lifecycle": "Terminating:Wait"}
+        action = HookAction(name="drain", token="t-1", transition="terminating", destination="EC2")
+        begun = await env.get_current_time()
+        await one.hand_over(await one.event(EventKind.TERMINATING, group=GROUP, hook=action))
+        await one.until(lambda: bool(one.did("delete")), "the Machine's deletion")
+        first = (await one.run()).execution.run_id
+        assert await one.phase() == "HookDraining"
+        for _ in range(50):
+            await env.sleep(timedelta(hours=1))
+        await one.until(lambda: bool(one.did("complete t-1 CONTINUE")), "the completion")
+        beats, (ended,) = one.did("heartbeat"), one.did("complete t-1 CONTINUE")
+        assert timedelta(hours=47, minutes=55) < ended - begun < timedelta(hours=48)
+        gaps = [later - earlier for earlier, later in itertools.pairwise([begun, *beats])]
+        assert len(beats) > 500
+        assert max(gaps) < timedelta(minutes=30)
+        assert (await one.run()).execution.run_id != first
+
+
+async def test_a_scheduled_event_is_acted_upon_a_day_before_its_date(env: WorkflowEnvironment) -> None:
+    async with instance(env, ending=Reaction.DELETE_MACHINE) as one:
+        start = (await env.get_current_time()).replace(microsecond=0) + timedelta(days=10)
+        await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=retirement(start)))
+        one.facts["scheduled"] = (ScheduledEvent(id="s-1", code="instance-retirement", not_before=start),)
+        assert one.label(INTERRUPTION_LABEL) == "scheduled-retirement"
+        await env.sleep(timedelta(days=8, hours=23))
+        assert not one.did("delete")
+        assert await one.phase() == "MaintenancePlanned"
+        await env.sleep(timedelta(hours=1, minutes=1))
+        await one.until(lambda: bool(one.did("delete")), "the deletion")
+
+
+async def test_maintenance_that_moved_is_acted_upon_by_its_new_date_and_cancelled_never(
+    env: WorkflowEnvironment,
+) -> None:
+    async with instance(env, ending=Reaction.DELETE_MACHINE) as one:
+        begin = (await env.get_current_time()).replace(microsecond=0)
+        first, second = begin + timedelta(days=3), begin + timedelta(days=9)
+        await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=retirement(first)))
+        one.facts["scheduled"] = (ScheduledEvent(id="s-1", code="instance-retirement", not_before=second),)
+        moved = retirement(second, updated=begin + timedelta(seconds=9))
+        await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=moved))
+        await env.sleep(timedelta(days=4))
+        assert not one.did("delete")
+        over = retirement(second, updated=begin + timedelta(days=4), status="closed")
+        one.facts["scheduled"] = ()
+        await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=over))
+        assert one.label(INTERRUPTION_LABEL) is None
+        await env.sleep(timedelta(days=8))
+        assert not one.did("delete")
+        assert await one.phase() == "Live"
+
+
+async def test_a_spot_notice_that_aws_bears_out_is_reacted_to_once(env: WorkflowEnvironment) -> None:
+    async with instance(env, spot=Reaction.DELETE_MACHINE) as one:
+        one.facts |= {"spot": True, "spot_code": "marked-for-termination"}
+        notice = await one.event(EventKind.SPOT, action="terminate")
+        await one.hand_over(notice)
+        assert one.label(INTERRUPTION_LABEL) == "spot-terminate"
+        await one.until(lambda: bool(one.did("delete")), "the deletion")
+        await one.hand_over(notice, receives=2)
+        await env.sleep(timedelta(seconds=90))
+        assert len(one.did("delete")) == 1
+
+
+async def test_a_forged_notice_leads_to_no_reaction_and_is_told_of(env: WorkflowEnvironment) -> None:
+    async with instance(env, spot=Reaction.DELETE_MACHINE, terminated=Reaction.DELETE_MACHINE) as one:
+        await one.hand_over(await one.event(EventKind.SPOT, action="terminate"), await one.state("terminated"))
+        await env.sleep(timedelta(minutes=5))
+        await one.until(lambda: bool(one.did("refuted")), "the refutation")
+        assert not one.did("delete")
+        assert one.label() == "running"
+        assert one.label(INTERRUPTION_LABEL) is None
+
+
+async def test_a_node_is_cordoned_drained_and_used_again_after_a_reboot(env: WorkflowEnvironment) -> None:
+    async with instance(env, reboot=Reaction.DRAIN) as one:
+        begin = (await env.get_current_time()).replace(microsecond=0)
+        start, end = begin + timedelta(hours=30), begin + timedelta(hours=32)
+        notice = retirement(start, code="AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED").model_copy(update={"end": end})
+        await one.hand_over(await one.event(EventKind.HEALTH_SCHEDULED, health=notice))
+        one.facts["scheduled"] = (ScheduledEvent(id="s-1", code="system-reboot", not_before=start),)
+        await env.sleep(timedelta(hours=7))
+        await one.until(lambda: bool(one.did("drain")), "the drain")
+        assert len(one.did("cordon")) == 1
+        one.facts["scheduled"] = ()
+        await env.sleep(timedelta(hours=26))
+        await one.until(lambda: bool(one.did("uncordon")), "the end of the cordon")
+        assert (len(one.did("cordon")), len(one.did("drain"))) == (1, 1)
+
+
+async def test_a_terminated_instance_closes_after_an_hour_and_a_late_event_does_not_bring_it_back(
+    env: WorkflowEnvironment,
+) -> None:
+    async with instance(env) as one:
+        old = await one.state("stopped")
+        await env.sleep(timedelta(seconds=5))
+        await one.hand_over(await one.state("terminated"))
+        one.facts = {"state": InstanceState.TERMINATED}
+        await env.sleep(timedelta(minutes=61))
+        await one.closed()
+        one.facts = {"found": False}
+        before = len(one.did("patch"))
+        assert (await one.hand_over(old)).outcomes == {old.key: Outcome.APPLIED}
+        await env.sleep(timedelta(minutes=5))
+        assert one.label() == "terminated"
+        assert len(one.did("patch")) == before
+
+
+async def test_a_terminated_workflow_loses_no_notice(env: WorkflowEnvironment) -> None:
+    async with instance(env, spot=Reaction.LABEL) as one:
+        await one.hand_over(await one.event(EventKind.SPOT, action="terminate"))
+        await one.handle.terminate("lost")
+        await wake(env.client, one.key.lifecycle)
+        await one.until(lambda: len(one.did("ask")) >= 1, "the question of the new one")
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while await one.phase() != "Interrupting":
+            assert asyncio.get_running_loop().time() < deadline, await one.why()
+            await asyncio.sleep(0.02)
+        assert one.label(INTERRUPTION_LABEL) == "spot-terminate"
+
+
+def retirement(
+    start: datetime,
+    *,
+    updated: datetime | None = None,
+    status: str = "upcoming",
+    code: str = "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
+) -> HealthNotice:
+    known = updated or start - timedelta(days=20)
+    return HealthNotice(code=code, arn="arn:h", communication=f"c-{known}", start=start, updated=known, status=status)

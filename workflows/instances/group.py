@@ -1,0 +1,45 @@
+"""An Auto Scaling group's workflow: woken by events of its instances and changes of its AWSMachinePool.
+
+woken ──► look (Auto Scaling is asked, the pool is labelled) ──► wait for the next wake
+             └──► no AWSMachinePool and no such group: (end)
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from domain.decision import Action
+    from domain.instances.handover import GROUP_WORKFLOW
+    from domain.instances.passes import GroupWorld, LookAtGroup
+    from domain.why import Why
+    from workflows.passes import Passes
+
+
+@workflow.defn(name=GROUP_WORKFLOW)
+class AutoScalingGroupWorkflow(Passes[GroupWorld]):
+    """The lifecycle of one Auto Scaling group."""
+
+    has_object: ClassVar[bool] = False
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, GroupWorld(key=carry.key))
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """Until nobody has such a group."""
+        await self.live()
+        while self.dirty:
+            await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One look."""
+        return LookAtGroup(key=self.key, dry_run=dry_run)
+
+    def retryable(self, why: Why) -> bool:
+        """There is no object of its own to write a retry onto; a wake is all it needs."""
+        return False

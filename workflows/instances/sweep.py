@@ -1,0 +1,45 @@
+"""The workflow that looks at the instances of all places in bulk, every few minutes while there are AWSMachines.
+
+    woken by a new AWSMachine --> sweep (one activity, two calls for 200 instances) --> wait for the next one
+
+It stands behind no custom resource. Whose state or scheduled events differ from what its AWSMachine tells has its
+workflow told what AWS said, which opens it if it is not open: events may be lost, states are not.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from domain.decision import Action
+    from domain.instances.constants import SWEEP_WORKFLOW
+    from domain.instances.passes import SweepInstances, SweepWorld
+    from domain.why import Why
+    from workflows.passes import Passes
+
+
+@workflow.defn(name=SWEEP_WORKFLOW)
+class InstanceSweepWorkflow(Passes[SweepWorld]):
+    """All places together."""
+
+    has_object: ClassVar[bool] = False
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, SweepWorld(key=carry.key))
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """For ever."""
+        await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One sweep."""
+        return SweepInstances(key=self.key, memory=self.world.known, dry_run=dry_run)
+
+    def retryable(self, why: Why) -> bool:
+        """There is no object to write a retry onto; a wake is all it needs."""
+        return False
