@@ -60,5 +60,4 @@ AUTO_SCALING_GROUP = Kind(name=GROUP_WORKFLOW, group="", version="", plural="", 
 INSTANCE_SWEEP = Kind(name=SWEEP_WORKFLOW, group="", version="", plural="", area=_AREA)
 THE_SWEEP = Key(kind=INSTANCE_SWEEP.name, namespace="", name="all", uid="0")
 
-STANDING = (THE_SWEEP,)
 KINDS = (EC2_INSTANCE, AUTO_SCALING_GROUP, INSTANCE_SWEEP)
