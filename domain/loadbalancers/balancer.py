@@ -125,8 +125,13 @@ def work_for_balancer(
         set_patches=rollout.patches,
         delete_sets=rollout.delete,
         deadline=rollout.deadline,
-        notices=plan.notices,
+        notices=(*plan.notices, *_frozen(rollout, waits)),
     )
+
+
+def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
+    """What keeps the sets as they are and is not the cloud's: what is the cloud's is told already."""
+    return (warning("Failed", rollout.problem),) if rollout.problem and not waits else ()
 
 
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...]) -> JsonPatch:

@@ -3,6 +3,7 @@
     a    from a LoadBalancer to ready: OpenStack calls, tokens, Kubernetes requests, time
     b    calls for a machine that boots slowly, for a port, for a deletion
     d    from a Service to its clients' bytes
+    f, j clients that go on asking, whatever is killed or replaced (`loadbalancers_traffic.py`)
     g    machines that never report: when each is replaced, with timeouts shortened by the settings
     h    lost and refused calls: what is there twice, and what is left
 
@@ -25,6 +26,7 @@ from domain.loadbalancers import LOAD_BALANCER
 from domain.resource import parse_timestamp
 from engine.kube.json import JsonObject, text
 from localcloud import environment
+from localcloud.bench import loadbalancers_traffic
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.loadbalancers_things import (
     NAMESPACE_NAME,
@@ -257,4 +259,5 @@ MEASUREMENTS = (
     (frozenset({"a", "b", "d"}), calls),
     (frozenset({"g"}), silent),
     (frozenset({"h"}), disturbed),
+    *loadbalancers_traffic.MEASUREMENTS,
 )

@@ -170,7 +170,7 @@ async def first_answer(on: Scene) -> FirstAnswer:
     service = await kube.create(SERVICE, _SERVICE, "default")
     node_port = int(str(at(sequence(service, "spec", "ports")[0], "nodePort")))
     # A client gets no event either.
-    async with _node(node_port), aiohttp.ClientSession(timeout=_REQUEST) as client, asyncio.timeout(PATIENCE_SECONDS):
+    async with node(node_port), aiohttp.ClientSession(timeout=_REQUEST) as client, asyncio.timeout(PATIENCE_SECONDS):
         while not (address := _address(await kube.get(SERVICE, "default", "web"))):  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)
         known = time.monotonic() - began
@@ -197,7 +197,7 @@ _SERVICE: JsonObject = {
 
 
 @asynccontextmanager
-async def _node(port: int) -> AsyncIterator[None]:
+async def node(port: int) -> AsyncIterator[None]:
     """The node's part: who asks at the Service's node port is answered."""
 
     async def answer(_: web.Request) -> web.Response:

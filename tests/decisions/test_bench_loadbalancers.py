@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import typer
 
-from localcloud.bench import loadbalancers
+from localcloud.bench import loadbalancers, loadbalancers_traffic
 from localcloud.bench.command import Benchmark, _work
 
 
@@ -16,11 +16,15 @@ def measured(only: str) -> list[object]:
 def test_rows_of_one_deployment_are_measured_together() -> None:
     assert measured("a,d") == [loadbalancers.calls]
     assert measured("b,h") == [loadbalancers.calls, loadbalancers.disturbed]
-    assert measured("") == [loadbalancers.calls, loadbalancers.silent, loadbalancers.disturbed]
+    assert measured("f,j") == [loadbalancers_traffic.traffic]
+    assert measured("") == [
+        *(loadbalancers.calls, loadbalancers.silent, loadbalancers.disturbed),
+        loadbalancers_traffic.traffic,
+    ]
 
 
 def test_a_row_that_is_not_measured_is_refused() -> None:
-    with pytest.raises(typer.BadParameter, match="knows a, b, d, g, h"):
+    with pytest.raises(typer.BadParameter, match="knows a, b, d, f1, f2, g, h, j"):
         measured("c")
 
 

@@ -295,6 +295,7 @@ def test_the_finalizer_comes_before_the_first_step() -> None:
     assert adopted.patch["metadata"] == {"finalizers": ["stackit.cloud/loadbalancermachine"]}
 
 
+BALANCERS = {"finalizers": ["yawol.stackit.cloud/controller2"]}
 OURS = {"finalizers": ["yawol.stackit.cloud/controller4"]}
 
 
@@ -314,6 +315,22 @@ def test_a_machine_without_rights_gets_those_that_are_missing() -> None:
     assert work.status == {}
     whole = work_for_machine(fresh, balancer(), MachineCloud(), {*rights, "Secret", "RoleBinding"}, NOW)
     assert set(whole.status["status"]) == {"serviceAccountName", "serviceAccountSecretName", "roleName"}  # type: ignore[call-overload]
+
+
+def test_what_freezes_a_rollout_is_told() -> None:
+    odd = {"metadata": {"annotations": {"loadbalancer.yawol.stackit.cloud/revision": "newest"}, **BALANCERS}}
+    work = work_for_balancer(balancer(**odd), None, (), NOW)
+    assert work.create_set == {}
+    assert [(each.type, each.message) for each in work.notices] == [("Warning", work.problem)]
+    assert "no revision" in work.problem
+    assert work_for_balancer(balancer(metadata=BALANCERS), None, (), NOW).notices == ()
+
+
+def test_what_keeps_a_machine_from_its_server_is_told() -> None:
+    fresh = machine(metadata=OURS, status={"serverID": None})
+    work = work_for_machine(fresh, balancer(), MachineCloud(), set(), NOW)
+    assert [(each.type, each.message) for each in work.notices] == [("Warning", work.problem)]
+    assert "port-1 with the virtual address does not exist" in work.problem
 
 
 def test_a_machine_that_goes_is_not_written_before() -> None:

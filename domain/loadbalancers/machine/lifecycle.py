@@ -153,7 +153,7 @@ def work_for_machine(
         status=combined(machine_migration(machine), plan.status, named),
         building=plan.server is ServerState.BUILDING,
         virtual_address=plan.virtual_address,
-        notices=(warning("Failed", hindrance.problem),) if hindrance and hindrance.problem else (),
+        notices=(warning("Failed", plan.problem),) if plan.problem else (),
     )
 
 
