@@ -4,7 +4,8 @@ The cluster gets our custom resource definitions and the namespaces that Perdure
 the roles for resource claims, so that one can try who may claim, approve and operate (`kubectl --as-group`). For `aws`
 it gets what a user of the replaced operator already has: the payer's Secret and the ConfigMap, filled with the ids of
 the emulator's own organization, which is created when missing. For `openstack` it gets the namespace of the Services'
-LoadBalancers, and in it the project's credentials. Existing objects are left as they are, since people edit
+LoadBalancers, and in it the project's credentials. Where instances are served, a cluster of our own gets the kinds of
+Cluster API. Existing objects are left as they are, since people edit
 them; only definitions and roles follow the installed version. The process is repeated by the supervisor until it ends
 well.
 
@@ -34,6 +35,7 @@ from engine.kube.json import JsonObject, sequence, text
 from engine.kube.kinds import BUILT_IN, CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, SECRET
 from engine.settings import Settings
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
+from localcloud.cluster_api import definitions
 from localcloud.services import LOAD_BALANCER_NAMESPACE, LOAD_BALANCER_SECRET
 from localcloud.state import Cloud
 
@@ -65,6 +67,13 @@ async def seed_cluster(kube: KubeApi, *namespaces: str) -> None:
     )
     for name in (*namespaces, constants.OPERATOR_NAMESPACE):
         await _create_if_absent(kube, NAMESPACE, "", {"metadata": {"name": name}})
+
+
+async def seed_cluster_api(kube: KubeApi) -> None:
+    """Create the kinds of Cluster API that instances are served by, where they are missing."""
+    for definition in definitions():
+        await _create_if_absent(kube, CUSTOM_RESOURCE_DEFINITION, "", definition)
+        await _await_established(kube, text(definition, "metadata", "name"))
 
 
 async def seed_rights(kube: KubeApi) -> None:
@@ -210,6 +219,8 @@ async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:
         await seed_cluster(kube, settings.watch_lease_namespace, settings.claims_namespace)
         if not foreign_cluster:
             await seed_rights(kube)
+            if settings.instances_queues:
+                await seed_cluster_api(kube)
         if Cloud.AWS in clouds and "AWS_ACCESS_KEY_ID" in os.environ:
             await seed_aws(kube)
         if Cloud.OPENSTACK in clouds and "OS_CLIENT_CONFIG_FILE" in os.environ:

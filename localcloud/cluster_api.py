@@ -1,0 +1,59 @@
+"""The kinds of Cluster API and its AWS provider, as far as a local cluster needs them to have such objects.
+
+Where instances are served in earnest the kinds are the provider's own. Here they are definitions of our own that take
+any spec and status, so that examples, tests and benchmarks can make AWSMachines without a provider. They are only ever
+given to a cluster that Perdure itself has started, and never in place of definitions that are there.
+"""
+
+from __future__ import annotations
+
+from domain.identity import Kind
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
+from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from engine.kube.json import JsonObject
+
+_ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_SHORT = {AWS_MACHINE.name: "awsm", AWS_MACHINE_POOL.name: "awsmp", MACHINE.name: "ma"}
+
+
+def definitions() -> tuple[JsonObject, ...]:
+    """The definitions of AWSMachine, AWSMachinePool and Machine."""
+    return tuple(_definition(kind) for kind in (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE))
+
+
+def _definition(kind: Kind) -> JsonObject:
+    schema = {"type": "object", "properties": {"spec": _ANYTHING, "status": _ANYTHING}}
+    version = {
+        "name": kind.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": _columns(),
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind.name,
+                "listKind": f"{kind.name}List",
+                "plural": kind.plural,
+                "singular": kind.name.lower(),
+                "shortNames": [_SHORT[kind.name]],
+            },
+            "versions": [version],
+        },
+    }
+
+
+def _columns() -> list[dict[str, str]]:
+    shown = {
+        "Instance": ".spec.instanceID",
+        "State": f".metadata.labels.{STATE_LABEL}",
+        "Interruption": f".metadata.labels.{INTERRUPTION_LABEL}",
+    }
+    return [{"name": name, "type": "string", "jsonPath": path} for name, path in shown.items()]

@@ -1,0 +1,240 @@
+"""What surrounds an instance's decisions: the policy's spelling, regions, kubeconfigs, drains, what a sweep tells."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+import yaml
+from instance_scenes import ACCOUNT, ID, REGION, at, facts, record, state
+
+from activities.instances.nodes import evictable, kubeconfig
+from domain.decision import Outcome
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, THE_SWEEP
+from domain.instances.actions import CordonNode, EmptyNode, action_of
+from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.decision import decide_instance
+from domain.instances.events import InstanceState
+from domain.instances.labels import recalled
+from domain.instances.lifecycle import InstanceMemory, InstanceWorld
+from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
+from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.record import cordoned, opened
+from domain.instances.resources import AWSMachine, Machine
+from domain.instances.resync import differs
+from domain.instances.steps import DrainNode
+from domain.instances.verification import ScheduledEvent
+from engine.errors import Invalid
+from engine.kube.json import JsonObject
+from engine.settings import Settings
+from starters.watch.index import Index
+from starters.watch.instances import Instances, read_machine, read_owner, read_pool, watched_for
+from starters.watch.projection import Projection, project
+
+KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
+
+
+def machine(labels: dict[str, str] | None = None, annotations: dict[str, str] | None = None, **spec: Any) -> JsonObject:
+    meta = {"name": "m", "namespace": "c", "uid": "1", "resourceVersion": "5"}
+    given = {"instanceID": ID, "providerID": f"aws:///{REGION}a/{ID}"} | spec
+    owners = [{"kind": "Machine", "name": "m", "apiVersion": MACHINE.api_version, "uid": "2"}]
+    whole = {**meta, "labels": labels or {}, "annotations": annotations or {}, "ownerReferences": owners}
+    return {"metadata": whole, "spec": given}
+
+
+def aws_machine(**labels: str) -> AWSMachine:
+    named = {STATE_LABEL: labels.get("state", ""), INTERRUPTION_LABEL: labels.get("interruption", "")}
+    return AWSMachine.model_validate(machine({name: value for name, value in named.items() if value}))
+
+
+# --- settings ---
+
+
+def test_a_policy_is_spelt_as_causes_and_reactions() -> None:
+    policy = ReactionPolicy.of(["spot=delete-machine", "terminating-hook=drain", "launching-hook=true"])
+    assert policy == ReactionPolicy(spot=Reaction.DELETE_MACHINE, terminating_hook=Reaction.DRAIN, launching_hook=True)
+
+
+@pytest.mark.parametrize("text", ["sopt=drain", "spot", "spot=explode"])
+def test_a_policy_that_nobody_can_mean_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"spot|sopt"):
+        ReactionPolicy.of([text])
+
+
+@pytest.mark.parametrize(
+    ("provider_id", "region"),
+    [
+        ("aws:///eu-central-1a/i-1", "eu-central-1"),
+        ("aws:///us-west-2-lax-1a/i-1", "us-west-2"),
+        ("aws:///us-gov-west-1b/i-1", "us-gov-west-1"),
+        ("aws:///i-1", ""),
+        ("", ""),
+    ],
+)
+def test_the_region_stands_in_the_provider_id(provider_id: str, region: str) -> None:
+    assert region_of_provider_id(provider_id) == region
+
+
+# --- what a look in bulk tells ---
+
+
+def test_an_instance_is_told_of_what_its_labels_do_not_tell() -> None:
+    planned = {"scheduled": (ScheduledEvent(id="s", code="instance-stop"),)}
+    assert not differs(aws_machine(state="running"), facts(0))
+    assert differs(aws_machine(), facts(0))
+    assert differs(aws_machine(state="running"), facts(0, "stopped"))
+    assert differs(aws_machine(state="running"), facts(0, found=False))
+    assert not differs(aws_machine(state="terminated"), facts(0, found=False))
+    assert differs(aws_machine(state="running"), facts(0, **planned))
+    assert not differs(aws_machine(state="running", interruption="scheduled-stop"), facts(0, **planned))
+    assert differs(aws_machine(state="running", interruption="scheduled-stop"), facts(0))
+    assert not differs(aws_machine(state="running", interruption="spot-terminate"), facts(0))
+
+
+@pytest.mark.parametrize(
+    ("label", "heard", "kept"),
+    [
+        ("terminated", state("running", 3), InstanceState.TERMINATED),
+        ("stopped", state("running", 3), InstanceState.STOPPED),
+        ("stopped", state("running", 9), InstanceState.RUNNING),
+        ("running", state("terminated", 3), InstanceState.TERMINATED),
+        ("nonsense", state("running", 3), InstanceState.RUNNING),
+    ],
+)
+def test_a_new_record_begins_where_the_labels_left_off(label: str, heard: Any, kept: InstanceState) -> None:
+    story = '{"last": {"key": "k", "kind": "ec2.state", "time": "2026-05-04T10:00:05Z"}}'
+    meta = AWSMachine.model_validate(machine({STATE_LABEL: label}, {EVENTS_ANNOTATION: story})).metadata
+    assert recalled(record(heard, live_at=None), meta).state is kept
+
+
+# --- drains ---
+
+
+def drained(known: InstanceWorld) -> object:
+    return action_of(DrainNode(cause="c", node="n"), known)
+
+
+def world(**known: Any) -> InstanceWorld:
+    memory = InstanceMemory(record=opened(KEY, at(0)))
+    return InstanceWorld(key=KEY.lifecycle, known=memory.model_copy(update=known), machine=aws_machine())
+
+
+def test_a_node_is_cordoned_before_it_is_emptied_and_that_is_remembered() -> None:
+    first = drained(world())
+    assert isinstance(first, CordonNode)
+    after = first.fold(world(), None)
+    assert isinstance(drained(after), EmptyNode)
+    other = world(record=cordoned(opened(KEY, at(0)), "another", "n"))
+    assert isinstance(drained(other), CordonNode)
+
+
+@pytest.mark.parametrize(
+    ("pod", "evicted"),
+    [
+        ({"status": {"phase": "Running"}}, True),
+        ({"status": {"phase": "Succeeded"}}, False),
+        ({"metadata": {"ownerReferences": [{"kind": "DaemonSet"}]}}, False),
+        ({"metadata": {"ownerReferences": [{"kind": "ReplicaSet"}]}}, True),
+        ({"metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}}, False),
+    ],
+)
+def test_a_drain_evicts_what_kubectl_does(pod: JsonObject, evicted: bool) -> None:
+    assert evictable(pod) is evicted
+
+
+def secret(content: object) -> JsonObject:
+    return {"data": {"value": base64.b64encode(yaml.safe_dump(content).encode()).decode()}}
+
+
+def test_a_kubeconfig_that_holds_everything_is_taken() -> None:
+    user = {"name": "u", "user": {"client-certificate-data": "eA==", "client-key-data": "eA=="}}
+    content = {"users": [user], "clusters": [{"cluster": {"certificate-authority-data": "eA=="}}]}
+    assert kubeconfig(secret(content), "s") == content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"users": [{"user": {"exec": {"command": "sh"}}}]},
+        {"users": [{"user": {"tokenFile": "/etc/passwd"}}]},
+        {"users": [{"user": {"auth-provider": {}}}]},
+        {"clusters": [{"cluster": {"certificate-authority": "/etc/passwd"}}]},
+        "text",
+    ],
+)
+def test_a_kubeconfig_that_would_run_or_read_something_here_is_refused(content: object) -> None:
+    with pytest.raises(Invalid):
+        kubeconfig(secret(content), "s")
+
+
+def test_a_secret_without_a_kubeconfig_is_told() -> None:
+    with pytest.raises(Invalid, match="holds no kubeconfig"):
+        kubeconfig({"data": {"value": "%%%"}}, "s")
+
+
+# --- the decision as the loop takes it ---
+
+
+def test_a_stranger_is_waited_for_and_then_given_up() -> None:
+    stranger = InstanceWorld(key=KEY.lifecycle, known=InstanceMemory(record=opened(KEY, at(0))))
+    assert decide_instance(stranger, at(5)).actions == ()
+    assert decide_instance(stranger, at(601)).outcome is Outcome.GONE
+
+
+# --- whom the watcher wakes ---
+
+SERVED = Settings(instances_queues=(f"{ACCOUNT}/{REGION}",))
+TWO = Settings(instances_queues=(f"{ACCOUNT}/{REGION}", f"999999999999/{REGION}@arn:aws:iam::999999999999:role/r"))
+
+
+def seen(obj: JsonObject, kind: str = AWS_MACHINE.name, by: str = "capa") -> Projection:
+    manager = [{"manager": by, "operation": "Update", "time": "2026-05-04T10:00:00Z", "fieldsV1": {"f": str(obj)}}]
+    whole = {**obj, "metadata": {**obj["metadata"], "managedFields": manager}}  # type: ignore[dict-item]
+    return project(kind, "", whole, {AWS_MACHINE.name: read_machine, MACHINE.name: read_owner}.get(kind, read_pool))
+
+
+def test_an_awsmachine_wakes_its_instance_when_it_gets_one_and_when_its_labels_are_edited() -> None:
+    whom, index = Instances(SERVED), Index()
+    bare = seen(machine(instanceID="", providerID=""))
+    named, edited = seen(machine()), seen(machine({STATE_LABEL: "stopped"}))
+    assert whom.of_machine(None, bare, index) == {THE_SWEEP}
+    assert whom.of_machine(bare, named, index) == {KEY.lifecycle}
+    assert whom.of_machine(named, edited, index) == {KEY.lifecycle}
+    assert whom.of_machine(named, seen(machine()), index) == set()
+    assert whom.of_machine(edited, None, index) == {KEY.lifecycle}
+
+
+def test_our_own_label_wakes_nobody() -> None:
+    ours = seen(machine({STATE_LABEL: "running"}), by="perdure")
+    before = seen(machine(), by="perdure")
+    assert Instances(SERVED).of_machine(before, ours, Index()) == set()
+
+
+def test_an_instance_of_which_the_account_is_not_known_is_not_woken() -> None:
+    assert Instances(TWO).of_machine(None, seen(machine()), Index()) == {THE_SWEEP}
+
+
+def test_a_machine_wakes_the_instance_that_it_owns_when_its_node_is_ready() -> None:
+    index = Index()
+    index.of(AWS_MACHINE.name)["c", "m"] = seen(machine())
+    meta: JsonObject = {"name": "m", "namespace": "c", "uid": "2"}
+    ready = {"nodeRef": {"name": "n"}, "conditions": [{"type": "NodeHealthy", "status": "True"}]}
+    before = seen({"metadata": meta, "status": {"phase": "Provisioned"}}, MACHINE.name)
+    running = seen({"metadata": meta, "status": {"phase": "Running"}}, MACHINE.name)
+    after = seen({"metadata": meta, "status": ready}, MACHINE.name)
+    assert Instances(SERVED).of_owner(before, running, index) == set()
+    assert Instances(SERVED).of_owner(before, after, index) == {KEY.lifecycle}
+    assert Machine.model_validate({"status": ready}).node_ready
+
+
+def test_a_pool_wakes_its_group() -> None:
+    arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT}:autoScalingGroup:1:autoScalingGroupName/g"
+    pool = seen({"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn}}, AWS_MACHINE_POOL.name)
+    group = GroupKey(account=ACCOUNT, region=REGION, group="g")
+    assert Instances(SERVED).of_pool(None, pool, Index()) == {group.lifecycle}
+
+
+def test_nothing_is_watched_where_no_instances_are_served() -> None:
+    assert watched_for(Settings()) == ()
+    assert [entry.kind for entry in watched_for(SERVED)] == [AWS_MACHINE, AWS_MACHINE_POOL, MACHINE]
