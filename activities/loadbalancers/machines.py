@@ -24,6 +24,7 @@ from domain.loadbalancers.cloud.changes import machine_changed
 from domain.loadbalancers.cloud.looks import look_of_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.steps import DeleteServer
+from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
 from domain.loadbalancers.hindrances import Hindrance, Nature
 from domain.loadbalancers.machine.access import has_access
 from domain.loadbalancers.machine.lifecycle import MachinePhase, MachineWork, next_look, work_for_machine
@@ -76,8 +77,10 @@ class MachineActivities:
             if hindrance is not None:
                 return _leaving(look, machine, hindrance)
         cloud, hindrance = await self._look(machine, balancer, look.memory)
-        # A machine that names its rights has them; one that does not may have some, and those are not made twice.
-        rights = set(RIGHTS) if deleting or has_access(machine) else set()
+        # A machine that names its rights has them; one that does not may have some, and those are not made twice. One
+        # that is given up unless it reports may have lost them: what is there stays, the rest is made again.
+        lost = MARKED_AT_ANNOTATION in machine.metadata.annotations
+        rights = set(RIGHTS) if deleting or (has_access(machine) and not lost) else set()
         work = self._work(machine, balancer, cloud, rights, hindrance)
         if hold or look.dry_run:
             decision = _decision(machine.owner, work, None, planned=_lines(work))

@@ -23,6 +23,7 @@ from domain.loadbalancers.constants import (
     HEALTH_WINDOW,
     LOAD_BALANCER_FINALIZER,
     MACHINE_FINALIZER,
+    MARKED_AT_ANNOTATION,
     SET_FINALIZER,
 )
 from domain.loadbalancers.health import RELEVANT
@@ -80,7 +81,8 @@ def read_machine(obj: JsonObject) -> View:
     )
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, MACHINE_FINALIZER), _annotations(obj), conditions),
-        handed=(_drift(obj),),
+        # The sweep writes the one, its set the other, on a machine that may have lost its rights.
+        handed=(_drift(obj), text(obj, "metadata", "annotations", MARKED_AT_ANNOTATION)),
         facts={
             "owner": _owner(obj, LOAD_BALANCER_SET.name),
             "oldest report": _oldest_report(obj),

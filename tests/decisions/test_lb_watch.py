@@ -9,7 +9,7 @@ from lb_objects import NOW, ago, balancer, condition, healthy, machine, machine_
 
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS
-from domain.loadbalancers.constants import DRIFT_ANNOTATION
+from domain.loadbalancers.constants import DRIFT_ANNOTATION, MARKED_AT_ANNOTATION
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.writes import merge
 from starters.watch.index import Index
@@ -49,6 +49,11 @@ def test_a_report_that_says_the_same_wakes_nobody() -> None:
     assert (once.fingerprint, once.fact("health")) == (again.fingerprint, again.fact("health"))
     unready = seen(machine(conditions=[*healthy()[:2], condition("EnvoyUpToDate", "False")]))
     assert unready.fingerprint != once.fingerprint
+
+
+def test_the_mark_of_its_set_is_news_to_a_machine() -> None:
+    before = seen(machine())
+    assert seen(machine(), metadata={"annotations": {MARKED_AT_ANNOTATION: "now"}}).handed != before.handed
 
 
 def test_a_new_load_balancer_wakes_the_sweep() -> None:

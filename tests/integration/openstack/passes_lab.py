@@ -106,6 +106,10 @@ class Passes:
         """Ask for the LoadBalancer's deletion."""
         self.of(self._api.delete(LOAD_BALANCER, NAMESPACE_NAME, name))
 
+    def remove(self, kind: Kind, name: str) -> None:
+        """Delete another object, behind Perdure's back."""
+        self.of(self._api.delete(kind, NAMESPACE_NAME, name))
+
     def exists(self, name: str) -> bool:
         """Whether the LoadBalancer is there."""
         try:

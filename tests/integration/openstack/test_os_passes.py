@@ -13,9 +13,13 @@ from openstack_lab import Lab
 from passes_lab import Passes, nothing, whole
 from waiting import until
 
+from activities.loadbalancers.machines import RIGHTS
 from activities.openstack.session import Api
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
 from domain.loadbalancers.balancer import Phase
+from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
+from domain.resource import timestamp
+from engine.errors import Absent
 
 pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.timeout(300)]
 
@@ -159,6 +163,26 @@ def test_an_outage_keeps_nobody_from_scaling_and_loses_no_id(lab: Lab, passes: P
     lab.control.clear()
     passes.ready(name, 2)
     assert passes.has(name) == whole(2)
+    passes.delete(name)
+    passes.gone(name)
+
+
+def test_a_machine_that_is_about_to_be_given_up_gets_its_rights_again(lab: Lab, passes: Passes) -> None:
+    """Without its Role it cannot report, though it serves; what it still has stays as it is."""
+    name = passes.create()
+    passes.ready(name, 1)
+    (machine,) = passes.machines(name)
+    own = machine.metadata
+    secret = lab.kube.get(RIGHTS["Secret"], own.namespace, own.name)
+    passes.remove(RIGHTS["Role"], own.name)
+    passes.look(machine.key)
+    with pytest.raises(Absent):
+        lab.kube.get(RIGHTS["Role"], own.namespace, own.name)
+    mark = {MARKED_AT_ANNOTATION: timestamp(passes.now)}
+    passes.patch(LOAD_BALANCER_MACHINE, own.name, {"metadata": {"annotations": mark}})
+    passes.look(machine.key)
+    lab.kube.get(RIGHTS["Role"], own.namespace, own.name)
+    assert lab.kube.get(RIGHTS["Secret"], own.namespace, own.name)["metadata"] == secret["metadata"]
     passes.delete(name)
     passes.gone(name)
 
