@@ -68,3 +68,15 @@ class ControlClient(Closing):
 
     def _send(self, method: str, path: str, body: object, model: type[M]) -> M:
         return model.model_validate_json(self.request(method, path, body).content)
+
+
+class DisturbableCloud(ControlClient):
+    """The control API of a cloud that counts its calls and can be disturbed."""
+
+    def clear(self, fault_id: str | None = None) -> None:
+        """Lift all faults, or one."""
+        self.request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
+
+    def reset_ledger(self) -> None:
+        """Forget the calls so far."""
+        self.request("DELETE", "ledger")

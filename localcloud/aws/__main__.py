@@ -25,7 +25,7 @@ os.environ.pop("MOTO_ACCOUNT_ID", None)
 import yaml
 from pydantic import ValidationError
 
-from localcloud.aws import account, ec2, identity, moto_core, organizations, runtime, service_quotas, support
+from localcloud.aws import account, ec2, identity, moto_core, organizations, runtime, service_quotas, sqs, support
 from localcloud.aws.api import apply_file
 from localcloud.aws.contract import ConfigFile
 from localcloud.aws.persistence import StateFile
@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
     _take_payer_key()
     moto_core.install()
-    for part in (organizations, identity, support, service_quotas, account, ec2):
+    for part in (organizations, identity, support, service_quotas, account, ec2, sqs):
         part.install()
     state = StateFile(arguments.state)
     state.load()

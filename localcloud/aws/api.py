@@ -75,7 +75,7 @@ class ControlAPI:
                 runtime.set_config(Config())
                 return self._changed(runtime.config())
             case ("GET", ["faults"]):
-                return list(runtime.faults.report())
+                return runtime.faults.report()
             case ("POST", ["faults"]):
                 return self._changed(runtime.faults.add(Fault.model_validate_json(body)))
             case ("DELETE", ["faults"]):

@@ -14,6 +14,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from localcloud.faults import Disturbance
+
 PAYER_ACCOUNT_ID = "123456789012"
 DEFAULT_ACCESS_KEY_ID = "AKIAPERDURELOCAL0000"
 DEFAULT_SECRET_ACCESS_KEY = "perdure/local/deployment/secret/key/0000"  # noqa: S105 - opens nothing but the emulator
@@ -127,10 +129,9 @@ class FaultKind(StrEnum):
     ASYNC_FAILURE = "async-failure"  # CreateAccount is accepted and fails later with FailureReason `code`
 
 
-class Fault(Model):
-    """A disturbance of some calls. Empty matchers match everything; the first fault that matches takes the call."""
+class Fault(Disturbance):
+    """A disturbance of some calls. Empty matchers match everything."""
 
-    id: str = ""
     kind: FaultKind
     service: str = Field(
         default="*", description="as in the credential scope or boto3: ec2, organizations, servicequotas"
@@ -139,16 +140,11 @@ class Fault(Model):
     account: str | None = Field(default=None, description="the account whose credentials sign the call")
     region: str | None = None
     containing: str | None = Field(default=None, description="text the request's body or path has to contain")
-    count: int | None = Field(default=None, ge=0, description="how many calls it takes; None for all")
-    skip: int = Field(default=0, ge=0, description="how many matching calls pass first")
-    probability: float = Field(default=1.0, ge=0, le=1)
-    seed: int = 0
     code: str | None = Field(default=None, description="error code, or FailureReason of an async-failure")
     message: str | None = None
     status: int | None = Field(default=None, description="HTTP status of an error")
     delay_seconds: Seconds = 0
     late_answer: bool = Field(default=True, description="a delay holds back the answer, the effect has happened")
-    hits: int = Field(default=0, description="how often it struck; counted by the server")
 
 
 class ClockReading(Model):

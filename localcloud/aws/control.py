@@ -20,10 +20,10 @@ from localcloud.aws.contract import (
     Ledger,
     World,
 )
-from localcloud.control import ControlClient
+from localcloud.control import DisturbableCloud
 
 
-class Emulator(ControlClient):
+class Emulator(DisturbableCloud):
     """The emulator behind an endpoint, as a test steers it. Calls block; none of them shows in the ledger."""
 
     @property
@@ -62,17 +62,9 @@ class Emulator(ControlClient):
         """The faults in force, with how often each struck."""
         return [Fault.model_validate(entry) for entry in self.request("GET", "faults").json()]
 
-    def clear(self, fault_id: str | None = None) -> None:
-        """Lift all faults, or one."""
-        self.request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
-
     def ledger(self, *, recent: bool = False) -> Ledger:
         """The calls since the last reset, on request with the last ones one by one."""
         return self._get("ledger?recent=1" if recent else "ledger", Ledger)
-
-    def reset_ledger(self) -> None:
-        """Forget the calls so far."""
-        self.request("DELETE", "ledger")
 
     def world(self) -> World:
         """What exists."""

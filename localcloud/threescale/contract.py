@@ -10,6 +10,8 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from localcloud.faults import Disturbance
+
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 # The tenant that exists from the first start, and what opens it and the master: both open nothing but the simulator.
@@ -65,25 +67,19 @@ class FaultKind(StrEnum):
     HANG = "hang"  # not answered until the fault is lifted; `late_answer` says whether it was done
 
 
-class Fault(Model):
-    """A disturbance of some calls. Empty matchers match all; the first fault that matches takes the call."""
+class Fault(Disturbance):
+    """A disturbance of some calls. Empty matchers match all."""
 
-    id: str = ""
     kind: FaultKind = FaultKind.REFUSE
     tenant: str = Field(default="", description="the tenant's name; `master` for the master")
     method: str = Field(default="*", description="a name, or a pattern with * and ?")
     path: str = Field(default="", description="regular expression, searched for in the path")
     containing: str = Field(default="", description="text that the query or the body has to contain")
-    count: int | None = Field(default=None, ge=0, description="how many calls it takes; None for all")
-    skip: int = Field(default=0, ge=0, description="how many matching calls pass first")
-    probability: float = Field(default=1.0, ge=0, le=1)
-    seed: int = 0
     status: int = Field(default=503, ge=400, le=599)
     body: str | None = Field(default=None, description="instead of what 3scale or what stands before it says")
     headers: dict[str, str] = Field(default_factory=dict, description="such as Retry-After")
     delay_seconds: Seconds = 0
     late_answer: bool = Field(default=True, description="a delay or hang holds back the answer, the effect happened")
-    hits: int = Field(default=0, description="how often it struck; counted by the server")
 
 
 class CallCount(Model):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from localcloud.control import ControlClient, ControlRefusedError
+from localcloud.control import ControlRefusedError, DisturbableCloud
 from localcloud.deployment import Deployment
 from localcloud.threescale.contract import (
     Config,
@@ -26,7 +26,7 @@ from localcloud.threescale.contract import (
 )
 
 
-class ThreescaleControl(ControlClient):
+class ThreescaleControl(DisturbableCloud):
     """The simulator behind an address, as a test steers it. Calls block; none of them shows in the ledger."""
 
     @classmethod
@@ -57,17 +57,9 @@ class ThreescaleControl(ControlClient):
         """The faults in force, with how often each struck."""
         return [Fault.model_validate(each) for each in self.request("GET", "faults").json()]
 
-    def clear(self, fault_id: str | None = None) -> None:
-        """Lift all faults, or one."""
-        self.request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
-
     def ledger(self, *, recent: bool = False) -> Ledger:
         """The calls since the last reset, on request with the last ones one by one."""
         return self._get("ledger?recent=1" if recent else "ledger", Ledger)
-
-    def reset_ledger(self) -> None:
-        """Forget the calls so far."""
-        self.request("DELETE", "ledger")
 
     def tenants(self) -> list[TenantRecord]:
         """The master and all tenants, with addresses and tokens."""
