@@ -25,7 +25,21 @@ os.environ.pop("MOTO_ACCOUNT_ID", None)
 import yaml
 from pydantic import ValidationError
 
-from localcloud.aws import account, ec2, identity, moto_core, organizations, runtime, service_quotas, sqs, support
+from localcloud.aws import (
+    account,
+    autoscaling,
+    bus,
+    ec2,
+    identity,
+    moto_core,
+    notices,
+    organizations,
+    pump,
+    runtime,
+    service_quotas,
+    sqs,
+    support,
+)
 from localcloud.aws.api import apply_file
 from localcloud.aws.contract import ConfigFile
 from localcloud.aws.persistence import StateFile
@@ -42,7 +56,7 @@ def main(argv: list[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
     _take_payer_key()
     moto_core.install()
-    for part in (organizations, identity, support, service_quotas, account, ec2, sqs):
+    for part in (organizations, identity, support, service_quotas, account, ec2, sqs, pump, bus, autoscaling, notices):
         part.install()
     state = StateFile(arguments.state)
     state.load()
@@ -54,6 +68,7 @@ def main(argv: list[str] | None = None) -> int:
         _read_config(arguments.config)
     state.mark_everything()
     state.start()
+    pump.start(state.changed)
     server = Server(arguments.host, arguments.port, Emulator(state))
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -7,6 +7,13 @@
     GET    /perdure/faults                      the faults in force, with hits and calls left
     POST   /perdure/faults                      add a fault
     DELETE /perdure/faults[/<id>]               lift all faults, or one
+    GET    /perdure/event-faults                the faults of events in force
+    POST   /perdure/event-faults                add one
+    DELETE /perdure/event-faults                lift all
+    GET    /perdure/events                      the last events, with how many queues took each
+    DELETE /perdure/events                      forget them
+    POST   /perdure/events                      tell the event bus something, in any service's name
+    POST   /perdure/notices                     announce a Spot interruption, a rebalancing, a scheduled event
     GET    /perdure/ledger[?recent=1]           the calls since the last reset
     DELETE /perdure/ledger                      forget them
     GET    /perdure/world                       what exists
@@ -27,10 +34,12 @@ from urllib.parse import parse_qs
 
 from pydantic import BaseModel, ValidationError
 
+from localcloud.aws import bus, census, notices, organizations, pump, runtime, support
 from localcloud.aws import call as calls
-from localcloud.aws import census, organizations, runtime, support
 from localcloud.aws.call import CallInHand
 from localcloud.aws.contract import CaseChange, CaseRecord, ClockChange, Config, ConfigFile, Fault, Health
+from localcloud.aws.events_contract import EventFault, Notice, Told
+from localcloud.aws.happenings import Happening
 from localcloud.aws.persistence import StateFile
 
 _JSON = tuple[int, bytes]
@@ -85,6 +94,24 @@ class ControlAPI:
                 if not runtime.faults.remove(fault_id):
                     raise _UnknownError(f"no fault {fault_id}")
                 return self._changed({})
+            case ("GET", ["event-faults"]):
+                return runtime.event_faults.report()
+            case ("POST", ["event-faults"]):
+                return self._changed(runtime.event_faults.add(EventFault.model_validate_json(body)))
+            case ("DELETE", ["event-faults"]):
+                runtime.event_faults.clear()
+                return self._changed({})
+            case ("GET", ["events"]):
+                return bus.recent()
+            case ("DELETE", ["events"]):
+                bus.forget()
+                return {}
+            case ("POST", ["events"]):
+                happening = Happening.model_validate_json(body)
+                return self._with_state(lambda: Told(events=(bus.tell(happening),)))
+            case ("POST", ["notices"]):
+                notice = Notice.model_validate_json(body)
+                return self._with_state(lambda: notices.announce(notice))
             case ("GET", ["ledger"]):
                 return runtime.ledger.report(recent="recent" in query)
             case ("DELETE", ["ledger"]):
@@ -97,7 +124,9 @@ class ControlAPI:
             case ("GET", ["clock"]):
                 return runtime.clock.reading()
             case ("POST", ["clock"]):
-                return self._changed(runtime.clock.change(ClockChange.model_validate_json(body)))
+                reading = runtime.clock.change(ClockChange.model_validate_json(body))
+                pump.clock_changed()
+                return self._changed(reading)
             case ("POST", ["save"]):
                 self._state.save()
                 return {"saved_at": self._state.saved_at}

@@ -110,6 +110,11 @@ class Config(Model):
     verification_seconds: Seconds = Field(default=0, description="age below which RunInstances is refused")
     verification_error: str = "PendingVerification"
     run_instances_seconds: Seconds = Field(default=0, description="how long an instance is pending")
+    stop_instances_seconds: Seconds = Field(default=0, description="how long an instance is stopping")
+    terminate_instances_seconds: Seconds = Field(default=0, description="how long an instance is shutting-down")
+    spot_lead_seconds: Seconds = Field(default=120, description="how long after Spot's warning the instance is taken")
+    event_seconds: Seconds = Field(default=0, description="how long an event is on its way to the queues")
+    enforce_queue_policies: bool = Field(default=True, description="events reach only queues that let their rule send")
     regions_without_t3_micro: tuple[str, ...] = ()
     key_propagation_seconds: Seconds = Field(default=0, description="age below which a new access key is unknown")
     role_propagation_seconds: Seconds = Field(default=0, description="age below which a new role cannot be assumed")

@@ -20,6 +20,8 @@ from localcloud.aws.contract import (
     Ledger,
     World,
 )
+from localcloud.aws.events_contract import EventFault, EventFaultKind, EventRecord, Notice, Told
+from localcloud.aws.happenings import Detail, Happening
 from localcloud.control import DisturbableCloud
 
 
@@ -83,6 +85,42 @@ class Emulator(DisturbableCloud):
         if speed is None and not advance_seconds:
             return self._get("clock", ClockReading)
         return self._send("POST", "clock", {"speed": speed, "advance_seconds": advance_seconds}, ClockReading)
+
+    def announce(self, kind: str, account: str, region: str, *instances: str, **more: object) -> Told:
+        """Announce something of instances: `spot`, `rebalance`, `capacity-reservation` or `health`.
+
+        `Notice` has the list of what else can be said (action; code, start, status, communication, ...).
+        """
+        said = {"kind": kind, "account": account, "region": region, "instances": instances, **more}
+        return self._send("POST", "notices", Notice.model_validate(said).model_dump(mode="json"), Told)
+
+    def tell(self, account: str, region: str, source: str, detail_type: str, detail: Detail) -> Told:
+        """Tell the event bus something that did not happen, in a service's name."""
+        told = Happening(account=account, region=region, source=source, detail_type=detail_type, detail=detail)
+        return self._send("POST", "events", told.model_dump(mode="json"), Told)
+
+    def events(self) -> list[EventRecord]:
+        """The last events that services told, in the order in which they were delivered."""
+        return [EventRecord.model_validate(each) for each in self.request("GET", "events").json()]
+
+    def forget_events(self) -> None:
+        """Forget them; queues keep what they took."""
+        self.request("DELETE", "events")
+
+    def event_fault(self, kind: EventFaultKind | str, **more: object) -> EventFault:
+        """Disturb events; `EventFault` has the list of what can be said (detail_type, containing, count, ...)."""
+        fault = EventFault.model_validate({"kind": kind, **more})
+        return self._send("POST", "event-faults", fault.model_dump(mode="json"), EventFault)
+
+    def event_faults(self) -> list[EventFault]:
+        """The faults of events in force, with how often each struck."""
+        return [EventFault.model_validate(each) for each in self.request("GET", "event-faults").json()]
+
+    def clear(self, fault_id: str | None = None) -> None:
+        """Lift all faults, those of events too, or one of calls."""
+        super().clear(fault_id)
+        if fault_id is None:
+            self.request("DELETE", "event-faults")
 
     def save(self) -> None:
         """Have the state saved now instead of within two seconds."""

@@ -26,12 +26,13 @@ from typing import Any, cast
 import moto.ec2.urls as urls
 from moto.core.responses import ActionResult
 from moto.ec2.exceptions import InvalidInstanceTypeError
-from moto.ec2.models import EC2Backend, ec2_backends
+from moto.ec2.models import ec2_backends
 from moto.ec2.models.amis import Ami
 from moto.ec2.models.instances import Instance, InstanceState, Reservation
 from moto.ec2.responses import EC2Response
 
-from localcloud.aws import call, organizations, regions, runtime
+from localcloud.aws import lives, organizations, regions, runtime
+from localcloud.aws.lives import LivingEC2
 from localcloud.aws.regions import OptStatus
 from localcloud.aws.wire import ErrorAnswer, Refusal
 
@@ -57,6 +58,7 @@ def install() -> None:
     """Put our backend and responses in the place of moto's; before the first backend exists."""
     ec2_backends.backend = PerdureEC2
     urls.url_paths = {"{0}/": PerdureEC2Response.dispatch}
+    lives.install()
 
 
 class RedHatImage(Ami):
@@ -94,13 +96,12 @@ class RedHatImage(Ami):
         return []
 
 
-class PerdureEC2(EC2Backend):
-    """moto's EC2 with idempotent launches, instances that need time to start, and Red Hat's images."""
+class PerdureEC2(LivingEC2):
+    """moto's EC2 with idempotent launches, instances that live as AWS's do (`lives`), and Red Hat's images."""
 
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.launches: dict[str, tuple[str, Reservation]] = {}
-        self.starting: list[tuple[float, Instance]] = []
         self.terminated: dict[str, float] = {}
 
     @property
@@ -112,28 +113,11 @@ class PerdureEC2(EC2Backend):
             image = _image(self.region_name, name, architecture)
             self.amis[image.id] = image
 
-    def all_reservations(self, filters: Any = None) -> list[Reservation]:
-        """All launches, with instances that have started by now running."""
-        if self.starting:
-            now = runtime.clock.now()
-            for due_at, instance in self.starting:
-                if due_at <= now and instance.state == "pending":
-                    instance.start()
-            self.starting = [(at, i) for at, i in self.starting if at > now]
-            call.touch(self.account_id, self.region_name)
-            call.mark_changed()
-        return super().all_reservations(filters)
-
     def launched(self, token: str, fingerprint: str, reservation: Reservation) -> None:
-        """Note a launch: its token, and when its instances will run."""
+        """Note a launch by its token."""
         self._forget_terminated()
         if token:
             self.launches[token] = (fingerprint, reservation)
-        wait = runtime.config().run_instances_seconds
-        if wait > 0:
-            for instance in reservation.instances:
-                instance._state = InstanceState("pending", 0)
-                self.starting.append((runtime.clock.now() + wait, instance))
 
     def terminate_instances(self, instance_ids: list[str]) -> list[tuple[Instance, InstanceState]]:
         """Terminate instances, and note when."""

@@ -36,6 +36,7 @@ from moto.core.base_backend import AccountSpecificBackend, BackendDict, BaseBack
 from localcloud.aws import organizations, runtime
 from localcloud.aws.call import Chunk
 from localcloud.aws.contract import ClockReading, Config, Fault
+from localcloud.aws.events_contract import EventFault
 
 log = logging.getLogger(__name__)
 
@@ -203,6 +204,7 @@ class StateFile:
             raise UnreadableStateError(f"format {about.get('format')}, this is format {_FORMAT}")
         config, reading = Config.model_validate_json(about["config"]), ClockReading.model_validate_json(about["clock"])
         faults = [Fault.model_validate(fault) for fault in json.loads(about["faults"])]
+        event_faults = [EventFault.model_validate(fault) for fault in json.loads(about.get("event_faults", "[]"))]
         for account, region, services, _body in rows:
             for service in json.loads(services):
                 _empty_backend(service, account, region)
@@ -214,6 +216,7 @@ class StateFile:
         runtime.set_config(config)
         runtime.clock.restore(reading, float(about["saved_at"]))
         runtime.faults.restore(faults)
+        runtime.event_faults.restore(event_faults)
         self.saved_at = float(about["saved_at"])
 
     def _set_aside(self, error: Exception) -> None:
@@ -240,6 +243,7 @@ def _about() -> dict[str, str]:
         "config": runtime.config().model_dump_json(),
         "clock": runtime.clock.reading().model_dump_json(),
         "faults": json.dumps([fault.model_dump(mode="json") for fault in runtime.faults.report()]),
+        "event_faults": json.dumps([fault.model_dump(mode="json") for fault in runtime.event_faults.report()]),
         "saved_at": str(time.time()),
         "organization": organizations.of_payer().org.id if organizations.of_payer().org else "",  # type: ignore[union-attr]
     }

@@ -17,12 +17,15 @@ from localcloud.aws.contract import (
     PAYER_ACCOUNT_ID,
     Config,
 )
+from localcloud.aws.events_contract import EventFault
 from localcloud.aws.faults import FaultBoard
 from localcloud.aws.ledger import LedgerBook
+from localcloud.faults import Board
 
 MOTO = RLock()
 clock = Clock()
 faults = FaultBoard()
+event_faults: Board[EventFault] = Board()
 ledger = LedgerBook(Config().recent_calls)
 payer_account = PAYER_ACCOUNT_ID
 payer_access_key_id = DEFAULT_ACCESS_KEY_ID

@@ -1,0 +1,144 @@
+"""What happens in the cloud by itself, later: instances that come up and go, hooks that time out, events on their way.
+
+Each account and region has a list of what is due when, by the emulator's clock, saved with the rest of its state. A
+thread does it when its time has come; a call that looks at something that may be due has it done first, so that nobody
+sees what should be over. What is done is named, and its arguments are plain values, since it may be done by another
+process than the one that put it down.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+from collections.abc import Callable
+from threading import Condition
+from typing import Any
+
+from moto.core.base_backend import BackendDict, BaseBackend
+
+from localcloud.aws import call as calls
+from localcloud.aws import runtime
+from localcloud.aws.call import CallInHand
+
+log = logging.getLogger(__name__)
+
+# The clock may be changed while the thread sleeps; it is told, and looks by itself as well.
+_LONGEST_SLEEP_SECONDS = 60.0
+
+Deed = Callable[..., None]
+"""Called with account, region and the arguments that were put down."""
+
+_deeds: dict[str, Deed] = {}
+_changed = Condition(runtime.MOTO)
+_at_work = False
+
+
+class Pump(BaseBackend):
+    """What is due in one account and region: when, in which order it was put down, what, and its arguments."""
+
+    def __init__(self, region_name: str, account_id: str) -> None:
+        super().__init__(region_name, account_id)
+        self.due: list[tuple[float, int, str, tuple[Any, ...]]] = []
+        self.serial = 0
+
+
+pumps: BackendDict[Pump] = BackendDict(Pump, "perdure-pump", use_boto3_regions=False)
+
+
+def install() -> None:
+    """Have the pumps saved and loaded as every service's backends are."""
+    getattr(BackendDict, "_instances").append(pumps)  # noqa: B009 - generic class variable
+
+
+def deed(name: str, doing: Deed) -> None:
+    """Say what is done under a name."""
+    _deeds[name] = doing
+
+
+def later(account: str, region: str, seconds: float, name: str, *arguments: Any) -> None:
+    """Have something done in so many seconds of the emulator's clock; at once if in none. With moto's lock held."""
+    if seconds <= 0:
+        _deeds[name](account, region, *arguments)
+        return
+    pump = _pump(account, region)
+    pump.serial += 1
+    heapq.heappush(pump.due, (runtime.clock.now() + seconds, pump.serial, name, arguments))
+    calls.mark_changed()
+    _changed.notify_all()
+
+
+def catch_up(account: str, region: str) -> None:
+    """Do what is due in one place. With moto's lock held."""
+    regional = dict.get(pumps, account)
+    pump = dict.get(regional, region) if regional is not None else None
+    if pump is not None:
+        _work(pump)
+
+
+def clock_changed() -> None:
+    """Tell the thread that it may be later than it thought."""
+    with runtime.MOTO:
+        _changed.notify_all()
+
+
+def start(changed: Callable[[set[calls.Chunk]], None]) -> None:
+    """Begin to do what is due; `changed` is told what it changed."""
+    threading.Thread(target=_run, args=(changed,), name="pump", daemon=True).start()
+
+
+def _run(changed: Callable[[set[calls.Chunk]], None]) -> None:
+    while True:
+        with runtime.MOTO:
+            for account, regional in list(dict.items(pumps)):
+                for region, pump in list(dict.items(regional)):
+                    if pump.due and pump.due[0][0] <= runtime.clock.now():
+                        changed(_touched(account, region, pump))
+            _changed.wait(_sleep())
+
+
+def _touched(account: str, region: str, pump: Pump) -> set[calls.Chunk]:
+    """Do what is due in a place outside of any call, and say which chunks were touched."""
+    hand = CallInHand("perdure", "pump", region, account=account)
+    calls.set_current(hand)
+    try:
+        _work(pump)
+    finally:
+        calls.set_current(None)
+    return hand.touched | {(account, region)}
+
+
+def _work(pump: Pump) -> None:
+    global _at_work
+    if _at_work:
+        return
+    _at_work = True
+    try:
+        while pump.due and pump.due[0][0] <= runtime.clock.now():
+            _, _, name, arguments = heapq.heappop(pump.due)
+            calls.touch(pump.account_id, pump.region_name)
+            calls.mark_changed()
+            try:
+                _deeds[name](pump.account_id, pump.region_name, *arguments)
+            except Exception:  # one that cannot be done must not stand in the way of the others
+                log.exception("%s%r of %s in %s failed", name, arguments, pump.account_id, pump.region_name)
+    finally:
+        _at_work = False
+
+
+def _sleep() -> float:
+    instants = [pump.due[0][0] for regional in dict.values(pumps) for pump in dict.values(regional) if pump.due]
+    if not instants:
+        return _LONGEST_SLEEP_SECONDS
+    wait = (min(instants) - runtime.clock.now()) / runtime.clock.reading().speed
+    return min(max(wait, 0.0), _LONGEST_SLEEP_SECONDS)
+
+
+def _pump(account: str, region: str) -> Pump:
+    regional = pumps[account]
+    pump: Pump | None = dict.get(regional, region)
+    if pump is None:
+        pump = Pump(region, account)
+        dict.__setitem__(regional, region, pump)
+    calls.touch(account, region)
+    return pump
