@@ -339,7 +339,7 @@ class Settings(BaseSettings):
         timedelta(seconds=30), description="How long a workflow may take to record events and write their label."
     )
     events_drain: Duration = Field(
-        timedelta(seconds=10), description="How long messages in work may take to end after SIGTERM."
+        timedelta(seconds=25), description="How long receives and messages in work may take to end after SIGTERM."
     )
 
     @property

@@ -16,12 +16,12 @@ import socket
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
-from temporalio.client import Client, Interceptor
+from temporalio.client import Client, Interceptor, WithStartWorkflowOperation
 from temporalio.common import (
     SearchAttributeKey,
     SearchAttributePair,
@@ -45,6 +45,8 @@ from domain.carry import Carry
 from domain.identity import Key, all_kinds
 from engine.settings import Settings
 from engine.telemetry import configure_tracing, logs_json
+
+M = TypeVar("M", bound=BaseModel)
 
 DEFAULT_ADDRESS = "localhost:7233"
 WAKE = "wake"
@@ -155,6 +157,31 @@ async def tell(client: Client, key: Key, signal: str, about: BaseModel) -> None:
         static_summary=key.path,
         search_attributes=identity_attributes(key),
     )
+
+
+async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: str, answer: type[M]) -> M:
+    """Tell the object's lifecycle something and wait for its answer, starting it if it is not open.
+
+    Asked twice under one id, a lifecycle hears it once and both get its answer.
+
+    Raises:
+        RPCError: as for `wake`.
+        WorkflowUpdateFailedError: it refused, or ended meanwhile.
+        WorkflowUpdateRPCTimeoutOrCancelledError: it gave no answer in time.
+    """
+    start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+        key.kind,
+        Carry(key=key),
+        id=key.workflow_id,
+        task_queue=all_kinds()[key.kind].area,
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        static_summary=key.path,
+        search_attributes=identity_attributes(key),
+    )
+    answered: M = await client.execute_update_with_start_workflow(
+        update, about, start_workflow_operation=start, id=id_, result_type=answer
+    )
+    return answered
 
 
 def identity_attributes(key: Key) -> TypedSearchAttributes:

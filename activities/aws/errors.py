@@ -108,7 +108,8 @@ _CONFLICT = frozenset(
         "VolumeInUse",
     }
 )
-_ABSENT_SPELLING = re.compile(r"^NoSuch|NotFound|DoesNotExist")
+# SQS has two spellings: `QueueDoesNotExist`, and of old `AWS.SimpleQueueService.NonExistentQueue`.
+_ABSENT_SPELLING = re.compile(r"^NoSuch|NotFound|DoesNotExist|NonExistent")
 _CONFLICT_SPELLING = re.compile(r"AlreadyExist|^Duplicate|InUse$")
 _THROTTLED_SPELLING = re.compile(r"Throttl|TooManyRequests")
 

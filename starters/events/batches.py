@@ -1,0 +1,72 @@
+"""Calls of up to ten entries, made of what many ask for one by one: SQS charges and counts by calls.
+
+An entry waits for others for a moment, or until ten have come; whoever asked for it learns whether it succeeded. A call
+that fails as a whole fails for each of its entries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
+
+from engine.errors import ApiError
+from starters.events.queues import MOST_IN_BATCH
+
+T = TypeVar("T")
+
+# What an entry waits for others: nobody notices it, and ten messages received together are done with together.
+GATHERING_SECONDS = 0.01
+
+logger = logging.getLogger(__name__)
+
+
+class Batches(Generic[T]):
+    """One kind of call.
+
+    Args:
+        call: makes it for some entries, and answers with one truth for each: whether it succeeded.
+        what: what it does, for logs.
+    """
+
+    def __init__(self, call: Callable[[Sequence[T]], Awaitable[Sequence[bool]]], what: str) -> None:
+        self._call = call
+        self._what = what
+        self._waiting: list[tuple[T, asyncio.Future[bool]]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._calls: set[asyncio.Task[None]] = set()
+
+    async def add(self, entry: T) -> bool:
+        """Have an entry done; whether it was."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[bool] = loop.create_future()
+        self._waiting.append((entry, done))
+        if len(self._waiting) >= MOST_IN_BATCH:
+            self._flush()
+        elif self._timer is None:
+            self._timer = loop.call_later(GATHERING_SECONDS, self._flush)
+        return await done
+
+    def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        batch, self._waiting = self._waiting, []
+        if batch:
+            call = asyncio.get_running_loop().create_task(self._do(batch))
+            self._calls.add(call)
+            call.add_done_callback(self._calls.discard)
+
+    async def _do(self, batch: Sequence[tuple[T, asyncio.Future[bool]]]) -> None:
+        try:
+            results = await self._call([entry for entry, _ in batch])
+        except ApiError as error:
+            logger.warning("%s %d messages: %s", self._what, len(batch), error)
+            results = [False] * len(batch)
+        except Exception:  # whoever waits must not wait for ever
+            logger.exception("%s %d messages", self._what, len(batch))
+            results = [False] * len(batch)
+        for (_, done), result in zip(batch, results, strict=True):
+            if not done.done():
+                done.set_result(result)

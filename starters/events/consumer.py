@@ -1,0 +1,248 @@
+"""One queue, consumed: receive, parse, tell, and do with each message as the table says.
+
+    poller ──► room? ──► receive, up to ten ──► each message by itself ──► parse ──► tell ──► acknowledge
+       ▲         │ full: stop receiving                                                  │
+       └─ wait ──┘ nobody can be told, SQS refuses: back off           delete, keep, dead letter
+
+A message in work is kept out of others' sight (`in_work.py`); none is received while as many are in work as may be, so
+that none waits unattended. Pollers back off with full jitter, from 0.2 to 20 s, to 30 s while the queue does not exist:
+its maker makes it anew. One message's error is that message's alone: it is kept for later.
+
+Told to stop, it receives no more, lets what is in work end, and gives back the rest at once (visibility 0).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Coroutine, Sequence
+from datetime import UTC, datetime, timedelta
+
+from domain.instances.acknowledgement import (
+    Acknowledgement,
+    Handled,
+    Outcome,
+    Verdict,
+    acknowledge,
+    back_off,
+    dead_letter_attributes,
+)
+from domain.instances.parser import Events
+from domain.instances.transport import Message
+from engine.errors import Absent, ApiError
+from starters.events import metrics
+from starters.events.batches import Batches
+from starters.events.in_work import InWork
+from starters.events.library import EventBridgeEvent, get_events_from_sqs
+from starters.events.queues import Queue, Receipt, TextAttributes
+from starters.events.teller import Teller
+
+FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
+# AWS lets nobody make a queue anew within a minute of its deletion.
+LONGEST_WITHOUT_QUEUE = 30.0
+# SQS takes ten message attributes; two are ours.
+_MOST_KEPT_ATTRIBUTES = 8
+
+logger = logging.getLogger(__name__)
+
+
+class Consumer:
+    """Consumes one queue.
+
+    Args:
+        queue: from which messages come.
+        teller: tells workflows of their events.
+        pollers: how many receives are under way at once.
+        most: how many messages are in work at once.
+        visibility: how long received messages are out of sight.
+        drain: how long messages in work may take to end.
+    """
+
+    def __init__(
+        self,
+        queue: Queue,
+        teller: Teller,
+        *,
+        pollers: int = 2,
+        most: int = 200,
+        visibility: timedelta = timedelta(seconds=60),
+        drain: timedelta = timedelta(seconds=25),
+    ) -> None:
+        self._queue = queue
+        self._teller = teller
+        self._pollers = pollers
+        self._most = most
+        self._drain = drain
+        self._in_work = InWork(visibility)
+        self._stopping = asyncio.Event()
+        self._works: set[asyncio.Task[None]] = set()
+        self._deletions: Batches[Receipt] = Batches(self._delete, "deleting")
+        self._hidings: Batches[tuple[Receipt, timedelta]] = Batches(self._hide, "hiding")
+        self.trouble = ""  # why the last receive failed
+
+    @property
+    def name(self) -> str:
+        """The queue's."""
+        return self._queue.name
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Consume until told to stop; what is in work then ends, or is given back."""
+        metrics.IN_WORK.labels(self.name).set_function(lambda: len(self._in_work))
+        metrics.OLDEST.labels(self.name).set_function(lambda: self._in_work.oldest_age(datetime.now(UTC)))
+        beating = asyncio.create_task(self._in_work.keep_hidden(self._hidings.add))
+        polling = [asyncio.create_task(self._poll()) for _ in range(self._pollers)]
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([stopped, beating, *polling], return_when=asyncio.FIRST_COMPLETED)
+            self._stopping.set()
+            await self._end(polling)
+        finally:
+            for task in (stopped, beating, *polling, *self._works):
+                task.cancel()
+        for task in (beating, *polling):
+            if task.done() and not task.cancelled():
+                task.result()  # a bug, to be seen by whoever runs this
+
+    async def _end(self, polling: Sequence[asyncio.Task[None]]) -> None:
+        """Let receives and messages in work end within the time there is; give back what did not."""
+        deadline = time.monotonic() + self._drain.total_seconds()
+        await asyncio.wait(polling, timeout=self._drain.total_seconds())
+        if self._works:
+            await asyncio.wait(tuple(self._works), timeout=max(0.0, deadline - time.monotonic()))
+        left = tuple(self._in_work)
+        if left:
+            logger.info("%d messages of %s are given back", len(left), self.name)
+            await asyncio.gather(*(self._hidings.add((each.receipt_handle, timedelta(0))) for each in left))
+
+    # Receiving.
+
+    async def _poll(self) -> None:
+        failures = 0
+        while not self._stopping.is_set():
+            await self._unless_stopping(self._in_work.room(self._most))
+            if self._teller.troubled:
+                failures += 1
+                await self._pause(failures)
+            if self._stopping.is_set():
+                return
+            try:
+                received = await get_events_from_sqs(self._queue)
+            except ApiError as error:
+                failures += 1
+                self._refused(error, failures)
+                await self._pause(failures, LONGEST_WITHOUT_QUEUE if isinstance(error, Absent) else LONGEST_BACKOFF)
+                continue
+            if not self._teller.troubled:
+                failures = 0
+            self.trouble = ""
+            self._take(received)
+
+    def _take(self, received: Sequence[EventBridgeEvent]) -> None:
+        metrics.RECEIVED.labels(self.name).inc(len(received))
+        metrics.REDELIVERED.labels(self.name).inc(sum(each.message.receives > 1 for each in received))
+        loop = asyncio.get_running_loop()
+        for each in received:
+            self._in_work.add(each.message)
+            if not self._stopping.is_set():
+                work = loop.create_task(self._work(each))
+                self._works.add(work)
+                work.add_done_callback(self._works.discard)
+
+    def _refused(self, error: ApiError, failures: int) -> None:
+        self.trouble = error.message
+        metrics.FAILED_CALLS.labels(self.name, "receive").inc()
+        if failures in (1, 10) or failures % 100 == 0:
+            logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, error)
+
+    async def _pause(self, failures: int, longest: float = LONGEST_BACKOFF) -> None:
+        seconds = random.uniform(0, min(longest, FIRST_BACKOFF * 2.0 ** min(failures, 10)))  # noqa: S311
+        await self._unless_stopping(asyncio.sleep(seconds))
+
+    async def _unless_stopping(self, awaited: Coroutine[object, object, None]) -> None:
+        """Wait for something, but not when there is to be an end."""
+        waiting, stopping = asyncio.ensure_future(awaited), asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+            stopping.cancel()
+
+    # What becomes of a message.
+
+    async def _work(self, received: EventBridgeEvent) -> None:
+        message, began = received.message, time.monotonic()
+        try:
+            acknowledgement = await self._judged(received)
+            metrics.HANDLING.observe(time.monotonic() - began)
+            await self._do(message, acknowledgement)
+        except Exception:  # never crash on a message
+            logger.exception("message %s of %s is kept", message.message_id, self.name)
+            await self._hidings.add((message.receipt_handle, back_off(message.receives)))
+        self._in_work.remove(message)
+
+    async def _judged(self, received: EventBridgeEvent) -> Acknowledgement:
+        """What is to be done with a message, once what comes of its events is known."""
+        message, parsed = received.message, received.parsed
+        handled: Sequence[Handled] = ()
+        if isinstance(parsed, Events):
+            outcomes = [self._teller.outcome(event, message.receives) for event in parsed.events]
+            handled = [await outcomes[0]] if len(outcomes) == 1 else await asyncio.gather(*outcomes)
+        now = datetime.now(UTC)
+        for each in handled:
+            if each.outcome is Outcome.APPLIED:
+                metrics.LAG.observe(max(0.0, (now - each.event.time).total_seconds()))
+        return acknowledge(parsed, handled, message.receives, now)
+
+    async def _do(self, message: Message, acknowledgement: Acknowledgement) -> None:
+        verdict = acknowledgement.verdict
+        logger.debug("message %s: %s, %s", message.message_id, verdict.value, acknowledgement.reason)
+        for word in acknowledgement.counts:
+            metrics.EVENTS.labels(word).inc()
+        metrics.MESSAGES.labels(self.name, verdict.value).inc()
+        if verdict is Verdict.KEEP:
+            await self._hidings.add((message.receipt_handle, acknowledgement.delay))
+        elif verdict is Verdict.DELETE:
+            await self._deleted(message)
+        else:
+            await self._buried(message, acknowledgement.reason)
+
+    async def _buried(self, message: Message, reason: str) -> None:
+        """Put a message among the dead letters; it stays where it is until it is there."""
+        attributes: TextAttributes = _kept(message) | dead_letter_attributes(reason, message.message_id)
+        try:
+            await self._queue.bury(message.body, attributes)
+        except ApiError as error:
+            metrics.FAILED_CALLS.labels(self.name, "send").inc()
+            logger.warning("message %s could not be put among the dead letters: %s", message.message_id, error)
+            await self._hidings.add((message.receipt_handle, back_off(message.receives)))
+            return
+        metrics.DEAD.labels(self.name, reason).inc()
+        logger.warning("message %s of %s is a dead letter: %s", message.message_id, self.name, reason)
+        await self._deleted(message)
+
+    async def _deleted(self, message: Message) -> None:
+        """Delete it, at the second attempt if need be; one that is shown again is a duplicate then."""
+        for _ in range(2):
+            if await self._deletions.add(message.receipt_handle):
+                return
+        logger.warning("message %s of %s could not be deleted", message.message_id, self.name)
+
+    async def _delete(self, receipts: Sequence[Receipt]) -> Sequence[bool]:
+        return self._done("delete", receipts, await self._queue.delete(receipts))
+
+    async def _hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> Sequence[bool]:
+        return self._done("hide", [receipt for receipt, _ in entries], await self._queue.hide(entries))
+
+    def _done(self, call: str, asked: Sequence[Receipt], failed: Sequence[Receipt]) -> Sequence[bool]:
+        if failed:
+            metrics.FAILED_CALLS.labels(self.name, call).inc(len(failed))
+        return [receipt not in failed for receipt in asked]
+
+
+def _kept(message: Message) -> dict[str, dict[str, str]]:
+    """The message's own attributes, as SendMessage has them: EventBridge says there why it could not deliver."""
+    own = ((name, text) for name, text in sorted(message.attributes.items()) if text and not name.startswith("PERDURE"))
+    kept = [(name, {"DataType": "String", "StringValue": text}) for name, text in own]
+    return dict(kept[:_MOST_KEPT_ATTRIBUTES])

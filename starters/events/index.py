@@ -1,0 +1,254 @@
+"""Whose instances there are: AWSMachines and AWSMachinePools as the API server has them, found by instance id.
+
+The rules of a region deliver the events of every instance in it, so most are nobody's here; asking this index costs
+microseconds, and no workflow is started for a stranger. It is fed by reflectors and holds of an object only what it is
+found by: its instances, its dedicated host, its group.
+
+An instance whose object is deleted is remembered for a while: EC2 tells of its end about when the object goes, and an
+event of it is not to be kept in the hope that its object will appear.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, MutableMapping
+from dataclasses import dataclass
+from sys import intern
+
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL
+from domain.instances.events import InstanceEvent
+from domain.instances.names import GroupKey, group_of_arn, instance_of_provider_id
+from domain.instances.routing import group_of
+from engine.kube.api import KubeApi
+from engine.kube.json import JsonObject, at, sequence, text
+from engine.kube.reflector import Name, Reflector, Timing
+from engine.kube.store import Followed
+
+# More than go within the time for which events of a strange instance are kept.
+_GONE_REMEMBERED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What is known of an AWSMachine or AWSMachinePool.
+
+    Attributes:
+        name: namespace and name.
+        resource_version: as it was read.
+        instances: the ids of its instances.
+        host: the dedicated host that a machine's instance runs on.
+        group: a pool's Auto Scaling group.
+        expectant: a machine that has no instance yet, and may get one.
+    """
+
+    name: Name
+    resource_version: str
+    instances: tuple[str, ...] = ()
+    host: str = ""
+    group: GroupKey | None = None
+    expectant: bool = False
+
+
+def machine(obj: JsonObject) -> Holder:
+    """An AWSMachine."""
+    found = (text(obj, "spec", "instanceID"), instance_of_provider_id(text(obj, "spec", "providerID")))
+    instances = tuple(dict.fromkeys(each for each in found if each))
+    ending = at(obj, "metadata", "deletionTimestamp") or text(obj, "status", "failureReason")
+    return Holder(
+        name=_name(obj),
+        resource_version=text(obj, "metadata", "resourceVersion"),
+        instances=instances,
+        host=text(obj, "status", "dedicatedHost", "id"),
+        expectant=not (instances or ending),
+    )
+
+
+def pool(obj: JsonObject) -> Holder:
+    """An AWSMachinePool."""
+    listed = (
+        instance_of_provider_id(each) for each in sequence(obj, "spec", "providerIDList") if isinstance(each, str)
+    )
+    return Holder(
+        name=_name(obj),
+        resource_version=text(obj, "metadata", "resourceVersion"),
+        instances=tuple(dict.fromkeys(each for each in listed if each)),
+        group=group_of_arn(text(obj, "spec", "providerID")),
+    )
+
+
+def _name(obj: JsonObject) -> Name:
+    return intern(text(obj, "metadata", "namespace")), text(obj, "metadata", "name")
+
+
+class Holders(MutableMapping[Name, Holder]):
+    """The objects of one kind, also by what they hold."""
+
+    def __init__(self) -> None:
+        self._all: dict[Name, Holder] = {}
+        self._having: dict[str | GroupKey, tuple[Holder, ...]] = {}
+        self.expectant = 0
+
+    def of(self, instance_id: str) -> tuple[Holder, ...]:
+        """The objects that have an instance."""
+        return self._having.get(instance_id, ())
+
+    def on(self, host: str) -> Iterator[str]:
+        """The instances on a dedicated host."""
+        return (each for holder in self._having.get(_host(host), ()) for each in holder.instances)
+
+    def has(self, group: GroupKey) -> bool:
+        """Whether a group is one of theirs."""
+        return group in self._having
+
+    def __getitem__(self, name: Name) -> Holder:
+        return self._all[name]
+
+    def __setitem__(self, name: Name, holder: Holder) -> None:
+        if name in self._all:
+            del self[name]
+        self._all[name] = holder
+        self.expectant += holder.expectant
+        for found_by in _found_by(holder):
+            self._having[found_by] = (*self._having.get(found_by, ()), holder)
+
+    def __delitem__(self, name: Name) -> None:
+        holder = self._all.pop(name)
+        self.expectant -= holder.expectant
+        for found_by in _found_by(holder):
+            rest = tuple(each for each in self._having[found_by] if each is not holder)
+            if rest:
+                self._having[found_by] = rest
+            else:
+                del self._having[found_by]
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+
+def _found_by(holder: Holder) -> Iterator[str | GroupKey]:
+    yield from holder.instances
+    if holder.host:
+        yield _host(holder.host)
+    if holder.group is not None:
+        yield holder.group
+
+
+def _host(host: str) -> str:
+    """A host's key, which no instance's id can be."""
+    return f"host {host}"
+
+
+class Index:
+    """All objects that have instances."""
+
+    def __init__(self) -> None:
+        self.machines = Holders()
+        self.pools = Holders()
+        self._gone: dict[str, None] = {}
+
+    def knows(self, event: InstanceEvent) -> bool:
+        """Whether an event is of somebody's instance or group."""
+        group = group_of(event)
+        return self._has(event.instance_id) or (group is not None and self.pools.has(group))
+
+    def remembers(self, instance_id: str) -> bool:
+        """Whether an instance was somebody's until a while ago."""
+        return instance_id in self._gone
+
+    def has_group(self, group: GroupKey) -> bool:
+        """Whether a group is somebody's."""
+        return self.pools.has(group)
+
+    def on_host(self, host: str) -> tuple[str, ...]:
+        """The instances on a dedicated host."""
+        return tuple(sorted(set(self.machines.on(host))))
+
+    @property
+    def may_appear(self) -> bool:
+        """Whether an AWSMachine has no instance yet."""
+        return self.machines.expectant > 0
+
+    def __len__(self) -> int:
+        return len(self.machines) + len(self.pools)
+
+    def _has(self, instance_id: str) -> bool:
+        return bool(instance_id and (self.machines.of(instance_id) or self.pools.of(instance_id)))
+
+    def changed(self, before: Holder | None, after: Holder | None) -> None:
+        """An object differs from before: remember the instances that nobody has any more."""
+        held = before.instances if before is not None else ()
+        for instance_id in (each for each in held if not self._has(each)):
+            self._gone[instance_id] = None
+            if len(self._gone) > _GONE_REMEMBERED:
+                del self._gone[next(iter(self._gone))]
+        for instance_id in after.instances if after is not None else ():
+            self._gone.pop(instance_id, None)
+
+
+class Feed:
+    """The reflectors that keep an index."""
+
+    def __init__(self, api: KubeApi, index: Index, timing: Timing | None = None) -> None:
+        self._reflectors = (
+            Reflector(api, Followed(AWS_MACHINE), machine, index.machines, self, timing=timing),
+            Reflector(api, Followed(AWS_MACHINE_POOL), pool, index.pools, self, timing=timing),
+        )
+        self._index = index
+        self._settled = asyncio.Event()
+
+    async def run(self) -> None:
+        """Keep it for ever."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self._reflectors:
+                group.create_task(reflector.run(), name=f"reflector {reflector.selection.name}")
+
+    async def settled(self) -> None:
+        """Until it is ready."""
+        await self._settled.wait()
+
+    # What the reflectors tell.
+
+    def started(self, objects: list[Holder]) -> None:
+        """A kind's first list is complete."""
+        self._look()
+
+    def changed(self, before: Holder | None, after: Holder | None, *, seen_live: bool) -> None:
+        """An object differs from before."""
+        self._index.changed(before, after)
+
+    def absent(self) -> None:
+        """A kind is not installed."""
+        self._look()
+
+    def _look(self) -> None:
+        if self.ready:
+            self._settled.set()
+
+    # What it says of itself.
+
+    @property
+    def ready(self) -> bool:
+        """Whether all that there is has been listed; a kind that is not installed has no objects."""
+        return all(each.listed or not each.installed for each in self._reflectors)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether something may be missing: an instance that is not found may be somebody's all the same."""
+        return not self.ready or any(each.trouble and each.installed for each in self._reflectors)
+
+    def unlisted(self) -> Iterable[str]:
+        """Why it is not ready."""
+        for each in self._reflectors:
+            if not each.listed and each.installed:
+                yield f"{each.selection.name} is not listed yet{f': {each.trouble}' if each.trouble else ''}"
+
+    def notes(self) -> Iterable[str]:
+        """What is worth knowing."""
+        for each in self._reflectors:
+            if not each.installed:
+                yield f"{each.selection.name} is not installed in the cluster"
+            elif each.listed and each.trouble:
+                yield f"{each.selection.name}: {each.trouble}"

@@ -1,0 +1,182 @@
+"""The consumer's process: know whose instances there are, connect, consume every queue, until SIGTERM.
+
+Any number of them may run: SQS gives each message to one. It is ready once every AWSMachine and AWSMachinePool is
+listed and Temporal answers; a queue that cannot be read does not make it less ready, and `/readyz` tells of it.
+
+In observe mode nothing is received, since a message that one reader has taken is one that the replaced system's does
+not get.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from activities.aws.places import Places
+from domain.instances.places import Place, places, served
+from engine.health import Health, serve
+from engine.kube import KubeApi
+from engine.kube.reflector import Timing
+from engine.process import connected, first_of, stopped_by_signals
+from engine.settings import Settings
+from starters.events import metrics
+from starters.events.consumer import Consumer
+from starters.events.index import Feed, Index
+from starters.events.queues import SqsQueue
+from starters.events.teller import Teller
+from starters.events.temporal import hand_over, wake_group
+
+PROCESS = "events"
+
+# Deleting, hiding and burying, beside the receives: each ends within a call's time, and tens of messages share one.
+CALLS_PER_QUEUE = 3
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _State:
+    """How far the process is, for its health."""
+
+    stage: str = "connecting to Temporal"
+    feed: Feed | None = None
+    teller: Teller | None = None
+    consumers: list[Consumer] = field(default_factory=list)
+
+    def unready(self) -> Iterable[str]:
+        if self.feed is not None:
+            yield from self.feed.unlisted()
+        if self.stage:
+            yield self.stage
+
+    def notes(self) -> Iterable[str]:
+        if self.feed is not None:
+            yield from self.feed.notes()
+        if self.teller is not None and self.teller.trouble:
+            yield self.teller.trouble
+        for each in self.consumers:
+            if each.trouble:
+                yield f"{each.name}: {each.trouble}"
+
+
+async def run_events(settings: Settings, *, stop: asyncio.Event | None = None, health: Health | None = None) -> None:
+    """Consume until stopped.
+
+    Args:
+        settings: see `engine.settings`.
+        stop: ends it when set; without it SIGTERM and SIGINT do.
+        health: where to report, for a process that runs several parts; without it the consumer serves its own.
+
+    Raises:
+        ValueError: the settings name a queue as none can be named.
+    """
+    found = places(settings.instances_queues)
+    async with stopped_by_signals(stop) as stopped:
+        if health is not None:
+            await _consume(settings, found, health, stopped)
+            return
+        own = Health()
+        async with serve(own, settings):
+            await _consume(settings, found, own, stopped)
+
+
+async def _consume(settings: Settings, found: Sequence[Place], health: Health, stop: asyncio.Event) -> None:
+    idle = _idle(settings, found)
+    if idle:
+        logger.info("nothing is consumed: %s", idle)
+        health.add(PROCESS, notes=lambda: [idle])
+        await stop.wait()
+        return
+    state = _State()
+    health.add(PROCESS, unready=state.unready, notes=state.notes)
+    async with await KubeApi.open(settings, PROCESS) as api:
+        index = Index()
+        timing = Timing(duration=settings.watch_duration, silence=settings.watch_silence)
+        feed = state.feed = Feed(api, index, timing)
+        metrics.INDEXED.set_function(lambda: len(index))
+        await first_of(_until_stopped(settings, found, index, feed, state, stop), feed.run())
+
+
+def _idle(settings: Settings, found: Sequence[Place]) -> str:
+    """Why nothing is to be done; empty if something is."""
+    if not found:
+        return "PERDURE_INSTANCES_QUEUES names no queue"
+    return "in observe mode no message is taken from whoever else reads the queues" if settings.observing else ""
+
+
+async def _until_stopped(
+    settings: Settings, found: Sequence[Place], index: Index, feed: Feed, state: _State, stop: asyncio.Event
+) -> None:
+    starting = asyncio.create_task(_teller(settings, found, index, feed, state))
+    await first_of(stop.wait(), asyncio.shield(starting))
+    if stop.is_set():
+        starting.cancel()
+        return
+    teller = state.teller = await starting
+    with _threads(settings, found) as threads:
+        state.consumers = _consumers(settings, found, teller, threads)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for consumer in state.consumers:
+                    group.create_task(consumer.run(stop), name=f"consumer {consumer.name}")
+        finally:
+            await teller.close()
+
+
+async def _teller(settings: Settings, found: Sequence[Place], index: Index, feed: Feed, state: _State) -> Teller:
+    """What tells workflows, once there is Temporal and it is known whose instances there are."""
+    client = await connected(settings, PROCESS)
+    state.stage = ""
+    await feed.settled()
+    return Teller(
+        index,
+        served(found),
+        hand_over(client),
+        wake_group(client),
+        doubtful=lambda: feed.doubtful,
+        at_once=settings.events_hand_overs,
+        patience=settings.events_hand_over_timeout,
+    )
+
+
+def _consumers(
+    settings: Settings, found: Sequence[Place], teller: Teller, threads: ThreadPoolExecutor
+) -> list[Consumer]:
+    callers = Places(connections=_most_calls(settings, found), observing=settings.observing)
+    # A queue that floods the process leaves the others their share.
+    most = max(10, settings.events_in_work // len(found))
+    return [
+        Consumer(
+            SqsQueue(
+                place,
+                callers.caller(place),
+                threads,
+                wait=settings.events_wait,
+                visibility=settings.events_visibility,
+            ),
+            teller,
+            pollers=settings.events_pollers,
+            most=most,
+            visibility=settings.events_visibility,
+            drain=settings.events_drain,
+        )
+        for place in found
+    ]
+
+
+@contextmanager
+def _threads(settings: Settings, found: Sequence[Place]) -> Iterator[ThreadPoolExecutor]:
+    """Threads for every call that may be under way; one that waits for messages is not waited for in the end."""
+    threads = ThreadPoolExecutor(_most_calls(settings, found), thread_name_prefix="sqs")
+    try:
+        yield threads
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _most_calls(settings: Settings, found: Sequence[Place]) -> int:
+    return len(found) * (settings.events_pollers + CALLS_PER_QUEUE)

@@ -1,0 +1,35 @@
+"""The consumer's numbers, by queue (`account/region/name`) where that tells something."""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge
+
+from engine.metrics import Histogram
+
+RECEIVED = Counter("perdure_events_received", "Messages received, each time anew.", ["queue"])
+REDELIVERED = Counter("perdure_events_redelivered", "Messages received that had been received before.", ["queue"])
+MESSAGES = Counter("perdure_events_messages", "Messages by what was done with them.", ["queue", "verdict"])
+EVENTS = Counter(
+    "perdure_events_handled", "Events by what came of them, and messages that hold none by why.", ["outcome"]
+)
+DEAD = Counter("perdure_events_dead_letters", "Messages put among the dead letters, by why.", ["queue", "reason"])
+FAILED_CALLS = Counter(
+    "perdure_events_failed_calls", "Calls to SQS, or entries of them, that failed.", ["queue", "call"]
+)
+HAND_OVERS = Counter("perdure_events_hand_overs", "Hand-overs to instances' workflows.", ["result"])
+GROUP_WAKES = Counter("perdure_events_group_wakes", "Wakes sent to groups' workflows.")
+
+# A Spot notice is worth two minutes; a hand-over takes tens of milliseconds.
+LAG = Histogram(
+    "perdure_events_lag_seconds",
+    "From an event's own time to its being recorded and its label written.",
+    buckets=(0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600),
+)
+HANDLING = Histogram(
+    "perdure_events_handling_seconds",
+    "From receiving a message to knowing what is done with it.",
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
+)
+IN_WORK = Gauge("perdure_events_in_work", "Messages in work.", ["queue"])
+OLDEST = Gauge("perdure_events_oldest_age_seconds", "Age of the oldest message received in the last minute.", ["queue"])
+INDEXED = Gauge("perdure_events_indexed", "AWSMachines and AWSMachinePools in the index.")

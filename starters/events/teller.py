@@ -1,0 +1,295 @@
+"""Telling workflows of events: one hand-over per instance at a time, the most urgent instance first.
+
+    event ──► not served here ──────────────────────────────────────► foreign
+       └────► index: nobody's ──────────────────────────────────────► unknown
+       └────► its group ──► wake, at most one a moment ─────────────┐
+       └────► its instance ──► gathered with its other events ──────┴► what the workflow says of it
+                                  │
+                   update-with-start, `at_once` instances at the same time
+
+Events of one instance that come while it is being told of others go together afterwards: a storm is a few updates per
+instance, however many its messages. Of instances that wait, those go first whose news is worth nothing later.
+
+A workflow that does not answer in time, Temporal that cannot be reached, an index that may be incomplete: the event is
+*unavailable*, and its message is kept. While that lasts `troubled` asks pollers to hold back, since each receive of a
+message that cannot be handled brings it nearer to the dead letters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Protocol
+
+from domain.instances.acknowledgement import Handled, Outcome
+from domain.instances.events import InstanceEvent
+from domain.instances.handover import Taken
+from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
+from starters.events import metrics
+
+# One hand-over's most: two kilobytes each stay far below what Temporal takes as one payload.
+MOST_EVENTS = 100
+# From one wake of a group to its next: a scale-in of hundreds is some looks at the group.
+GROUP_REST_SECONDS = 0.5
+# So many failures in a row are no accident of one workflow.
+TROUBLE_AFTER = 3
+
+# Tells an instance's workflow of events; `receives` as for `domain.instances.handover.update_id`.
+HandOverCall = Callable[[InstanceKey, Sequence[InstanceEvent], int], Awaitable[Taken]]
+WakeGroup = Callable[[GroupKey], Awaitable[None]]
+
+# From the best for whoever waits for a message to be done with to the worst.
+_WORST_LAST = (
+    Outcome.DUPLICATE,
+    Outcome.STALE,
+    Outcome.FOREIGN,
+    Outcome.APPLIED,
+    Outcome.UNKNOWN,
+    Outcome.UNAVAILABLE,
+)
+
+logger = logging.getLogger(__name__)
+
+
+class Ownership(Protocol):
+    """What is asked of the index."""
+
+    def knows(self, event: InstanceEvent) -> bool:
+        """Whether an event is of somebody's instance or group."""
+
+    def remembers(self, instance_id: str) -> bool:
+        """Whether an instance was somebody's until a while ago."""
+
+    def has_group(self, group: GroupKey) -> bool:
+        """Whether a group is somebody's."""
+
+    def on_host(self, host: str) -> tuple[str, ...]:
+        """The instances on a dedicated host."""
+
+    @property
+    def may_appear(self) -> bool:
+        """Whether an AWSMachine has no instance yet."""
+
+
+@dataclass
+class _Waiting:
+    """The events of one instance that its workflow has not been told of, by key, with who waits for each."""
+
+    events: dict[str, InstanceEvent] = field(default_factory=dict)
+    answers: dict[str, list[asyncio.Future[Handled]]] = field(default_factory=dict)
+    receives: int = 1
+
+    def add(self, event: InstanceEvent, receives: int, answer: asyncio.Future[Handled]) -> None:
+        self.events.setdefault(event.key, event)
+        self.answers.setdefault(event.key, []).append(answer)
+        self.receives = max(self.receives, receives)
+
+    def take(self, most: int) -> _Waiting:
+        """Its first so many events, the others stay."""
+        taken = _Waiting(receives=self.receives)
+        for key in tuple(self.events)[:most]:
+            taken.events[key], taken.answers[key] = self.events.pop(key), self.answers.pop(key)
+        return taken
+
+
+class Teller:
+    """Tells all workflows of one process.
+
+    Args:
+        index: whose instances there are.
+        places: the accounts and regions that are served.
+        hand_over: tells an instance's workflow.
+        wake_group: wakes a group's.
+        doubtful: whether the index may be incomplete.
+        at_once: how many instances are told at the same time.
+        patience: how long a workflow may take to answer.
+    """
+
+    def __init__(
+        self,
+        index: Ownership,
+        places: Collection[tuple[str, str]],
+        hand_over: HandOverCall,
+        wake_group: WakeGroup,
+        *,
+        doubtful: Callable[[], bool] = lambda: False,
+        at_once: int = 32,
+        patience: timedelta = timedelta(seconds=30),
+    ) -> None:
+        self._index = index
+        self._places = places
+        self._hand_over = hand_over
+        self._wake_group = wake_group
+        self._doubtful = doubtful
+        self._at_once = at_once
+        self._patience = patience.total_seconds()
+        self._waiting: dict[InstanceKey, _Waiting] = {}
+        self._order: list[tuple[int, int, InstanceKey]] = []
+        self._serial = itertools.count()
+        self._telling: dict[InstanceKey, asyncio.Task[None]] = {}
+        self._groups: dict[GroupKey, asyncio.Task[bool]] = {}
+        self._woken_at: dict[GroupKey, float] = {}
+        self._failures = 0
+        self.trouble = ""
+
+    @property
+    def troubled(self) -> bool:
+        """Whether nobody could be told of late: others are better not asked for."""
+        return self._failures >= TROUBLE_AFTER
+
+    async def outcome(self, event: InstanceEvent, receives: int = 1) -> Handled:
+        """What comes of an event, once that is known; `receives` says how often its message was received."""
+        if not ours(event, self._places):
+            return Handled(event=event, outcome=Outcome.FOREIGN)
+        group = group_of(event)
+        parts = [each for each in on_hosts(event, self._hosts(event)) if instance_of(each) is not None]
+        known = [each for each in parts if self._known(each)]
+        ours_group = group is not None and self._index.has_group(group)
+        if not known and not ours_group:
+            return self._unknown(event)
+        told = [self._told(each, receives) for each in known]
+        if group is not None and ours_group:
+            told.append(self._group(event, group))
+        answers = [await each for each in told] if len(told) == 1 else await asyncio.gather(*told)
+        worst = max(answers, key=lambda each: _WORST_LAST.index(each.outcome))
+        return worst.model_copy(update={"event": event}) if worst.event is not event else worst
+
+    async def close(self) -> None:
+        """End what is under way; whoever waits is told that nobody could be told."""
+        tasks = [*self._telling.values(), *self._groups.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for waiting in self._waiting.values():
+            _answer(waiting, {}, Outcome.UNAVAILABLE)
+        self._waiting.clear()
+
+    # Whose it is.
+
+    def _known(self, event: InstanceEvent) -> bool:
+        return self._index.knows(event) or self._index.remembers(event.instance_id)
+
+    def _hosts(self, event: InstanceEvent) -> dict[str, tuple[str, ...]]:
+        return {event.host: self._index.on_host(event.host)} if event.host else {}
+
+    def _unknown(self, event: InstanceEvent) -> Handled:
+        outcome = Outcome.UNAVAILABLE if self._doubtful() else Outcome.UNKNOWN
+        return Handled(event=event, outcome=outcome, may_appear=self._index.may_appear)
+
+    # Instances.
+
+    async def _told(self, event: InstanceEvent, receives: int) -> Handled:
+        key = instance_of(event)
+        if key is None:
+            raise ValueError(f"{event.key} is of no instance")
+        answer: asyncio.Future[Handled] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            waiting = self._waiting[key] = _Waiting()
+        before = urgency(tuple(waiting.events.values())) if waiting.events else None
+        waiting.add(event, receives, answer)
+        if key not in self._telling and before != (now := urgency(tuple(waiting.events.values()))):
+            heapq.heappush(self._order, (now, next(self._serial), key))
+        self._begin()
+        return await answer
+
+    def _begin(self) -> None:
+        """Tell the most urgent ones, as many as may be told at once."""
+        loop = asyncio.get_running_loop()
+        while self._order and len(self._telling) < self._at_once:
+            _, _, key = heapq.heappop(self._order)
+            if key in self._waiting and key not in self._telling:
+                self._telling[key] = loop.create_task(self._tell(key))
+
+    async def _tell(self, key: InstanceKey) -> None:
+        # Its other events arrived in the same batch: they are put in before this goes on.
+        await asyncio.sleep(0)
+        waiting = self._waiting[key]
+        batch = waiting.take(MOST_EVENTS)
+        if not waiting.events:
+            del self._waiting[key]
+        try:
+            await self._tell_batch(key, batch)
+        finally:
+            del self._telling[key]
+            if key in self._waiting:
+                rest = tuple(self._waiting[key].events.values())
+                heapq.heappush(self._order, (urgency(rest), next(self._serial), key))
+            self._begin()
+
+    async def _tell_batch(self, key: InstanceKey, batch: _Waiting) -> None:
+        events = by_instance(batch.events.values())[key]
+        try:
+            async with asyncio.timeout(self._patience):
+                taken = await self._hand_over(key, events, batch.receives)
+        except asyncio.CancelledError:
+            _answer(batch, {}, Outcome.UNAVAILABLE)
+            raise
+        except Exception as error:  # whatever it is, no message may be lost for it
+            self._failed(key, error)
+            _answer(batch, {}, Outcome.UNAVAILABLE)
+            return
+        outcomes = {name: self._settled(key, outcome) for name, outcome in taken.outcomes.items()}
+        answered = Outcome.UNAVAILABLE not in outcomes.values()
+        self._failures = 0 if answered else self._failures + 1
+        self.trouble = "" if answered else "the Kubernetes API, or AWS, gives workflows no answer"
+        metrics.HAND_OVERS.labels("taken" if answered else "unavailable").inc()
+        _answer(batch, outcomes, Outcome.UNAVAILABLE, may_appear=taken.may_appear)
+
+    def _settled(self, key: InstanceKey, outcome: Outcome) -> Outcome:
+        """An instance whose object is gone will not appear: its last news is recorded, and nobody is to be labelled."""
+        gone = outcome is Outcome.UNKNOWN and self._index.remembers(key.instance_id)
+        return Outcome.STALE if gone else outcome
+
+    def _failed(self, key: InstanceKey | GroupKey, error: Exception) -> None:
+        self._failures += 1
+        said = "no answer in time" if isinstance(error, TimeoutError) else f"{type(error).__name__}: {error}"
+        self.trouble = f"{key} could not be told: {said}"
+        metrics.HAND_OVERS.labels("failed").inc()
+        if self._failures in (1, 10) or self._failures % 100 == 0:
+            logger.warning("%s (%d failures in a row); its messages are kept", self.trouble, self._failures)
+
+    # Groups.
+
+    async def _group(self, event: InstanceEvent, group: GroupKey) -> Handled:
+        if group not in self._groups:
+            self._groups[group] = asyncio.get_running_loop().create_task(self._woken(group))
+        woken = await asyncio.shield(self._groups[group])
+        return Handled(event=event, outcome=Outcome.APPLIED if woken else Outcome.UNAVAILABLE)
+
+    async def _woken(self, group: GroupKey) -> bool:
+        """Wake a group, for all who asked until it is sent; whether it was."""
+        rest = self._woken_at.get(group, 0.0) + GROUP_REST_SECONDS - time.monotonic()
+        if rest > 0:
+            await asyncio.sleep(rest)
+        del self._groups[group]
+        self._woken_at.pop(group, None)
+        self._woken_at[group] = time.monotonic()
+        while len(self._woken_at) > 1000:
+            del self._woken_at[next(iter(self._woken_at))]
+        try:
+            async with asyncio.timeout(self._patience):
+                await self._wake_group(group)
+        except Exception as error:
+            self._failed(group, error)
+            return False
+        metrics.GROUP_WAKES.inc()
+        return True
+
+
+def _answer(batch: _Waiting, outcomes: dict[str, Outcome], otherwise: Outcome, *, may_appear: bool = False) -> None:
+    """Tell everybody who waits for the events of a batch what came of them; of a doubled one each but the first."""
+    for name, waiting in batch.answers.items():
+        outcome = outcomes.get(name, otherwise)
+        for number, answer in enumerate(waiting):
+            doubled = number > 0 and outcome is Outcome.APPLIED
+            said = Outcome.DUPLICATE if doubled else outcome
+            if not answer.done():
+                answer.set_result(Handled(event=batch.events[name], outcome=said, may_appear=may_appear))

@@ -1,0 +1,33 @@
+"""What is said to Temporal: hand-overs to instances' workflows, wakes to groups'."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from temporalio.client import Client
+
+from domain.instances.events import InstanceEvent
+from domain.instances.handover import HAND_OVER, HandOver, Taken, update_id
+from domain.instances.names import GroupKey, InstanceKey
+from engine.temporal import ask, wake
+from starters.events.teller import HandOverCall, WakeGroup
+
+
+def hand_over(client: Client) -> HandOverCall:
+    """How instances' workflows are told."""
+    return partial(_hand_over, client)
+
+
+def wake_group(client: Client) -> WakeGroup:
+    """How groups' workflows are woken."""
+    return partial(_wake_group, client)
+
+
+async def _hand_over(client: Client, key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
+    about = HandOver(events=tuple(events))
+    return await ask(client, key.lifecycle, HAND_OVER, about, id_=update_id(events, receives), answer=Taken)
+
+
+async def _wake_group(client: Client, group: GroupKey) -> None:
+    await wake(client, group.lifecycle)

@@ -1,0 +1,269 @@
+"""Which workflows are told of events, of how many at once, and in which order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from domain.instances.acknowledgement import Handled, Outcome
+from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
+from domain.instances.handover import Taken
+from domain.instances.names import GroupKey, InstanceKey
+from starters.events.index import Index, machine, pool
+from starters.events.library import is_event_processed
+from starters.events.rehearsal import ACCOUNT, REGION
+from starters.events.teller import TROUBLE_AFTER, Teller
+
+NOW = datetime(2026, 5, 4, 10, 11, 12, tzinfo=UTC)
+
+
+def state(
+    instance_id: str, id_: str = "e1", at: InstanceState = InstanceState.STOPPING, **more: object
+) -> InstanceEvent:
+    facts: dict[str, object] = {"kind": EventKind.STATE, "state": at, "instance_id": instance_id} | more
+    common = {"event_id": id_, "account": ACCOUNT, "region": REGION, "time": NOW, "received_at": NOW}
+    return InstanceEvent.model_validate(common | facts)
+
+
+def spot(instance_id: str, id_: str = "s1") -> InstanceEvent:
+    return state(instance_id, id_, kind=EventKind.SPOT, state=None, action="terminate")
+
+
+class Workflows:
+    """Workflows that note what they are told, and answer when they may."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, tuple[str, ...], int]] = []
+        self.woken: list[str] = []
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+        self.outcome = Outcome.APPLIED
+        self.fails: Exception | None = None
+
+    async def hand_over(self, key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
+        self.told.append((key.instance_id, tuple(event.key for event in events), receives))
+        await self.may_answer.wait()
+        if self.fails is not None:
+            raise self.fails
+        return Taken(outcomes={event.key: self.outcome for event in events})
+
+    async def wake(self, group: GroupKey) -> None:
+        self.woken.append(group.group)
+        if self.fails is not None:
+            raise self.fails
+
+
+def index_of(*instances: str, expectant: bool = False) -> Index:
+    index = Index()
+    for each in instances:
+        holder = machine({"metadata": {"namespace": "ns", "name": each}, "spec": {"instanceID": each}})
+        index.machines[holder.name] = holder
+    if expectant:
+        holder = machine({"metadata": {"namespace": "ns", "name": "new"}})
+        index.machines[holder.name] = holder
+    arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT}:autoScalingGroup:26e7:autoScalingGroupName/c1-mp-0"
+    of_pool = pool({"metadata": {"namespace": "ns", "name": "c1-mp-0"}, "spec": {"providerID": arn}})
+    index.pools[of_pool.name] = of_pool
+    return index
+
+
+@pytest.fixture
+def workflows() -> Workflows:
+    return Workflows()
+
+
+def teller(workflows: Workflows, *instances: str, expectant: bool = False, **settings: object) -> Teller:
+    index = index_of(*instances, expectant=expectant)
+    return Teller(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake, **settings)  # type: ignore[arg-type]
+
+
+async def test_a_known_instance_is_told(workflows: Workflows) -> None:
+    said = await teller(workflows, "i-1").outcome(state("i-1"), 3)
+    assert said == Handled(event=state("i-1"), outcome=Outcome.APPLIED)
+    assert workflows.told == [("i-1", ("e1/i-1",), 3)]
+
+
+@pytest.mark.parametrize("expectant", [True, False])
+async def test_no_workflow_is_started_for_a_stranger(workflows: Workflows, expectant: bool) -> None:
+    said = await teller(workflows, "i-1", expectant=expectant).outcome(state("i-2"))
+    assert (said.outcome, said.may_appear) == (Outcome.UNKNOWN, expectant)
+    assert workflows.told == []
+
+
+async def test_a_stranger_may_be_somebodys_while_the_index_may_be_incomplete(workflows: Workflows) -> None:
+    said = await teller(workflows, "i-1", doubtful=lambda: True).outcome(state("i-2"))
+    assert said.outcome is Outcome.UNAVAILABLE
+
+
+async def test_an_event_of_another_account_is_foreign_whatever_it_names(workflows: Workflows) -> None:
+    forged = state("i-1", account="999999999999")
+    assert (await teller(workflows, "i-1").outcome(forged)).outcome is Outcome.FOREIGN
+    assert workflows.told == []
+
+
+async def test_events_of_one_instance_go_together_in_the_order_in_which_they_happened(workflows: Workflows) -> None:
+    events = [
+        state("i-1", "late", InstanceState.STOPPED, time=NOW + timedelta(seconds=1)),
+        state("i-2", "other"),
+        state("i-1", "early"),
+    ]
+    told = teller(workflows, "i-1", "i-2")
+    await asyncio.gather(*(told.outcome(each) for each in events))
+    assert sorted(workflows.told) == [("i-1", ("early/i-1", "late/i-1"), 1), ("i-2", ("other/i-2",), 1)]
+
+
+async def test_an_event_that_comes_twice_at_once_is_told_once(workflows: Workflows) -> None:
+    told = teller(workflows, "i-1")
+    said = await asyncio.gather(*(told.outcome(state("i-1")) for _ in range(5)))
+    assert workflows.told == [("i-1", ("e1/i-1",), 1)]
+    assert [each.outcome for each in said] == [Outcome.APPLIED] + [Outcome.DUPLICATE] * 4
+
+
+async def test_what_comes_while_an_instance_is_told_goes_together_afterwards(workflows: Workflows) -> None:
+    told = teller(workflows, "i-1")
+    workflows.may_answer.clear()
+    first = asyncio.create_task(told.outcome(state("i-1", "a")))
+    await until(lambda: len(workflows.told) == 1)
+    rest = [asyncio.create_task(told.outcome(state("i-1", name))) for name in "bcd"]
+    await asyncio.sleep(0)
+    assert len(workflows.told) == 1
+    workflows.may_answer.set()
+    await asyncio.gather(first, *rest)
+    assert [keys for _, keys, _ in workflows.told] == [("a/i-1",), ("b/i-1", "c/i-1", "d/i-1")]
+
+
+async def test_a_spot_notice_goes_before_what_has_time(workflows: Workflows) -> None:
+    told = teller(workflows, "i-0", "i-1", "i-2", "i-3", at_once=1)
+    workflows.may_answer.clear()
+    weeks_ahead = state("i-1", kind=EventKind.HEALTH_OTHER, state=None)
+    waiting = [asyncio.create_task(told.outcome(state("i-0")))]
+    await until(lambda: len(workflows.told) == 1)
+    waiting += [asyncio.create_task(told.outcome(each)) for each in (weeks_ahead, state("i-2"), spot("i-3"))]
+    await asyncio.sleep(0)
+    workflows.may_answer.set()
+    await asyncio.gather(*waiting)
+    assert [name for name, _, _ in workflows.told] == ["i-0", "i-3", "i-2", "i-1"]
+
+
+async def test_an_instance_becomes_urgent_by_its_last_event(workflows: Workflows) -> None:
+    told = teller(workflows, "i-0", "i-1", "i-2", at_once=1)
+    workflows.may_answer.clear()
+    waiting = [asyncio.create_task(told.outcome(state("i-0")))]
+    await until(lambda: len(workflows.told) == 1)
+    waiting += [asyncio.create_task(told.outcome(each)) for each in (state("i-1"), state("i-2"), spot("i-2"))]
+    await asyncio.sleep(0)
+    workflows.may_answer.set()
+    await asyncio.gather(*waiting)
+    assert [name for name, _, _ in workflows.told] == ["i-0", "i-2", "i-1"]
+
+
+async def test_a_workflow_that_fails_leaves_its_events_unavailable_and_the_others_alone(workflows: Workflows) -> None:
+    told = teller(workflows, "i-1", "i-2")
+    workflows.fails = RuntimeError("no")
+    assert (await told.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
+    assert not told.troubled
+    workflows.fails = None
+    assert (await told.outcome(state("i-2"))).outcome is Outcome.APPLIED
+    assert told.trouble == ""
+
+
+async def test_a_workflow_that_does_not_answer_is_not_waited_for_for_ever(workflows: Workflows) -> None:
+    workflows.may_answer.clear()
+    told = teller(workflows, "i-1", patience=timedelta(milliseconds=10))
+    assert (await told.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
+
+
+async def test_several_failures_in_a_row_are_trouble_until_one_succeeds(workflows: Workflows) -> None:
+    told = teller(workflows, "i-1")
+    workflows.outcome = Outcome.UNAVAILABLE
+    for number in range(TROUBLE_AFTER):
+        assert not told.troubled
+        await told.outcome(state("i-1", f"e{number}"))
+    assert told.troubled
+    workflows.outcome = Outcome.APPLIED
+    await told.outcome(state("i-1", "well"))
+    assert not told.troubled
+
+
+async def test_an_event_the_workflow_says_nothing_of_is_not_lost(workflows: Workflows) -> None:
+    async def silent(key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
+        return Taken()
+
+    told = Teller(index_of("i-1"), {(ACCOUNT, REGION)}, silent, workflows.wake)
+    assert (await told.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
+
+
+async def test_the_last_news_of_an_instance_whose_machine_is_gone_is_told_and_not_kept(workflows: Workflows) -> None:
+    index = index_of("i-1")
+    gone = index.machines.pop(("ns", "i-1"))
+    index.changed(gone, None)
+    workflows.outcome = Outcome.UNKNOWN
+    told = Teller(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
+    said = await told.outcome(state("i-1", at=InstanceState.TERMINATED))
+    assert said.outcome is Outcome.STALE
+    assert len(workflows.told) == 1
+
+
+async def test_a_group_is_woken_once_for_many_events_and_its_instances_are_told(workflows: Workflows) -> None:
+    hook = HookAction(name="drain", token="t", transition="terminating")
+    told = teller(workflows)
+    events = [state(f"i-{n}", kind=EventKind.TERMINATING, state=None, group="c1-mp-0", hook=hook) for n in range(20)]
+    said = await asyncio.gather(*(told.outcome(each) for each in events))
+    assert {each.outcome for each in said} == {Outcome.APPLIED}
+    assert workflows.woken == ["c1-mp-0"]
+    assert len(workflows.told) == 20
+
+
+async def test_a_launch_without_an_instance_wakes_its_group_only(workflows: Workflows) -> None:
+    failed = state("", kind=EventKind.LAUNCH_FAILED, state=None, group="c1-mp-0")
+    assert (await teller(workflows).outcome(failed)).outcome is Outcome.APPLIED
+    assert (workflows.woken, workflows.told) == (["c1-mp-0"], [])
+    workflows.fails = RuntimeError("no")
+    assert (await teller(workflows).outcome(failed)).outcome is Outcome.UNAVAILABLE
+
+
+async def test_a_group_of_nobody_is_not_woken(workflows: Workflows) -> None:
+    failed = state("", kind=EventKind.LAUNCH_FAILED, state=None, group="strangers")
+    assert (await teller(workflows).outcome(failed)).outcome is Outcome.UNKNOWN
+    assert workflows.woken == []
+
+
+async def test_an_event_of_a_host_is_told_to_each_instance_on_it(workflows: Workflows) -> None:
+    index = Index()
+    for name in ("i-1", "i-2"):
+        on_host = {"dedicatedHost": {"id": "h-1"}}
+        holder = machine({"metadata": {"name": name}, "spec": {"instanceID": name}, "status": on_host})
+        index.machines[holder.name] = holder
+    told = Teller(index, {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
+    event = state("", kind=EventKind.HEALTH_SCHEDULED, state=None, host="h-1")
+    assert await told.outcome(event) == Handled(event=event, outcome=Outcome.APPLIED)
+    assert sorted(name for name, _, _ in workflows.told) == ["i-1", "i-2"]
+    nobodys = event.model_copy(update={"host": "h-2"})
+    assert (await told.outcome(nobodys)).outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("outcome", "processed"),
+    [
+        (Outcome.APPLIED, True),
+        (Outcome.DUPLICATE, True),
+        (Outcome.STALE, True),
+        (Outcome.UNKNOWN, False),
+        (Outcome.UNAVAILABLE, False),
+    ],
+)
+async def test_an_event_is_processed_once_its_workflow_says_so(
+    workflows: Workflows, outcome: Outcome, processed: bool
+) -> None:
+    workflows.outcome = outcome
+    assert await is_event_processed(teller(workflows, "i-1"), state("i-1")) is processed
+
+
+async def until(holds: object, seconds: float = 60) -> None:
+    assert callable(holds)
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110 - what is looked at tells nobody
+            await asyncio.sleep(0.001)
