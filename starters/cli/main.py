@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from starters.cli import abandon, audit, crds, iam, levers, listing, processes
+from starters.cli import abandon, audit, crds, events, iam, levers, listing, processes
 from starters.cli.output import CommandError, warn
 
 ENTRY_POINTS = "perdure.commands"
@@ -30,6 +30,7 @@ OWN: tuple[Register, ...] = (
     abandon.register,
     audit.register,
     processes.register,
+    events.register,
     crds.register,
     iam.register,
 )

@@ -1,6 +1,8 @@
-"""`perdure worker`, `perdure watch`, and `perdure run`, which is both in one process for small installs; `version`.
+"""`perdure worker`, `perdure watch`, and `perdure run`, which is all processes in one, for small installs; `version`.
 
-A process ends by itself after SIGTERM or SIGINT, once it has drained. In `run` either ending ends the other.
+`perdure events`, the third of them, stands in `events.py`, with what people do with its dead letters.
+
+A process ends by itself after SIGTERM or SIGINT, once it has drained. In `run` either ending ends the others.
 """
 
 from __future__ import annotations
@@ -41,20 +43,20 @@ def worker(only: OnlyOption = "", state: StateOption = None) -> None:
     areas = _areas(only)
     from workers.main import run_worker
 
-    _execute("worker", lambda settings: run_worker(settings, only=areas))
+    execute("worker", lambda settings: run_worker(settings, only=areas))
 
 
 def watch(state: StateOption = None) -> None:
     """Watch the cluster, and wake the lifecycle of each object that changes."""
     from starters.watch.main import run_watcher
 
-    _execute("watch", run_watcher)
+    execute("watch", run_watcher)
 
 
 def run(only: OnlyOption = "", state: StateOption = None) -> None:
-    """Be worker and watcher in one process, for small installs."""
+    """Be worker, watcher and event consumer in one process, for small installs."""
     areas = _areas(only)
-    _execute("run", lambda settings: _together(settings, areas))
+    execute("run", lambda settings: _together(settings, areas))
 
 
 def version(state: UnusedStateOption = None) -> None:
@@ -64,7 +66,7 @@ def version(state: UnusedStateOption = None) -> None:
     say(f"perdure {installed()}")
 
 
-def _execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
+def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     """Run a process to its end, and end hard: with logs flushed, without the interpreter's finalisation."""
     from engine.kube import LeadershipLost
     from engine.process import collect_seldom
@@ -92,9 +94,10 @@ async def _awaited(process: Awaitable[None]) -> None:
 
 
 async def _together(settings: Settings, areas: Sequence[str]) -> None:
-    """Both under one stop and one health endpoint; when one ends, so does the other."""
+    """All under one stop and one health endpoint; when one ends, so do the others."""
     from engine.health import Health, serve
     from engine.kube import LeadershipLost
+    from starters.events.main import run_events
     from starters.watch.main import run_watcher
     from workers.main import run_worker
 
@@ -112,6 +115,8 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
         async with serve(health, settings), asyncio.TaskGroup() as parts:
             parts.create_task(until_stopped(run_worker(settings, only=areas, stop=stop, health=health)))
             parts.create_task(until_stopped(run_watcher(settings, stop=stop, health=health)))
+            if settings.instances_queues:
+                parts.create_task(until_stopped(run_events(settings, stop=stop, health=health)))
     except* LeadershipLost as lost:
         raise lost.exceptions[0] from None
 

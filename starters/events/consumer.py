@@ -58,6 +58,7 @@ class Consumer:
         most: how many messages are in work at once.
         visibility: how long received messages are out of sight.
         drain: how long messages in work may take to end.
+        patience: how long (seconds) it may hold back while something is wrong.
     """
 
     def __init__(
@@ -69,12 +70,14 @@ class Consumer:
         most: int = 200,
         visibility: timedelta = timedelta(seconds=60),
         drain: timedelta = timedelta(seconds=25),
+        patience: float = LONGEST_BACKOFF,
     ) -> None:
         self._queue = queue
         self._teller = teller
         self._pollers = pollers
         self._most = most
         self._drain = drain
+        self._patience = patience
         self._in_work = InWork(visibility)
         self._stopping = asyncio.Event()
         self._works: set[asyncio.Task[None]] = set()
@@ -86,6 +89,11 @@ class Consumer:
     def name(self) -> str:
         """The queue's."""
         return self._queue.name
+
+    @property
+    def in_work(self) -> int:
+        """How many messages are in work."""
+        return len(self._in_work)
 
     async def run(self, stop: asyncio.Event) -> None:
         """Consume until told to stop; what is in work then ends, or is given back."""
@@ -124,7 +132,7 @@ class Consumer:
             await self._unless_stopping(self._in_work.room(self._most))
             if self._teller.troubled:
                 failures += 1
-                await self._pause(failures)
+                await self._pause(failures, self._patience)
             if self._stopping.is_set():
                 return
             try:
@@ -132,7 +140,7 @@ class Consumer:
             except ApiError as error:
                 failures += 1
                 self._refused(error, failures)
-                await self._pause(failures, LONGEST_WITHOUT_QUEUE if isinstance(error, Absent) else LONGEST_BACKOFF)
+                await self._pause(failures, LONGEST_WITHOUT_QUEUE if isinstance(error, Absent) else self._patience)
                 continue
             if not self._teller.troubled:
                 failures = 0
@@ -156,7 +164,7 @@ class Consumer:
         if failures in (1, 10) or failures % 100 == 0:
             logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, error)
 
-    async def _pause(self, failures: int, longest: float = LONGEST_BACKOFF) -> None:
+    async def _pause(self, failures: int, longest: float) -> None:
         seconds = random.uniform(0, min(longest, FIRST_BACKOFF * 2.0 ** min(failures, 10)))  # noqa: S311
         await self._unless_stopping(asyncio.sleep(seconds))
 

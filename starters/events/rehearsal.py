@@ -52,7 +52,7 @@ class MemoryQueue:
     ) -> None:
         self.dead: list[tuple[str, TextAttributes]] = []
         self.refuse: ApiError | None = None
-        self.deleted = 0
+        self.deleted = self.received = self.hidden_anew = 0
         self._visibility = visibility.total_seconds()
         self._wait = wait.total_seconds()
         self._serial = itertools.count(1)
@@ -82,6 +82,18 @@ class MemoryQueue:
         """How often each message that is still there was received."""
         return {id_: count for id_, count in self._receives.items() if id_ in self._bodies}
 
+    @property
+    def visible(self) -> int:
+        """How many messages could be received now."""
+        self._surface()
+        return len(self._visible)
+
+    def show_all(self) -> None:
+        """Everything that is out of sight can be received now."""
+        self._appearing = [(0.0, id_) for id_ in self._hidden]
+        self._hidden = dict.fromkeys(self._hidden, 0.0)
+        self._changed.set()
+
     async def receive(self, most: int) -> list[Message]:
         """Messages that are visible."""
         deadline = time.monotonic() + self._wait
@@ -91,9 +103,9 @@ class MemoryQueue:
             if self._visible or time.monotonic() >= deadline:
                 break
             await self._change(deadline)
-        taken = [self._visible.popleft() for _ in range(min(most, len(self._visible)))]
+        taken = [self._taken(self._visible.popleft()) for _ in range(min(most, len(self._visible)))]
         await asyncio.sleep(0)
-        return [self._taken(id_) for id_ in taken]
+        return taken
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
         """Delete messages; a receipt that a later one has replaced deletes nothing."""
@@ -102,7 +114,8 @@ class MemoryQueue:
             id_, _, number = receipt.partition("#")
             if id_ in self._bodies and self._receives[id_] == int(number):
                 del self._bodies[id_]
-                self._hidden.pop(id_, None)
+                if self._hidden.pop(id_, None) is None:
+                    self._visible.remove(id_)
                 self.deleted += 1
         return []
 
@@ -112,6 +125,7 @@ class MemoryQueue:
         for receipt, duration in entries:
             id_, _, number = receipt.partition("#")
             if id_ in self._bodies and self._receives[id_] == int(number):
+                self.hidden_anew += duration.total_seconds() == self._visibility
                 self._hide(id_, duration.total_seconds())
         self._changed.set()
         return []
@@ -128,6 +142,7 @@ class MemoryQueue:
     def _taken(self, id_: str) -> Message:
         body, sent = self._bodies[id_]
         self._receives[id_] = self._receives.get(id_, 0) + 1
+        self.received += 1
         self._hide(id_, self._visibility)
         return Message.model_construct(
             body=body,

@@ -84,7 +84,7 @@ def test_a_queue_has_its_dead_letters_and_lets_its_rules_in_only() -> None:
     attributes = PLACE.queue.attributes
     assert json.loads(attributes["RedrivePolicy"]) == {
         "deadLetterTargetArn": f"arn:aws:sqs:{REGION}:{ACCOUNT}:perdure-instance-events-dead",
-        "maxReceiveCount": 5,
+        "maxReceiveCount": 50,
     }
     assert (attributes["VisibilityTimeout"], attributes["MessageRetentionPeriod"]) == ("60", "345600")
     for queue in (PLACE.queue, PLACE.dead_letters):

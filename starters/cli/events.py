@@ -1,0 +1,164 @@
+"""`perdure events`, the third production process; `perdure events list|show|redrive`, what a person does with its dead
+letters.
+
+Dead letters are messages that could not be read (each says why), and such as were received too often or could not be
+delivered at all. Looking at them puts them out of others' sight for some seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+from starters.cli.environment import StateOption
+from starters.cli.output import CommandError, Format, FormatOption, age, facts, print_json, say, table, utc_now, warn
+from starters.cli.processes import PANEL, execute
+
+if TYPE_CHECKING:
+    from domain.instances.places import Place
+    from starters.events.dead_letters import DeadLetter
+    from starters.events.queues import SqsQueue
+
+T = TypeVar("T")
+
+MOST = 1000
+
+QueueOption = Annotated[
+    str, typer.Option("--queue", metavar="NAME", help="Of this queue only: ACCOUNT/REGION/NAME or a part of it.")
+]
+MessageArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of a dead letter, or how it begins.")]
+MessagesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="ID...", help="The ids of dead letters, or how they begin.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command with those below it."""
+    events = typer.Typer(invoke_without_command=True)
+    events.callback()(consume)
+    events.command("list")(list_dead)
+    events.command("show")(show)
+    events.command("redrive")(redrive)
+    app.add_typer(events, name="events", rich_help_panel=PANEL)
+
+
+def consume(context: typer.Context, state: StateOption = None) -> None:
+    """Hand the events of EC2 instances over to their lifecycles; with a command, look after their dead letters."""
+    if context.invoked_subcommand is not None:
+        return
+    from starters.events.main import run_events
+
+    execute("events", run_events)
+
+
+def list_dead(queue: QueueOption = "", output: FormatOption = Format.TEXT, state: StateOption = None) -> None:
+    """List the dead letters, with the reason why each is one."""
+    found = _look(queue)
+    if output is Format.JSON:
+        print_json(found)
+    elif found:
+        now = utc_now()
+        rows = [(each.queue, each.message_id, age(each.sent_at, now), each.reason, each.told) for each in found]
+        table(("queue", "id", "age", "reason", "tells"), rows)
+    else:
+        say("no dead letters")
+
+
+def show(
+    message: MessageArgument, queue: QueueOption = "", output: FormatOption = Format.TEXT, state: StateOption = None
+) -> None:
+    """Show one dead letter with its body."""
+    found = _named(_look(queue), [message])[0]
+    if output is Format.JSON:
+        print_json(found)
+        return
+    now = utc_now()
+    told = (("queue", found.queue), ("id", found.message_id), ("was", found.of), ("age", age(found.sent_at, now)))
+    facts([*told, ("reason", found.reason), ("tells", found.told), *sorted(found.attributes.items())])
+    say(found.body)
+
+
+def redrive(
+    messages: MessagesArgument = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every dead letter.")] = False,
+    queue: QueueOption = "",
+    state: StateOption = None,
+) -> None:
+    """Send dead letters to their queue again."""
+    if bool(messages) is everything:
+        raise typer.BadParameter("name dead letters, or ask for --all")
+    from starters.events import dead_letters
+
+    chosen = {each.message_id for each in _named(_look(queue), messages)} if messages else set()
+
+    async def work(place: Place, dead: SqsQueue, alive: SqsQueue) -> list[DeadLetter]:
+        return await dead_letters.redrive(dead, alive, chosen, most=MOST)
+
+    sent = _of_each(queue, work)
+    for each in sent:
+        say(f"{each.message_id}: {each.told}")
+    if not sent:
+        warn("no dead letter was sent again")
+
+
+def _look(queue: str) -> list[DeadLetter]:
+    from starters.events import dead_letters
+
+    async def work(place: Place, dead: SqsQueue, alive: SqsQueue) -> list[DeadLetter]:
+        return await dead_letters.dead_letters(dead, most=MOST)
+
+    return _of_each(queue, work)
+
+
+def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter]:
+    """The dead letters whose ids begin so, each name's exactly one."""
+    known, chosen = list(found), []
+    for name in names:
+        fitting = [each for each in known if each.message_id.startswith(name)]
+        if len(fitting) != 1:
+            problem = f"{len(fitting)} dead letters are" if fitting else "no dead letter is"
+            raise CommandError(f"{problem} called {name!r}", "`perdure events list` shows what there is")
+        chosen += fitting
+    return chosen
+
+
+def _of_each(queue: str, work: Callable[[Place, SqsQueue, SqsQueue], Awaitable[list[T]]]) -> list[T]:
+    """What is found in the dead letters of every queue, or of those whose name has `queue` in it."""
+    from activities.aws.places import Places
+    from domain.instances.places import places
+    from engine.errors import Absent, ApiError
+    from engine.settings import settings
+    from starters.events.dead_letters import LOOKING
+    from starters.events.queues import SqsQueue
+
+    known = settings()
+    try:
+        chosen = [place for place in places(known.instances_queues) if queue in str(place)]
+    except ValueError as error:
+        raise CommandError(f"PERDURE_INSTANCES_QUEUES: {error}") from error
+    if not chosen:
+        raise CommandError(f"no queue {queue!r} is known", "PERDURE_INSTANCES_QUEUES names the queues that are served")
+    callers, threads = Places(connections=4, observing=known.observing), ThreadPoolExecutor(4)
+
+    async def all_of_them() -> list[T]:
+        found: list[T] = []
+        for place in chosen:
+            caller = callers.caller(place)
+            wait = timedelta(0)
+            alive = SqsQueue(place, caller, threads, wait=wait, visibility=LOOKING)
+            dead = SqsQueue(place, caller, threads, wait=wait, visibility=LOOKING, name=place.dead_letters)
+            try:
+                found += await work(place, dead, alive)
+            except Absent as error:
+                warn(f"{place} has no dead letters: {error}")
+        return found
+
+    try:
+        return asyncio.run(all_of_them())
+    except ApiError as error:
+        raise CommandError(error.message) from error

@@ -1,0 +1,326 @@
+"""What becomes of messages: deleted, kept, or put among the dead letters; on a queue in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from domain.instances.acknowledgement import Outcome
+from domain.instances.events import InstanceState
+from domain.instances.handover import Taken
+from domain.instances.names import GroupKey, InstanceKey
+from engine.errors import Absent, Unavailable
+from starters.events.batches import Batches
+from starters.events.consumer import Consumer
+from starters.events.in_work import InWork
+from starters.events.index import Index, machine
+from starters.events.library import get_event_from_sqs
+from starters.events.queues import Receipt
+from starters.events.rehearsal import (
+    ACCOUNT,
+    REGION,
+    MemoryQueue,
+    aws_machine,
+    instance_name,
+    maintenance,
+    mixture,
+    spot_warning,
+    state_change,
+)
+from starters.events.teller import Teller
+
+MACHINES = 20
+NOW = datetime.now(UTC).replace(microsecond=0)
+SHORT = timedelta(milliseconds=20)
+
+
+class Workflows:
+    """Workflows that apply each event once."""
+
+    def __init__(self) -> None:
+        self.applied: dict[str, list[str]] = {}
+        self.outcome: Outcome | None = None
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def hand_over(self, key: InstanceKey, events: Sequence[object], receives: int) -> Taken:
+        await self.may_answer.wait()
+        known = self.applied.setdefault(key.instance_id, [])
+        outcomes = {}
+        for event in events:
+            name = event.key  # type: ignore[attr-defined]
+            outcomes[name] = self.outcome or (Outcome.DUPLICATE if name in known else Outcome.APPLIED)
+            if outcomes[name] is Outcome.APPLIED:
+                known.append(name)
+        return Taken(outcomes=outcomes)
+
+    async def wake(self, group: GroupKey) -> None:
+        return None
+
+    def all_applied(self) -> list[str]:
+        return sorted(name for names in self.applied.values() for name in names)
+
+
+def index_of(machines: int, *, expectant: bool = False) -> Index:
+    index = Index()
+    for number in range(machines):
+        holder = machine(aws_machine(number))
+        index.machines[holder.name] = holder
+    if expectant:
+        holder = machine({"metadata": {"name": "new"}})
+        index.machines[holder.name] = holder
+    return index
+
+
+@asynccontextmanager
+async def consuming(
+    queue: MemoryQueue,
+    workflows: Workflows,
+    *,
+    index: Index | None = None,
+    most: int = 200,
+    visibility: timedelta = timedelta(seconds=60),
+    drain: timedelta = timedelta(seconds=60),
+) -> AsyncIterator[Consumer]:
+    teller = Teller(index or index_of(MACHINES), {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
+    stop = asyncio.Event()
+    consumer = Consumer(queue, teller, most=most, visibility=visibility, drain=drain, patience=0.01)
+    running = asyncio.create_task(consumer.run(stop))
+    try:
+        yield consumer
+    finally:
+        stop.set()
+        await running
+
+
+def memory(visibility: timedelta = timedelta(seconds=60)) -> MemoryQueue:
+    return MemoryQueue(visibility=visibility, wait=SHORT)
+
+
+async def until(holds: object, seconds: float = 60) -> None:
+    assert callable(holds)
+    async with asyncio.timeout(seconds):
+        while not holds():  # noqa: ASYNC110 - what is looked at tells nobody
+            await asyncio.sleep(0.001)
+
+
+async def test_every_event_is_applied_once_and_its_message_deleted() -> None:
+    queue, workflows, bodies = memory(), Workflows(), mixture(MACHINES)
+    sent = [next(bodies) for _ in range(200)]
+    for body in [*sent, *sent[:40]]:
+        queue.put(body)
+    async with consuming(queue, workflows):
+        await until(lambda: queue.deleted == 240)
+    assert len(workflows.all_applied()) == len(set(workflows.all_applied())) == 200
+    assert (len(queue), queue.dead) == (0, [])
+
+
+@pytest.mark.parametrize("body", ["", "null", "<html>", '{"source":"aws.ec2"}', "[" * 100_000, '{"a":NaN}'])
+async def test_what_cannot_be_read_is_a_dead_letter_with_its_reason(body: str) -> None:
+    queue, workflows = memory(), Workflows()
+    queue.put(body)
+    queue.put(spot_warning(instance_name(1), "e", NOW))
+    async with consuming(queue, workflows):
+        await until(lambda: queue.deleted == 2)
+    ((dead, attributes),) = queue.dead
+    assert dead == body
+    assert attributes["PERDURE_REASON"]["StringValue"]
+    assert attributes["PERDURE_MESSAGE_ID"]["StringValue"] == "message-1"
+    assert workflows.all_applied() == [f"e/{instance_name(1)}"]
+
+
+async def test_what_cannot_be_buried_stays() -> None:
+    class NoDeadLetters(MemoryQueue):
+        async def bury(self, body: str, attributes: object) -> None:
+            self.refused = True
+            raise Absent("no such queue")
+
+    queue = NoDeadLetters(wait=SHORT)
+    queue.put("<html>")
+    async with consuming(queue, Workflows()):
+        await until(lambda: getattr(queue, "refused", False))
+    assert (len(queue), queue.deleted) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "body", ['{"source":"aws.s3","detail-type":"x","detail":{}}', '{"Event":"autoscaling:TEST_NOTIFICATION"}']
+)
+async def test_what_is_not_for_us_is_deleted(body: str) -> None:
+    queue, workflows = memory(), Workflows()
+    queue.put(body)
+    async with consuming(queue, workflows):
+        await until(lambda: queue.deleted == 1)
+    assert (queue.dead, workflows.applied) == ([], {})
+
+
+async def test_a_strangers_event_is_deleted_unless_its_machine_may_appear() -> None:
+    body = state_change("i-stranger", InstanceState.RUNNING, "e", NOW)
+    queue = memory()
+    queue.put(body)
+    async with consuming(queue, Workflows()):
+        await until(lambda: queue.deleted == 1)
+    queue = memory()
+    queue.put(body)
+    async with consuming(queue, Workflows(), index=index_of(1, expectant=True)):
+        await until(lambda: not queue.visible and bool(queue.receives()))
+    assert len(queue) == 1
+
+
+async def test_an_event_is_applied_once_its_machine_has_appeared() -> None:
+    queue, workflows, index = memory(), Workflows(), index_of(0)
+    queue.put(spot_warning(instance_name(0), "e", NOW))
+    async with consuming(queue, workflows, index=index):
+        await until(lambda: bool(queue.receives()) and not queue.visible)
+        holder = machine(aws_machine(0))
+        index.machines[holder.name] = holder
+        queue.show_all()
+        await until(lambda: queue.deleted == 1)
+    assert workflows.all_applied() == [f"e/{instance_name(0)}"]
+
+
+async def test_what_nobody_can_be_told_of_is_kept_and_applied_later() -> None:
+    queue, workflows = memory(), Workflows()
+    workflows.outcome = Outcome.UNAVAILABLE
+    for number in range(30):
+        queue.put(spot_warning(instance_name(number % MACHINES), f"e{number}", NOW))
+    async with consuming(queue, workflows) as consumer:
+        await until(lambda: len(queue.receives()) == 30 and consumer.in_work == 0)
+        assert queue.deleted == 0
+        workflows.outcome = None
+        queue.show_all()
+        await until(lambda: queue.deleted == 30)
+    assert len(workflows.all_applied()) == 30
+
+
+async def test_a_queue_that_refuses_is_asked_again_until_it_answers() -> None:
+    queue, workflows = memory(), Workflows()
+    queue.refuse = Unavailable("SQS gives no answer")
+    async with consuming(queue, workflows) as consumer:
+        await until(lambda: consumer.trouble != "")
+        queue.refuse = None
+        queue.put(spot_warning(instance_name(0), "e", NOW))
+        await until(lambda: queue.deleted == 1)
+        assert consumer.trouble == ""
+
+
+async def test_a_deletion_that_fails_is_tried_again() -> None:
+    class Forgetful(MemoryQueue):
+        calls = 0
+
+        async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
+            self.calls += 1
+            return list(receipts) if self.calls == 1 else await super().delete(receipts)
+
+    queue = Forgetful(wait=SHORT)
+    queue.put(spot_warning(instance_name(0), "e", NOW))
+    async with consuming(queue, Workflows()):
+        await until(lambda: queue.deleted == 1)
+    assert queue.calls == 2
+
+
+async def test_no_more_are_taken_than_may_be_in_work() -> None:
+    queue, workflows, bodies = memory(), Workflows(), mixture(MACHINES)
+    for _ in range(200):
+        queue.put(next(bodies))
+    workflows.may_answer.clear()
+    async with consuming(queue, workflows, most=20):
+        await until(lambda: len(queue.receives()) >= 20)
+        for _ in range(50):
+            await asyncio.sleep(0)
+        # Each of two pollers may be on its way with ten when the limit is reached.
+        assert len(queue.receives()) <= 40
+        workflows.may_answer.set()
+        await until(lambda: queue.deleted == 200)
+
+
+async def test_a_message_in_work_stays_out_of_others_sight() -> None:
+    visibility = timedelta(seconds=2)
+    queue, workflows = memory(visibility), Workflows()
+    queue.put(spot_warning(instance_name(0), "e", NOW))
+    workflows.may_answer.clear()
+    async with consuming(queue, workflows, visibility=visibility):
+        await until(lambda: queue.hidden_anew >= 3)
+        workflows.may_answer.set()
+        await until(lambda: queue.deleted == 1)
+    assert queue.received == 1
+
+
+async def test_told_to_stop_it_lets_what_is_in_work_end() -> None:
+    queue, workflows = memory(), Workflows()
+    queue.put(spot_warning(instance_name(0), "e", NOW))
+    workflows.may_answer.clear()
+    async with consuming(queue, workflows):
+        await until(lambda: len(queue.receives()) == 1)
+        asyncio.get_running_loop().call_later(0.01, workflows.may_answer.set)
+    assert queue.deleted == 1
+
+
+async def test_what_does_not_end_in_time_is_given_back_at_once() -> None:
+    queue, workflows = memory(), Workflows()
+    queue.put(spot_warning(instance_name(0), "e", NOW))
+    workflows.may_answer.clear()
+    async with consuming(queue, workflows, drain=timedelta(seconds=0.05)):
+        await until(lambda: len(queue.receives()) == 1)
+    assert [each.message_id for each in await queue.receive(10)] == ["message-1"]
+
+
+async def test_a_health_event_of_three_instances_is_told_to_three_workflows() -> None:
+    queue, workflows = memory(), Workflows()
+    body = json.loads(maintenance(instance_name(0), "e", NOW))
+    body["detail"]["affectedEntities"] = [{"entityValue": instance_name(n), "status": "PENDING"} for n in range(3)]
+    queue.put(json.dumps(body))
+    async with consuming(queue, workflows):
+        await until(lambda: queue.deleted == 1)
+    assert sorted(workflows.applied) == [instance_name(n) for n in range(3)]
+
+
+async def test_an_event_is_got_from_a_queue_by_itself() -> None:
+    queue = memory()
+    assert await get_event_from_sqs(queue) is None
+    queue.put(spot_warning(instance_name(0), "e", NOW))
+    queue.put("another")
+    found = await get_event_from_sqs(queue)
+    assert found is not None
+    assert found.parsed.events[0].key == f"e/{instance_name(0)}"  # type: ignore[union-attr]
+    assert queue.received == 1
+
+
+async def test_calls_are_made_of_ten() -> None:
+    calls: list[int] = []
+
+    async def call(entries: Sequence[int]) -> list[bool]:
+        calls.append(len(entries))
+        return [entry % 2 == 0 for entry in entries]
+
+    batches: Batches[int] = Batches(call, "counting")
+    results = await asyncio.gather(*(batches.add(number) for number in range(25)))
+    assert calls == [10, 10, 5]
+    assert results == [number % 2 == 0 for number in range(25)]
+
+
+async def test_a_call_that_fails_fails_for_each_of_its_entries() -> None:
+    async def call(entries: Sequence[int]) -> list[bool]:
+        raise Unavailable("no answer")
+
+    assert await asyncio.gather(*(Batches(call, "counting").add(number) for number in range(3))) == [False] * 3
+
+
+async def test_the_oldest_age_is_that_of_what_came_within_a_minute() -> None:
+    clock = [1000.0]
+    in_work = InWork(timedelta(seconds=60), clock=lambda: clock[0])
+    queue = memory()
+    queue.put("a")
+    (message,) = await queue.receive(1)
+    assert in_work.oldest_age(NOW) == 0.0
+    in_work.add(message)
+    assert in_work.oldest_age(message.taken_at + timedelta(seconds=90)) == 90.0
+    assert in_work.due() == []
+    clock[0] += 31
+    assert in_work.due() == [message]
+    clock[0] += 30
+    assert in_work.oldest_age(message.taken_at + timedelta(seconds=90)) == 0.0
