@@ -326,6 +326,8 @@ def _chosen_services(only: Sequence[str] | None, clouds: Sequence[Cloud], *, own
     left_out = {name for cloud, names in services.OF_CLOUD.items() if cloud not in clouds for name in names}
     if own_cluster:
         left_out |= {*services.CLUSTER}
+    if not os.environ.get(services.INSTANCES_QUEUES):
+        left_out.add(services.EVENTS)
     return tuple(name for name in services.ALL if name in chosen and name not in left_out)
 
 

@@ -3,7 +3,7 @@
     etcd ── kube-apiserver ── kube-controller-manager
                     │
     aws ────────────┴── preparation (once) ──┬── worker
-    temporal, threescale ───────────────┐    ├── watch
+    temporal, threescale ───────────────┐    ├── watch, events (where instances are served)
     mariadb ── keystone, ... ── openstack (once) ┘
                     machines (load balancers', as what OpenStack boots)
 
@@ -46,11 +46,12 @@ THREESCALE = "threescale"
 PREPARATION = "preparation"
 WORKER = "worker"
 WATCH = "watch"
+EVENTS = "events"
 
 CLUSTER = (ETCD, API_SERVER, CONTROLLER_MANAGER)
 SERVERS = (*CLUSTER, TEMPORAL, AWS, PREPARATION)
 OPENSTACK = (MARIADB, *APIS, OPENSTACK_PREPARATION)
-PRODUCT = (WORKER, WATCH)
+PRODUCT = (WORKER, WATCH, EVENTS)
 ALL = (*SERVERS, *OPENSTACK, MACHINES, THREESCALE, *PRODUCT)
 # What runs only for a cloud that was asked for.
 OF_CLOUD = {Cloud.AWS: (AWS,), Cloud.OPENSTACK: (*OPENSTACK, MACHINES), Cloud.THREESCALE: (THREESCALE,)}
@@ -68,6 +69,7 @@ PORTS = {
     THREESCALE: ("threescale", "threescale-master"),
     WORKER: ("worker",),
     WATCH: ("watch",),
+    EVENTS: ("events",),
 }
 
 SEARCH_ATTRIBUTES = {
@@ -88,9 +90,15 @@ LOCAL_SETTINGS = {
     "PERDURE_WATCH_LEASE": "false",
     # `perdure down` ends within ten seconds; activities are idempotent and resume at the next `up`.
     "PERDURE_WORKER_DRAIN": "3",
+    # A receive that waits holds up the end of `perdure down` for no longer than this.
+    "PERDURE_EVENTS_WAIT": "2",
+    "PERDURE_EVENTS_DRAIN": "3",
     # The C library keeps a heap for each of many threads otherwise, which thousands of passes leave full of holes.
     "MALLOC_ARENA_MAX": "2",
 }
+
+# Which EC2 instances are served; without it there is no event consumer.
+INSTANCES_QUEUES = "PERDURE_INSTANCES_QUEUES"
 
 # Where the LoadBalancers of Services are, with the project's credentials; the rest is settled when OpenStack runs.
 LOAD_BALANCER_NAMESPACE, LOAD_BALANCER_SECRET = "load-balancers", "openstack"
@@ -409,6 +417,10 @@ def _watch(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Servi
     return _product(WATCH, plan, state, ports)
 
 
+def _events(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+    return _product(EVENTS, plan, state, ports)
+
+
 _BUILDERS: dict[str, Builder] = {
     ETCD: _etcd,
     API_SERVER: _api_server,
@@ -423,6 +435,7 @@ _BUILDERS: dict[str, Builder] = {
     THREESCALE: _threescale,
     WORKER: _worker,
     WATCH: _watch,
+    EVENTS: _events,
 }
 
 

@@ -26,7 +26,7 @@ _VISIBILITY_S = 60
 _RETENTION_S = 4 * 24 * 3600
 _DEAD_RETENTION_S = 14 * 24 * 3600
 _WAIT_S = 20
-# What cannot be read is put among the dead letters by us, at once; this catches only what nobody could ever finish with.
+# What cannot be read is put among the dead letters by us, at once; this catches what nobody can ever finish with.
 # A message is received about ten times in an outage of ten minutes, about twenty while its AWSMachine may appear.
 _MOST_RECEIVES = 50
 # States are read again anyway, so that an event older than this is worth nothing.
