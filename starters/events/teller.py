@@ -241,7 +241,9 @@ class Teller:
         self._failures = 0 if answered else self._failures + 1
         self.trouble = "" if answered else "the Kubernetes API, or AWS, gives workflows no answer"
         metrics.HAND_OVERS.labels("taken" if answered else "unavailable").inc()
-        _answer(batch, outcomes, Outcome.UNAVAILABLE, may_appear=taken.may_appear)
+        # Workers may hear of a new AWSMachine later than this index.
+        may_appear = taken.may_appear or any(self._index.knows(event) for event in events)
+        _answer(batch, outcomes, Outcome.UNAVAILABLE, may_appear=may_appear)
 
     def _settled(self, key: InstanceKey, outcome: Outcome) -> Outcome:
         """An instance whose object is gone will not appear: its last news is recorded, and nobody is to be labelled."""
@@ -292,4 +294,5 @@ def _answer(batch: _Waiting, outcomes: dict[str, Outcome], otherwise: Outcome, *
             doubled = number > 0 and outcome is Outcome.APPLIED
             said = Outcome.DUPLICATE if doubled else outcome
             if not answer.done():
-                answer.set_result(Handled(event=batch.events[name], outcome=said, may_appear=may_appear))
+                appears = may_appear and said is Outcome.UNKNOWN
+                answer.set_result(Handled(event=batch.events[name], outcome=said, may_appear=appears))

@@ -196,6 +196,12 @@ async def test_an_event_the_workflow_says_nothing_of_is_not_lost(workflows: Work
     assert (await told.outcome(state("i-1"))).outcome is Outcome.UNAVAILABLE
 
 
+async def test_an_instance_that_only_the_index_knows_yet_may_appear_to_its_workflow(workflows: Workflows) -> None:
+    workflows.outcome = Outcome.UNKNOWN
+    said = await teller(workflows, "i-1").outcome(state("i-1"))
+    assert (said.outcome, said.may_appear) == (Outcome.UNKNOWN, True)
+
+
 async def test_the_last_news_of_an_instance_whose_machine_is_gone_is_told_and_not_kept(workflows: Workflows) -> None:
     index = index_of("i-1")
     gone = index.machines.pop(("ns", "i-1"))
