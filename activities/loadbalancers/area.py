@@ -39,6 +39,8 @@ async def activities(
 
     `served` is the cluster whose Services are served.
     """
+    from activities.openstack import sdk  # noqa: F401 - loaded now, and not during the first call
+
     store = await stack.enter_async_context(Store(kube))
     known = Known(kube, store, partial(wake, client))
     ground = Ground(kube, blocking, projects, settings, known)

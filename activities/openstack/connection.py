@@ -20,19 +20,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import requests
 from keystoneauth1 import exceptions
 from keystoneauth1.access import AccessInfo
-from keystoneauth1.adapter import Adapter
 from keystoneauth1.identity import v3
 from keystoneauth1.session import Session, TCPKeepAliveAdapter
-from openstack.config.cloud_region import CloudRegion
-from openstack.config.defaults import get_defaults
-from openstack.connection import Connection
-from openstack.proxy import Proxy
 
 from activities.openstack import counting
 from activities.openstack.credentials import Credentials
@@ -40,27 +34,13 @@ from activities.openstack.errors import Call, no_answer, refusal, shortened
 from engine.errors import Absent, ApiError, Denied, Invalid, Unavailable
 from engine.settings import Settings
 
+if TYPE_CHECKING:
+    from activities.openstack.sdk import Service
+
 NO_ENDPOINT = "NoEndpoint"
 
 _LOCKED_OUT_SECONDS = 60.0
 _VERSIONS = {"compute": "", "network": "/v2.0", "image": "/v2"}
-
-
-class Service(Proxy):
-    """One service's adapter. It sends what it is given: the SDK's own files each address under names of its cache."""
-
-    def request(  # noqa: D102 - the SDK's
-        self,
-        url: str,
-        method: str,
-        error_message: str | None = None,
-        raise_exc: bool = False,
-        connect_retries: int | None = None,
-        global_request_id: str | None = None,
-        *args: Any,
-        **kwargs: Any,
-    ) -> requests.Response:
-        return Adapter.request(self, url, method, raise_exc=raise_exc, **kwargs)
 
 
 class Connected:
@@ -71,11 +51,14 @@ class Connected:
     """
 
     def __init__(self, credentials: Credentials, settings: Settings) -> None:
+        from activities.openstack import sdk
+
+        self._adapter = sdk.adapter
         self._region = credentials.region
         self._pool = _pool(settings.worker_openstack_calls_per_project)
         timeout = settings.loadbalancers_openstack_timeout.total_seconds()
         plugin = _password(credentials)
-        self._connection = Connection(config=_cloud(credentials, plugin, self._pool, timeout))
+        self._connection = sdk.connection(credentials, plugin, self._pool, timeout)
         self._services: dict[tuple[str, str], Service] = {}
         self._lock = threading.Lock()
         self.token = Token(self._connection.session, plugin, credentials, timeout)
@@ -94,9 +77,7 @@ class Connected:
         endpoint = self._endpoint(call, service_type, access)
         with self._lock:
             if (service_type, endpoint) not in self._services:
-                config = self._connection.config
-                config.set_service_value("endpoint_override", service_type, endpoint)
-                self._services[(service_type, endpoint)] = config.get_session_client(service_type, constructor=Service)
+                self._services[(service_type, endpoint)] = self._adapter(self._connection, service_type, endpoint)
             return self._services[(service_type, endpoint)]
 
     def _endpoint(self, call: Call, service_type: str, access: AccessInfo) -> str:
@@ -198,27 +179,6 @@ def _password(credentials: Credentials) -> v3.Password:
         # A project's id is unique, its name only within its domain.
         project_domain_id=credentials.domain_id or None if not credentials.project_id else None,
         project_domain_name=credentials.domain_name or None if not credentials.project_id else None,
-    )
-
-
-def _cloud(credentials: Credentials, plugin: v3.Password, pool: requests.Session, timeout: float) -> CloudRegion:
-    said: dict[str, Any] = {
-        **get_defaults(),
-        "interface": "public",
-        "api_timeout": timeout,
-        "image_status_code_retries": 0,  # five by default; an activity's next attempt is enough
-        "auth": {},  # what the plugin would be made from: it is made already, and a password need not stand twice
-    }
-    said.update({"cacert": credentials.ca_file} if credentials.ca_file else {"verify": True})
-    return CloudRegion(
-        name=credentials.project,
-        region_name=credentials.region or None,
-        config=said,
-        auth_plugin=plugin,
-        # Redirects would carry the token elsewhere.
-        session_constructor=cast(type[Session], partial(Session, session=pool, redirect=False)),
-        app_name="perdure",
-        force_ipv4=True,  # else it looks at every interface of the machine, for a field that nobody reads
     )
 
 
