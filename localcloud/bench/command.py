@@ -57,6 +57,11 @@ def bench(
     idle_accounts: Annotated[int, typer.Option(min=20, help="`accounts` i: how many idle Accounts.")] = 1000,
     idle_claims: Annotated[int, typer.Option(min=20, help="`claims` h and i: how many settled claims.")] = 1000,
     held_claims: Annotated[int, typer.Option(min=20, help="`claims` j: how many settled claims.")] = 5000,
+    balancers: Annotated[int, typer.Option(min=1, help="`loadbalancers` c, e, i: how many load balancers.")] = 20,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="`loadbalancers` c: keep the deployment there; the next run goes on with it."),
+    ] = None,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` for programs.")] = Output.TABLE,
@@ -68,7 +73,7 @@ def bench(
     sizes: dict[str, float] = {"idle_accounts": idle_accounts, "idle_claims": idle_claims, "held_claims": held_claims}
     if idle_seconds is not None:
         sizes["idle_seconds"] = idle_seconds
-    work = _work(name, only, {"lifecycles": lifecycles, **sizes})
+    work = _work(name, only, {"lifecycles": lifecycles, "balancers": balancers, **sizes}, keep)
     try:
         with ConsoleNarrator(errors) as narrator:
             find_programs(narrator)
@@ -108,20 +113,23 @@ def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
     return found, complaints
 
 
-def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measure]:
+def _work(name: Benchmark, only: str, sizes: Mapping[str, float], keep: Path | None = None) -> list[Measure]:
     """What has to be measured, in order."""
-    from localcloud.bench import accounts, claims, engine, loadbalancers
+    from localcloud.bench import accounts, claims, engine, loadbalancers, loadbalancers_crowds
 
     if name is Benchmark.ENGINE:
         return [partial(engine.passes, int(sizes["lifecycles"]))]
     if name is Benchmark.LOAD_BALANCERS:
-        found = _rows(only, [covered for covered, _ in loadbalancers.MEASUREMENTS], frozenset())
-        return [partial(measure, found) for covered, measure in loadbalancers.MEASUREMENTS if covered & found]
+        sized = loadbalancers_crowds.Sizes.model_validate({**_fields(loadbalancers_crowds.Sizes, sizes), "keep": keep})
+        plain, crowds = loadbalancers.MEASUREMENTS, loadbalancers_crowds.MEASUREMENTS
+        found = _rows(only, [covered for covered, _ in (*plain, *crowds)], frozenset())
+        chosen: list[Measure] = [partial(measure, found) for covered, measure in plain if covered & found]
+        return chosen + [partial(measure, found, sizes=sized) for covered, measure in crowds if covered & found]
     area = accounts if name is Benchmark.ACCOUNTS else claims
     rows = _rows(only, [covered for covered, _ in area.MEASUREMENTS], area.ON_REQUEST)
     if name is Benchmark.ACCOUNTS:
-        chosen = accounts.Sizes.model_validate(_fields(accounts.Sizes, sizes))
-        return [partial(measure, chosen, rows) for covered, measure in accounts.MEASUREMENTS if covered & rows]
+        of_accounts = accounts.Sizes.model_validate(_fields(accounts.Sizes, sizes))
+        return [partial(measure, of_accounts, rows) for covered, measure in accounts.MEASUREMENTS if covered & rows]
     numbers = claims.Sizes.model_validate(_fields(claims.Sizes, sizes))
     return [partial(measure, numbers, rows) for covered, measure in claims.MEASUREMENTS if covered & rows]
 

@@ -6,7 +6,7 @@
     CPU                   /proc of each service's process
 
 Everything is counted as differences between two readings, so that setting up does not count. The deployment lives in a
-temporary directory and ends with the benchmark.
+temporary directory and ends with the benchmark, unless a place is named where it is kept.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import asyncio
 import json
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -169,9 +169,33 @@ async def laboratory(clouds: tuple[Cloud, ...], *kinds: Kind, **emulated: object
     Raises:
         DeploymentError: it could not be brought up.
     """
+    async with laboratory_at(None, clouds, *kinds, emulated=emulated) as lab:
+        yield lab
+
+
+@asynccontextmanager
+async def laboratory_at(
+    keep: Path | None,
+    clouds: tuple[Cloud, ...],
+    *kinds: Kind,
+    only: Sequence[str] | None = None,
+    emulated: Mapping[str, object] | None = None,
+) -> AsyncIterator[Laboratory]:
+    """A deployment that is kept: resumed if it is there, and stopped in the end instead of wiped.
+
+    Args:
+        keep: where; None for a fresh one.
+        clouds: what it stands on.
+        kinds: what is followed.
+        only: which services run, all of these clouds' by default.
+        emulated: what the emulator is told.
+
+    Raises:
+        DeploymentError: it could not be brought up.
+    """
     with environment.kept(), tempfile.TemporaryDirectory(prefix="perdure-bench-") as directory:
-        deployment = Deployment(Path(directory) / "state")
-        deployment.up(clouds=clouds, tether=True)
+        deployment = Deployment(keep or Path(directory) / "state")
+        deployment.up(clouds=clouds, only=only, tether=True)
         try:
             environment.enter(deployment)
             settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
@@ -180,12 +204,12 @@ async def laboratory(clouds: tuple[Cloud, ...], *kinds: Kind, **emulated: object
                     emulator = None
                     if Cloud.AWS in clouds:
                         emulator = opened.enter_context(Emulator(deployment.service(AWS).url or ""))
-                        emulator.config(**emulated)
+                        emulator.config(**(emulated or {}))
                     lab = Laboratory(deployment, kube, await connect(settings, "bench"), emulator)
                     async with lab.objects.followed(*kinds):
                         yield lab
         finally:
-            deployment.down(wipe=True)
+            deployment.down(wipe=keep is None)
 
 
 def writes(requests: Mapping[str, int]) -> int:

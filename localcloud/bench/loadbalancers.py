@@ -2,10 +2,13 @@
 
     a    from a LoadBalancer to ready: OpenStack calls, tokens, Kubernetes requests, time
     b    calls for a machine that boots slowly, for a port, for a deletion
+    c    settled load balancers: what they ask of the cloud (`loadbalancers_crowds.py`)
     d    from a Service to its clients' bytes
+    e    twenty at once, against a bare script (`loadbalancers_crowds.py`)
     f, j clients that go on asking, whatever is killed or replaced (`loadbalancers_traffic.py`)
     g    machines that never report: when each is replaced, with timeouts shortened by the settings
     h    lost and refused calls: what is there twice, and what is left
+    i    twenty of yawol's, taken over (`loadbalancers_crowds.py`)
 
 Calls are those of the ledger before each API: clients' only, the preparation and the machine host are none. Kubernetes
 requests are the product's, worker and watcher; the machines' agents make their own. The upstream figures in notes are
@@ -254,7 +257,7 @@ def _shortened() -> Iterator[None]:
         yield
 
 
-# Which rows each covers; one deployment each.
+# Which rows each covers; one deployment each. Those of `loadbalancers_crowds.py` take sizes, too.
 MEASUREMENTS = (
     (frozenset({"a", "b", "d"}), calls),
     (frozenset({"g"}), silent),

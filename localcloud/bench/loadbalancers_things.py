@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -19,14 +20,15 @@ from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALA
 from engine.kube.json import JsonObject, at, sequence, text
 from engine.kube.kinds import NODE
 from localcloud.bench.claims_telling import step
-from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
+from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory_at
 from localcloud.machines.contract import Port
 from localcloud.machines.control import MachineHost
+from localcloud.openstack.configuration import ADMIN_CLOUD, CLOUD
 from localcloud.openstack.contract import Ledger
 from localcloud.openstack.control import OpenStackControl
 from localcloud.openstack.control_plane import project
 from localcloud.services import LOAD_BALANCER_NAMESPACE as NAMESPACE_NAME
-from localcloud.services import LOAD_BALANCER_SECRET, settled
+from localcloud.services import LOAD_BALANCER_SECRET, MACHINES, settled
 from localcloud.state import Cloud
 
 __all__ = ["NAMESPACE_NAME"]
@@ -35,6 +37,8 @@ PORT = 18080
 SECOND_PORT = Port(protocol="TCP", number=PORT + 2)
 NODE_ADDRESS, NODE_PORT = "127.0.11.9", 30080
 _LOOK_SECONDS = 0.05
+_NOVA_LIMITS = ("instances", "cores", "ram")
+_NEUTRON_LIMITS = ("security_group", "security_group_rule", "port", "floatingip")
 _REQUEST = aiohttp.ClientTimeout(total=2)
 
 
@@ -43,8 +47,14 @@ class Scene(NamedTuple):
 
     lab: Laboratory
     cloud: OpenStackControl
-    machines: MachineHost
+    host: MachineHost | None
     project: Session
+
+    @property
+    def machines(self) -> MachineHost:
+        """Where machines boot, for those who brought it up."""
+        assert self.host is not None, "no machine host runs"
+        return self.host
 
     def of_machines(self) -> list[JsonObject]:
         """The LoadBalancerMachines."""
@@ -90,13 +100,16 @@ class FirstAnswer(NamedTuple):
 
 
 @asynccontextmanager
-async def scene() -> AsyncIterator[Scene]:
-    """A fresh one, warmed up by nothing: the first LoadBalancer of a process counts as such."""
+async def scene(only: Sequence[str] | None = None, keep: Path | None = None) -> AsyncIterator[Scene]:
+    """A fresh one, warmed up by nothing: the first LoadBalancer of a process counts as such; or one that is kept."""
     step("a deployment with OpenStack is brought up")
     kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
-    async with laboratory((Cloud.OPENSTACK,), *kinds) as lab:
-        with OpenStackControl.of(lab.deployment) as cloud, MachineHost.of(lab.deployment) as machines:
-            yield Scene(lab, cloud, machines, await asyncio.to_thread(_member, lab))
+    async with laboratory_at(keep, (Cloud.OPENSTACK,), *kinds, only=only) as lab:
+        with ExitStack() as opened:
+            cloud = opened.enter_context(OpenStackControl.of(lab.deployment))
+            hosted = only is None or MACHINES in only
+            host = opened.enter_context(MachineHost.of(lab.deployment)) if hosted else None
+            yield Scene(lab, cloud, host, await asyncio.to_thread(_session, lab, CLOUD))
 
 
 async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
@@ -227,11 +240,20 @@ def _address(service: JsonObject) -> str:
     return text(ingress[0], "ip") if ingress else ""
 
 
-def _member(lab: Laboratory) -> Session:
-    """The project's member, who only looks."""
-    environment = lab.deployment.env()
-    with open(environment["OS_CLIENT_CONFIG_FILE"], encoding="utf-8") as file:
-        auth = yaml.safe_load(file)["clouds"][environment["OS_CLOUD"]]["auth"]
+def lift_quotas(on: Scene) -> None:
+    """Let the project have as much as it wants: by default it has room for ten load balancers."""
+    administrator, project_id = _session(on.lab, ADMIN_CLOUD), on.project.get_project_id()
+    for service, route, body in (
+        ("compute", f"/os-quota-sets/{project_id}", {"quota_set": dict.fromkeys(_NOVA_LIMITS, -1)}),
+        ("network", f"/v2.0/quotas/{project_id}", {"quota": dict.fromkeys(_NEUTRON_LIMITS, -1)}),
+    ):
+        administrator.put(route, json=body, endpoint_filter={"service_type": service, "interface": "public"})
+
+
+def _session(lab: Laboratory, cloud: str) -> Session:
+    """The project's member, who only looks, or the administrator."""
+    with open(lab.deployment.env()["OS_CLIENT_CONFIG_FILE"], encoding="utf-8") as file:
+        auth = yaml.safe_load(file)["clouds"][cloud]["auth"]
     return Session(
         Password(
             auth_url=auth["auth_url"],
