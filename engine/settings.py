@@ -302,7 +302,7 @@ class Settings(BaseSettings):
     )
     loadbalancers_yawol_namespace: str = Field(
         "kube-system",
-        description="Where yawol's controllers ran: nothing is done for Services while their leader's lease is live.",
+        description="Where yawol's controllers ran: nothing is done for a kind while the lease of its leader is live.",
     )
 
     # EC2 instances.

@@ -20,16 +20,17 @@ from temporalio import activity
 from activities.conflicts import until_undisturbed
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.known import View
+from activities.loadbalancers.predecessor import HELD_FOR
 from activities.openstack.observing import observe_load_balancer, observe_security_group
 from activities.openstack.session import Project
 from domain.decision import Decision, Outcome, earliest
-from domain.loadbalancers import LOAD_BALANCER_SET
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
 from domain.loadbalancers.balancer import BalancerWork, Phase, work_for_balancer
 from domain.loadbalancers.cloud.changes import changed
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_rules
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.hindrances import Hindrance, problem
-from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassLoadBalancer
+from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassLoadBalancer, PassMachine, PassSet
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import sets_of
 from engine.clock import now
@@ -58,10 +59,12 @@ class LoadBalancerActivities:
         balancer = await view.own(LoadBalancer, look.memory.version)
         if balancer is None:
             return LoadBalancerWorld(key=key, exists=False, decision=gone())
+        hold = ground.hold(balancer.metadata)
+        if not (hold or look.dry_run) and (leader := await ground.leads(LOAD_BALANCER)):
+            return left_alone(look, balancer.owner, leader)
         sets = await view.all(LoadBalancerSet, key.namespace, balancer.spec.selector.match_labels)
         cloud, hindrance = await self._look(balancer, sets, look.memory)
         looked = cloud is not None
-        hold = ground.hold(balancer.metadata)
         work = work_for_balancer(balancer, cloud, sets, now(), hindrance)
         if hold or look.dry_run:
             decision = _decision(balancer.owner, work, None, planned=_lines(work))
@@ -156,6 +159,20 @@ def _lines(work: BalancerWork) -> list[str]:
     lines += ["make a LoadBalancerSet"] if work.create_set else []
     lines += [f"patch LoadBalancerSet {each.name}" for each in work.set_patches]
     return lines + [f"delete LoadBalancerSet {name}" for name in work.delete_sets]
+
+
+def left_alone(look: PassLoadBalancer | PassSet | PassMachine, owner: str, leader: str) -> LoadBalancerWorld:
+    """The replaced controller still leads: nothing is looked at until it does not."""
+    decision = Decision(
+        phase="Held",
+        outcome=Outcome.WAITING,
+        why=leader,
+        waits_for=("yawol, to lead no more",),
+        deadline=now() + HELD_FOR,
+        at_deadline="look again",
+        owner=owner,
+    )
+    return LoadBalancerWorld(key=look.key, hold=leader, known=look.memory, decision=decision)
 
 
 def gone() -> Decision:

@@ -9,12 +9,14 @@ from datetime import datetime
 from typing import TypeVar
 
 from activities.loadbalancers.known import Known
+from activities.loadbalancers.predecessor import Predecessor
 from activities.openstack.errors import QUOTA
 from activities.openstack.projects import Projects
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
 from domain.identity import Kind
 from domain.levers import held
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
@@ -55,6 +57,9 @@ class Ground:
         self.settings = settings
         self.timings = Timings(boot=settings.loadbalancers_boot_timeout, grace=settings.loadbalancers_deletion_grace)
         self.projects = projects
+        kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
+        where = settings.loadbalancers_yawol_namespace
+        self._yawol = {kind.name: Predecessor(kube, where, kind) for kind in kinds}
         self._told: dict[tuple[str, str, str], None] = {}
 
     # --- Kubernetes ---
@@ -123,6 +128,10 @@ class Ground:
     def hold(self, meta: ObjectMeta) -> str:
         """Why nothing may be changed on behalf of this object now, empty if it may."""
         return held(meta.annotations, observing=self.settings.observing)
+
+    async def leads(self, kind: Kind) -> str:
+        """Why this kind is left to yawol now, empty if it is ours."""
+        return await self._yawol[kind.name].leads()
 
     async def tell(self, obj: CustomResource, notices: Iterable[Notice], now: datetime) -> None:
         """Kubernetes Events, each once, whatever restarts; that one cannot be written is only logged."""

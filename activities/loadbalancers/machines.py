@@ -1,7 +1,7 @@
 """The pass over a LoadBalancerMachine: its rights, its port, its server.
 
 A machine that is settled is not looked at in the cloud again before something of it changes. While its server is built
-the server alone is looked at, ever more seldom; when it has been asked to go, all is looked at, until nothing is left.
+the server alone is looked at, ever more seldom; so it is when it has been asked to go, the rest once it is gone.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from functools import partial
 from temporalio import activity
 
 from activities.conflicts import until_undisturbed
-from activities.loadbalancers.balancers import gone
+from activities.loadbalancers.balancers import gone, left_alone
 from activities.loadbalancers.ground import Ground
 from activities.openstack.births import birth
-from activities.openstack.observing import get_server, observe_machine
+from activities.openstack.observing import get_server, observe_leaving_machine, observe_machine
 from activities.openstack.session import Project
 from domain.decision import Decision, Outcome
 from domain.identity import Kind
+from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.cloud.changes import machine_changed
 from domain.loadbalancers.cloud.looks import look_of_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
@@ -68,10 +69,12 @@ class MachineActivities:
         machine = await view.own(LoadBalancerMachine, look.memory.version)
         if machine is None:
             return LoadBalancerWorld(key=key, exists=False, decision=gone())
+        hold = ground.hold(machine.metadata)
+        if not (hold or look.dry_run) and (leader := await ground.leads(LOAD_BALANCER_MACHINE)):
+            return left_alone(look, machine.owner, leader)
         reference = machine.spec.load_balancer_ref
         deleting = machine.metadata.deleting
         balancer = None if deleting else await view.get(LoadBalancer, reference.namespace, reference.name)
-        hold = ground.hold(machine.metadata)
         if deleting and not (hold or look.dry_run or look.memory.leaving) and machine.status.server_id:
             hindrance = await self._send_away(machine)
             if hindrance is not None:
@@ -133,7 +136,9 @@ class MachineActivities:
     ) -> tuple[MachineCloud | None, Hindrance | None]:
         meta, server = machine.metadata, machine.status.server_id
         see: Callable[[Project], MachineCloud] = partial(observe_machine, machine=machine)
-        if not meta.deleting and memory.settled == look_of_machine(machine, balancer):
+        if meta.deleting and memory.leaving and server:
+            see = partial(observe_leaving_machine, machine=machine)
+        elif not meta.deleting and memory.settled == look_of_machine(machine, balancer):
             if not (memory.building and server):
                 return None, None
             see = partial(_only_server, server_id=server)

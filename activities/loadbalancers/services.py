@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from temporalio import activity
 
 from activities.conflicts import until_undisturbed
-from activities.loadbalancers.predecessor import Predecessor
+from activities.loadbalancers.predecessor import HELD_FOR, Predecessor
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.levers import held
@@ -27,7 +27,6 @@ from domain.loadbalancers.constants import (
     LOAD_BALANCER_COMPONENT,
     SERVICE_COMPONENT,
     SERVICE_FINALIZER,
-    SERVICE_LEASE,
 )
 from domain.loadbalancers.names import load_balancer_name
 from domain.loadbalancers.notices import Notice, NoticeType, warning
@@ -46,8 +45,6 @@ from engine.settings import Settings
 
 MOST_ROUNDS = 5
 MOST_FORWARDED = 20_000
-# That another controller has stopped leading sends no event.
-HELD_FOR = timedelta(minutes=1)
 
 _NOT_SERVED = "this worker serves no Services: see the settings PERDURE_LOADBALANCERS_NAMESPACE and those after it"
 
@@ -70,7 +67,7 @@ class ServiceActivities:
         self._settings = settings
         self._installation = installation
         self._nodes = SharedReading(self._list_nodes)
-        self._yawol = Predecessor(kube, settings.loadbalancers_yawol_namespace, SERVICE_LEASE)
+        self._yawol = Predecessor(kube, settings.loadbalancers_yawol_namespace, SERVICE)
         self._forwarded: dict[tuple[str, str], None] = {}  # Service and Event, by uid
 
     def all(self) -> Sequence[Callable[..., object]]:

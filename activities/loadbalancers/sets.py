@@ -8,11 +8,11 @@ from datetime import datetime
 from temporalio import activity
 
 from activities.conflicts import until_undisturbed
-from activities.loadbalancers.balancers import gone
+from activities.loadbalancers.balancers import gone, left_alone
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.known import View
 from domain.decision import Decision, Outcome
-from domain.loadbalancers import LOAD_BALANCER_MACHINE
+from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import QUOTA_ANNOTATION
 from domain.loadbalancers.fleet import Fleet, fleet_of
 from domain.loadbalancers.health import Standing, health_of
@@ -47,6 +47,8 @@ class SetActivities:
         if machine_set is None:
             return LoadBalancerWorld(key=key, exists=False, decision=gone())
         hold = ground.hold(machine_set.metadata)
+        if not (hold or look.dry_run) and (leader := await ground.leads(LOAD_BALANCER_SET)):
+            return left_alone(look, machine_set.owner, leader)
         machines = await _machines(view, machine_set)
         work = await self._work(machine_set, machines)
         if hold or look.dry_run:

@@ -17,9 +17,11 @@ from temporalio import activity
 from activities.loadbalancers import metrics
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.metrics import Swept
+from activities.loadbalancers.predecessor import HELD_FOR
 from activities.openstack.observing import ProjectCloud, observe_project
 from activities.openstack.session import Project
 from domain.decision import Decision, Outcome
+from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, orphans, to_be_compared
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, SweepProjects
@@ -50,6 +52,8 @@ class SweepActivities:
         if due is not None and moment < due:
             return _world(look, "all projects have been looked at", due)
         ground = self._ground
+        if not (look.dry_run or ground.settings.observing) and (leader := await ground.leads(LOAD_BALANCER)):
+            return _world(look, leader, moment + HELD_FOR)
         balancers = await ground.everywhere(LoadBalancer)
         machines = await ground.everywhere(LoadBalancerMachine)
         if not balancers and not machines:

@@ -13,7 +13,12 @@ from os_cloud import SmallCloud
 from temporalio.testing import ActivityEnvironment
 
 from activities.openstack.catalogue import flavor_id
-from activities.openstack.observing import observe_load_balancer, observe_machine, observe_project
+from activities.openstack.observing import (
+    observe_leaving_machine,
+    observe_load_balancer,
+    observe_machine,
+    observe_project,
+)
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
 from domain.loadbalancers.cloud.changes import changed
@@ -153,6 +158,26 @@ def test_a_machine_is_observed_with_two_calls(cloud: SmallCloud, project: Projec
     assert cloud.calls == ["GET /v2.0/ports", "GET /v2.1/servers/detail"]
 
 
+def test_a_server_on_its_way_out_costs_one_call_a_look_and_two_more_once_it_is_gone(
+    cloud: SmallCloud, project: Project
+) -> None:
+    """Row b: a slow box is waited for with as few calls as there can be."""
+    own = machine(metadata=DELETED)
+    name = f"{own.metadata.namespace}/{own.metadata.name}"
+    port = cloud.put("ports", name=name, description=f"perdure:{own.metadata.uid}")
+    server = cloud.put("servers", name=own.metadata.name, status="ACTIVE")
+    own = machine(metadata=DELETED, status={"serverID": server})
+    cloud.calls.clear()
+    seen = observe_leaving_machine(project, own)
+    assert ([each.id for each in seen.servers], seen.servers_only) == ([server], True)
+    assert cloud.calls == [f"GET /v2.1/servers/{server}"]
+    del cloud.objects["servers"][server]
+    cloud.calls.clear()
+    seen = observe_leaving_machine(project, own)
+    assert (seen.servers, [each.id for each in seen.ports], seen.servers_only) == ((), [port], False)
+    assert cloud.calls == [f"GET /v2.1/servers/{server}", "GET /v2.0/ports", "GET /v2.1/servers/detail"]
+
+
 def test_an_address_on_another_ones_port_is_asked_for_by_its_id(cloud: SmallCloud, project: Project) -> None:
     port = cloud.put("ports", name="elsewhere", description="")
     seen = observe_machine(project, machine(spec={"portID": port}, status=None))
@@ -178,6 +203,22 @@ def test_a_project_is_observed_by_five_calls_as_each_object_is(cloud: SmallCloud
         assert virtual is not None
         seen = observe_machine(project, own.model_copy(update={"spec": own.spec}))
         assert (whole.of_machine(own).ports, whole.of_machine(own).servers) == (seen.ports, seen.servers)
+
+
+def test_two_hundred_load_balancers_cost_no_more_calls_than_one(cloud: SmallCloud, project: Project) -> None:
+    """Row c: each with two machines."""
+    for number in range(200):
+        name = f"lbs/web-{number}"
+        group = cloud.put("security-groups", name=name, description="")
+        port = cloud.put("ports", name=name, description="", security_groups=[group])
+        cloud.put("floatingips", description=name, port_id=port)
+        for each in range(2):
+            cloud.put("ports", name=f"{name}-{each}", description="", security_groups=[group])
+            cloud.put("servers", name=f"web-{number}-{each}", status="ACTIVE")
+    cloud.calls.clear()
+    whole = observe_project(project)
+    assert len(cloud.calls) == 5
+    assert (len(whole.security_groups), len(whole.ports), len(whole.servers)) == (200, 600, 400)
 
 
 def test_a_flavor_that_is_named_by_id_costs_no_call(cloud: SmallCloud, project: Project) -> None:

@@ -19,6 +19,7 @@ from service_accounts import kubeconfig_of
 from temporalio.client import Client
 from waiting import eventually
 
+from activities.loadbalancers.predecessor import LEASES
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.custom_resources import all_crds
 from domain.identity import Kind
@@ -113,7 +114,7 @@ NEEDED: dict[str, list[Right]] = {
         *(Right(verb, "services", TENANT, "shop") for verb in ("get", "patch")),
         Right("patch", "services/status", TENANT, "shop"),
         Right("list", "nodes"),
-        Right("get", "leases", "kube-system", "4c878ae2.stackit.cloud", "coordination.k8s.io"),
+        *(Right("get", "leases", "kube-system", lease, "coordination.k8s.io") for lease in LEASES.values()),
     ],
     WATCH: [
         *ours("list watch", ALL_KINDS),
