@@ -13,6 +13,7 @@ from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, FloatingIp, S
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.removal import remove_load_balancer
 from domain.loadbalancers.hashes import cloud_hash
+from domain.loadbalancers.migration import migrated
 from domain.loadbalancers.resources import LoadBalancer
 from domain.resource import timestamp
 from domain.writes import merge
@@ -430,6 +431,7 @@ def test_whoever_uses_the_security_group_loses_it_first() -> None:
     [("keepFloatingIP", "floating"), ("keepPort", "ports"), ("keepSecurityGroup", "groups")],
 )
 def test_what_a_person_wants_kept_is_kept(annotation: str, kept: str) -> None:
+    """W28: the security group as well, whatever the status calls it."""
     of, project = taken_over()
     meta = {"metadata": {"annotations": {f"yawol.stackit.cloud/{annotation}": "true"}}}
     keeping = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), meta))
@@ -437,6 +439,21 @@ def test_what_a_person_wants_kept_is_kept(annotation: str, kept: str) -> None:
     left = {name for name in ("floating", "ports", "groups") if getattr(project, name)}
     assert left == {kept}
     assert len(remove_load_balancer(keeping, project.of_balancer()).kept) == 1
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_group_under_its_former_name_is_kept_or_goes_like_any_other(kept: bool) -> None:
+    """W28."""
+    of, project = taken_over()
+    former = {"security_group_id": of.status.group_id, "security_group_name": of.status.group_name}
+    annotations = {"yawol.stackit.cloud/keepSecurityGroup": str(kept).lower()}
+    changes = {
+        "metadata": {"annotations": annotations},
+        "status": {**former, "securityGroupID": None, "securityGroupName": None},
+    }
+    old = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), changes))
+    remove_all(migrated(old), project)
+    assert bool(project.groups) is kept
 
 
 def test_a_floating_ip_that_is_described_otherwise_is_never_deleted() -> None:

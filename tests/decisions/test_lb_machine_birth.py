@@ -186,6 +186,7 @@ def blocks(text: str) -> dict[str, list[str]]:
 
 
 def test_keepalived_hands_over_the_virtual_address_by_the_known_priorities() -> None:
+    """W29: the router's id is every load balancer's; the security group keeps them apart (`test_lb_rules.py`)."""
     assert blocks(keepalived_conf("10.1.0.5")) == {
         "global_defs": [
             "router_id envoy",
@@ -297,6 +298,7 @@ def test_an_agent_may_write_its_own_machine_alone() -> None:
 
 
 def test_the_status_names_the_objects_once() -> None:
+    """W28: a machine that yawol has made names no RoleBinding and needs no write for that."""
     patch = access_status(machine())
     path = f"lbs/{NAME}"
     assert patch == {"status": {"serviceAccountName": path, "serviceAccountSecretName": path, "roleName": path}}

@@ -9,13 +9,14 @@ from lb_objects import NOW, ago, balancer, condition, healthy, machine, machine_
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
+from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.loadbalancers.services.objects import Installation
 from domain.resource import CustomResource
 from domain.writes import merge
 from starters.watch.gauges import published
 from starters.watch.index import Index
 from starters.watch.loadbalancer_metrics import balancer_gauges
-from starters.watch.loadbalancers import WATCHED
+from starters.watch.loadbalancers import WATCHED, read_machine
 from starters.watch.projection import project
 from starters.watch.services import Reading
 
@@ -115,6 +116,24 @@ def test_a_set_is_told_with_the_load_balancer_it_serves() -> None:
 def test_machines_that_did_not_boot_are_counted() -> None:
     told = scrape(machine_set(metadata={"annotations": {"perdure.dev/boot-failures": "uid-1,uid-2,uid-3"}}))
     assert value(told, "perdure_loadbalancerset_boot_failures", **LBS) == 3
+
+
+def test_a_report_that_wakes_nobody_is_told_all_the_same() -> None:
+    """W17: what agents measure is not five minutes old, but as they reported it last."""
+
+    def reported(load: str, beat: str) -> LoadBalancerMachine:
+        return machine(conditions=healthy(beat=beat), status={"metrics": [measurement("load1", load)]})
+
+    before, after = reported("0.10", ago(seconds=40)), reported("0.90", ago(seconds=10))
+    seen = [
+        project("LoadBalancerMachine", "", each.model_dump(mode="json", by_alias=True), read_machine)
+        for each in (before, after)
+    ]
+    assert seen[0].fingerprint == seen[1].fingerprint, "it is no news to any workflow"
+    told = [scrape(each) for each in (before, after)]
+    assert [value(each, "loadbalancermachine", type="load1", **LBM) for each in told] == [0.1, 0.9]
+    beats = [value(each, "perdure_loadbalancermachine_report_timestamp_seconds", **LBM) for each in told]
+    assert beats == [NOW.timestamp() - 40, NOW.timestamp() - 10]
 
 
 def measurement(type_: str, number: str) -> dict[str, str]:

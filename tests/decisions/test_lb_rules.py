@@ -155,6 +155,13 @@ def test_a_new_group_keeps_neutrons_own_two_rules() -> None:
     assert len(change.create) == 6
 
 
+def test_only_machines_of_the_same_load_balancer_may_speak_of_its_address() -> None:
+    """W29: every load balancer of a network has the same VRRP router; another one's advertisements never arrive."""
+    vrrp = [each for each in wanted_rules(balancer(), "sg-1").rules if each.protocol == "vrrp"]
+    assert {each.ethertype for each in vrrp} == {"IPv4", "IPv6"}
+    assert {(each.direction, each.remote_group_id, each.remote_ip_prefix) for each in vrrp} == {("ingress", "sg-1", "")}
+
+
 def test_the_rules_for_icmp_are_those_of_yawol() -> None:
     """W20: Neutron reads them as type 1 and code 8, so nobody can ping; other ones would change every group."""
     rules = wanted_rules(balancer(), "sg-1").rules

@@ -327,6 +327,7 @@ def test_machines_get_the_revision_of_their_set() -> None:
 
 
 def test_the_status_counts_ready_machines_and_says_who_has_the_address() -> None:
+    """W28: `replicas` repeats what is wanted, which clients have learnt to read so, while one of them is leaving."""
     found = plan(3, ready("a", master=True), of("b", STALE), ready("c", deletionTimestamp=ago()))
     assert found.status == {
         "status": {

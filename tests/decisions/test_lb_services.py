@@ -571,6 +571,13 @@ def test_a_service_gets_the_address_once_a_machine_is_ready() -> None:
     assert [notice.message for notice in done.notices] == ["LoadBalancer is successfully created with IP 203.0.113.7"]
 
 
+@pytest.mark.parametrize("families", [["IPv4", "IPv6"], ["IPv6", "IPv4"], ["IPv6"]])
+def test_a_service_of_any_families_has_the_one_address_that_answers(families: list[str]) -> None:
+    """W29: the virtual address is an IPv4 one, so there is one ingress, and it is not left out for the other family."""
+    of = service(spec={"ipFamilies": families}, status={"loadBalancer": {"ingress": None}})
+    assert write_back(of, ready()).patch == {"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.7"}]}}}
+
+
 def test_an_address_that_is_there_is_not_written_again_whatever_stands_beside_it() -> None:
     """W2: the API server adds `ipMode`, which is no difference."""
     assert write_back(service(), ready()).patch == {}

@@ -45,6 +45,7 @@ def refused_at_first(now: datetime = NOW) -> Delivery:
 
 
 def test_nothing_is_served_before_something_is_wanted() -> None:
+    """W10: an Envoy that runs keeps what it has; an empty first snapshot would take all its listeners away."""
     assert Delivery().served is None
 
 

@@ -306,6 +306,7 @@ async def test_envoys_refusal_stands_word_for_word_in_the_condition_and_in_an_ev
 
 
 async def test_a_killed_agent_that_finds_no_api_server_serves_on(agent: Agent, backend: Backend) -> None:
+    """W10."""
     number, cluster = free_port(), agent.cluster
     await cluster.fill(port(number, backend.port))
     agent.start()
