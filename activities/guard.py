@@ -52,6 +52,11 @@ class CallGuard:
         self._silences = 0  # calls in a row that had no answer
         self._paused_until = 0.0
 
+    @property
+    def silences(self) -> int:
+        """How many calls in a row had no answer."""
+        return self._silences
+
     @contextmanager
     def calling(self) -> Iterator[None]:
         """Around a call, with all that it waits for.

@@ -32,6 +32,7 @@ class Queue(StrEnum):
     CLAIMS = "claims-passes"
     LOAD_BALANCERS = "loadbalancers-passes"
     INSTANCES = "instances-looks"
+    THREESCALE = "threescale-passes"
     AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
 
 

@@ -105,6 +105,7 @@ class Settings(BaseSettings):
     worker_openstack_rate_per_project: float = Field(
         20.0, gt=0, description="OpenStack calls per second in one project and worker, on average over a few seconds."
     )
+    worker_threescale_activities: int = Field(200, description="3scale activities at once; they mostly wait.")
     worker_drain: Duration = Field(
         timedelta(seconds=30), description="How long running activities may take to end after SIGTERM."
     )
@@ -340,6 +341,16 @@ class Settings(BaseSettings):
     )
     events_drain: Duration = Field(
         timedelta(seconds=25), description="How long receives and messages in work may take to end after SIGTERM."
+    )
+
+    # 3scale.
+    threescale_timeout: Duration = Field(
+        timedelta(seconds=30), description="Longest wait for one answer of 3scale's API."
+    )
+    threescale_passes_per_tenant: int = Field(
+        8,
+        ge=1,
+        description="Objects of one tenant for which 3scale is called at once, by each worker; a call at a time each.",
     )
 
     @property

@@ -33,6 +33,7 @@ from activities.instances import area as instances
 from activities.kube import KubeActivities
 from activities.loadbalancers import area as load_balancers
 from activities.openstack.projects import Projects
+from activities.threescale import area as threescale
 from domain.decision import Queue
 from engine.health import Health, serve
 from engine.kube import BlockingKube, KubeApi
@@ -46,6 +47,7 @@ PROCESS = "worker"
 CLAIMS = "claims"
 LOAD_BALANCERS = "loadbalancers"
 INSTANCES = "instances"
+THREESCALE = "threescale"
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
@@ -113,6 +115,7 @@ async def _workers(
         Queue.CLAIMS: settings.worker_kube_activities,
         Queue.LOAD_BALANCERS: settings.worker_openstack_activities,
         Queue.INSTANCES: settings.worker_kube_activities,
+        Queue.THREESCALE: settings.worker_threescale_activities,
     }
     blocking = BlockingKube(kube, asyncio.get_running_loop())
     projects = Projects(blocking, settings)
@@ -124,6 +127,8 @@ async def _workers(
         activities += await load_balancers.activities(settings, client, kube, blocking, projects, served, stack)
     if INSTANCES in chosen:
         activities += await instances.activities(settings, client, kube, stack)
+    if THREESCALE in chosen:
+        activities += await threescale.activities(settings, client, kube, stack)
     found = by_queue(activities)
     workers = [
         Worker(

@@ -22,9 +22,7 @@
 | `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
 | `wakes.py` | who has to be woken by what |
 | `memo.py`, `notes.py` | what an object remembers of 3scale, and notes of others |
-
-The area has no workflows yet. It joins by `KINDS`, like every other, when it has: until then its definitions are not
-installed and its objects not watched.
+| `passes.py` | the one action of its workflows: a pass over an object |
 """
 
 from domain.identity import Kind
@@ -46,7 +44,7 @@ from domain.threescale.constants import (
 _AREA = "threescale"
 
 
-def _kind(name: str, finalizer: str = "", version: str = VERSION) -> Kind:
+def _kind(name: str, finalizer: str = "", version: str = VERSION, *, lifecycle: bool = True) -> Kind:
     return Kind(
         name=name,
         group=GROUP,
@@ -54,22 +52,23 @@ def _kind(name: str, finalizer: str = "", version: str = VERSION) -> Kind:
         plural=f"{name.lower()}s",
         area=_AREA,
         finalizer=finalizer,
+        lifecycle=lifecycle,
     )
 
 
 PRODUCT = _kind("Product", PRODUCT_FINALIZER)
 BACKEND = _kind("Backend", BACKEND_FINALIZER)
 ACTIVE_DOC = _kind("ActiveDoc", ACTIVE_DOC_FINALIZER)
-OPEN_API = _kind("OpenAPI", OPEN_API_FINALIZER)
+OPEN_API = _kind("OpenAPI", OPEN_API_FINALIZER, lifecycle=False)
 DEVELOPER_ACCOUNT = _kind("DeveloperAccount", ACCOUNT_FINALIZER)
 DEVELOPER_USER = _kind("DeveloperUser", USER_FINALIZER)
 APPLICATION = _kind("Application", APPLICATION_FINALIZER)
 APPLICATION_AUTH = _kind("ApplicationAuth")
 CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", POLICY_FINALIZER)
 PROXY_CONFIG_PROMOTE = _kind("ProxyConfigPromote")
-TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION)
+TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION, lifecycle=False)
 
-CUSTOM_KINDS = (
+KINDS = (
     PRODUCT,
     BACKEND,
     ACTIVE_DOC,

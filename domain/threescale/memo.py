@@ -22,6 +22,9 @@ SYNCED = "perdure.dev/3scale-synced"
 GATEWAY = "perdure.dev/3scale-gateway"
 # "true": what is in 3scale stays there when the object is deleted.
 RETAIN = "perdure.dev/retain"
+# A look at 3scale that is asked for although nothing new is wanted, by any new value; and the one made last.
+DRIFT = "perdure.dev/3scale-drift"
+LOOKED = "perdure.dev/3scale-looked"
 
 # Another number has everything looked at again once.
 _FORM = 1

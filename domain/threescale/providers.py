@@ -87,7 +87,7 @@ def provider_account(
 
 def same_tenant(one: str | None, other: str | None) -> bool:
     """Whether two addresses lead to one tenant."""
-    return bool(one) and bool(other) and _plain(one or "") == _plain(other or "")
+    return bool(one) and bool(other) and plain(one or "") == plain(other or "")
 
 
 def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccount:
@@ -100,6 +100,7 @@ def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccoun
     return ProviderAccount(url=secret.admin_url, token=token, version=secret.version)
 
 
-def _plain(address: str) -> tuple[str, str, str]:
+def plain(address: str) -> tuple[str, str, str]:
+    """What addresses of one tenant have in common."""
     parts = urlsplit(with_port(address.strip()))
     return parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/")

@@ -46,6 +46,19 @@ def made_by(namespace: str, open_api: str) -> str:
     return f"Product/{namespace}/* of OpenAPI {open_api}"
 
 
+def called(resource: CustomResource) -> str:
+    """What the object is called in 3scale, where only one of a tenant may be called so; empty if nothing yet.
+
+    Whoever goes, or is called otherwise, wakes those who are called as it was: one of them may have the name now.
+    """
+    kind = resource.kind_of.name
+    if isinstance(resource, Product | Backend | ActiveDoc) and resource.spec.system_name:
+        return f"{kind} called {resource.spec.system_name}"
+    if isinstance(resource, CustomPolicyDefinition):
+        return f"{kind} called {resource.spec.name} {resource.spec.version}"
+    return ""
+
+
 def users_of_account(namespace: str, account: str) -> str:
     """The name under which all users of an account are known."""
     return f"DeveloperUser/{namespace}/* of {account}"

@@ -18,6 +18,8 @@ CUSTOM_RESOURCE_DEFINITION = Kind(
     plural="customresourcedefinitions",
     area="",
 )
+# Runs a 3scale in the cluster; made by another operator, and read where it is installed.
+API_MANAGER = Kind(name="APIManager", group="apps.3scale.net", version="v1alpha1", plural="apimanagers", area="")
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLE = Kind(name="ClusterRole", group=_RBAC, version="v1", plural="clusterroles", area="")
 CLUSTER_ROLE_BINDING = Kind(name="ClusterRoleBinding", group=_RBAC, version="v1", plural="clusterrolebindings", area="")

@@ -113,7 +113,7 @@ def test_a_kind_is_never_known_by_the_start_of_its_name() -> None:
 
 def test_an_unknown_kind_names_those_there_are() -> None:
     with pytest.raises(typer.BadParameter, match="AccountPool"):
-        kind_named("pod")
+        kind_named("nonsense")
     with pytest.raises(typer.BadParameter):
         kind_named("")
 

@@ -16,6 +16,7 @@ from activities.claims import ACTIVITIES as CLAIMS_ACTIVITIES
 from activities.instances.area import ACTIVITIES as INSTANCES_ACTIVITIES
 from activities.kube import KubeActivities
 from activities.loadbalancers.area import ACTIVITIES as LOAD_BALANCERS_ACTIVITIES
+from activities.threescale.area import ACTIVITIES as THREESCALE_ACTIVITIES
 from workers.roster import actions, by_queue
 
 ROOT = Path(__file__).parents[2]
@@ -71,6 +72,7 @@ def test_actions_and_activities_match_one_to_one() -> None:
         *CLAIMS_ACTIVITIES,
         *LOAD_BALANCERS_ACTIVITIES,
         *INSTANCES_ACTIVITIES,
+        *THREESCALE_ACTIVITIES,
     )
     made = [each for kind in kinds for each in object.__new__(kind).all()]
     names = [activity._Definition.must_from_callable(each).name for each in made]

@@ -6,19 +6,17 @@ required fields, `=` a default, `*` what keeps unknown fields, and brackets what
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 
+import definitions
 import pytest
 import yaml
-from definitions import Json, everything_in, sketch
+from definitions import CRDS, Json, columns_of, everything_in, schema_of, sketch, version_of
 from openapi_schema_validator import OAS30Validator
 
-from domain.custom_resources import crd_of
 from domain.reading import Malformed, read
-from domain.resource import CustomResource
-from domain.threescale import CUSTOM_KINDS, resources
+from domain.threescale import KINDS
 from domain.threescale.resources import DeveloperUser, Product
 
 URL = r"string[^https?:\/\/.*$]"
@@ -157,32 +155,10 @@ FINALIZERS = {
     "Tenant": "tenant.capabilities.3scale.net/finalizer",
 }
 KINDS_BY_NAME = sorted(SPECS)
+MODELS = {kind.name: definitions.MODELS[kind.name] for kind in KINDS}
 
-MODELS: dict[str, type[CustomResource]] = {
-    model.kind_of.name: model
-    for _, model in inspect.getmembers(resources, inspect.isclass)
-    if issubclass(model, CustomResource)
-}
-CRDS: dict[str, Json] = {name: crd_of(model) for name, model in MODELS.items()}
 SAMPLES = Path(__file__).parents[1] / "samples" / "threescale.yaml"
 OBJECTS: dict[str, Json] = {obj["kind"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
-
-
-def version_of(kind: str) -> Json:
-    (version,) = CRDS[kind]["spec"]["versions"]
-    assert isinstance(version, dict)
-    return version
-
-
-def schema_of(kind: str) -> Json:
-    schema = version_of(kind)["schema"]["openAPIV3Schema"]
-    assert isinstance(schema, dict)
-    return schema
-
-
-def columns_of(kind: str) -> str:
-    columns = version_of(kind)["additionalPrinterColumns"]
-    return "; ".join(f"{item['name']} {item['type']} {item['jsonPath']}" for item in columns)
 
 
 @pytest.mark.parametrize("kind", KINDS_BY_NAME)
@@ -220,7 +196,7 @@ def test_kubectl_explain_has_a_sentence_for_every_field_of_3scale_kinds(kind: st
 
 
 def test_every_kind_of_the_3scale_area_has_a_definition() -> None:
-    assert {kind.name: kind for kind in CUSTOM_KINDS} == {name: model.kind_of for name, model in MODELS.items()}
+    assert {kind.name: kind for kind in KINDS} == {name: model.kind_of for name, model in MODELS.items()}
     assert set(MODELS) == set(SPECS) == set(STATUSES) == set(OBJECTS)
 
 
@@ -261,7 +237,7 @@ def test_what_the_operators_definitions_refuse_is_refused(kind: str, change: Jso
 
 
 def test_finalizers_are_the_operators_own_where_it_has_one() -> None:
-    theirs = {kind.name: kind.finalizer for kind in CUSTOM_KINDS if kind.finalizer}
+    theirs = {kind.name: kind.finalizer for kind in KINDS if kind.finalizer}
 
     assert {name: theirs.pop(name) for name in FINALIZERS} == FINALIZERS
     assert set(theirs) == {"ActiveDoc", "CustomPolicyDefinition", "OpenAPI"}

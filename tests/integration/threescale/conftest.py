@@ -7,12 +7,16 @@ each. What needs a tenant with nothing else in it takes `tenant`.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from product import process
+from threescale_lab import Shop
 from threescale_process import Client, ThreescaleProcess, client_of, fresh
 
+from engine.kube import KubeApi
+from localcloud.deployment import Deployment
 from localcloud.threescale.control import ThreescaleControl
 
 
@@ -56,3 +60,16 @@ def own_process(tmp_path: Path) -> Iterator[ThreescaleProcess]:
     yield own
     if own.runs():
         own.end(signal.SIGKILL)
+
+
+@pytest.fixture(scope="package")
+async def product_at_work(deployment: Deployment) -> AsyncIterator[None]:
+    """Worker and watcher in one process, as small installations run them."""
+    async with process(deployment, "run"):
+        yield
+
+
+@pytest.fixture
+async def shop(product_at_work: None, kube: KubeApi, tenant: Client) -> Shop:
+    """A namespace whose objects are in the test's own tenant, with the product at work."""
+    return await Shop(kube, tenant).open()

@@ -1,0 +1,110 @@
+"""Product and Backend in a pass: what an API is, and what stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar
+
+from activities.threescale.known import View
+from activities.threescale.secrets import Secrets
+from activities.threescale.subjects import Subject, of_tenant
+from domain.refusal import Refusal
+from domain.resource import CustomResource
+from domain.threescale.backend import ObservedBackend, work_for_backend
+from domain.threescale.calls import Read, Write
+from domain.threescale.folding import read_backend, read_product, wrote_backend, wrote_product
+from domain.threescale.found import FoundBackend, FoundProduct
+from domain.threescale.gateway import secrets_of
+from domain.threescale.product import ObservedProduct, SecretText, work_for_product
+from domain.threescale.resources import Backend, Product
+from domain.threescale.work import Work
+
+
+class ProductSubject(Subject[Product]):
+    """A Product."""
+
+    model: ClassVar[type[CustomResource]] = Product
+
+    def __init__(self, resource: Product, view: View, secrets: Secrets) -> None:
+        super().__init__(resource, view, secrets)
+        self._found = FoundProduct()
+        self._backends: tuple[Backend, ...] = ()
+        self._texts: tuple[SecretText, ...] = ()
+
+    async def gather(self) -> None:
+        """Tenant, the backends that it uses, Secrets that it draws on."""
+        spec = self.resource.spec
+        self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
+        used = (self.view.named(Backend, f"Backend/{self.namespace}/{name}") for name in sorted(spec.backend_usages))
+        found = {each.metadata.uid: each for several in used for each in several}
+        self._backends = tuple(found.values())
+        self._texts = await self.secrets.texts(secrets_of(spec, self.namespace))
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        observed = ObservedProduct(
+            product=self.resource,
+            account=self.provider,
+            backends=self._backends,
+            namesakes=of_tenant(self.resource, self.view.namesakes(self.resource), self.provider),
+            secrets=self._texts,
+            found=self._found,
+            refusals=dict(refusals),
+            look=look,
+        )
+        return work_for_product(observed, now)
+
+    def read(self, read: Read, answer: object) -> None:
+        """The product, or a part of it."""
+        self._found = read_product(self._found, read, answer, self.resource.spec.system_name)
+
+    def wrote(self, write: Write, answer: object) -> None:
+        """The product, or a part of it."""
+        self._found = wrote_product(self._found, write, answer)
+
+    def forget(self) -> None:
+        """It is looked at anew, with all its parts."""
+        self._found = FoundProduct()
+
+
+class BackendSubject(Subject[Backend]):
+    """A Backend."""
+
+    model: ClassVar[type[CustomResource]] = Backend
+
+    def __init__(self, resource: Backend, view: View, secrets: Secrets) -> None:
+        super().__init__(resource, view, secrets)
+        self._found = FoundBackend()
+
+    async def gather(self) -> None:
+        """Tenant; the products that use it are looked for with each decision."""
+        self.provider = await self.secrets.account(self.resource, self.resource.spec.provider_account_ref)
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        name = self.resource.spec.system_name
+        deleting = self.resource.metadata.deleting
+        users = self.view.referring(Product, f"Backend/{self.namespace}/{name}") if name and deleting else ()
+        observed = ObservedBackend(
+            backend=self.resource,
+            account=self.provider,
+            products=users,
+            namesakes=of_tenant(self.resource, self.view.namesakes(self.resource), self.provider),
+            found=self._found,
+            refusals=dict(refusals),
+            look=look,
+        )
+        return work_for_backend(observed, now)
+
+    def read(self, read: Read, answer: object) -> None:
+        """The backend, or a part of it."""
+        self._found = read_backend(self._found, read, answer, self.resource.spec.system_name)
+
+    def wrote(self, write: Write, answer: object) -> None:
+        """The backend, or a part of it."""
+        self._found = wrote_backend(self._found, write, answer)
+
+    def forget(self) -> None:
+        """It is looked at anew, with all its parts."""
+        self._found = FoundBackend()

@@ -1,0 +1,36 @@
+"""The area's activities over one set of clients, and the mirrors that they read while a worker runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+
+from temporalio.client import Client
+
+from activities.threescale.client import Connections
+from activities.threescale.ground import Ground
+from activities.threescale.known import Known
+from activities.threescale.passes import PassActivities
+from activities.threescale.sources import Sources
+from activities.threescale.tenants import Tenants
+from engine.kube import KubeApi
+from engine.kube.store import Store
+from engine.settings import Settings
+from engine.temporal import wake
+
+ACTIVITIES = (PassActivities,)
+
+
+async def activities(
+    settings: Settings, client: Client, kube: KubeApi, stack: AsyncExitStack
+) -> Sequence[Callable[..., object]]:
+    """Every activity, for the worker; what they need ends with the stack."""
+    seconds = settings.threescale_timeout.total_seconds()
+    connections = await stack.enter_async_context(Connections(seconds))
+    unverified = await stack.enter_async_context(Connections(seconds, verify=False))
+    store = await stack.enter_async_context(Store(kube))
+    known = Known(kube, store, partial(wake, client))
+    tenants = Tenants(connections, unverified, settings.threescale_passes_per_tenant)
+    ground = Ground(kube, known, tenants, Sources(connections.http), settings)
+    return [method for each in ACTIVITIES for method in each(ground).all()]

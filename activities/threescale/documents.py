@@ -1,0 +1,89 @@
+"""ActiveDoc and CustomPolicyDefinition in a pass: documents of an API, and policies of the tenant's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar
+
+from activities.threescale.known import View
+from activities.threescale.secrets import Secrets
+from activities.threescale.sources import Sources
+from activities.threescale.subjects import SingleSubject, of_tenant
+from domain.refusal import Refusal
+from domain.resource import CustomResource
+from domain.threescale.active_doc import ObservedDocument, Text, is_document, work_for_document
+from domain.threescale.calls import Resource
+from domain.threescale.found import FoundDocument, FoundPolicy
+from domain.threescale.policy import ObservedPolicy, is_policy, work_for_policy
+from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, Product
+from domain.threescale.work import Work
+
+
+class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
+    """An ActiveDoc."""
+
+    model: ClassVar[type[CustomResource]] = ActiveDoc
+    item = FoundDocument
+    wrapper: ClassVar[Resource] = Resource.DOCUMENT
+
+    def __init__(self, resource: ActiveDoc, view: View, secrets: Secrets, sources: Sources) -> None:
+        super().__init__(resource, view, secrets)
+        self._sources = sources
+        self._products: tuple[Product, ...] = ()
+        self._text = Text()
+
+    async def gather(self) -> None:
+        """Tenant, product, and the document itself, which one that goes needs no more."""
+        spec = self.resource.spec
+        self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
+        name = spec.product_system_name
+        self._products = self.view.named(Product, f"Product/{self.namespace}/{name}") if name else ()
+        if not self.resource.metadata.deleting:
+            self._text = await self._sources.text(spec.active_doc_open_api_ref, self.namespace, self.secrets)
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        observed = ObservedDocument(
+            document=self.resource,
+            account=self.provider,
+            text=self._text,
+            products=self._products,
+            namesakes=of_tenant(self.resource, self.view.namesakes(self.resource), self.provider),
+            found=self.found,
+            refusals=dict(refusals),
+            look=look,
+        )
+        return work_for_document(observed, now)
+
+    def is_it(self, found: FoundDocument) -> bool:
+        """By its system name."""
+        return is_document(found, self.resource)
+
+
+class PolicySubject(SingleSubject[CustomPolicyDefinition, FoundPolicy]):
+    """A CustomPolicyDefinition."""
+
+    model: ClassVar[type[CustomResource]] = CustomPolicyDefinition
+    item = FoundPolicy
+    wrapper: ClassVar[Resource] = Resource.POLICY
+
+    async def gather(self) -> None:
+        """Its tenant."""
+        self.provider = await self.secrets.account(self.resource, self.resource.spec.provider_account_ref)
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        observed = ObservedPolicy(
+            policy=self.resource,
+            account=self.provider,
+            namesakes=of_tenant(self.resource, self.view.namesakes(self.resource), self.provider),
+            found=self.found,
+            refusals=dict(refusals),
+            look=look,
+        )
+        return work_for_policy(observed, now)
+
+    def is_it(self, found: FoundPolicy) -> bool:
+        """By name and version."""
+        return is_policy(found, self.resource)

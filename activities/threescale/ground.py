@@ -1,0 +1,139 @@
+"""What the passes of the area stand on: reading and writing its objects, subjects, tenants, Events."""
+
+from __future__ import annotations
+
+import logging
+
+from activities.threescale.apis import BackendSubject, ProductSubject
+from activities.threescale.documents import DocumentSubject, PolicySubject
+from activities.threescale.known import Known, View
+from activities.threescale.notices import notice
+from activities.threescale.once import AuthSubject, PromotionSubject
+from activities.threescale.people import AccountSubject, ApplicationSubject, UserSubject
+from activities.threescale.secrets import Secrets
+from activities.threescale.sources import Sources
+from activities.threescale.subjects import Subject
+from activities.threescale.tenants import Tenants
+from domain.custom_resources import custom_resources
+from domain.identity import Key, Kind
+from domain.reading import Malformed, read
+from domain.resource import CustomResource
+from domain.threescale.resources import (
+    ActiveDoc,
+    Application,
+    ApplicationAuth,
+    Backend,
+    CustomPolicyDefinition,
+    DeveloperAccount,
+    DeveloperUser,
+    Product,
+    ProxyConfigPromote,
+)
+from domain.threescale.work import Work
+from domain.writes import JsonPatch
+from engine.clock import now
+from engine.errors import Absent
+from engine.kube import JsonObject, KubeApi
+from engine.kube.events import Subject as EventSubject
+from engine.kube.events import event, named, record
+from engine.kube.json import text
+from engine.settings import Settings
+
+MOST_TOLD = 5_000
+
+log = logging.getLogger(__name__)
+
+
+class Ground:
+    """One per worker."""
+
+    def __init__(self, kube: KubeApi, known: Known, tenants: Tenants, sources: Sources, settings: Settings) -> None:
+        self.kube = kube
+        self.known = known
+        self.tenants = tenants
+        self.settings = settings
+        self._sources = sources
+        self._models = {model.kind_of.name: model for model in custom_resources()}
+        self._told: dict[tuple[str, str, str], None] = {}
+
+    def subject(self, resource: CustomResource, view: View, secrets: Secrets) -> Subject[CustomResource]:
+        """What a pass knows of an object, to begin with."""
+        made: object
+        match resource:
+            case Product():
+                made = ProductSubject(resource, view, secrets)
+            case Backend():
+                made = BackendSubject(resource, view, secrets)
+            case ActiveDoc():
+                made = DocumentSubject(resource, view, secrets, self._sources)
+            case DeveloperAccount():
+                made = AccountSubject(resource, view, secrets)
+            case DeveloperUser():
+                made = UserSubject(resource, view, secrets)
+            case Application():
+                made = ApplicationSubject(resource, view, secrets)
+            case ApplicationAuth():
+                made = AuthSubject(resource, view, secrets)
+            case CustomPolicyDefinition():
+                made = PolicySubject(resource, view, secrets)
+            case ProxyConfigPromote():
+                made = PromotionSubject(resource, view, secrets)
+            case _:
+                raise TypeError(f"no passes for {type(resource).__name__}")
+        assert isinstance(made, Subject)  # noqa: S101 - each of them is one
+        return made
+
+    async def own(self, kind: Kind, key: Key) -> CustomResource | Malformed | None:
+        """A lifecycle's own object as the API server has it; None if it is gone, or another has its name."""
+        found = await self.known.fresh(kind, key.namespace, key.name)
+        if found is None or text(found, "metadata", "uid") != key.uid:
+            return None
+        return read(self._models[kind.name], found)
+
+    async def patch(self, before: CustomResource, patch: JsonPatch, *, status: bool = False) -> JsonObject:
+        """The object after a merge patch of what was read."""
+        meta = before.metadata
+        answer = await self.kube.patch(
+            before.kind_of,
+            meta.namespace,
+            meta.name,
+            patch,
+            subresource="status" if status else "",
+            resource_version=meta.resource_version,
+        )
+        self.known.learn(before.kind_of, answer)
+        return answer
+
+    async def drop_finalizer(self, obj: CustomResource) -> None:
+        """Let the object go."""
+        kept = [each for each in obj.metadata.finalizers if each != obj.kind_of.finalizer]
+        try:
+            await self.patch(obj, {"metadata": {"finalizers": kept}})
+        except Absent:
+            return
+
+    async def deleted(self, obj: CustomResource) -> JsonObject | None:
+        """Ask for the object's deletion: the object where finalizers keep it."""
+        meta = obj.metadata
+        try:
+            left = await self.kube.delete(obj.kind_of, meta.namespace, meta.name, uid=meta.uid)
+        except Absent:
+            return None
+        if text(left, "kind") != obj.kind_of.name:  # a Status: it is gone
+            return None
+        self.known.learn(obj.kind_of, left)
+        return left
+
+    async def tell(self, obj: CustomResource, work: Work) -> None:
+        """A Kubernetes Event of what is the matter, each once, whatever restarts."""
+        said = notice(obj.kind_of, work)
+        if said is None:
+            return
+        told = (obj.metadata.uid, said.reason, said.message)
+        if told in self._told:
+            return
+        if len(self._told) >= MOST_TOLD:
+            self._told.clear()
+        self._told[told] = None
+        subject = EventSubject.with_metadata(obj.kind_of, obj.metadata)
+        await record(self.kube, event(subject, said, now(), name=named(subject, said.reason, said.message)))

@@ -1,0 +1,65 @@
+"""What Kubernetes Events say of an object, with the reasons that the replaced operator gives: all of them are warnings.
+
+What is waited for is no warning: the status and `why` tell of it.
+"""
+
+from __future__ import annotations
+
+from domain.identity import Kind
+from domain.threescale import (
+    ACTIVE_DOC,
+    APPLICATION,
+    APPLICATION_AUTH,
+    BACKEND,
+    CUSTOM_POLICY_DEFINITION,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+    OPEN_API,
+    PRODUCT,
+    TENANT,
+)
+from domain.threescale.work import Phase, Work
+from engine.kube.events import Said
+
+RECONCILE_ERROR = "ReconcileError"
+INVALID = {
+    PRODUCT.name: "Invalid Product Spec",
+    BACKEND.name: "Invalid Backend Spec",
+    ACTIVE_DOC.name: "Invalid ActiveDoc Spec",
+    OPEN_API.name: "Invalid OpenAPI Spec",
+    CUSTOM_POLICY_DEFINITION.name: "Invalid CustomPolicyDefinition Spec",
+    DEVELOPER_ACCOUNT.name: "Invalid developer account spec",
+    DEVELOPER_USER.name: "Invalid developer user spec",
+    APPLICATION.name: "Invalid application Spec",
+}
+# Told of a deletion that does not get on.
+STUCK = {
+    PRODUCT.name: "Failed to delete product",
+    APPLICATION.name: "Failed to delete application",
+    DEVELOPER_ACCOUNT.name: "Failed to delete developer account",
+    DEVELOPER_USER.name: "Failed to delete developer user",
+    TENANT.name: "Failed to delete tenant",
+    BACKEND.name: "Failed to delete backend",
+    ACTIVE_DOC.name: "Failed to delete ActiveDoc",
+    CUSTOM_POLICY_DEFINITION.name: "Failed to delete CustomPolicyDefinition",
+}
+
+
+def notice(kind: Kind, work: Work) -> Said | None:
+    """What to tell of the object, None where there is nothing to warn of."""
+    reason = _reason(kind, work)
+    # The replaced operator's recorder of ApplicationAuths is called as that of Applications.
+    component = APPLICATION.name if kind == APPLICATION_AUTH else kind.name
+    return Said("Warning", reason, work.why, component) if reason else None
+
+
+def _reason(kind: Kind, work: Work) -> str:
+    match work.phase:
+        case Phase.INVALID:
+            return INVALID.get(kind.name, RECONCILE_ERROR)
+        case Phase.FAILED:
+            return RECONCILE_ERROR
+        case Phase.DELETING if work.deadline is not None and not work.waits_for:
+            return STUCK.get(kind.name, RECONCILE_ERROR)
+        case _:
+            return ""

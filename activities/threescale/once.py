@@ -1,0 +1,145 @@
+"""ApplicationAuth and ProxyConfigPromote in a pass: what is done once."""
+
+from __future__ import annotations
+
+import secrets as randomness
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar
+
+from activities.threescale.known import View
+from activities.threescale.secrets import Secrets
+from activities.threescale.subjects import SingleSubject, Subject
+from domain.refusal import Refusal
+from domain.resource import CustomResource
+from domain.threescale.application_auth import APPLICATION_ID, AuthWork, ObservedAuth, SecretContent, work_for_auth
+from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.found import FoundApplication
+from domain.threescale.promotion import (
+    FoundConfigs,
+    ObservedPromotion,
+    read_configs,
+    work_for_promotion,
+    wrote_configs,
+)
+from domain.threescale.providers import NoAccount
+from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product, ProxyConfigPromote
+from domain.threescale.single import One
+from domain.threescale.work import Work
+
+_KEY_BYTES = 16  # as many as 3scale's own keys have
+
+
+class AuthSubject(SingleSubject[ApplicationAuth, FoundApplication]):
+    """An ApplicationAuth."""
+
+    model: ClassVar[type[CustomResource]] = ApplicationAuth
+    item = FoundApplication
+    wrapper: ClassVar[Resource] = Resource.APPLICATION
+
+    def __init__(self, resource: ApplicationAuth, view: View, secrets: Secrets) -> None:
+        super().__init__(resource, view, secrets)
+        self._application: Application | None = None
+        self._account: DeveloperAccount | None = None
+        self._product: Product | None = None
+        self._secret: SecretContent | None = None
+        self._written: list[str] = []
+
+    async def gather(self) -> None:
+        """Tenant; the application with its account and product; the Secret."""
+        spec = self.resource.spec
+        self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
+        application = self.view.get(Application, self.namespace, spec.application_cr_name)
+        self._application = application
+        if application is not None:
+            named = application.spec
+            self._account = self.view.get(DeveloperAccount, self.namespace, named.account_cr.name)
+            self._product = self.view.get(Product, self.namespace, named.product_cr.name)
+        await self._look_into_secret()
+
+    async def _look_into_secret(self) -> None:
+        name = self.resource.spec.auth_secret_ref.name
+        content = await self.secrets.content(self.namespace, name)
+        if content is None:
+            self._secret = None
+            return
+        filled = tuple(sorted(key for key, value in content.values.items() if value))
+        self._secret = SecretContent(name=name, filled=filled, application_id=content.values.get(APPLICATION_ID, ""))
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        observed = ObservedAuth(
+            auth=self.resource,
+            provider=self.provider,
+            application=self._application,
+            account=self._account,
+            product=self._product,
+            secret=self._secret,
+            found=self.found,
+            written=tuple(self._written),
+            refusals=dict(refusals),
+        )
+        return work_for_auth(observed, now)
+
+    def wrote(self, write: Write, answer: object) -> None:
+        """One of the credentials is set; the application is known all the same."""
+        self._written.append(write.slot)
+
+    def forget(self) -> None:
+        """The application is looked at anew, and the credentials are set anew, which changes nothing."""
+        self.found, self._written = One(), []
+
+    async def carry_out(self, work: Work) -> bool:
+        """Values made up, and the application's id, go into the Secret."""
+        if not isinstance(work, AuthWork) or not (work.make_up or work.note):
+            return False
+        made = {key: randomness.token_hex(_KEY_BYTES) for key in work.make_up}
+        await self.secrets.write(self.namespace, self.resource.spec.auth_secret_ref.name, {**made, **work.note})
+        await self._look_into_secret()
+        return True
+
+    def is_it(self, found: FoundApplication) -> bool:
+        """It is read by its id only."""
+        return False
+
+
+class PromotionSubject(Subject[ProxyConfigPromote]):
+    """A ProxyConfigPromote."""
+
+    model: ClassVar[type[CustomResource]] = ProxyConfigPromote
+
+    def __init__(self, resource: ProxyConfigPromote, view: View, secrets: Secrets) -> None:
+        super().__init__(resource, view, secrets)
+        self._product: Product | None = None
+        self._found = FoundConfigs()
+
+    async def gather(self) -> None:
+        """The product and its tenant."""
+        self._product = self.view.get(Product, self.namespace, self.resource.spec.product_cr_name)
+        if self._product is None:
+            self.provider = NoAccount(why="its Product is not there", waits_for="")
+            return
+        self.provider = await self.secrets.account(self._product, self._product.spec.provider_account_ref)
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        observed = ObservedPromotion(
+            promotion=self.resource,
+            provider=self.provider,
+            product=self._product,
+            found=self._found,
+            refusals=dict(refusals),
+        )
+        return work_for_promotion(observed, now)
+
+    def read(self, read: Read, answer: object) -> None:
+        """The newest version of one environment."""
+        self._found = read_configs(self._found, read, answer)
+
+    def wrote(self, write: Write, answer: object) -> None:
+        """It is deployed, or promoted."""
+        self._found = wrote_configs(self._found, write)
+
+    def forget(self) -> None:
+        """The versions are read anew, and staging is deployed anew, which changes nothing where nothing has."""
+        self._found = FoundConfigs()

@@ -1,0 +1,262 @@
+"""The pass over an object of the area: it asks what is to be done, does it, and asks again until nothing is.
+
+    own object, fresh ─► gather ─► work ─► patch ─► reads, or writes, or the status ─► work ─► ... ─► idle
+                                    ▲                    │ refused: noted by slot
+                                    └────────────────────┘
+
+Calls of 3scale are made one after the other, on a seat of the tenant's that the pass takes with the first. At the first
+refusal it is decided anew: the rest goes on without what was refused. After no answer, and where something is absent or
+taken that was not before, what was known of 3scale is given up and looked at again: so a creation whose answer was lost
+is found, and not repeated. What 3scale asks to be let alone for a moment is let alone, and tried in the same pass; for
+longer, the pass ends and comes back. The object's status tells of neither, nor of the first time that there is no
+answer: it is written when something is the matter that somebody might have to mend.
+
+A pass that dies leaves nothing behind that the next one does not find: it looks before it makes anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from datetime import timedelta
+
+from temporalio import activity
+
+from activities.conflicts import until_undisturbed
+from activities.threescale.ground import Ground
+from activities.threescale.secrets import Secrets, insecure
+from activities.threescale.subjects import Subject
+from activities.threescale.tenants import Calls
+from domain.decision import Decision, Outcome
+from domain.identity import all_kinds
+from domain.levers import RETRIED, held, retry_wanted
+from domain.reading import Malformed
+from domain.refusal import FIRST_RETRY, ErrorType, Refusal
+from domain.resource import CustomResource
+from domain.threescale.calls import Read, Write
+from domain.threescale.memo import DRIFT, LOOKED
+from domain.threescale.passes import GONE, Memory, PassObject, ThreescaleWorld, decision_of
+from domain.threescale.providers import ProviderAccount
+from domain.threescale.work import Phase, Work
+from engine.clock import now
+from engine.errors import ApiError
+
+MOST_ROUNDS = 60
+# A delay that is waited for within the pass, and how often in a row.
+SHORT_DELAY = timedelta(seconds=5)
+MOST_SHORT_DELAYS = 5
+# What was known does not hold: looked at anew so often in one pass before it counts as refused.
+MOST_SURPRISES = 2
+_SURPRISES = frozenset({ErrorType.ABSENT, ErrorType.CONFLICT})
+# What passes by itself, as far as the first attempt can tell.
+_PASSING = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
+
+log = logging.getLogger(__name__)
+
+
+class PassActivities:
+    """The area's activity."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.pass_object,)
+
+    @activity.defn(name=PassObject.activity)
+    async def pass_object(self, look: PassObject) -> ThreescaleWorld:
+        """One pass; another one at once where somebody has written what was read."""
+        await self._ground.known.settled()
+        return await until_undisturbed(look.key, lambda _: self._pass(look))
+
+    async def _pass(self, look: PassObject) -> ThreescaleWorld:
+        key, ground = look.key, self._ground
+        kind = all_kinds()[key.kind]
+        view = ground.known.view(key)
+        resource = await ground.own(kind, key)
+        if resource is None:
+            return ThreescaleWorld(key=key, exists=False, decision=GONE)
+        if isinstance(resource, Malformed):
+            return ThreescaleWorld(key=key, decision=_unreadable(resource))
+        subject = ground.subject(resource, view, Secrets(ground.kube))
+        await subject.gather()
+        async with AsyncExitStack() as stack:
+            one = _Pass(ground, subject, look, stack)
+            return await one.world()
+
+
+class _Pass:
+    """One pass over one object."""
+
+    def __init__(
+        self, ground: Ground, subject: Subject[CustomResource], look: PassObject, stack: AsyncExitStack
+    ) -> None:
+        meta = subject.resource.metadata
+        self._ground = ground
+        self._subject = subject
+        self._asked = look
+        self._stack = stack
+        self._calls: Calls | None = None
+        self._token = retry_wanted(meta)
+        self._drift = meta.annotations.get(DRIFT, "")
+        self._look = bool(self._token) or self._drift != meta.annotations.get(LOOKED, "")
+        dropped = look.woken or bool(self._token)
+        self._refused: dict[str, Refusal] = {} if dropped else dict(look.memory.refused)
+        self._surprises: Counter[str] = Counter()
+        self._unsure = False  # a call had no answer: lists of a moment ago do not count
+
+    async def world(self) -> ThreescaleWorld:
+        """What the pass came to."""
+        key, subject = self._asked.key, self._subject
+        hold = held(subject.resource.metadata.annotations, observing=self._ground.settings.observing)
+        if hold or self._asked.dry_run:
+            decision = decision_of(self._work(), subject.resource.owner, would_act=True)
+            if decision.outcome is Outcome.GONE:
+                decision = decision.model_copy(update={"outcome": Outcome.WAITING})
+            return ThreescaleWorld(key=key, hold=hold, known=self._asked.memory, decision=decision)
+        for _ in range(MOST_ROUNDS):
+            work = self._work()
+            if work.idle:
+                break
+            if self._is_passing(work):
+                work = work.model_copy(update={"phase": Phase.SYNCING})
+                break
+            if await self._carry_out(work):
+                return ThreescaleWorld(key=key, exists=False, decision=GONE)
+        else:
+            log.error("%s: no end of it after %d rounds: %s", key.path, MOST_ROUNDS, work.why)
+        await self._noted(work)
+        await self._ground.tell(subject.resource, work)
+        memory = Memory(refused=self._refused)
+        return ThreescaleWorld(key=key, known=memory, decision=decision_of(work, subject.resource.owner))
+
+    def _work(self) -> Work:
+        return self._subject.work(self._refused, now(), look=self._look)
+
+    def _is_passing(self, work: Work) -> bool:
+        """Whether nothing stands in the way but what may have passed at the next look: nobody is told of that."""
+        standing = [each for each in self._refused.values() if each.retry_at > now()]
+        quiet = all(each.type in _PASSING and each.attempts == 1 for each in standing)
+        calls = work.reads or work.writes
+        return bool(standing) and quiet and not calls and work.phase in (Phase.FAILED, Phase.DELETING)
+
+    async def _carry_out(self, work: Work) -> bool:
+        """Do the next part of the work; whether the object is gone with it."""
+        if work.patch:
+            await self._patch(work)
+        if await self._subject.carry_out(work):
+            return False
+        if work.reads or work.writes:
+            await self._call(work)
+        elif work.status:
+            self._subject.take(await self._ground.patch(self._subject.resource, {"status": work.status}, status=True))
+        if work.delete:
+            left = await self._ground.deleted(self._subject.resource)
+            if left is None:
+                return True
+            self._subject.take(left)
+        if work.drop_finalizer:
+            if work.left:
+                log.info("%s: left in 3scale: %s", self._asked.key.path, ", ".join(work.left))
+            await self._ground.drop_finalizer(self._subject.resource)
+            return True
+        return False
+
+    async def _patch(self, work: Work) -> None:
+        before = self._subject.resource.metadata.generation
+        self._subject.take(await self._ground.patch(self._subject.resource, work.patch))
+        if self._subject.resource.metadata.generation != before:
+            await self._subject.gather()
+
+    # --- 3scale ---
+
+    async def _call(self, work: Work) -> None:
+        """The calls, one after the other, until one is refused."""
+        calls: list[Read | Write] = [*work.reads, *work.writes]
+        for each in calls:
+            slot = each.path if isinstance(each, Read) else each.slot
+            try:
+                await self._patiently(each, slot)
+            except ApiError as error:
+                self._note(slot, error)
+                return
+            self._refused.pop(slot, None)
+
+    async def _patiently(self, call: Read | Write, slot: str) -> None:
+        """One call; a short delay that 3scale asks for is waited for."""
+        for _ in range(MOST_SHORT_DELAYS):
+            try:
+                return await self._once(call, slot)
+            except ApiError as error:
+                short = error.delay is not None and error.delay <= SHORT_DELAY
+                if error.type is not ErrorType.THROTTLED or not short or self._calls is None:
+                    raise
+                await asyncio.sleep((error.delay or SHORT_DELAY).total_seconds())
+        return await self._once(call, slot)
+
+    async def _once(self, call: Read | Write, slot: str) -> None:
+        calls = await self._seated()
+        if isinstance(call, Read):
+            self._subject.read(call, await calls.read(call, anew=self._unsure))
+            return
+        texts = {key: await self._subject.secrets.text(key) or "" for key in call.secrets.values()}
+        before = self._refused.get(slot)
+        repeated = self._unsure or (before is not None and before.type is ErrorType.UNAVAILABLE)
+        self._subject.wrote(call, await calls.write(call, texts, repeated=repeated))
+
+    async def _seated(self) -> Calls:
+        """The tenant's calls, on the pass's seat."""
+        if self._calls is None:
+            account = self._subject.provider
+            assert isinstance(account, ProviderAccount)  # noqa: S101 - without one no call is asked for
+            token = await self._subject.secrets.text(account.token) or ""
+            calls = self._ground.tenants.calls(account.url, token, insecure=insecure(self._subject.resource))
+            await self._stack.enter_async_context(calls.seat())
+            self._calls = calls
+        return self._calls
+
+    def _note(self, slot: str, error: ApiError) -> None:
+        """A call was refused, or had no answer."""
+        log.info("%s: %s", self._asked.key.path, error.message)
+        if error.type is ErrorType.UNAVAILABLE:
+            self._unsure = True
+        if error.type in _SURPRISES or error.type is ErrorType.UNAVAILABLE:
+            self._subject.forget()
+        if error.type in _SURPRISES:
+            self._surprises[slot] += 1
+            if self._surprises[slot] <= MOST_SURPRISES:
+                return
+        self._refused[slot] = _refusal(error, self._refused.get(slot))
+
+    async def _noted(self, work: Work) -> None:
+        """What asked for this look has had it; drift was looked for where nothing stands in the way."""
+        meta = self._subject.resource.metadata
+        noted = {RETRIED: self._token} if self._token else {}
+        if work.phase is Phase.SYNCED and self._drift != meta.annotations.get(LOOKED, ""):
+            noted[LOOKED] = self._drift
+        if noted:
+            patch: dict[str, object] = {"metadata": {"annotations": noted}}
+            self._subject.take(await self._ground.patch(self._subject.resource, patch))
+
+
+def _refusal(error: ApiError, before: Refusal | None) -> Refusal:
+    """The refusal as it is kept; a delay that 3scale asks for is the time until the next attempt."""
+    moment = now()
+    if error.type is ErrorType.THROTTLED and error.delay is not None:
+        # The first attempt is repeated after `FIRST_RETRY`.
+        return Refusal(type=error.type, message=error.message, code=error.code, at=moment + error.delay - FIRST_RETRY)
+    attempts = before.attempts + 1 if before is not None else 1
+    return Refusal(type=error.type, message=error.message, code=error.code, at=moment, attempts=attempts)
+
+
+def _unreadable(resource: Malformed) -> Decision:
+    return Decision(
+        phase=Phase.INVALID.value,
+        outcome=Outcome.WAITING,
+        why=f"the object cannot be read: {resource.problem}",
+        waits_for=("a readable object",),
+    )

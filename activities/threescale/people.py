@@ -1,0 +1,168 @@
+"""DeveloperAccount, DeveloperUser and Application in a pass: who uses APIs, and with what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar
+
+from activities.threescale.known import View
+from activities.threescale.secrets import Secrets
+from activities.threescale.subjects import SingleSubject
+from domain.refusal import Refusal
+from domain.resource import CustomResource
+from domain.threescale.application import ObservedApplication, work_for_application
+from domain.threescale.application_sync import ID_ANNOTATION, credentials, is_application
+from domain.threescale.calls import Read, Resource, SecretKey
+from domain.threescale.developer_account import ObservedAccount, is_account, work_for_account
+from domain.threescale.developer_user import ObservedUser, is_user, work_for_user
+from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser, answers_of
+from domain.threescale.notes import remembered_id
+from domain.threescale.people import password_of
+from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
+from domain.threescale.resources.developers import ADMIN
+from domain.threescale.single import One
+from domain.threescale.wakes import users_of_account
+from domain.threescale.work import Work
+
+
+class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
+    """A DeveloperAccount."""
+
+    model: ClassVar[type[CustomResource]] = DeveloperAccount
+    item = FoundAccount
+    wrapper: ClassVar[Resource] = Resource.ACCOUNT
+
+    def __init__(self, resource: DeveloperAccount, view: View, secrets: Secrets) -> None:
+        super().__init__(resource, view, secrets)
+        self._users: tuple[DeveloperUser, ...] = ()
+        self._keys: tuple[SecretKey, ...] = ()
+
+    async def gather(self) -> None:
+        """Tenant; users, and the passwords of those with one of whom it may be signed up."""
+        account = self.resource
+        self.provider = await self.secrets.account(account, account.spec.provider_account_ref)
+        self._users = self.view.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
+        passwords = [password_of(user) for user in self._users if user.spec.role == ADMIN]
+        self._keys = () if account.status.account_id else await self.secrets.there(passwords)
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        observed = ObservedAccount(
+            account=self.resource,
+            provider=self.provider,
+            users=self._users,
+            secrets=self._keys,
+            found=self.found,
+            refusals=dict(refusals),
+            look=look,
+        )
+        return work_for_account(observed, now)
+
+    def is_it(self, found: FoundAccount) -> bool:
+        """By our mark and the organisation's name."""
+        return is_account(found, self.resource)
+
+
+class UserSubject(SingleSubject[DeveloperUser, FoundUser]):
+    """A DeveloperUser."""
+
+    model: ClassVar[type[CustomResource]] = DeveloperUser
+    item = FoundUser
+    wrapper: ClassVar[Resource] = Resource.USER
+
+    def __init__(self, resource: DeveloperUser, view: View, secrets: Secrets) -> None:
+        super().__init__(resource, view, secrets)
+        self._account: DeveloperAccount | None = None
+        self._keys: tuple[SecretKey, ...] = ()
+
+    async def gather(self) -> None:
+        """Tenant, account, password."""
+        user = self.resource
+        self.provider = await self.secrets.account(user, user.spec.provider_account_ref)
+        self._account = self.view.get(DeveloperAccount, self.namespace, user.spec.developer_account_ref.name)
+        self._keys = await self.secrets.there([password_of(user)])
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        observed = ObservedUser(
+            user=self.resource,
+            provider=self.provider,
+            account=self._account,
+            secrets=self._keys,
+            found=self.found,
+            refusals=dict(refusals),
+            look=look,
+        )
+        return work_for_user(observed, now)
+
+    def is_it(self, found: FoundUser) -> bool:
+        """By name and address."""
+        return is_user(found, self.resource)
+
+
+class ApplicationSubject(SingleSubject[Application, FoundApplication]):
+    """An Application; of what 3scale has, the product's plans are looked at too."""
+
+    model: ClassVar[type[CustomResource]] = Application
+    item = FoundApplication
+    wrapper: ClassVar[Resource] = Resource.APPLICATION
+
+    def __init__(self, resource: Application, view: View, secrets: Secrets) -> None:
+        super().__init__(resource, view, secrets)
+        self._account: DeveloperAccount | None = None
+        self._product: Product | None = None
+        self._keys: tuple[SecretKey, ...] = ()
+        self._plans: tuple[FoundPlan, ...] | None = None
+
+    async def gather(self) -> None:
+        """Account, its tenant, product, credentials."""
+        application, spec = self.resource, self.resource.spec
+        self._account = self.view.get(DeveloperAccount, self.namespace, spec.account_cr.name)
+        self._product = self.view.get(Product, self.namespace, spec.product_cr.name)
+        reference = self._account.spec.provider_account_ref if self._account else None
+        self.provider = await self.secrets.account(application, reference)
+        wanted = credentials(application, self._product).values() if self._product else ()
+        self._keys = await self.secrets.there(wanted)
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        observed = ObservedApplication(
+            application=self.resource,
+            provider=self.provider,
+            account=self._account,
+            product=self._product,
+            claimed=self._claimed(),
+            secrets=self._keys,
+            found=self.found,
+            plans=self._plans,
+            refusals=dict(refusals),
+            look=look,
+        )
+        return work_for_application(observed, now)
+
+    def read(self, read: Read, answer: object) -> None:
+        """It, those among which it may be, or the product's plans."""
+        if read.resource is Resource.PLAN:
+            self._plans = tuple(FoundPlan.model_validate(each) for each in answers_of(read.resource.value, answer))
+        else:
+            super().read(read, answer)
+
+    def forget(self) -> None:
+        """It is looked for anew, and the plans are read anew."""
+        self.found, self._plans = One(), None
+
+    def is_it(self, found: FoundApplication) -> bool:
+        """By name and product, unless it is another's."""
+        service_id = self._product.status.product_id or 0 if self._product else 0
+        return is_application(found, self.resource, service_id, self._claimed())
+
+    def _claimed(self) -> tuple[int, ...]:
+        account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"
+        others = self.view.referring(Application, account)
+        ids = [
+            remembered_id(each.metadata, each.status.application_id, ID_ANNOTATION)
+            for each in others
+            if each.metadata.uid != self.resource.metadata.uid
+        ]
+        return tuple(sorted(id_ for id_ in ids if id_))

@@ -1,0 +1,131 @@
+"""Secrets as a pass reads them: each once, by its name, from the API server. Nothing of them outlives the pass.
+
+What decisions see of a Secret is which keys it has; values go from here into the calls that need them.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from domain.resource import CustomResource
+from domain.threescale.calls import SecretKey
+from domain.threescale.product import SecretText
+from domain.threescale.providers import (
+    ADDRESS_KEY,
+    DEFAULT_SECRET,
+    INSECURE,
+    SEED_SECRET,
+    Installation,
+    NoAccount,
+    ProviderAccount,
+    SecretView,
+    provider_account,
+)
+from domain.threescale.resources.shared import LocalReference
+from engine.errors import Absent
+from engine.kube import SECRET, KubeApi
+from engine.kube.json import mapping, text
+from engine.kube.kinds import API_MANAGER
+
+
+class Content(NamedTuple):
+    """What a Secret holds, and its version."""
+
+    values: Mapping[str, str]
+    version: str
+
+
+class Secrets:
+    """The Secrets of one pass."""
+
+    def __init__(self, kube: KubeApi) -> None:
+        self._kube = kube
+        self._read: dict[tuple[str, str], Content | None] = {}
+
+    async def content(self, namespace: str, name: str) -> Content | None:
+        """One Secret, None if there is none."""
+        place = (namespace, name)
+        if place not in self._read:
+            self._read[place] = await self._fetched(namespace, name) if name else None
+        return self._read[place]
+
+    async def text(self, key: SecretKey) -> str | None:
+        """What a key holds, None if it is not there."""
+        content = await self.content(key.namespace, key.name)
+        return content.values.get(key.key) if content else None
+
+    async def there(self, keys: Iterable[SecretKey]) -> tuple[SecretKey, ...]:
+        """Those of the keys that are there."""
+        return tuple([key for key in keys if await self.text(key) is not None])
+
+    async def texts(self, keys: Iterable[SecretKey]) -> tuple[SecretText, ...]:
+        """What those of the keys hold that are there, with the versions of their Secrets."""
+        found = [(key, await self.content(key.namespace, key.name)) for key in keys]
+        return tuple(
+            SecretText(key=key, text=content.values[key.key], version=content.version)
+            for key, content in found
+            if content is not None and key.key in content.values
+        )
+
+    async def write(self, namespace: str, name: str, values: Mapping[str, str]) -> None:
+        """Put values under keys of a Secret that is there."""
+        encoded = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+        await self._kube.patch(SECRET, namespace, name, {"data": encoded})
+        self._read.pop((namespace, name), None)
+
+    async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
+        """The tenant that a reference of the object leads to, or what is looked for without one."""
+        namespace, named = resource.metadata.namespace, reference.name if reference else ""
+        chosen = await self._view(namespace, named or DEFAULT_SECRET)
+        if chosen is not None or named:
+            return provider_account(namespace, named, {chosen.name: chosen} if chosen else {})
+        installation = await self._installation(namespace)
+        seed = await self._view(namespace, SEED_SECRET) if installation else None
+        return provider_account(namespace, "", {SEED_SECRET: seed} if seed else {}, installation)
+
+    async def _view(self, namespace: str, name: str) -> SecretView | None:
+        content = await self.content(namespace, name)
+        if content is None:
+            return None
+        values = content.values
+        url = values.get(ADDRESS_KEY, "").strip()
+        return SecretView(name=name, keys=tuple(sorted(values)), admin_url=url, version=content.version)
+
+    async def _installation(self, namespace: str) -> Installation | None:
+        """The first APIManager of a namespace; clusters without that kind have none."""
+        try:
+            found = (await self._kube.list(API_MANAGER, namespace)).items
+        except Absent:
+            return None
+        first = min(found, key=lambda each: text(each, "metadata", "name"), default=None)
+        if first is None:
+            return None
+        return Installation(
+            name=text(first, "metadata", "name"),
+            tenant_name=text(first, "spec", "tenantName") or "3scale",
+            wildcard_domain=text(first, "spec", "wildcardDomain"),
+        )
+
+    async def _fetched(self, namespace: str, name: str) -> Content | None:
+        try:
+            found = await self._kube.get(SECRET, namespace, name)
+        except Absent:
+            return None
+        values = {key: _decoded(str(value)) for key, value in mapping(found, "data").items()}
+        return Content(values, text(found, "metadata", "resourceVersion"))
+
+
+def insecure(resource: CustomResource) -> bool:
+    """Whether any certificate is trusted on behalf of the object."""
+    return resource.metadata.annotations.get(INSECURE) == "true"
+
+
+def _decoded(value: str) -> str:
+    """The text behind a value; what is no text stands for nothing that 3scale could be told."""
+    try:
+        return base64.b64decode(value).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,122 @@
+"""What a pass knows of one object while it runs: its relatives, its Secrets, its tenant, what 3scale has of it.
+
+There is a subject for each kind (`apis.py`, `people.py`, `documents.py`, `once.py`). It gathers what the kind's
+decision sees beside the object, asks for the decision, and folds each answer of 3scale into what is known.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import ClassVar, Generic, TypeVar
+
+from activities.threescale.known import View
+from activities.threescale.secrets import Secrets
+from domain.refusal import Refusal
+from domain.resource import CustomResource, ObjectMeta
+from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.found import Identified
+from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.resources.shared import LocalReference
+from domain.threescale.single import One, read_one, wrote_one
+from domain.threescale.work import Work
+from engine.kube import JsonObject as KubeObject
+
+R = TypeVar("R", bound=CustomResource)
+T = TypeVar("T", bound=Identified)
+
+NOT_LOOKED_FOR = NoAccount(why="not looked for yet", waits_for="")
+
+
+class Subject(ABC, Generic[R]):
+    """One object in one pass."""
+
+    model: ClassVar[type[CustomResource]]
+
+    def __init__(self, resource: R, view: View, secrets: Secrets) -> None:
+        self.resource = resource
+        self.view = view
+        self.secrets = secrets
+        self.provider: ProviderAccount | NoAccount = NOT_LOOKED_FOR
+
+    def take(self, obj: KubeObject) -> None:
+        """The object as it is now."""
+        self.resource = type(self.resource).model_validate(obj)
+
+    @abstractmethod
+    async def gather(self) -> None:
+        """Look for what the decision sees beside the object and 3scale."""
+
+    @abstractmethod
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now; `look` compares with 3scale although nothing new is wanted."""
+
+    @abstractmethod
+    def read(self, read: Read, answer: object) -> None:
+        """What 3scale has answered; None where there is nothing of that id."""
+
+    @abstractmethod
+    def wrote(self, write: Write, answer: object) -> None:
+        """What 3scale has answered."""
+
+    @abstractmethod
+    def forget(self) -> None:
+        """What was known of 3scale may not be so any more."""
+
+    async def carry_out(self, work: Work) -> bool:
+        """Do what is the kind's own; whether there was anything."""
+        return False
+
+    @property
+    def namespace(self) -> str:
+        """The object's."""
+        return self.resource.metadata.namespace
+
+
+class SingleSubject(Subject[R], Generic[R, T]):
+    """An object without parts in 3scale."""
+
+    item: type[T]
+    wrapper: ClassVar[Resource]
+
+    def __init__(self, resource: R, view: View, secrets: Secrets) -> None:
+        super().__init__(resource, view, secrets)
+        self.found: One[T] = One()
+
+    @abstractmethod
+    def is_it(self, found: T) -> bool:
+        """Whether one of those that 3scale has is this one, whose id is not known."""
+
+    def read(self, read: Read, answer: object) -> None:
+        """It, or all among which it may be."""
+        self.found = read_one(self.item, read, answer, self.is_it)
+
+    def wrote(self, write: Write, answer: object) -> None:
+        """It is made, changed or gone."""
+        self.found = wrote_one(self.item, self.wrapper, self.found, write, answer)
+
+    def forget(self) -> None:
+        """It is looked for anew."""
+        self.found = One()
+
+
+def of_tenant(
+    resource: CustomResource, others: Iterable[CustomResource], provider: ProviderAccount | NoAccount
+) -> tuple[ObjectMeta, ...]:
+    """Those of the others that are of the same tenant, as far as their statuses say, else as they name it."""
+    if isinstance(provider, NoAccount):
+        return ()
+    return tuple(each.metadata for each in others if _same_tenant(resource, each, provider.url))
+
+
+def _same_tenant(resource: CustomResource, other: CustomResource, url: str) -> bool:
+    host = getattr(getattr(other, "status", None), "provider_account_host", None)
+    if host:
+        return same_tenant(host, url)
+    return other.metadata.namespace == resource.metadata.namespace and _reference(other) == _reference(resource)
+
+
+def _reference(resource: CustomResource) -> str:
+    reference: object = getattr(getattr(resource, "spec", None), "provider_account_ref", None)
+    return reference.name if isinstance(reference, LocalReference) else ""

@@ -1,0 +1,131 @@
+"""The tenants that a worker calls: what they share, and what each has for itself.
+
+All share the process's connections. Each has its guard (`guard.py`), a number of seats for passes that call it, and the
+lists that several passes ask for at the same time. Tenants are told apart by their addresses, however these are
+written.
+
+A pass takes its seat at its first call and keeps it, so that one that has begun is not stopped half-way by those that
+begin. Who finds no seat waits for one for a while, unless many wait already or the tenant gives no answers: then it
+ends at once, as throttled, and comes back. So a tenant that hangs holds a few activities of the worker, never all.
+
+A list that was begun a moment ago serves everybody who looks for his own in it before he makes anything. After a call
+whose effect is not known it does not: that list is read anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from activities.guard import spread
+from activities.threescale.client import TENANT_API, Connections, Tenant
+from activities.threescale.guard import Guard
+from domain.threescale.calls import Read, SecretKey, Write
+from domain.threescale.providers import plain
+from engine.errors import Throttled
+
+MOST_WAITING = 25
+LONGEST_WAIT = 20.0
+COME_BACK = timedelta(seconds=5)
+# For how long after its beginning a list serves others.
+SHARED_SECONDS = 1.0
+
+_Shared = tuple[float, "asyncio.Task[object]"]
+
+
+class Share:
+    """What a tenant has of this process."""
+
+    def __init__(self, address: str, seats: int) -> None:
+        self.guard = Guard(f"3scale at {address}", seats)
+        self.lists: dict[tuple[str, ...], _Shared] = {}
+        self._address = address
+        self._seats = asyncio.Semaphore(seats)
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def seat(self) -> AsyncIterator[None]:
+        """Around all calls of a pass.
+
+        Raises:
+            Throttled: not now; nothing was sent.
+        """
+        if self._seats.locked() and (self._waiting >= MOST_WAITING or self.guard.silences):
+            raise self._full()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(LONGEST_WAIT):
+                await self._seats.acquire()
+        except TimeoutError:
+            raise self._full() from None
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._seats.release()
+
+    def _full(self) -> Throttled:
+        message = f"3scale at {self._address}: as many objects are being looked after as one tenant may have at once"
+        return Throttled(message, code=Guard.busy, delay=spread(COME_BACK))
+
+
+class Calls:
+    """The calls of one pass on one tenant; an asynchronous context."""
+
+    def __init__(self, tenant: Tenant, share: Share, token: str) -> None:
+        self._tenant = tenant
+        self._share = share
+        self._token = token
+
+    @asynccontextmanager
+    async def seat(self) -> AsyncIterator[None]:
+        """Around them; see `Share.seat`."""
+        async with self._share.seat():
+            yield
+
+    async def read(self, read: Read, *, anew: bool) -> object:
+        """The answer, None where there is nothing of that id; `anew` for a list that nobody has begun before."""
+        if not read.paged or "/" in read.path:
+            return await self._tenant.read(read)
+        key = (self._token, read.path, *(f"{name}={value}" for name, value in sorted(read.query.items())))
+        began, task = self._share.lists.get(key, (0.0, None))
+        if task is None or anew or time.monotonic() - began > SHARED_SECONDS:
+            task = asyncio.create_task(self._tenant.read(read))
+            self._share.lists[key] = (time.monotonic(), task)
+            task.add_done_callback(lambda done: self._told(key, done))
+        return await asyncio.shield(task)
+
+    async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool) -> object:
+        """The answer, None where it is empty."""
+        return await self._tenant.write(write, texts, repeated=repeated)
+
+    def _told(self, key: tuple[str, ...], done: asyncio.Task[object]) -> None:
+        """A failure serves nobody else; nor does an old list stay in memory."""
+        if done.cancelled() or done.exception() is not None:
+            self._drop(key, done)
+        else:
+            asyncio.get_running_loop().call_later(SHARED_SECONDS, self._drop, key, done)
+
+    def _drop(self, key: tuple[str, ...], task: asyncio.Task[object]) -> None:
+        if self._share.lists.get(key, (0.0, None))[1] is task:
+            del self._share.lists[key]
+
+
+class Tenants:
+    """All tenants of a worker."""
+
+    def __init__(self, connections: Connections, unverified: Connections, seats: int) -> None:
+        self._connections = connections
+        self._unverified = unverified
+        self._seats = seats
+        self._shares: dict[tuple[str, str, str], Share] = {}
+
+    def calls(self, url: str, token: str, *, insecure: bool = False, api: str = TENANT_API) -> Calls:
+        """A pass's calls on the tenant at an address, with its token; `insecure` trusts any certificate."""
+        share = self._shares.setdefault(plain(url), Share(url, self._seats))
+        http = (self._unverified if insecure else self._connections).http
+        return Calls(Tenant(http, url, token, share.guard, api=api), share, token)

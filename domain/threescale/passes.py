@@ -1,0 +1,100 @@
+"""The pass of the area: one activity for an object of any kind, which observes, decides, acts, and says what came.
+
+    object, referents, Secrets ─► work (`work_for_*`) ─► patch ─► reads ─► writes ─► patch and status ─► idle
+                                     ▲                             │         │
+                                     └───── what is known of 3scale, refusals by slot ◄────┘
+
+What a pass leaves for the next one are the refusals, so that what 3scale refuses is tried more and more seldom; a wake
+drops them. Losing them costs a few calls, and nothing else. What is known of 3scale is not kept: an object that is in
+step remembers so by its digests (`memo.py`).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar
+
+from domain.decision import Action, Decision, Outcome, Queue, World
+from domain.identity import Key
+from domain.model import Model
+from domain.passes import PassedWorld
+from domain.refusal import Refusal
+from domain.threescale.work import Phase, Work
+
+# A large product takes some hundred calls, each of which may take its whole time-out.
+LONGEST_PASS = timedelta(minutes=10)
+HEARTBEAT = timedelta(seconds=10)
+
+# Phases that a person may have looked at again at once.
+RETRYABLE = frozenset({Phase.ORPHAN.value, Phase.INVALID.value, Phase.FAILED.value, Phase.DELETING.value})
+
+_OUTCOMES = {
+    Phase.SYNCED: Outcome.SETTLED,
+    Phase.ORPHAN: Outcome.WAITING,
+    Phase.INVALID: Outcome.WAITING,
+    Phase.FAILED: Outcome.WAITING,
+    Phase.GONE: Outcome.GONE,
+}
+
+
+class Memory(Model):
+    """What a pass leaves for the next one: what 3scale has refused, by slot."""
+
+    refused: dict[str, Refusal] = {}
+
+
+class ThreescaleWorld(PassedWorld):
+    """What a pass came to."""
+
+    known: Memory = Memory()
+
+    def recall(self, before: World) -> ThreescaleWorld:
+        """The pass was told what was known, and has said what is to be known from now on."""
+        return self.model_copy(update={"refusals": before.refusals})
+
+
+class PassObject(Action):
+    """Bring what an object has in 3scale to what its spec says."""
+
+    activity: ClassVar[str] = "threescale.pass_object"
+    queue: ClassVar[Queue] = Queue.THREESCALE
+    result: ClassVar[type[Model] | None] = ThreescaleWorld
+    start_to_close: ClassVar[timedelta] = LONGEST_PASS
+    heartbeat: ClassVar[timedelta | None] = HEARTBEAT
+
+    key: Key
+    memory: Memory = Memory()
+    woken: bool = False
+    dry_run: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "look at the object and what it refers to, and mend what differs in 3scale"
+
+
+GONE = Decision(phase=Phase.GONE.value, outcome=Outcome.GONE, why="it does not exist any more")
+
+
+def decision_of(work: Work, owner: str = "", *, would_act: bool = False) -> Decision:
+    """How the object stands, for people; with `would_act` what the work would do is listed."""
+    outcome = _OUTCOMES.get(work.phase, Outcome.WAITING if work.idle else Outcome.WORKING)
+    return Decision(
+        phase=work.phase.value,
+        outcome=outcome,
+        why=work.why,
+        waits_for=work.waits_for,
+        deadline=work.deadline,
+        at_deadline="look again" if work.deadline else "",
+        owner=owner,
+        planned=planned(work) if would_act else (),
+    )
+
+
+def planned(work: Work) -> tuple[str, ...]:
+    """What the work would do, a line each."""
+    lines = ["write the object"] if work.patch else []
+    lines += [each.summary for each in work.reads] + [each.summary for each in work.writes]
+    lines += ["write the status"] if work.status else []
+    lines += ["delete the object"] if work.delete else []
+    return (*lines, *(["let go of the object"] if work.drop_finalizer else []))

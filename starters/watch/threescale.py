@@ -1,0 +1,187 @@
+"""What the 3scale area watches: its kinds and Secrets, and who waits for whom.
+
+| change of | wakes, besides itself |
+|---|---|
+| any object, in what others see of it | whoever refers to one of its names (`domain/threescale/wakes.py`) |
+| any object that goes, or is called otherwise in 3scale | those that are called as it was |
+| Product: which backends it uses, its going | Backends that are being deleted and wait for it |
+| Application: its going | its product and its account, which 3scale may have refused something because of it |
+| DeveloperUser | its account, which is made together with its first admin |
+| Secret | whoever refers to it; an account whose admin's password it has |
+
+What others see of an object is its spec, its ids, how it stands, what it remembers (a backend's part of the gateway),
+and that it goes. An object's own status is input too: people blank ids.
+
+Secrets are watched in the namespaces that objects name, as long as they do, Helm's releases left out; only name and
+version of one are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, partial
+
+from domain.custom_resources import custom_resources
+from domain.identity import Key
+from domain.levers import RETRIED, RETRY
+from domain.reading import Malformed, read
+from domain.resource import CustomResource
+from domain.threescale import BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, KINDS, OPEN_API, PRODUCT
+from domain.threescale.memo import DRIFT, GATEWAY, LOOKED, SYNCED
+from domain.threescale.wakes import called, known_as, refers_to
+from engine.kube import SECRET, JsonObject
+from engine.kube.json import mapping, sequence, text
+from starters.watch.index import Index
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection, View, generation, others_finalizers
+
+LIVING = tuple(kind for kind in KINDS if kind.lifecycle)
+# A namespace's objects come and go; listing its Secrets anew each time would cost more than watching on.
+SECRETS_LINGER = 300.0
+_MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in KINDS}
+_DONE = frozenset({"Synced", "Ready"})
+
+
+def read_object(kind: str, obj: JsonObject) -> View:
+    """An object of the area."""
+    resource = read(_MODELS[kind], obj)
+    if isinstance(resource, Malformed):
+        return View((resource.problem, generation(obj), _annotations(obj)))
+    meta, status = resource.metadata, mapping(obj, "status")
+    made_by_another = any(each.kind == OPEN_API.name for each in meta.owner_references)
+    return View(
+        fingerprint=(
+            generation(obj),
+            others_finalizers(obj, resource.kind_of.finalizer),
+            _annotations(obj),
+            _standing(status),
+            tuple(sorted(each.uid for each in meta.owner_references)),
+        ),
+        # An OpenAPI's workflow writes the spec of what it has made; the sweep writes an annotation.
+        handed=(generation(obj) if made_by_another else None, meta.annotations.get(DRIFT, "")),
+        settled=_is_settled(resource, status),
+        facts={
+            "names": "\n".join(known_as(resource)),
+            "refers": "\n".join(refers_to(resource)),
+            "called": called(resource),
+            "seen": _seen_by_others(obj),
+        },
+    )
+
+
+def read_secret(obj: JsonObject) -> View:
+    """A Secret: that it is there, and its version, which moves with every change of it."""
+    return View((text(obj, "metadata", "resourceVersion"),), settled=True)
+
+
+def object_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """Whom a change of an object concerns."""
+    sides = [side for side in (before, after) if side is not None]
+    if before and after and _told(before) == _told(after):
+        return set()
+    names = {name for side in sides for name in side.fact("names").splitlines()}
+    concerned = {each.key for name in names for each in _referring(name, index)}
+    for side in sides:
+        concerned |= _waiting_backends(side, index)
+    if before is not None and (after is None or after.deleting or before.fact("called") != after.fact("called")):
+        concerned |= _called_alike(before, index)
+    elif after is not None and not before:
+        concerned |= _called_alike(after, index)
+    if after is None and before is not None:
+        concerned |= _referents(before, index)
+    return concerned - {side.key for side in sides}
+
+
+def secret_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """Whoever refers to the Secret; and the accounts of users whose password it has."""
+    known = after or before
+    if known is None:
+        return set()
+    found = _referring(f"Secret/{known.key.namespace}/{known.key.name}", index)
+    users = [each for each in found if each.key.kind == DEVELOPER_USER.name]
+    return {each.key for each in found} | {key for user in users for key in _referents(user, index)}
+
+
+def _referring(name: str, index: Index) -> list[Projection]:
+    return [each for kind in LIVING for each in index.find(kind.name, "refers", name)]
+
+
+def _referents(known: Projection, index: Index) -> set[Key]:
+    """Products and accounts that an object refers to."""
+    names = [name for name in known.fact("refers").splitlines() if name.startswith(("Product/", "DeveloperAccount/"))]
+    kinds = (PRODUCT, DEVELOPER_ACCOUNT)
+    return {each.key for name in names for kind in kinds for each in index.find(kind.name, "names", name)}
+
+
+def _waiting_backends(product: Projection, index: Index) -> set[Key]:
+    """Backends that are being deleted and that a product uses."""
+    if product.key.kind != PRODUCT.name:
+        return set()
+    used = [name for name in product.fact("refers").splitlines() if name.startswith("Backend/")]
+    found = (each for name in used for each in index.find(BACKEND.name, "names", name))
+    return {each.key for each in found if each.deleting}
+
+
+def _called_alike(known: Projection, index: Index) -> set[Key]:
+    name = known.fact("called")
+    return {each.key for each in index.find(known.key.kind, "called", name)} if name else set()
+
+
+def _told(known: Projection) -> tuple[object, ...]:
+    return known.fact("seen"), known.fact("names"), known.fact("refers"), known.fact("called"), known.deleting
+
+
+def _seen_by_others(obj: JsonObject) -> str:
+    """What relatives decide upon, as one value that compares."""
+    annotations = mapping(obj, "metadata", "annotations")
+    memo = (annotations.get(SYNCED), annotations.get(GATEWAY))
+    return str(hash(repr((generation(obj), memo, _standing(mapping(obj, "status"))))))
+
+
+def _standing(status: Mapping[str, object]) -> tuple[object, ...]:
+    """The status without its times."""
+    fields = sorted((name, repr(value)) for name, value in status.items() if name != "conditions")
+    conditions = sorted(
+        (text(each, "type"), text(each, "status"), text(each, "message")) for each in sequence(status, "conditions")
+    )
+    return tuple(fields), tuple(conditions)
+
+
+def _is_settled(resource: CustomResource, status: Mapping[str, object]) -> bool:
+    """Whether it says to be in 3scale as its newest spec wants it, and nobody asks for a look."""
+    annotations = resource.metadata.annotations
+    asked = annotations.get(RETRY) != annotations.get(RETRIED) or annotations.get(DRIFT) != annotations.get(LOOKED)
+    observed = status.get("observedGeneration", resource.metadata.generation)
+    done = any(text(c, "type") in _DONE and text(c, "status") == "True" for c in sequence(status, "conditions"))
+    kept = not resource.kind_of.finalizer or resource.kind_of.finalizer in resource.metadata.finalizers
+    return done and kept and not asked and observed == resource.metadata.generation
+
+
+def _annotations(obj: JsonObject) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted((name, str(value)) for name, value in mapping(obj, "metadata", "annotations").items()))
+
+
+def secrets_named(known: Projection) -> tuple[Watched, ...]:
+    """The Secrets of the namespaces in which an object names one."""
+    named = (name.split("/") for name in known.fact("refers").splitlines())
+    return tuple(_secrets_in(namespace) for namespace in sorted({name[1] for name in named if name[0] == SECRET.name}))
+
+
+@cache
+def _secrets_in(namespace: str) -> Watched:
+    return Watched(
+        kind=SECRET,
+        name=f"Secrets in {namespace}",
+        namespace=namespace,
+        field_selector="type!=helm.sh/release.v1",
+        read=read_secret,
+        dependents=secret_dependents,
+        has_workflow=False,
+        lingers=SECRETS_LINGER,
+    )
+
+
+WATCHED = tuple(
+    Watched(kind=kind, read=partial(read_object, kind.name), dependents=object_dependents, declares=secrets_named)
+    for kind in LIVING
+)

@@ -1,0 +1,75 @@
+"""3scale objects as their users see them: the product at work on a real API server, a real Temporal and the simulator.
+
+Each test has a tenant and a namespace of its own. Calls are counted by the simulator.
+"""
+
+from __future__ import annotations
+
+import pytest
+from threescale_lab import Shop
+from threescale_process import Client
+
+from domain.threescale import BACKEND, PRODUCT
+from localcloud.threescale.control import ThreescaleControl
+
+pytestmark = pytest.mark.integration
+
+
+async def test_a_product_waits_for_its_backend_and_is_synced_when_that_arrives(shop: Shop, tenant: Client) -> None:
+    await shop.product(backendUsages={"stock": {"path": "/v1"}})
+    orphan = await shop.shown(PRODUCT, "api", "Orphan")
+    assert "productId" not in orphan["status"]
+    assert tenant.list("services") == []
+
+    await shop.backend()
+    backend, product = await shop.synced(BACKEND, "stock"), await shop.synced(PRODUCT, "api")
+
+    (service,) = tenant.list("services")
+    assert (service["id"], service["system_name"]) == (product["status"]["productId"], "api")
+    (usage,) = tenant.list(f"services/{service['id']}/backend_usages")
+    assert (usage["path"], usage["backend_id"]) == ("/v1", backend["status"]["backendId"])
+    assert product["metadata"]["finalizers"] == [PRODUCT.finalizer]
+    assert product["status"]["providerAccountHost"] == tenant.url
+
+
+async def test_what_is_deleted_goes_in_its_order_and_leaves_nothing(shop: Shop, tenant: Client) -> None:
+    tenant.service()  # the last product of a tenant cannot be deleted
+    await shop.backend()
+    await shop.product(backendUsages={"stock": {"path": "/"}})
+    made = await shop.synced(PRODUCT, "api")
+
+    await shop.delete(BACKEND, "stock")
+    await shop.shown(PRODUCT, "api", "Orphan")
+    assert await shop.get(BACKEND, "stock") is not None
+    await shop.delete(PRODUCT, "api")
+    await shop.gone(PRODUCT, "api")
+    await shop.gone(BACKEND, "stock")
+
+    assert made["status"]["productId"] not in [each["id"] for each in tenant.list("services")]
+    assert tenant.list("backend_apis") == []
+
+
+async def test_what_is_synced_costs_no_call_until_it_changes_and_then_what_differs(
+    shop: Shop, control: ThreescaleControl
+) -> None:
+    await shop.backend()
+    metrics = {"hits": {"friendlyName": "Hits", "unit": "hit"}, "bytes": {"friendlyName": "Bytes", "unit": "byte"}}
+    plans = {"basic": {"setupFee": "20", "pricingRules": [_price("20")], "limits": [_limit(5)]}}
+    await shop.product(metrics=metrics, applicationPlans=plans, backendUsages={"stock": {"path": "v1/"}})
+    await shop.synced(PRODUCT, "api")
+    control.reset_ledger()
+
+    await shop.annotate(PRODUCT, "api", touched="yes")
+    metrics["bytes"]["friendlyName"] = "Volume"
+    await shop.change(PRODUCT, "api", {"metrics": metrics})
+    await shop.synced(PRODUCT, "api")
+
+    assert control.ledger().mutating() == 1
+
+
+def _price(text: str) -> dict[str, object]:
+    return {"from": 1, "to": 100, "pricePerUnit": text, "metricMethodRef": {"systemName": "hits"}}
+
+
+def _limit(value: int) -> dict[str, object]:
+    return {"period": "day", "value": value, "metricMethodRef": {"systemName": "hits"}}
