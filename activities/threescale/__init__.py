@@ -1,4 +1,4 @@
-"""3scale: the Account Management API, as the lifecycles of its objects use it.
+"""3scale: the Account Management API, and the passes over the objects that are kept in step with it.
 
 | file | holds |
 |---|---|
@@ -6,4 +6,9 @@
 | `guard.py` | what one tenant may take of a process: calls at once, a circuit breaker |
 | `pages.py` | documents of OpenAPIs and ActiveDocs at addresses |
 | `client.py` | the calls of one tenant: reads in pages, writes that may be repeated |
+| `tenants.py` | all tenants of a worker: seats for passes, lists that several ask for |
+| `known.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, documents of APIs |
+| `subjects.py`, `apis.py`, `people.py`, `documents.py`, `once.py` | what a pass knows of an object, by kind |
+| `passes.py`, `ground.py`, `area.py` | the pass, what it stands on, and how a worker gets it |
+| `notices.py`, `metrics.py` | Kubernetes Events, and numbers |
 """

@@ -18,6 +18,7 @@ import httpx
 
 from activities.threescale.errors import Call, no_answer, refusal, unreadable
 from activities.threescale.guard import Guard
+from activities.threescale.metrics import calling
 from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, SecretKey, Write, api_of
 from domain.threescale.found import answers_of
@@ -115,7 +116,7 @@ class Tenant:
     ) -> object:
         call = Call(method=method, path=path, tenant=self._url)
         body = dict(fields) if fields else None
-        with self._guard.calling():
+        with self._guard.calling(), calling(method) as status:
             try:
                 answer = await self._http.request(
                     method,
@@ -127,6 +128,7 @@ class Tenant:
                 )
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise no_answer(call, error) from None
+            status.append(answer.status_code)
             if not answer.is_success:
                 raise refusal(call, answer.status_code, answer.text, answer.headers)
         if not answer.content:

@@ -26,6 +26,7 @@ from datetime import timedelta
 from temporalio import activity
 
 from activities.conflicts import until_undisturbed
+from activities.threescale import metrics
 from activities.threescale.ground import Ground
 from activities.threescale.secrets import Secrets, insecure
 from activities.threescale.subjects import Subject
@@ -71,7 +72,10 @@ class PassActivities:
     async def pass_object(self, look: PassObject) -> ThreescaleWorld:
         """One pass; another one at once where somebody has written what was read."""
         await self._ground.known.settled()
-        return await until_undisturbed(look.key, lambda _: self._pass(look))
+        with metrics.passing(look.key.kind):
+            world = await until_undisturbed(look.key, lambda _: self._pass(look))
+        metrics.passed(look.key.kind, world.decision)
+        return world
 
     async def _pass(self, look: PassObject) -> ThreescaleWorld:
         key, ground = look.key, self._ground
@@ -222,6 +226,7 @@ class _Pass:
     def _note(self, slot: str, error: ApiError) -> None:
         """A call was refused, or had no answer."""
         log.info("%s: %s", self._asked.key.path, error.message)
+        metrics.refused(self._asked.key.kind, error)
         if error.type is ErrorType.UNAVAILABLE:
             self._unsure = True
         if error.type in _SURPRISES or error.type is ErrorType.UNAVAILABLE:

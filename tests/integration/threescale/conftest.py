@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from product import process
 from threescale_lab import Shop
+from threescale_passes_lab import Passes, one_worker
 from threescale_process import Client, ThreescaleProcess, client_of, fresh
 
 from engine.kube import KubeApi
@@ -62,7 +63,7 @@ def own_process(tmp_path: Path) -> Iterator[ThreescaleProcess]:
         own.end(signal.SIGKILL)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 async def product_at_work(deployment: Deployment) -> AsyncIterator[None]:
     """Worker and watcher in one process, as small installations run them."""
     async with process(deployment, "run"):
@@ -72,4 +73,17 @@ async def product_at_work(deployment: Deployment) -> AsyncIterator[None]:
 @pytest.fixture
 async def shop(product_at_work: None, kube: KubeApi, tenant: Client) -> Shop:
     """A namespace whose objects are in the test's own tenant, with the product at work."""
+    return await Shop(kube, tenant).open()
+
+
+@pytest.fixture(scope="module")
+async def passes(kube: KubeApi) -> AsyncIterator[Passes]:
+    """One worker's passes, without the product at work: a test makes each of them."""
+    async with one_worker(kube) as found:
+        yield found
+
+
+@pytest.fixture
+async def bare_shop(passes: Passes, kube: KubeApi, tenant: Client) -> Shop:
+    """A namespace whose objects are in the test's own tenant, with nobody at work."""
     return await Shop(kube, tenant).open()

@@ -68,7 +68,7 @@ class Shop:
         wanted = {"name": name, "systemName": name, "privateBaseURL": "https://stock.example.com", **spec}
         return await self.create(BACKEND, name, wanted)
 
-    async def product(self, name: str = "api", **spec: object) -> Json:
+    async def product(self, name: str = "goods", **spec: object) -> Json:
         return await self.create(PRODUCT, name, {"name": name, "systemName": name, **spec})
 
     # --- what comes of it ---

@@ -1,0 +1,92 @@
+"""The numbers of the 3scale area that are counted where things happen.
+
+| number | counted when |
+|---|---|
+| `controller_runtime_reconcile_total`, `_errors_total`, `_time_seconds` | a pass ends: by kind, and by how it ended |
+| `controller_runtime_active_workers` | passes under way |
+| `perdure_threescale_calls_total`, `perdure_threescale_call_seconds` | a call of 3scale ends: by kind, method, status |
+| `perdure_threescale_refusals_total` | a call is refused, or has no answer: by kind and type of the error |
+| `threescale_version_info` | always 1 |
+
+The first two and the last have the names and labels that the replaced operator's have, where a controller is called as
+its kind in lower case. What is computed from the custom resources at each scrape is the watcher's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+
+from prometheus_client import Counter, Gauge
+
+from domain.decision import Decision, Outcome
+from domain.threescale.work import Phase
+from engine.errors import ApiError
+from engine.metrics import Histogram, subject
+
+NO_ANSWER = "none"
+
+# Buckets are those of controller-runtime.
+_SECONDS = (
+    *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+    *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60),
+)
+_PASSES = Counter("controller_runtime_reconcile", "Passes by how they ended.", ["controller", "result"])
+_ERRORS = Counter("controller_runtime_reconcile_errors", "Passes that ended with something refused.", ["controller"])
+_TIME = Histogram("controller_runtime_reconcile_time_seconds", "Duration of a pass.", ["controller"], buckets=_SECONDS)
+_ACTIVE = Gauge("controller_runtime_active_workers", "Passes under way.", ["controller"])
+_CALLS = Counter("perdure_threescale_calls", "Calls of 3scale's API.", ["kind", "method", "status"])
+_CALL_TIME = Histogram(
+    "perdure_threescale_call_seconds",
+    "Duration of a call of 3scale's API.",
+    ["method"],
+    buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
+_REFUSALS = Counter("perdure_threescale_refusals", "Calls that were refused or had no answer.", ["kind", "type"])
+_VERSION = Gauge("threescale_version_info", "The version of what looks after 3scale.", ["operator_version", "version"])
+_VERSION.labels(version("perdure"), version("perdure")).set(1)
+
+
+@contextmanager
+def passing(kind: str) -> Iterator[None]:
+    """Around a pass."""
+    controller, began = kind.lower(), time.perf_counter()
+    _ACTIVE.labels(controller).inc()
+    try:
+        yield
+    except BaseException:
+        _PASSES.labels(controller, "error").inc()
+        _ERRORS.labels(controller).inc()
+        raise
+    finally:
+        _ACTIVE.labels(controller).dec()
+        _TIME.labels(controller).observe(time.perf_counter() - began)
+
+
+def passed(kind: str, decision: Decision) -> None:
+    """A pass has come to this."""
+    controller = kind.lower()
+    failed = decision.phase == Phase.FAILED.value
+    if failed:
+        _ERRORS.labels(controller).inc()
+    again = decision.deadline is not None and decision.outcome is not Outcome.GONE
+    _PASSES.labels(controller, "error" if failed else "requeue_after" if again else "success").inc()
+
+
+@contextmanager
+def calling(method: str) -> Iterator[list[int]]:
+    """Around a call, which puts the answer's status into the list."""
+    status: list[int] = []
+    began = time.perf_counter()
+    try:
+        yield status
+    finally:
+        _CALLS.labels(subject(), method, str(status[0]) if status else NO_ANSWER).inc()
+        _CALL_TIME.labels(method).observe(time.perf_counter() - began)
+
+
+def refused(kind: str, error: ApiError) -> None:
+    """A call was refused, or had no answer."""
+    _REFUSALS.labels(kind, error.type.value).inc()

@@ -1,0 +1,178 @@
+"""Who is woken by what in the 3scale area: the watcher's table, event by event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from domain.threescale import (
+    ACTIVE_DOC,
+    APPLICATION,
+    BACKEND,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+    PRODUCT,
+)
+from domain.writes import merge
+from engine.kube.json import text
+from starters.watch.index import Index
+from starters.watch.projection import Projection, project
+from starters.watch.threescale import (
+    WATCHED,
+    object_dependents,
+    read_object,
+    read_secret,
+    secret_dependents,
+    secrets_named,
+)
+
+Json = dict[str, Any]
+SYNCED = {"backendId": 7, "conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 1}
+
+
+def obj(kind: str, name: str, spec: Json | None = None, status: Json | None = None, **metadata: Any) -> Json:
+    meta = {"name": name, "namespace": "shop", "uid": f"uid-{name}", "generation": 1, **metadata}
+    return {"kind": kind, "metadata": meta, "spec": spec or {}, "status": status or {}}
+
+
+def seen(body: Json) -> Projection:
+    kind = text(body, "kind")
+    if kind == "Secret":
+        return project(kind, "", body, read_secret)
+    return project(kind, "", body, lambda each: read_object(kind, each))
+
+
+class World:
+    """Objects that the watcher knows."""
+
+    def __init__(self, *bodies: Json) -> None:
+        self.index = Index()
+        self.bodies = {text(body, "metadata", "name"): body for body in bodies}
+        for body in bodies:
+            known = seen(body)
+            self.index.of(known.key.kind)[known.name] = known
+
+    def woken(self, name: str, change: Json | None) -> set[str]:
+        """Who is woken when an object is changed so, or goes."""
+        before = seen(self.bodies[name])
+        after = seen(merge(self.bodies[name], change)) if change is not None else None  # type: ignore[arg-type]
+        return self._told(before, after)
+
+    def arriving(self, body: Json) -> set[str]:
+        return self._told(None, seen(body))
+
+    def _told(self, before: Projection | None, after: Projection | None) -> set[str]:
+        known = after or before
+        assert known is not None
+        if after is not None:
+            self.index.of(known.key.kind)[known.name] = after
+        else:
+            del self.index.of(known.key.kind)[known.name]
+        dependents = secret_dependents if known.key.kind == "Secret" else object_dependents
+        return {key.name for key in dependents(before, after, self.index)}
+
+
+def product(name: str = "goods", **metadata: Any) -> Json:
+    return obj(PRODUCT.name, name, {"name": name, "systemName": name, "backendUsages": {"stock": {}}}, **metadata)
+
+
+def backend(name: str = "store", **more: Any) -> Json:
+    return obj(BACKEND.name, name, {"name": name, "systemName": "stock"}, **more)
+
+
+def test_the_arrival_of_a_backend_wakes_the_products_that_name_it() -> None:
+    assert World(product(), obj(PRODUCT.name, "other", {"name": "x"})).arriving(backend()) == {"goods"}
+
+
+def test_that_a_backend_is_synced_wakes_them_and_a_time_in_its_status_does_not() -> None:
+    world = World(product(), backend())
+    assert world.woken("store", {"status": SYNCED}) == {"goods"}
+    world = World(product(), backend(status=SYNCED))
+    conditions = [{**SYNCED["conditions"][0], "lastTransitionTime": "2026-11-21T00:00:00Z"}]  # type: ignore[index]
+    assert world.woken("store", {"status": {"conditions": conditions}}) == set()
+
+
+def test_a_backend_on_its_way_out_is_woken_by_the_product_that_lets_go_of_it() -> None:
+    going = backend(deletionTimestamp="2026-11-21T00:00:00Z", finalizers=[BACKEND.finalizer])
+    assert World(product(), going).woken("goods", {"spec": {"backendUsages": {"stock": None}}}) == {"store"}
+    assert World(product(), going).woken("goods", None) == {"store"}
+    assert World(product(), backend()).woken("goods", None) == set()
+
+
+def test_whoever_goes_wakes_those_that_are_called_alike() -> None:
+    younger = product("younger")
+    younger["spec"]["systemName"] = "goods"
+    assert World(product(), younger).woken("goods", None) == {"younger"}
+    assert World(product(), younger).woken("goods", {"spec": {"systemName": "others"}}) == {"younger"}
+
+
+def test_an_account_and_its_users_wake_each_other() -> None:
+    account = obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme"})
+    spec = {"username": "ann", "developerAccountRef": {"name": "acme"}, "passwordCredentialsRef": {"name": "password"}}
+    user = obj(DEVELOPER_USER.name, "ann", spec)
+    assert World(account).arriving(user) == {"acme"}
+    assert World(account, user).woken("acme", {"status": {"accountID": 3}}) == {"ann"}
+
+
+def test_a_secret_wakes_whoever_draws_on_it_and_the_account_whose_admin_has_it_as_password() -> None:
+    account = obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme", "providerAccountRef": {"name": "tenant"}})
+    spec = {
+        "username": "ann",
+        "developerAccountRef": {"name": "acme"},
+        "passwordCredentialsRef": {"name": "password"},
+        "providerAccountRef": {"name": "tenant"},
+    }
+    world = World(account, obj(DEVELOPER_USER.name, "ann", spec), product())
+    assert world.arriving(obj("Secret", "password")) == {"ann", "acme"}
+    assert world.arriving(obj("Secret", "threescale-provider-account")) == {"goods"}
+    assert world.arriving(obj("Secret", "nobodys")) == set()
+
+
+def test_an_application_that_goes_wakes_product_and_account_and_theirs_wake_it() -> None:
+    application = obj(APPLICATION.name, "app", {"accountCR": {"name": "acme"}, "productCR": {"name": "goods"}})
+    world = World(application, product(), obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme"}))
+    assert world.woken("goods", {"status": {"productId": 4}}) == {"app"}
+    assert world.woken("app", None) == {"goods", "acme"}
+
+
+def test_a_document_is_woken_by_the_product_of_that_system_name() -> None:
+    document = obj(ACTIVE_DOC.name, "doc", {"name": "doc", "productSystemName": "goods"})
+    named = product("other")
+    named["spec"]["systemName"] = "goods"
+    assert World(document).arriving(named) == {"doc"}
+
+
+def test_secrets_are_watched_where_objects_name_them() -> None:
+    refers = product()
+    refers["spec"]["policies"] = [
+        {
+            "name": "cors",
+            "version": "1",
+            "enabled": True,
+            "configurationRef": {"name": "cors", "namespace": "elsewhere"},
+        }
+    ]
+    assert [each.namespace for each in secrets_named(seen(refers))] == ["elsewhere", "shop"]
+    assert secrets_named(seen(refers)) == secrets_named(seen(refers))
+
+
+def test_an_object_is_settled_when_its_newest_spec_is_in_3scale_and_nobody_asks_for_a_look() -> None:
+    done = backend(status=SYNCED, finalizers=[BACKEND.finalizer])
+    assert seen(done).settled
+    for change in (
+        {"metadata": {"generation": 2}},
+        {"metadata": {"annotations": {"perdure.dev/retry": "x"}}},
+        {"metadata": {"annotations": {"perdure.dev/3scale-drift": "x"}}},
+        {"metadata": {"finalizers": []}},
+        {"metadata": {"deletionTimestamp": "2026-11-21T00:00:00Z"}},
+        {"status": {"conditions": [{"type": "Synced", "status": "False"}]}},
+    ):
+        assert not seen(merge(done, change)).settled, change  # type: ignore[arg-type]
+
+
+def test_an_object_that_cannot_be_read_is_woken_by_each_change_of_it() -> None:
+    odd = obj(PRODUCT.name, "odd", {"name": 3})
+    assert seen(odd).fingerprint != seen(merge(odd, {"metadata": {"generation": 2}})).fingerprint  # type: ignore[arg-type]
+
+
+def test_every_kind_with_a_lifecycle_is_watched() -> None:
+    assert {each.name for each in WATCHED} >= {PRODUCT.name, BACKEND.name, "ProxyConfigPromote"}

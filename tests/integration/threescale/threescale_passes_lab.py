@@ -1,0 +1,111 @@
+"""The passes themselves against a real API server and the simulator, one after another and without Temporal.
+
+What workflows do between passes (wait for a wake or a moment) is left out: every object of a namespace is passed over
+in turn, as often as it takes, with the memory that its last pass has left. A moment that a pass waits for has come at
+the next round.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from temporalio.testing import ActivityEnvironment
+from threescale_lab import Shop
+
+from activities.threescale.client import Connections
+from activities.threescale.ground import Ground
+from activities.threescale.known import Known
+from activities.threescale.passes import PassActivities
+from activities.threescale.sources import Sources
+from activities.threescale.tenants import Tenants
+from domain.decision import Outcome
+from domain.identity import Key
+from domain.threescale import KINDS
+from domain.threescale.passes import Memory, PassObject, ThreescaleWorld
+from engine.errors import Conflict, Throttled, Unavailable
+from engine.kube import KubeApi
+from engine.kube.json import text
+from engine.kube.store import Store
+from engine.settings import Settings
+
+LIVING = tuple(kind for kind in KINDS if kind.lifecycle)
+# Between two looks a day goes by: whatever a pass waits for has come.
+A_DAY = timedelta(days=1)
+MOST_ROUNDS = 25
+
+
+class Passes:
+    """One worker's passes over whatever a test makes."""
+
+    def __init__(self, kube: KubeApi, activities: PassActivities) -> None:
+        self._kube = kube
+        self._activities = activities
+        self.ahead = timedelta(0)  # how far the passes' clock is ahead
+        self.memory: dict[Key, Memory] = {}
+        self.worlds: dict[Key, ThreescaleWorld] = {}
+
+    async def keys(self, shop: Shop) -> list[Key]:
+        """Every object of a namespace."""
+        found = []
+        for kind in LIVING:
+            for each in (await self._kube.list(kind, shop.namespace)).items:
+                name, uid = text(each, "metadata", "name"), text(each, "metadata", "uid")
+                found.append(Key(kind=kind.name, namespace=shop.namespace, name=name, uid=uid))
+        return found
+
+    async def look(self, key: Key, **more: Any) -> ThreescaleWorld:
+        """One pass over one object."""
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, started_time=datetime.now(UTC) + self.ahead)
+        wanted = PassObject(key=key, memory=self.memory.get(key, Memory()), **more)
+        world = await environment.run(self._activities.pass_object, wanted)
+        self.memory[key], self.worlds[key] = world.known, world
+        return world
+
+    async def round(self, shop: Shop, order: random.Random | None = None) -> list[ThreescaleWorld]:
+        """One pass over everything in a namespace, a day after the last."""
+        self.ahead += A_DAY
+        keys = await self.keys(shop)
+        if order is not None:
+            order.shuffle(keys)
+        found = []
+        for key in keys:
+            try:
+                found.append(await self.look(key))
+            except (Conflict, Throttled, Unavailable):
+                found.append(ThreescaleWorld(key=key))  # as the server does: again
+        return found
+
+    async def settled(self, *shops: Shop, order: random.Random | None = None) -> None:
+        """Round after round until everything is as it shall be, or gone."""
+        await asyncio.gather(*(self._settled(shop, order) for shop in shops))
+
+    async def _settled(self, shop: Shop, order: random.Random | None) -> None:
+        worlds: Iterable[ThreescaleWorld] = ()
+        for _ in range(MOST_ROUNDS):
+            worlds = await self.round(shop, order)
+            if all(each.decision.outcome in (Outcome.SETTLED, Outcome.GONE) for each in worlds):
+                return
+        told = [f"{world.key}: {world.decision.phase}, {world.decision.why}" for world in worlds]
+        raise AssertionError(f"not settled after {MOST_ROUNDS} rounds: {told}")
+
+
+@asynccontextmanager
+async def one_worker(kube: KubeApi, **settings: Any) -> AsyncIterator[Passes]:
+    """What a worker has of the area."""
+
+    async def nobody(key: Key) -> None:
+        """Nobody is woken: every object is passed over all the same."""
+
+    used = Settings(**settings)
+    seconds = used.threescale_timeout.total_seconds()
+    async with Connections(seconds) as connections, Connections(seconds) as unverified, Store(kube) as store:
+        tenants = Tenants(connections, unverified, used.threescale_passes_per_tenant)
+        ground = Ground(kube, Known(kube, store, nobody), tenants, Sources(connections.http), used)
+        yield Passes(kube, PassActivities(ground))
