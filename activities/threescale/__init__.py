@@ -8,7 +8,8 @@
 | `client.py` | the calls of one tenant: reads in pages, writes that may be repeated |
 | `tenants.py` | all tenants of a worker: seats for passes, lists that several ask for |
 | `known.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, documents of APIs |
-| `subjects.py`, `apis.py`, `people.py`, `documents.py`, `once.py` | what a pass knows of an object, by kind |
+| `subjects.py` | what a pass knows of an object |
+| `apis.py`, `people.py`, `documents.py`, `once.py`, `masters.py` | the same, kind by kind |
 | `passes.py`, `ground.py`, `area.py` | the pass, what it stands on, and how a worker gets it |
 | `notices.py`, `metrics.py` | Kubernetes Events, and numbers |
 """

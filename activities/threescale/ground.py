@@ -7,6 +7,7 @@ import logging
 from activities.threescale.apis import BackendSubject, ProductSubject
 from activities.threescale.documents import DocumentSubject, PolicySubject
 from activities.threescale.known import Known, View
+from activities.threescale.masters import TenantSubject
 from activities.threescale.notices import notice
 from activities.threescale.once import AuthSubject, PromotionSubject
 from activities.threescale.people import AccountSubject, ApplicationSubject, UserSubject
@@ -28,6 +29,7 @@ from domain.threescale.resources import (
     DeveloperUser,
     Product,
     ProxyConfigPromote,
+    Tenant,
 )
 from domain.threescale.work import Work
 from domain.writes import JsonPatch
@@ -78,6 +80,8 @@ class Ground:
                 made = PolicySubject(resource, view, secrets)
             case ProxyConfigPromote():
                 made = PromotionSubject(resource, view, secrets)
+            case Tenant():
+                made = TenantSubject(resource, view, secrets)
             case _:
                 raise TypeError(f"no passes for {type(resource).__name__}")
         assert isinstance(made, Subject)  # noqa: S101 - each of them is one

@@ -210,7 +210,9 @@ class _Pass:
         texts = {key: await self._subject.secrets.text(key) or "" for key in call.secrets.values()}
         before = self._refused.get(slot)
         repeated = self._unsure or (before is not None and before.type is ErrorType.UNAVAILABLE)
-        self._subject.wrote(call, await calls.write(call, texts, repeated=repeated))
+        answer = await calls.write(call, texts, repeated=repeated)
+        await self._subject.keep(call, answer)
+        self._subject.wrote(call, answer)
 
     async def _seated(self) -> Calls:
         """The tenant's calls, on the pass's seat."""

@@ -25,8 +25,8 @@ from domain.threescale.providers import (
     provider_account,
 )
 from domain.threescale.resources.shared import LocalReference
-from engine.errors import Absent
-from engine.kube import SECRET, KubeApi
+from engine.errors import Absent, Conflict
+from engine.kube import SECRET, JsonObject, KubeApi
 from engine.kube.json import mapping, text
 from engine.kube.kinds import API_MANAGER
 
@@ -76,17 +76,27 @@ class Secrets:
         await self._kube.patch(SECRET, namespace, name, {"data": encoded})
         self._read.pop((namespace, name), None)
 
+    async def put(self, secret: JsonObject) -> None:
+        """Make a Secret, or bring what it says into the one that is there."""
+        namespace, name = text(secret, "metadata", "namespace"), text(secret, "metadata", "name")
+        try:
+            await self._kube.create(SECRET, secret, namespace)
+        except Conflict:
+            await self._kube.patch(SECRET, namespace, name, {"stringData": secret["stringData"]})
+        self._read.pop((namespace, name), None)
+
     async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
         """The tenant that a reference of the object leads to, or what is looked for without one."""
         namespace, named = resource.metadata.namespace, reference.name if reference else ""
-        chosen = await self._view(namespace, named or DEFAULT_SECRET)
+        chosen = await self.view(namespace, named or DEFAULT_SECRET)
         if chosen is not None or named:
             return provider_account(namespace, named, {chosen.name: chosen} if chosen else {})
         installation = await self._installation(namespace)
-        seed = await self._view(namespace, SEED_SECRET) if installation else None
+        seed = await self.view(namespace, SEED_SECRET) if installation else None
         return provider_account(namespace, "", {SEED_SECRET: seed} if seed else {}, installation)
 
-    async def _view(self, namespace: str, name: str) -> SecretView | None:
+    async def view(self, namespace: str, name: str) -> SecretView | None:
+        """What decisions see of a Secret, None if there is none."""
         content = await self.content(namespace, name)
         if content is None:
             return None

@@ -64,6 +64,9 @@ class Subject(ABC, Generic[R]):
     def forget(self) -> None:
         """What was known of 3scale may not be so any more."""
 
+    async def keep(self, write: Write, answer: object) -> None:
+        """What must not be lost of an answer, before anything else is done."""
+
     async def carry_out(self, work: Work) -> bool:
         """Do what is the kind's own; whether there was anything."""
         return False

@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from activities.guard import spread
-from activities.threescale.client import TENANT_API, Connections, Tenant
+from activities.threescale.client import Connections, Tenant
 from activities.threescale.guard import Guard
 from domain.threescale.calls import Read, SecretKey, Write
 from domain.threescale.providers import plain
@@ -124,8 +124,8 @@ class Tenants:
         self._seats = seats
         self._shares: dict[tuple[str, str, str], Share] = {}
 
-    def calls(self, url: str, token: str, *, insecure: bool = False, api: str = TENANT_API) -> Calls:
+    def calls(self, url: str, token: str, *, insecure: bool = False) -> Calls:
         """A pass's calls on the tenant at an address, with its token; `insecure` trusts any certificate."""
         share = self._shares.setdefault(plain(url), Share(url, self._seats))
         http = (self._unverified if insecure else self._connections).http
-        return Calls(Tenant(http, url, token, share.guard, api=api), share, token)
+        return Calls(Tenant(http, url, token, share.guard), share, token)

@@ -66,7 +66,7 @@ APPLICATION = _kind("Application", APPLICATION_FINALIZER)
 APPLICATION_AUTH = _kind("ApplicationAuth")
 CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", POLICY_FINALIZER)
 PROXY_CONFIG_PROMOTE = _kind("ProxyConfigPromote")
-TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION, lifecycle=False)
+TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION)
 
 KINDS = (
     PRODUCT,

@@ -56,6 +56,8 @@ def called(resource: CustomResource) -> str:
         return f"{kind} called {resource.spec.system_name}"
     if isinstance(resource, CustomPolicyDefinition):
         return f"{kind} called {resource.spec.name} {resource.spec.version}"
+    if isinstance(resource, Tenant):
+        return f"{kind} called {resource.spec.organization_name}"
     return ""
 
 

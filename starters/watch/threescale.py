@@ -27,8 +27,11 @@ from domain.levers import RETRIED, RETRY
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
 from domain.threescale import BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, KINDS, OPEN_API, PRODUCT
+from domain.threescale.conditions import FAILED, INVALID, ORPHAN, READY, WAITING
+from domain.threescale.conditions import SYNCED as SYNCED_CONDITION
 from domain.threescale.memo import DRIFT, GATEWAY, LOOKED, SYNCED
 from domain.threescale.wakes import called, known_as, refers_to
+from domain.threescale.work import Phase
 from engine.kube import SECRET, JsonObject
 from engine.kube.json import mapping, sequence, text
 from starters.watch.index import Index
@@ -39,7 +42,17 @@ LIVING = tuple(kind for kind in KINDS if kind.lifecycle)
 # A namespace's objects come and go; listing its Secrets anew each time would cost more than watching on.
 SECRETS_LINGER = 300.0
 _MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in KINDS}
-_DONE = frozenset({"Synced", "Ready"})
+_DONE = frozenset({SYNCED_CONDITION, READY})
+_WAITS = frozenset({ORPHAN, WAITING})
+# The first condition that is True says it.
+_PHASES = (
+    (SYNCED_CONDITION, Phase.SYNCED),
+    (READY, Phase.SYNCED),
+    (INVALID, Phase.INVALID),
+    (ORPHAN, Phase.ORPHAN),
+    (WAITING, Phase.ORPHAN),
+    (FAILED, Phase.FAILED),
+)
 
 
 def read_object(kind: str, obj: JsonObject) -> View:
@@ -65,6 +78,8 @@ def read_object(kind: str, obj: JsonObject) -> View:
             "refers": "\n".join(refers_to(resource)),
             "called": called(resource),
             "seen": _seen_by_others(obj),
+            "phase": _phase(meta.deleting, status),
+            "waits since": _waits_since(status),
         },
     )
 
@@ -155,6 +170,19 @@ def _is_settled(resource: CustomResource, status: Mapping[str, object]) -> bool:
     done = any(text(c, "type") in _DONE and text(c, "status") == "True" for c in sequence(status, "conditions"))
     kept = not resource.kind_of.finalizer or resource.kind_of.finalizer in resource.metadata.finalizers
     return done and kept and not asked and observed == resource.metadata.generation
+
+
+def _phase(deleting: bool, status: Mapping[str, object]) -> str:
+    """The phase that its status shows."""
+    if deleting:
+        return Phase.DELETING.value
+    true_ones = {text(c, "type") for c in sequence(status, "conditions") if text(c, "status") == "True"}
+    return next((phase.value for type_, phase in _PHASES if type_ in true_ones), Phase.NEW.value)
+
+
+def _waits_since(status: Mapping[str, object]) -> str:
+    waits = (c for c in sequence(status, "conditions") if text(c, "type") in _WAITS and text(c, "status") == "True")
+    return min((text(each, "lastTransitionTime") for each in waits), default="")
 
 
 def _annotations(obj: JsonObject) -> tuple[tuple[str, str], ...]:

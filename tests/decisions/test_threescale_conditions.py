@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.identity import Kind
-from domain.threescale import APPLICATION, KINDS, DEVELOPER_USER, PRODUCT, TENANT
+from domain.threescale import APPLICATION, DEVELOPER_USER, KINDS, PRODUCT, TENANT
 from domain.threescale.conditions import Situation, Standing, conditions
 from domain.threescale.resources.shared import Conditions
 

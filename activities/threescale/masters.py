@@ -1,0 +1,126 @@
+"""Tenant in a pass: a tenant of an installation, made by the installation's master.
+
+The token of a new tenant is in the answer to its creation and nowhere else: it is put into its Secret before anything
+else is done, and tried until it stands there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar
+
+from activities.threescale.known import View
+from activities.threescale.secrets import Secrets
+from activities.threescale.subjects import Subject
+from domain.refusal import Refusal
+from domain.resource import CustomResource, ObjectMeta
+from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.providers import SecretView, same_tenant
+from domain.threescale.resources import Tenant
+from domain.threescale.tenant import ObservedTenant, TenantWork, master_of, secret_of, work_for_tenant
+from domain.threescale.tenant_sync import KnownTenant, password_of_admin, read_tenant, wrote_tenant
+from domain.threescale.work import Work
+from engine.errors import ApiError
+
+# How often the Secret is tried, a second apart: an API server that is away comes back within that, or never.
+MOST_ATTEMPTS = 120
+
+log = logging.getLogger(__name__)
+
+
+class TenantSubject(Subject[Tenant]):
+    """A Tenant."""
+
+    model: ClassVar[type[CustomResource]] = Tenant
+
+    def __init__(self, resource: Tenant, view: View, secrets: Secrets) -> None:
+        super().__init__(resource, view, secrets)
+        self._secret: SecretView | None = None
+        self._keys: tuple[SecretKey, ...] = ()
+        self._found = KnownTenant()
+
+    async def gather(self) -> None:
+        """The master, the Secret for the token, the first admin's password."""
+        spec = self.resource.spec
+        reference = spec.master_credentials_ref
+        self.provider = master_of(
+            self.resource, await self.secrets.view(reference.namespace or self.namespace, reference.name)
+        )
+        self._keys = await self.secrets.there([password_of_admin(self.resource)])
+        await self._look_into_secret()
+
+    async def _look_into_secret(self) -> None:
+        reference = self.resource.spec.tenant_secret_ref
+        self._secret = await self.secrets.view(reference.namespace or self.namespace, reference.name)
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        observed = ObservedTenant(
+            tenant=self.resource,
+            master=self.provider,
+            secret=self._secret,
+            secrets=self._keys,
+            namesakes=self._namesakes(),
+            found=self._found,
+            refusals=dict(refusals),
+            look=look,
+        )
+        return work_for_tenant(observed, now)
+
+    def _namesakes(self) -> tuple[ObjectMeta, ...]:
+        """Other Tenants of the organisation and master, or with the same Secret for the token."""
+        tenant, spec = self.resource, self.resource.spec
+        alike = [
+            each
+            for each in self.view.namesakes(tenant)
+            if same_tenant(each.spec.system_master_url, spec.system_master_url)
+        ]
+        named = self.view.referring(Tenant, _secret_of(tenant)) if spec.tenant_secret_ref.name else ()
+        alike += [each for each in named if _secret_of(each) == _secret_of(tenant)]
+        others = {each.metadata.uid: each.metadata for each in alike if each.metadata.uid != tenant.metadata.uid}
+        return tuple(others.values())
+
+    def read(self, read: Read, answer: object) -> None:
+        """The tenant, those among which it may be, or its users."""
+        self._found = read_tenant(self._found, read, answer, self.resource)
+
+    async def keep(self, write: Write, answer: object) -> None:
+        """The new tenant's token."""
+        secret = secret_of(self.resource, answer) if write.resource is Resource.TENANT else {}
+        if not secret:
+            return
+        for attempt in range(MOST_ATTEMPTS):
+            try:
+                await self.secrets.put(dict(secret))
+                break
+            except ApiError as error:
+                log.warning("%s: the Secret with its token: %s", self.resource.key.path, error.message)
+                if attempt + 1 == MOST_ATTEMPTS:
+                    raise
+                await asyncio.sleep(1)
+        await self._look_into_secret()
+
+    def wrote(self, write: Write, answer: object) -> None:
+        """The tenant is made, changed or scheduled for deletion, or one of its users changed."""
+        self._found = wrote_tenant(self._found, write, answer)
+
+    def forget(self) -> None:
+        """It is looked for anew."""
+        self._found = KnownTenant()
+
+    async def carry_out(self, work: Work) -> bool:
+        """Its address goes into the Secret."""
+        if not isinstance(work, TenantWork) or not work.note:
+            return False
+        reference = self.resource.spec.tenant_secret_ref
+        await self.secrets.write(reference.namespace or self.namespace, reference.name, work.note)
+        await self._look_into_secret()
+        return True
+
+
+def _secret_of(tenant: Tenant) -> str:
+    reference = tenant.spec.tenant_secret_ref
+    return f"Secret/{reference.namespace or tenant.metadata.namespace}/{reference.name}"

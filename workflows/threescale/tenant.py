@@ -1,0 +1,26 @@
+"""A Tenant's workflow: a tenant of a 3scale installation, made by its master. The phases are drawn in `lifecycle.py`.
+
+It waits for the master's token, the first admin's password, and, if the tenant's own token was lost, for a person.
+"""
+
+from __future__ import annotations
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from workflows.threescale.lifecycle import Lifecycle
+
+
+@workflow.defn(name="Tenant")
+class TenantWorkflow(Lifecycle):
+    """The lifecycle of one Tenant."""
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry)
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """Until the object is gone."""
+        await self.live()
