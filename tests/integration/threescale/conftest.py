@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from product import process
@@ -76,14 +77,14 @@ async def shop(product_at_work: None, kube: KubeApi, tenant: Client) -> Shop:
     return await Shop(kube, tenant).open()
 
 
-@pytest.fixture(scope="module")
-async def passes(kube: KubeApi) -> AsyncIterator[Passes]:
-    """One worker's passes, without the product at work: a test makes each of them."""
-    async with one_worker(kube) as found:
+@pytest.fixture
+async def passes() -> AsyncIterator[Passes]:
+    """One worker's passes: a test makes each of them."""
+    async with one_worker() as found:
         yield found
 
 
 @pytest.fixture
-async def bare_shop(passes: Passes, kube: KubeApi, tenant: Client) -> Shop:
+async def bare_shop(passes: Passes, tenant: Client) -> Shop:
     """A namespace whose objects are in the test's own tenant, with nobody at work."""
-    return await Shop(kube, tenant).open()
+    return await Shop(cast("KubeApi", passes.kube), tenant).open()

@@ -1,21 +1,49 @@
-"""The passes over 3scale objects against a real API server and the simulator: every order, every fault, no call twice.
+"""The passes over 3scale objects on the simulator: every order, every fault, no call twice.
 
-Faults strike single calls of a whole life: the call is late, lost before or after its effect, refused in every way, or
-answered by what stands in between. However it strikes, in the end the tenant has what one without faults has, once.
+Faults strike the calls of a whole life: they are late, lost before or after their effect, refused in every way, or
+answered by what stands in between. However they strike, in the end the tenant has what one without faults has, once.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
+from typing import Any
 
 import pytest
-from threescale_lab import Shop
+from threescale_lab import Shop, true_conditions
 from threescale_passes_lab import Passes
-from threescale_scene import everything
+from threescale_process import Client
+from threescale_scene import EVERYTHING, PRODUCT_SPEC, everything, holds
 
+from domain.decision import Outcome
+from domain.identity import Kind
+from domain.threescale import APPLICATION, BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT
+from domain.threescale.memo import DRIFT, RETAIN
+from localcloud.threescale.contract import TenantWorld
 from localcloud.threescale.control import ThreescaleControl
 
 pytestmark = pytest.mark.integration
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "late": {"kind": "delay", "delay_seconds": 0.2},
+    "lost before": {"kind": "before"},
+    "lost after": {"kind": "after"},
+    "cut": {"kind": "cut"},
+    "500": {"kind": "refuse", "status": 500},
+    "502 after": {"kind": "refuse-after", "status": 502},
+    "429": {"kind": "refuse", "status": 429, "headers": {"Retry-After": "1"}},
+    "429 for long": {"kind": "refuse", "status": 429, "headers": {"Retry-After": "900"}},
+    "403": {"kind": "refuse", "status": 403},
+    "404": {"kind": "refuse", "status": 404},
+    "422": {"kind": "refuse", "status": 422},
+    "409": {"kind": "refuse", "status": 409},
+}
+
+
+def world_of(control: ThreescaleControl, tenant: Client) -> TenantWorld:
+    name = next(each.name for each in control.tenants() if each.url == tenant.url)
+    return control.world(name)
 
 
 async def test_everything_is_settled_whatever_the_order_and_then_costs_no_call(
@@ -29,3 +57,172 @@ async def test_everything_is_settled_whatever_the_order_and_then_costs_no_call(
     for _ in range(2):
         await passes.round(bare_shop)
     assert control.ledger().by_route() == {}
+
+
+@pytest.fixture
+async def reference(passes: Passes, control: ThreescaleControl) -> dict[str, list[str]]:
+    """What a tenant without faults holds in the end."""
+    shop = await passes.shop_of_its_own(control)
+    await everything(shop)
+    await passes.settled(shop)
+    return holds(world_of(control, shop.tenant))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_storm_of_faults_leaves_what_was_wanted_once(
+    fault: str, passes: Passes, control: ThreescaleControl, reference: dict[str, list[str]]
+) -> None:
+    shop = await passes.shop_of_its_own(control)
+    tenant = control.tenants()[-1].name
+    control.fault(path="/admin/api", tenant=tenant, probability=0.2, seed=5, count=25, **FAULTS[fault])
+    await everything(shop)
+    await passes.settled(shop)
+    assert sum(each.hits for each in control.faults()) > 5
+    control.clear()
+    assert holds(world_of(control, shop.tenant)) == reference
+
+
+async def test_passes_that_die_at_any_moment_leave_what_was_wanted_once(
+    passes: Passes, control: ThreescaleControl, reference: dict[str, list[str]]
+) -> None:
+    shop = await passes.shop_of_its_own(control)
+    await everything(shop)
+    dice = random.Random(3)
+    for _ in range(60):
+        passes.memory.clear()
+        for key in await passes.keys(shop):
+            one = asyncio.create_task(passes.look(key))
+            await asyncio.wait([one], timeout=dice.uniform(0.0, 0.05))
+            one.cancel()
+            await asyncio.gather(one, return_exceptions=True)
+    await passes.settled(shop)
+    assert holds(world_of(control, shop.tenant)) == reference
+
+
+async def test_what_is_deleted_in_any_order_leaves_nothing(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    before = holds(world_of(control, bare_shop.tenant))
+    await everything(bare_shop)
+    await passes.settled(bare_shop)
+    dice = random.Random(4)
+    for kind, name, _ in dice.sample(EVERYTHING, len(EVERYTHING)):
+        if await bare_shop.get(kind, name) is not None:
+            await bare_shop.delete(kind, name)
+        await passes.round(bare_shop)
+    await passes.settled(bare_shop)
+    assert await passes.keys(bare_shop) == []
+    assert holds(world_of(control, bare_shop.tenant)) == before
+
+
+async def test_what_somebody_changed_in_3scale_is_mended_when_a_look_is_asked_for(
+    bare_shop: Shop, passes: Passes, tenant: Client, control: ThreescaleControl
+) -> None:
+    await everything(bare_shop)
+    await passes.settled(bare_shop)
+    product = await bare_shop.get(PRODUCT, "goods")
+    assert product is not None
+    path = f"services/{product['status']['productId']}"
+    wanted = holds(world_of(control, tenant))
+    tenant.put(path, name="Other")
+    for rule in tenant.list(f"{path}/proxy/mapping_rules"):
+        tenant.delete(f"{path}/proxy/mapping_rules/{rule['id']}")
+    await passes.settled(bare_shop)
+    assert tenant.get(path)["service"]["name"] == "Other"
+
+    await bare_shop.annotate(PRODUCT, "goods", **{DRIFT: "now"})
+    await passes.settled(bare_shop)
+    found = holds(world_of(control, tenant))
+    assert found == wanted
+
+
+async def test_what_is_to_be_retained_stays_in_3scale(bare_shop: Shop, passes: Passes, tenant: Client) -> None:
+    await bare_shop.backend()
+    await passes.settled(bare_shop)
+    await bare_shop.annotate(BACKEND, "stock", **{RETAIN: "true"})
+    await bare_shop.delete(BACKEND, "stock")
+    await passes.round(bare_shop)
+    assert await bare_shop.get(BACKEND, "stock") is None
+    assert [each["system_name"] for each in tenant.list("backend_apis") if each["system_name"] == "stock"] == ["stock"]
+
+
+async def test_nothing_is_done_for_what_is_paused_or_only_planned(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    await bare_shop.backend()
+    (key,) = await passes.keys(bare_shop)
+    control.reset_ledger()
+    planned = await passes.look(key, dry_run=True)
+    assert planned.decision.planned == ("write the object",)
+    await bare_shop.annotate(BACKEND, "stock", **{"perdure.dev/paused": "true"})
+    held = await passes.look(key)
+    assert held.hold
+    found = await bare_shop.get(BACKEND, "stock")
+    assert found is not None
+    assert "finalizers" not in found["metadata"]
+    assert control.ledger().calls() == 0
+
+
+async def test_a_refusal_is_told_tried_more_and_more_seldom_and_at_once_when_woken(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    fault = control.fault("POST", "/backend_apis", kind="refuse", status=422)
+    await bare_shop.backend()
+    (key,) = await passes.keys(bare_shop)
+    waits = []
+    for _ in range(3):
+        world = await passes.look(key)
+        assert world.decision.deadline is not None
+        waits.append((world.decision.deadline - passes.now()).total_seconds())
+        passes.ahead += world.decision.deadline - passes.now()
+    assert waits[0] < waits[1] < waits[2]
+    assert {"Invalid", "Failed"} <= true_conditions(await bare_shop.get(BACKEND, "stock") or {})
+    control.clear(fault.id)
+    assert (await passes.look(key, woken=True)).decision.outcome is Outcome.SETTLED
+
+
+async def test_of_two_with_one_system_name_the_older_has_it_and_the_other_takes_over(
+    bare_shop: Shop, passes: Passes, tenant: Client
+) -> None:
+    await bare_shop.backend("one", systemName="same")
+    await passes.settled(bare_shop)
+    await bare_shop.backend("two", systemName="same")
+    await passes.round(bare_shop)
+    assert "Invalid" in true_conditions(await bare_shop.get(BACKEND, "two") or {})
+    await bare_shop.delete(BACKEND, "one")
+    await passes.settled(bare_shop)
+    assert "Synced" in true_conditions(await bare_shop.get(BACKEND, "two") or {})
+    assert len([each for each in tenant.list("backend_apis") if each["system_name"] == "same"]) == 1
+
+
+async def test_with_an_account_go_its_users_and_applications(bare_shop: Shop, passes: Passes, tenant: Client) -> None:
+    await everything(bare_shop)
+    await passes.settled(bare_shop)
+    await bare_shop.delete(DEVELOPER_ACCOUNT, "acme")
+    await passes.settled(bare_shop)
+    left: list[tuple[Kind, str]] = [
+        (kind, name)
+        for kind, name, _ in EVERYTHING
+        if kind in (DEVELOPER_ACCOUNT, DEVELOPER_USER, APPLICATION) and await bare_shop.get(kind, name) is not None
+    ]
+    assert left == []
+    assert "Acme" not in {each["org_name"] for each in tenant.list("accounts")}
+
+
+async def test_prices_ports_and_slashes_that_mean_the_same_are_written_once(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    await everything(bare_shop)
+    await passes.settled(bare_shop)
+    control.reset_ledger()
+    plans = PRODUCT_SPEC["applicationPlans"]["basic"]
+    prices = [{**plans["pricingRules"][0], "pricePerUnit": "20.00"}]
+    changed = {"basic": {**plans, "setupFee": "20.00", "pricingRules": prices}}
+    await bare_shop.change(PRODUCT, "goods", {"applicationPlans": changed, "backendUsages": {"stock": {"path": "/v1"}}})
+    await bare_shop.change(BACKEND, "stock", {"privateBaseURL": "https://stock.example.com:443"})
+    for number in range(3):
+        await bare_shop.annotate(PRODUCT, "goods", **{DRIFT: str(number)})
+        await bare_shop.annotate(BACKEND, "stock", **{DRIFT: str(number)})
+        await passes.settled(bare_shop)
+    deploys = control.ledger().calls("POST", "/admin/api/services/{service}/proxy/deploy")
+    assert control.ledger().mutating() - deploys == 0

@@ -1,4 +1,4 @@
-"""The passes themselves against a real API server and the simulator, one after another and without Temporal.
+"""The passes themselves on objects in memory and the simulator, one after another and without Temporal.
 
 What workflows do between passes (wait for a wake or a moment) is left out: every object of a namespace is passed over
 in turn, as often as it takes, with the memory that its last pass has left. A moment that a pass waits for has come at
@@ -13,10 +13,12 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
+from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 from threescale_lab import Shop
+from threescale_process import Client, fresh
 
 from activities.threescale.client import Connections
 from activities.threescale.ground import Ground
@@ -33,6 +35,7 @@ from engine.kube import KubeApi
 from engine.kube.json import text
 from engine.kube.store import Store
 from engine.settings import Settings
+from localcloud.threescale.control import ThreescaleControl
 
 LIVING = tuple(kind for kind in KINDS if kind.lifecycle)
 # Between two looks a day goes by: whatever a pass waits for has come.
@@ -43,18 +46,27 @@ MOST_ROUNDS = 25
 class Passes:
     """One worker's passes over whatever a test makes."""
 
-    def __init__(self, kube: KubeApi, activities: PassActivities) -> None:
-        self._kube = kube
+    def __init__(self, kube: MemoryKube, activities: PassActivities) -> None:
+        self.kube = kube
         self._activities = activities
         self.ahead = timedelta(0)  # how far the passes' clock is ahead
         self.memory: dict[Key, Memory] = {}
         self.worlds: dict[Key, ThreescaleWorld] = {}
 
+    def now(self) -> datetime:
+        """By the passes' clock."""
+        return datetime.now(UTC) + self.ahead
+
+    async def shop_of_its_own(self, control: ThreescaleControl) -> Shop:
+        """A namespace whose objects are in a new tenant."""
+        made = control.add_tenant(fresh("Tenant"))
+        return await Shop(cast("KubeApi", self.kube), Client(made.url, made.token)).open()
+
     async def keys(self, shop: Shop) -> list[Key]:
         """Every object of a namespace."""
         found = []
         for kind in LIVING:
-            for each in (await self._kube.list(kind, shop.namespace)).items:
+            for each in (await self.kube.list(kind, shop.namespace)).items:
                 name, uid = text(each, "metadata", "name"), text(each, "metadata", "uid")
                 found.append(Key(kind=kind.name, namespace=shop.namespace, name=name, uid=uid))
         return found
@@ -62,7 +74,7 @@ class Passes:
     async def look(self, key: Key, **more: Any) -> ThreescaleWorld:
         """One pass over one object."""
         environment = ActivityEnvironment()
-        environment.info = replace(environment.info, started_time=datetime.now(UTC) + self.ahead)
+        environment.info = replace(environment.info, started_time=self.now())
         wanted = PassObject(key=key, memory=self.memory.get(key, Memory()), **more)
         world = await environment.run(self._activities.pass_object, wanted)
         self.memory[key], self.worlds[key] = world.known, world
@@ -97,15 +109,17 @@ class Passes:
 
 
 @asynccontextmanager
-async def one_worker(kube: KubeApi, **settings: Any) -> AsyncIterator[Passes]:
+async def one_worker(**settings: Any) -> AsyncIterator[Passes]:
     """What a worker has of the area."""
+    kube = MemoryKube()
 
     async def nobody(key: Key) -> None:
         """Nobody is woken: every object is passed over all the same."""
 
+    api = cast("KubeApi", kube)
     used = Settings(**settings)
     seconds = used.threescale_timeout.total_seconds()
-    async with Connections(seconds) as connections, Connections(seconds) as unverified, Store(kube) as store:
+    async with Connections(seconds) as connections, Connections(seconds) as unverified:
         tenants = Tenants(connections, unverified, used.threescale_passes_per_tenant)
-        ground = Ground(kube, Known(kube, store, nobody), tenants, Sources(connections.http), used)
+        ground = Ground(api, Known(api, cast("Store", kube), nobody), tenants, Sources(connections.http), used)
         yield Passes(kube, PassActivities(ground))

@@ -1,0 +1,122 @@
+"""An API server for one test, in its memory: objects with generations, resourceVersions and finalizers, and no watch.
+
+Passes over hundreds of objects under every fault run on it in seconds; the real API server is where the lifecycles are
+tested as a whole. Whatever is written here reaches the mirrors at once.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from domain.identity import Kind
+from domain.resource import timestamp
+from domain.writes import merge
+from engine.errors import Absent, Conflict
+from engine.kube.api import Listing
+from engine.kube.json import text
+from engine.kube.store import Followed, Mirror, _entry
+
+Json = dict[str, Any]
+
+
+class MemoryKube:
+    """What passes ask of a KubeApi."""
+
+    def __init__(self) -> None:
+        self._objects: dict[tuple[str, str, str], Json] = {}
+        self._versions = itertools.count(1)
+        self._mirrors: dict[str, Mirror] = {}
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Json:
+        """One object."""
+        found = self._objects.get((kind.name, namespace, name))
+        if found is None:
+            raise Absent(f"get {kind.name} {namespace}/{name}: not found")
+        return copy.deepcopy(found)
+
+    async def list(self, kind: Kind, namespace: str = "", **_: Any) -> Listing:
+        """All of a kind and namespace."""
+        found = [each for (name, where, _), each in self._objects.items() if (name, where) == (kind.name, namespace)]
+        return Listing(copy.deepcopy(found), "1")
+
+    async def create(self, kind: Kind, obj: Mapping[str, Any], namespace: str = "", **_: Any) -> Json:
+        """A new object."""
+        made = copy.deepcopy(dict(obj))
+        name = text(made, "metadata", "name")
+        if (kind.name, namespace, name) in self._objects:
+            raise Conflict(f"create {kind.name} {namespace}/{name}: already exists", code="AlreadyExists")
+        version = str(next(self._versions))
+        made["metadata"] = {
+            **made["metadata"],
+            "namespace": namespace,
+            "uid": f"uid-{version}",
+            "generation": 1,
+            "creationTimestamp": timestamp(datetime.now(UTC)),
+        }
+        made |= {"apiVersion": kind.api_version, "kind": kind.name}
+        return self._store(kind, made)
+
+    async def patch(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        patch: Mapping[str, Any],
+        *,
+        subresource: str = "",
+        resource_version: str = "",
+        field_manager: str = "",
+    ) -> Json:
+        """A merge patch."""
+        before = await self.get(kind, namespace, name)
+        if resource_version and resource_version != before["metadata"]["resourceVersion"]:
+            raise Conflict(f"patch {kind.name} {namespace}/{name}: it has changed")
+        parts = ("status",) if subresource else tuple(part for part in patch if part != "status")
+        after: Any = merge(before, {part: patch[part] for part in parts if part in patch})
+        if after.get("spec") != before.get("spec"):
+            after["metadata"]["generation"] += 1
+        if after == before:
+            return before
+        return self._store(kind, after)
+
+    async def delete(self, kind: Kind, namespace: str, name: str, **_: Any) -> Json:
+        """Gone, or on its way."""
+        found = await self.get(kind, namespace, name)
+        found["metadata"].setdefault("deletionTimestamp", timestamp(datetime.now(UTC)))
+        left = self._store(kind, found)
+        return left if left["metadata"].get("finalizers") else {"kind": "Status"}
+
+    def _store(self, kind: Kind, obj: Json) -> Json:
+        meta = obj["metadata"]
+        place = (kind.name, meta["namespace"], meta["name"])
+        meta["resourceVersion"] = str(next(self._versions))
+        before = self._objects.get(place)
+        gone = "deletionTimestamp" in meta and not meta.get("finalizers")
+        if gone:
+            self._objects.pop(place, None)
+        else:
+            self._objects[place] = copy.deepcopy(obj)
+        self._show(kind, before, None if gone else obj)
+        return obj
+
+    def _show(self, kind: Kind, before: Json | None, after: Json | None) -> None:
+        """To the mirror of the kind."""
+        mirror = self._mirrors.get(kind.name)
+        if mirror is not None and after is not None:
+            mirror.learn(copy.deepcopy(after))
+        elif mirror is not None and before is not None:
+            entry = _entry(before)
+            mirror._entries.pop(entry.name, None)
+            mirror.changed(entry, None, seen_live=True)
+
+    # As a Store.
+
+    def follow(self, followed: Followed) -> Mirror:
+        """A mirror that is complete from the start."""
+        mirror = self._mirrors.setdefault(followed.kind.name, Mirror(self, followed))  # type: ignore[arg-type]
+        mirror.started([])
+        return mirror
