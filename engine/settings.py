@@ -323,6 +323,14 @@ class Settings(BaseSettings):
     instances_resync: Duration = Field(
         timedelta(minutes=10), description="How often EC2 is asked of all instances in bulk, for lost events."
     )
+    instances_setup: bool = Field(
+        True,
+        description="Keep the queues, dead letters and rules of PERDURE_INSTANCES_QUEUES in AWS; "
+        "false where somebody else does.",
+    )
+    instances_group_prefix: str = Field(
+        "", description="Only events of Auto Scaling groups whose name begins so; empty for all."
+    )
 
     # The event consumer.
     events_pollers: int = Field(2, ge=1, le=16, description="Receives under way at once, for each queue.")

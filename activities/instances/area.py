@@ -14,13 +14,14 @@ from activities.instances.known import KnownInstances
 from activities.instances.looks import LookActivities
 from activities.instances.nodes import NodeActivities
 from activities.instances.sweeps import SweepActivities
+from activities.instances.topology import TopologyActivities
 from domain.instances.places import places
 from domain.instances.policy import ReactionPolicy
 from engine.kube import KubeApi
 from engine.kube.store import Store
 from engine.settings import Settings
 
-ACTIVITIES = (LookActivities, AskActivities, NodeActivities, GroupActivities, SweepActivities)
+ACTIVITIES = (LookActivities, AskActivities, NodeActivities, GroupActivities, SweepActivities, TopologyActivities)
 
 
 async def activities(
@@ -37,4 +38,7 @@ async def activities(
         *NodeActivities(kube, settings).all(),
         *GroupActivities(kube, known, ground, observing=observing).all(),
         *SweepActivities(client, known, ground, settings.instances_resync).all(),
+        *TopologyActivities(
+            ground.places, callers.caller, group_prefix=settings.instances_group_prefix, observing=observing
+        ).all(),
     ]

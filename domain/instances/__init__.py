@@ -17,6 +17,7 @@
 | `labels.py`, `groups.py` | what is written on AWSMachine and AWSMachinePool |
 | `places.py` | the accounts, regions and queues that are served |
 | `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
+| `upkeep.py` | what of them differs from what stands in AWS, and the lifecycle that keeps them |
 | `resources/` | AWSMachine, AWSMachinePool, Machine: the fields that are read or written |
 
 The kinds belong to Cluster API and its AWS provider: Perdure has no definitions of them to install, and no workflow
@@ -27,6 +28,7 @@ per object: lifecycles are those of instances and of Auto Scaling groups, found 
 | AWSMachine, AWSMachinePool, Machine | the AWS provider and Cluster API, but for |
 | labels `ec2-instance-state`, `ec2-instance-interruption`, `perdure.dev/instance-events` | the instance's workflow |
 | label `asg-instance-state` | the group's workflow |
+| queues, dead letters and rules of the places that are served | the place's own workflow |
 | a Machine's deletion, a Node's cordon and Pods' evictions | the instance's workflow, where policy asks for it |
 """
 
@@ -39,6 +41,7 @@ from domain.instances.constants import (
     INFRASTRUCTURE_VERSION,
     INSTANCE_WORKFLOW,
     SWEEP_WORKFLOW,
+    TOPOLOGY_WORKFLOW,
 )
 
 _AREA = "instances"
@@ -60,4 +63,6 @@ AUTO_SCALING_GROUP = Kind(name=GROUP_WORKFLOW, group="", version="", plural="", 
 INSTANCE_SWEEP = Kind(name=SWEEP_WORKFLOW, group="", version="", plural="", area=_AREA)
 THE_SWEEP = Key(kind=INSTANCE_SWEEP.name, namespace="", name="all", uid="0")
 
-KINDS = (EC2_INSTANCE, AUTO_SCALING_GROUP, INSTANCE_SWEEP)
+EVENT_TOPOLOGY = Kind(name=TOPOLOGY_WORKFLOW, group="", version="", plural="", area=_AREA)
+
+KINDS = (EC2_INSTANCE, AUTO_SCALING_GROUP, INSTANCE_SWEEP, EVENT_TOPOLOGY)

@@ -8,6 +8,7 @@ from datetime import timedelta
 INSTANCE_WORKFLOW = "Ec2Instance"
 GROUP_WORKFLOW = "AutoScalingGroup"
 SWEEP_WORKFLOW = "InstanceSweep"
+TOPOLOGY_WORKFLOW = "EventTopology"
 
 INFRASTRUCTURE_GROUP = "infrastructure.cluster.x-k8s.io"
 INFRASTRUCTURE_VERSION = "v1beta2"

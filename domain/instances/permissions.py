@@ -32,24 +32,20 @@ DESCRIBE = (
 ANSWER_HOOKS = ("autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat")
 SET_UP_QUEUES = (
     "sqs:CreateQueue",
-    "sqs:DeleteQueue",
     "sqs:GetQueueAttributes",
     "sqs:GetQueueUrl",
-    "sqs:ListQueueTags",
     "sqs:SetQueueAttributes",
     "sqs:TagQueue",
 )
 SET_UP_RULES = (
-    "events:DeleteRule",
     "events:DescribeRule",
-    "events:EnableRule",
-    "events:ListTagsForResource",
     "events:ListTargetsByRule",
     "events:PutRule",
     "events:PutTargets",
-    "events:RemoveTargets",
     "events:TagResource",
 )
+# Which rules deliver to a queue is asked of all of an account's rules.
+FIND_RULES = ("events:ListRuleNamesByTarget",)
 # What the provider's own document grants for events, in its order.
 PROVIDER_ACTIONS = (
     "events:DeleteRule",
@@ -87,15 +83,17 @@ def setup_document(places: Sequence[Topology]) -> Document:
     """What setting up queues and rules needs."""
     queues = [arn for place in places for arn in (place.queue.arn, place.dead_letters.arn)]
     rules = [rule.arn for place in places for rule in place.rules]
-    return _document(_statement("SetUpQueues", SET_UP_QUEUES, queues), _statement("SetUpRules", SET_UP_RULES, rules))
+    return _document(
+        _statement("SetUpQueues", SET_UP_QUEUES, queues),
+        _statement("SetUpRules", SET_UP_RULES, rules),
+        _statement("FindRules", FIND_RULES, ["*"] if rules else []),
+    )
 
 
 def compatibility_document() -> Document:
     """The provider's own actions for events, and what goes beyond them here."""
-    return _document(
-        _statement("ProviderEvents", PROVIDER_ACTIONS, ["*"]),
-        _statement("Beyond", (*ANSWER_HOOKS, *DESCRIBE, "sqs:ChangeMessageVisibility", *BURY), ["*"]),
-    )
+    beyond = (*ANSWER_HOOKS, *DESCRIBE, *FIND_RULES, "sqs:ChangeMessageVisibility", *BURY)
+    return _document(_statement("ProviderEvents", PROVIDER_ACTIONS, ["*"]), _statement("Beyond", beyond, ["*"]))
 
 
 def _groups(place: Topology) -> str:

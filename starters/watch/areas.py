@@ -3,6 +3,7 @@
 | name | is | asked for by |
 |---|---|---|
 | `WATCHED`, `watched_for` | kinds to watch; those that the settings decide on | `kinds.py` |
+| `opened_for` | lifecycles without an object, to be woken when a watcher begins | `opening.py` |
 | `GAUGES` | numbers to tell | `gauges.py` |
 | `DUTIES` | what else to do while leading | `duties.py` |
 """

@@ -6,7 +6,8 @@
 | Machine | the instance of its AWSMachine: when its Node has joined or is ready, when it is paused or goes |
 | AWSMachinePool | its group: when it has got one, when somebody edits our label |
 
-None of these has a workflow by its own name, and what we write there ourselves wakes nobody. An AWSMachine does not say
+The lifecycles of the places' queues and rules are woken when a watcher begins. None of the kinds has a workflow by its
+own name, and what we write there ourselves wakes nobody. An AWSMachine does not say
 its account: where instances of several accounts are served in its region nobody is woken by it, and its instance is
 found by its events and the sweep.
 """
@@ -29,6 +30,7 @@ from domain.instances.events import InstanceState
 from domain.instances.names import InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
 from domain.instances.places import places, served
 from domain.instances.resources import Machine
+from domain.instances.upkeep import key_of
 from domain.levers import PAUSED
 from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.settings import Settings
@@ -126,6 +128,13 @@ def _news(before: Projection | None, after: Projection | None) -> bool:
         return True
     same = (before.fact("news"), before.deleting) == (after.fact("news"), after.deleting)
     return not same and not own_write(before, after)
+
+
+def opened_for(settings: Settings) -> tuple[Key, ...]:
+    """The lifecycles of the queues and rules, where Perdure keeps these."""
+    if not settings.instances_setup:
+        return ()
+    return tuple(key_of(place, settings.cluster) for place in places(settings.instances_queues))
 
 
 def watched_for(settings: Settings) -> tuple[Watched, ...]:

@@ -31,6 +31,7 @@ from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.duties import attend, duties_of_areas
 from starters.watch.gauges import published
 from starters.watch.kinds import watched_under
+from starters.watch.opening import open_standing, opened_by_areas
 from starters.watch.watcher import Watcher
 
 PROCESS = "watch"
@@ -97,6 +98,7 @@ async def _watch(
         with published(watcher.index):
             async with asyncio.TaskGroup() as group:
                 group.create_task(watcher.run())
+                group.create_task(open_standing(opened_by_areas(settings), partial(wake, client)))
                 if not settings.observing:
                     for duty in duties_of_areas():
                         group.create_task(attend(duty, api, watcher.index))

@@ -1,0 +1,128 @@
+"""The queues and rules of a place, as AWS has them: looked at, and made as they should be.
+
+Each look is a handful of Describe calls; what differs is written one thing at a time, in an order in which each finds
+what it stands on: the dead letters, the queue, then each rule with its targets. A queue that was deleted cannot be made
+again for a minute, which passes by itself. PutTargets answers for each target apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol, cast
+
+from activities.aws.session import Services
+from domain.instances.places import Place
+from domain.instances.topology import Queue, Rule, queue_arn_of, tags
+from domain.instances.upkeep import differing_attributes, missing_targets, rule_differs, wanted
+from engine.errors import Absent, Invalid
+from engine.kube.json import mapping, sequence, text
+
+Answer = Mapping[str, object]
+
+
+class Change:
+    """Something that differs: what it is, in words, and how it is mended."""
+
+    def __init__(self, what: str, mend: Callable[[], object]) -> None:
+        self.what, self.mend = what, mend
+
+
+class _Sqs(Protocol):
+    def get_queue_url(self, **parameters: object) -> Answer: ...
+    def create_queue(self, **parameters: object) -> Answer: ...
+    def get_queue_attributes(self, **parameters: object) -> Answer: ...
+    def set_queue_attributes(self, **parameters: object) -> Answer: ...
+
+
+class _Events(Protocol):
+    def list_rule_names_by_target(self, **parameters: object) -> Answer: ...
+    def describe_rule(self, **parameters: object) -> Answer: ...
+    def put_rule(self, **parameters: object) -> Answer: ...
+    def list_targets_by_rule(self, **parameters: object) -> Answer: ...
+    def put_targets(self, **parameters: object) -> Answer: ...
+
+
+class EventTopology:
+    """One place's queues and rules.
+
+    Args:
+        place: the place.
+        caller: who calls there.
+        group_prefix: only events of Auto Scaling groups whose name begins so.
+    """
+
+    def __init__(self, place: Place, caller: Services, group_prefix: str = "") -> None:
+        self._place = place
+        self._group_prefix = group_prefix
+        self._sqs = cast(_Sqs, caller.client("sqs", place.region))
+        self._events = cast(_Events, caller.client("events", place.region))
+
+    def changes(self) -> Iterator[Change]:
+        """What differs, one thing after the other: each is looked for when those before it are mended, or passed over.
+
+        Raises:
+            ApiError: AWS refuses a look.
+            ValueError: names would be longer than AWS allows.
+        """
+        should = wanted(self._place, self._rules_of_queue(), self._group_prefix)
+        for queue in should.queues:
+            yield from self._queue_changes(queue)
+        for rule in should.rules:
+            yield from self._rule_changes(rule)
+
+    def _rules_of_queue(self) -> list[str]:
+        """The rules that deliver to the queue; a queue has few, AWS gives a hundred at a time."""
+        arn = queue_arn_of(self._place.account, self._place.region, self._place.queue)
+        answer = self._events.list_rule_names_by_target(TargetArn=arn, Limit=100)
+        return [text(name) for name in sequence(answer.get("RuleNames"))]
+
+    def _queue_changes(self, queue: Queue) -> Iterator[Change]:
+        try:
+            url = text(self._sqs.get_queue_url(QueueName=queue.name).get("QueueUrl"))
+        except Absent:
+            yield Change(f"make the queue {queue.name}", lambda: self._make_queue(queue))
+            return
+        answer = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        found = {name: text(value) for name, value in mapping(answer.get("Attributes")).items()}
+        differing = differing_attributes(queue, found)
+        if differing:
+            names = ", ".join(sorted(differing))
+            yield Change(
+                f"set {names} of the queue {queue.name}",
+                lambda: self._sqs.set_queue_attributes(QueueUrl=url, Attributes=differing),
+            )
+
+    def _make_queue(self, queue: Queue) -> None:
+        self._sqs.create_queue(QueueName=queue.name, Attributes=queue.attributes, tags=tags())
+
+    def _rule_changes(self, rule: Rule) -> Iterator[Change]:
+        targets: Sequence[Mapping[str, object]] = ()
+        try:
+            found = self._events.describe_rule(Name=rule.name)
+        except Absent:
+            yield Change(f"make the rule {rule.name}", lambda: self._put_rule(rule, new=True))
+        else:
+            if rule_differs(rule, found):
+                yield Change(f"set the pattern and state of the rule {rule.name}", lambda: self._put_rule(rule))
+            answer = self._events.list_targets_by_rule(Rule=rule.name)
+            targets = [mapping(each) for each in sequence(answer.get("Targets"))]
+        missing = missing_targets(rule, targets)
+        if missing:
+            names = ", ".join(target.id for target in missing)
+            documents = [target.document for target in missing]
+            yield Change(
+                f"have the rule {rule.name} deliver to {names}", lambda: self._put_targets(rule.name, documents)
+            )
+
+    def _put_rule(self, rule: Rule, *, new: bool = False) -> None:
+        # PutRule takes tags only for a rule that it makes.
+        tagged = {"Tags": [{"Key": name, "Value": value} for name, value in tags().items()]} if new else {}
+        self._events.put_rule(Name=rule.name, EventPattern=json.dumps(rule.pattern), State=rule.state, **tagged)
+
+    def _put_targets(self, rule: str, documents: Sequence[Mapping[str, object]]) -> None:
+        answer = self._events.put_targets(Rule=rule, Targets=list(documents))
+        failed = [mapping(each) for each in sequence(answer.get("FailedEntries"))]
+        if failed:
+            said = "; ".join(f"{text(each.get('ErrorCode'))}: {text(each.get('ErrorMessage'))}" for each in failed)
+            raise Invalid(f"events PutTargets of {rule}: {said}", code=text(failed[0].get("ErrorCode")))

@@ -1,0 +1,42 @@
+"""Lifecycles that no object stands behind, woken when a watcher begins: changed settings reach them so.
+
+An area joins with `opened_for` in a module of its own here. A wake that Temporal does not take is sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+
+from temporalio.service import RPCError
+
+from domain.identity import Key
+from engine.settings import Settings
+from starters.watch import areas
+
+AGAIN_SECONDS = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+def opened_by_areas(settings: Settings) -> tuple[Key, ...]:
+    """What all areas have opened."""
+    chosen = (module.opened_for(settings) for module in areas.modules() if hasattr(module, "opened_for"))
+    return tuple(key for keys in chosen for key in keys)
+
+
+async def open_standing(keys: Iterable[Key], wake: Callable[[Key], Awaitable[None]]) -> None:
+    """Wake each once."""
+    for key in keys:
+        while not await _woken(key, wake):  # noqa: ASYNC110 - Temporal tells nobody when it is back
+            await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _woken(key: Key, wake: Callable[[Key], Awaitable[None]]) -> bool:
+    try:
+        await wake(key)
+    except RPCError:
+        logger.warning("%s could not be woken, and is tried again", key, exc_info=True)
+        return False
+    return True

@@ -1,0 +1,119 @@
+"""What differs between a place's queues and rules and what they should be, and what is left alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from domain.instances.places import Place
+from domain.instances.topology import topology
+from domain.instances.upkeep import (
+    differing_attributes,
+    key_of,
+    missing_targets,
+    place_of_key,
+    provider_clusters,
+    rule_differs,
+    wanted,
+)
+
+PLACE = Place(account="123456789012", region="eu-central-1")
+OWN = topology(PLACE.account, PLACE.region)
+
+
+def found_attributes(**other: str) -> dict[str, str]:
+    """A queue's attributes as AWS gives them back: its own order, and the redrive policy's number as a text."""
+    redrive = json.loads(OWN.queue.attributes["RedrivePolicy"])
+    policy = json.loads(OWN.queue.attributes["Policy"])
+    return {
+        **OWN.queue.attributes,
+        "QueueArn": OWN.queue.arn,
+        "RedrivePolicy": json.dumps({"maxReceiveCount": str(redrive["maxReceiveCount"]), **redrive}),
+        "Policy": json.dumps({"Statement": policy["Statement"][::-1], "Version": policy["Version"], "Id": "x"}),
+        **other,
+    }
+
+
+def test_what_stands_as_it_should_is_left_alone() -> None:
+    assert differing_attributes(OWN.queue, found_attributes()) == {}
+    rule = OWN.rules[0]
+    assert not rule_differs(rule, {"EventPattern": json.dumps(rule.pattern, indent=2), "State": "ENABLED"})
+    filled_in = {
+        **rule.targets[0].document,
+        "RetryPolicy": {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 185},
+    }
+    assert missing_targets(rule, [{"Id": "another's", "Arn": "arn:x"}, filled_in]) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("VisibilityTimeout", "30"),
+        ("RedrivePolicy", ""),
+        ("RedrivePolicy", '{"deadLetterTargetArn":"arn:other","maxReceiveCount":5}'),
+        ("Policy", ""),
+        ("Policy", "no json"),
+        ("Policy", '{"Version":"2012-10-17","Statement":[]}'),
+    ],
+)
+def test_an_attribute_that_differs_is_set_alone(name: str, value: str) -> None:
+    differing = differing_attributes(OWN.queue, found_attributes(**{name: value}))
+    assert differing == {name: OWN.queue.attributes[name]}
+
+
+def test_whoever_else_may_send_loses_that() -> None:
+    policy = json.loads(OWN.queue.attributes["Policy"])
+    policy["Statement"].append({"Sid": "all", "Effect": "Allow", "Principal": "*", "Action": "sqs:*", "Resource": "*"})
+    assert set(differing_attributes(OWN.queue, found_attributes(Policy=json.dumps(policy)))) == {"Policy"}
+
+
+def test_a_queue_with_a_key_of_the_customers_keeps_it() -> None:
+    encrypted = found_attributes(KmsMasterKeyId="alias/own", SqsManagedSseEnabled="false")
+    assert differing_attributes(OWN.queue, encrypted) == {}
+    assert set(differing_attributes(OWN.queue, found_attributes(SqsManagedSseEnabled="false"))) == {
+        "SqsManagedSseEnabled"
+    }
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"State": "ENABLED"},
+        {"EventPattern": '{"source":["aws.ec2"]}', "State": "ENABLED"},
+        {"EventPattern": json.dumps(OWN.rules[0].pattern), "State": "DISABLED"},
+    ],
+)
+def test_a_rule_with_another_pattern_or_switched_off_differs(found: dict[str, Any]) -> None:
+    assert rule_differs(OWN.rules[0], found)
+
+
+@pytest.mark.parametrize(
+    "change", [{"Arn": "arn:other"}, {"DeadLetterConfig": {"Arn": "arn:other"}}, {"RetryPolicy": None}]
+)
+def test_a_target_that_delivers_elsewhere_or_gives_up_otherwise_is_put_again(change: dict[str, Any]) -> None:
+    rule = OWN.rules[0]
+    assert missing_targets(rule, [{**rule.targets[0].document, **change}]) == rule.targets
+
+
+def test_a_queue_of_the_providers_is_kept_by_the_providers_names() -> None:
+    place = PLACE.model_copy(update={"queue": "a-b-queue"})
+    should = wanted(place, ["a.b-ec2-rule", "a-b-ec2-rule", "other-ec2-rule", "something"])
+    assert [rule.name for rule in should.rules] == ["a-b-ec2-rule", "a.b-ec2-rule"]
+    assert [queue.name for queue in should.queues] == ["perdure-instance-events-dead", "a-b-queue"]
+    statements = json.loads(should.queues[1].attributes["Policy"])["Statement"]
+    assert [each["Sid"] for each in statements] == [
+        "CAPAEvents_a-b-ec2-rule_a-b-queue",
+        "CAPAEvents_a.b-ec2-rule_a-b-queue",
+    ]
+    assert provider_clusters("a-b-queue", ["something"]) == ()
+    assert wanted(place).rules[0].name == "a-b-queue-ec2"
+
+
+def test_a_place_is_found_by_its_key_as_long_as_the_settings_name_it() -> None:
+    other = PLACE.model_copy(update={"queue": "other"})
+    key = key_of(PLACE, cluster="blue")
+    assert key.workflow_id == "blue/EventTopology/123456789012/eu-central-1.perdure-instance-events"
+    assert place_of_key(key, [other, PLACE]) == PLACE
+    assert place_of_key(key, [other]) is None

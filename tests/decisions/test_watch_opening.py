@@ -1,0 +1,35 @@
+"""Which lifecycles a watcher opens by itself, and that it does not give up."""
+
+from __future__ import annotations
+
+import pytest
+from temporalio.service import RPCError, RPCStatusCode
+
+from domain.identity import Key
+from engine.settings import Settings
+from starters.watch import opening
+from starters.watch.opening import open_standing, opened_by_areas
+
+QUEUES = ("123456789012/eu-central-1", "123456789012/eu-central-1/c1-queue")
+
+
+def test_the_queues_and_rules_are_looked_at_where_perdure_keeps_them() -> None:
+    opened = opened_by_areas(Settings(instances_queues=QUEUES))
+    names = ["eu-central-1.perdure-instance-events", "eu-central-1.c1-queue"]
+    assert [(key.namespace, key.name) for key in opened] == [("123456789012", name) for name in names]
+    assert opened_by_areas(Settings(instances_queues=QUEUES, instances_setup=False)) == ()
+    assert opened_by_areas(Settings()) == ()
+
+
+async def test_a_wake_that_fails_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "AGAIN_SECONDS", 0.0)
+    woken: list[Key] = []
+
+    async def wake(key: Key) -> None:
+        woken.append(key)
+        if len(woken) < 3:
+            raise RPCError("away", RPCStatusCode.UNAVAILABLE, b"")
+
+    keys = opened_by_areas(Settings(instances_queues=QUEUES))
+    await open_standing(keys, wake)
+    assert woken == [keys[0], keys[0], keys[0], keys[1]]

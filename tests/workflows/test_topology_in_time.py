@@ -1,0 +1,62 @@
+"""A place's upkeep in time: a look an hour, sooner after a refusal, and an end once the settings name it no more."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta
+
+from lifecycles import PATIENCE
+from temporalio import activity
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from domain.decision import Decision, Outcome, Queue
+from domain.instances.places import Place
+from domain.instances.upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, key_of
+from engine import clock
+from engine.temporal import wake
+from workers.boundary import Boundary
+from workers.roster import workflows_of
+
+KEY = key_of(Place(account="123456789012", region="eu-central-1"))
+
+
+class Looks:
+    """What the looks come to, one after the other; the last for ever."""
+
+    def __init__(self, *outcomes: Outcome) -> None:
+        self.outcomes = outcomes
+        self.made: list[datetime] = []
+
+    @activity.defn(name=KeepTopology.activity)
+    async def one(self, look: KeepTopology) -> TopologyWorld:
+        self.made.append(clock.now())
+        outcome = self.outcomes[min(len(self.made), len(self.outcomes)) - 1]
+        wait = {Outcome.SETTLED: LOOK_EVERY, Outcome.WAITING: LOOK_AGAIN}.get(outcome)
+        deadline = clock.now() + wait if wait else None
+        decision = Decision(phase=outcome.value, outcome=outcome, why="a test", deadline=deadline)
+        return TopologyWorld(key=look.key, exists=outcome is not Outcome.GONE, decision=decision)
+
+    async def until(self, number: int) -> None:
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while len(self.made) < number:
+            assert asyncio.get_running_loop().time() < deadline, f"{len(self.made)} looks, not {number}"
+            await asyncio.sleep(0.02)
+
+
+async def test_a_place_is_looked_at_again_until_it_is_nobodys(env: WorkflowEnvironment) -> None:
+    looks = Looks(Outcome.WAITING, Outcome.SETTLED, Outcome.SETTLED, Outcome.GONE)
+    workflows = Worker(env.client, task_queue="instances", workflows=workflows_of("instances"))
+    activities = Worker(env.client, task_queue=Queue.AWS.value, activities=[looks.one], interceptors=[Boundary()])
+    async with workflows, activities:
+        await wake(env.client, KEY)
+        await looks.until(1)
+        await env.sleep(LOOK_AGAIN + timedelta(minutes=1))
+        await looks.until(2)
+        await env.sleep(2 * LOOK_EVERY + timedelta(minutes=5))
+        await looks.until(4)
+        await env.client.get_workflow_handle(KEY.workflow_id).result()
+    gaps = [later - earlier for earlier, later in zip(looks.made, looks.made[1:], strict=False)]
+    assert gaps[0] >= LOOK_AGAIN
+    assert gaps[1] >= LOOK_EVERY
+    assert len(looks.made) == 4

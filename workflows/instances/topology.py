@@ -1,0 +1,44 @@
+"""The workflow of a place's queues and rules: looked at when Perdure starts, every hour, and when someone wakes it.
+
+woken --> look (one activity, a dozen calls) --> kept --an hour--> look
+               └--> AWS refuses: waiting --two minutes--> look
+               └--> the settings name the place no more: (end; what stands there is left)
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.carry import Carry
+    from domain.decision import Action
+    from domain.instances.constants import TOPOLOGY_WORKFLOW
+    from domain.instances.upkeep import KeepTopology, TopologyWorld
+    from domain.why import Why
+    from workflows.passes import Passes
+
+
+@workflow.defn(name=TOPOLOGY_WORKFLOW)
+class EventTopologyWorkflow(Passes[TopologyWorld]):
+    """One place."""
+
+    has_object: ClassVar[bool] = False
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, TopologyWorld(key=carry.key))
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """As long as the settings name the place."""
+        await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One look."""
+        return KeepTopology(key=self.key, dry_run=dry_run)
+
+    def retryable(self, why: Why) -> bool:
+        """There is no object to write a retry onto; a wake is all it needs."""
+        return False
