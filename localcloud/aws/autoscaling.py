@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, cast
 from uuid import uuid4
 
@@ -44,6 +45,7 @@ _WAITING = {"launch": "Pending:Wait", "terminate": "Terminating:Wait"}
 _ACTIVE = ("InService", "Pending", "Pending:Wait")
 _LONGEST_WAIT_SECONDS = 48 * 3600
 _MOST_TIMEOUTS = 100
+_KEPT_ACTIVITIES = 100
 
 
 def install() -> None:
@@ -130,11 +132,13 @@ class PerdureAutoScaling(AutoScalingBackend):
 
     Attributes:
         waits: the hooks that instances wait for, by token.
+        activities: the last launches and terminations, the newest first, as DescribeScalingActivities has them.
     """
 
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.waits: dict[str, Wait] = {}
+        self.activities: list[dict[str, Any]] = []
 
     @property
     def _url_module(self) -> Any:
@@ -288,12 +292,20 @@ class PerdureAutoScaling(AutoScalingBackend):
     def _tell_result(self, group: PerdureGroup, state: InstanceState, transition: str, failure: str = "") -> None:
         cause = getattr(state, "cause", f"At {_now()} an instance was started in response to a difference in capacity.")
         began = state.instance.launch_time.timestamp() if transition == "launch" else time.time()
-        subject = subject_of(state.instance)
-        bus.tell(
-            happenings.activity_result(
-                subject, group.told, transition, began=began, ended=time.time(), cause=cause, failure=failure
-            )
+        subject, ended = subject_of(state.instance), time.time()
+        happening = happenings.activity_result(
+            subject, group.told, transition, began=began, ended=ended, cause=cause, failure=failure
         )
+        bus.tell(happening)
+        told = ("ActivityId", "AutoScalingGroupName", "Description", "Cause", "StatusMessage")
+        activity = {
+            **{name: happening.detail[name] for name in told},
+            "StartTime": datetime.fromtimestamp(began, UTC),
+            "EndTime": datetime.fromtimestamp(ended, UTC),
+            "StatusCode": "Failed" if failure else "Successful",
+            "Progress": 100,
+        }
+        self.activities = [activity, *self.activities][:_KEPT_ACTIVITIES]
 
     def _watch(self, wait: Wait) -> None:
         seconds = max(0.001, wait.deadline - runtime.clock.now())
@@ -343,6 +355,12 @@ class PerdureAutoScalingResponse(AutoScalingResponse):
         hook, token, instance_id = self._named()
         self._ours.complete(self._get_param("AutoScalingGroupName"), hook, result, token, instance_id)
         return EmptyResult()
+
+    def describe_scaling_activities(self) -> ActionResult:
+        """DescribeScalingActivities, in one page."""
+        group, most = self._get_param("AutoScalingGroupName"), self._get_int_param("MaxRecords", 100)
+        found = [each for each in self._ours.activities if group in (None, each["AutoScalingGroupName"])]
+        return ActionResult({"Activities": found[:most]})
 
     def record_lifecycle_action_heartbeat(self) -> ActionResult:
         """RecordLifecycleActionHeartbeat."""

@@ -255,6 +255,8 @@ def test_an_abandoned_launch_is_replaced(place: Place) -> None:
     assert place.members("launching") == {second: "InService"}
     results = [each["detail-type"] for each in place.look() if "Launch " in each["detail-type"]]
     assert results == ["EC2 Instance Launch Unsuccessful", "EC2 Instance Launch Successful"]
+    activities = autoscaling.describe_scaling_activities(AutoScalingGroupName="launching")["Activities"]
+    assert [each["StatusCode"] for each in activities] == ["Successful", "Successful", "Failed"]
 
 
 def test_spot_takes_what_it_announced(place: Place, emulator: Emulator) -> None:
