@@ -511,6 +511,26 @@ async def test_nothing_is_done_while_yawol_still_leads(shop: Shop, lab: Lab, kub
     await shop.until_balancer(lambda _: True, "the LoadBalancer is made once nobody else leads")
 
 
+@pytest.mark.slow
+async def test_what_yawol_leaves_is_taken_over_without_a_write(shop: Shop, lab: Lab, kube: KubeApi) -> None:
+    """W1: also where its networks stand in another order than ours would."""
+    async with lab.without_product():
+        await shop.create({"additionalNetworks": "net-a,net-b", "tcpIdleTimeout": "300s", "replicas": "2"})
+        held = {"metadata": {"finalizers": [SERVICE_FINALIZER]}}
+        address = {"status": {"loadBalancer": {"ingress": [{"ip": "203.0.113.7"}]}}}
+        await kube.patch(SERVICE, shop.namespace, "shop", held, field_manager=YAWOL)
+        await kube.patch(SERVICE, shop.namespace, "shop", address, subresource="status", field_manager=YAWOL)
+        service = await shop.service()
+        await kube.create(LOAD_BALANCER, as_yawol_leaves_it(shop, service), CONTROL)
+        await shop.serve()
+        balancer = await shop.balancer()
+    uid = text(service, "metadata", "uid")
+    await eventually(lambda: lab.says(shop, uid, lambda why: why.phase == "Ready"), "it is looked after", PATIENCE)
+    assert version(await shop.service()) == version(service)
+    assert version(await shop.balancer()) == version(balancer)
+    assert await shop.told("") == []
+
+
 # --- what is done and seen ---
 
 
@@ -548,6 +568,44 @@ async def tell(kube: KubeApi, balancer: JsonObject, reason: str, message: str) -
         },
         CONTROL,
     )
+
+
+def as_yawol_leaves_it(shop: Shop, service: JsonObject) -> JsonObject:
+    """The LoadBalancer that yawol has made and kept for the Service."""
+    network = {"floatingNetID": "ext-net", "networkID": "net"}
+    return {
+        "metadata": {
+            "name": shop.name,
+            "annotations": {f"{PREFIX}serviceName": f"{shop.namespace}/shop", PAUSED: "true"},
+            "finalizers": [LOAD_BALANCER_FINALIZER],
+        },
+        "spec": {
+            "selector": {"matchLabels": {f"{PREFIX}loadbalancer": "yyjki53tcryt5pcw"}},
+            "replicas": 2,
+            "ports": sequence(service, "spec", "ports"),
+            "endpoints": [{"name": "svc-a", "addresses": ["10.0.0.1"]}],
+            "debugSettings": {"enabled": False},
+            "infrastructure": {
+                "defaultNetwork": network,
+                "additionalNetworks": [{"networkID": "net-b"}, {"networkID": "net-a"}],
+                "flavor": {"flavorID": "small"},
+                "image": {"imageID": "alpine"},
+                "availabilityZone": "",
+                "authSecretRef": {"name": "cloud", "namespace": CONTROL},
+                "projectID": None,
+            },
+            "options": {
+                "internalLB": False,
+                "tcpIdleTimeout": "5m0s",
+                "logForward": {"enabled": False, "lokiUrl": "", "labels": {}},
+                "serverGroupPolicy": "",
+            },
+        },
+    }
+
+
+def version(obj: JsonObject) -> str:
+    return text(obj, "metadata", "resourceVersion")
 
 
 def prefixed(annotations: Mapping[str, str | None]) -> dict[str, str | None]:
