@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The demo: accounts, claims, loadbalancer.")] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The demo: accounts, api, claims, loadbalancer.")] = "",
     leave: Annotated[
         bool, typer.Option("--exit", help="Stop everything when settled; exit code 0 only if it settled well.")
     ] = False,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from localcloud.demo import accounts, claims, loadbalancer
+from localcloud.demo import accounts, api, claims, loadbalancer
 from localcloud.demo.stage import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     "accounts": accounts.SCENARIO,
+    "api": api.SCENARIO,
     "claims": claims.SCENARIO,
     "loadbalancer": loadbalancer.SCENARIO,
 }

@@ -1,0 +1,238 @@
+"""`perdure demo api`: an API comes to 3scale in an order in which everything waits for something.
+
+    application, product:  applied first; they wait, and 3scale is not called
+    backend:               the product goes on at once
+    developer, its admin:  made together; the application goes on at once
+    the application's key: made up, in 3scale and in the Secret
+    promotion:             the gateway's configuration is in production
+    a friendly name:       one call and one deployment
+
+What is promised is looked at in 3scale itself, and counted by the simulator's ledger. Objects of an earlier run are
+deleted first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from collections.abc import Callable
+
+import httpx
+
+from domain.identity import Kind
+from domain.threescale import (
+    APPLICATION,
+    APPLICATION_AUTH,
+    BACKEND,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+    PRODUCT,
+    PROXY_CONFIG_PROMOTE,
+)
+from engine.errors import Absent
+from engine.kube import SECRET
+from engine.kube.json import JsonObject, at, sequence, text
+from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, UnsettledError, Waiting
+from localcloud.state import Cloud
+from localcloud.threescale.contract import TenantRecord
+from localcloud.threescale.control import ThreescaleControl
+
+NAMESPACE = "petshop"
+TENANT = "3scale"
+# Those that need others come first: so they are deleted.
+_KINDS = (PROXY_CONFIG_PROMOTE, APPLICATION_AUTH, APPLICATION, DEVELOPER_USER, DEVELOPER_ACCOUNT, PRODUCT, BACKEND)
+# No call is to be made while they wait: for so long that is watched.
+_WATCHED_SECONDS = 2.0
+
+
+async def play(stage: Stage) -> None:
+    """The whole story."""
+    with ThreescaleControl.of(stage.deployment) as threescale:
+        tenant = threescale.tenant(TENANT)
+        await stage.apply("namespace.yaml")
+        await _forget_the_last_run(stage)
+        await _introduce(stage, tenant)
+        await _wait_for_everything(stage, threescale)
+        await _bring_the_backend(stage)
+        await _sign_up(stage)
+        key = await _show_the_key(stage, tenant)
+        await _promote(stage, tenant)
+        stage.tell(f"3scale was called {threescale.ledger().calls()} times for all of it")
+        await _rename(stage, threescale)
+        stage.tell(f"Call it: https://pets.example.com/pets?user_key={key}")
+
+
+async def _forget_the_last_run(stage: Stage) -> None:
+    left = [kind.name for kind in _KINDS if stage.objects.of(kind, NAMESPACE)]
+    if not left:
+        return
+    stage.tell(f"An earlier run has left {', '.join(left)}: deleted first")
+    for kind in _KINDS:
+        for each in stage.objects.of(kind, NAMESPACE):
+            await stage.delete(kind, NAMESPACE, text(each, "metadata", "name"))
+        await stage.until(f"every {kind.name} is gone", _gone(stage, kind))
+
+
+def _gone(stage: Stage, kind: Kind) -> Callable[[], bool]:
+    return lambda: not stage.objects.of(kind, NAMESPACE)
+
+
+async def _introduce(stage: Stage, tenant: TenantRecord) -> None:
+    """The Secret by which every object of the namespace finds its tenant."""
+    name = "threescale-provider-account"
+    values: JsonObject = {"stringData": {"adminURL": tenant.url, "token": tenant.token}}
+    try:
+        await stage.kube.patch(SECRET, NAMESPACE, name, values, field_manager=FIELD_MANAGER)
+    except Absent:
+        await stage.kube.create(SECRET, {**values, "metadata": {"name": name}}, NAMESPACE)
+    stage.tell(f"Secret {NAMESPACE}/{name} has address and token of the tenant at {tenant.url}")
+
+
+async def _wait_for_everything(stage: Stage, threescale: ThreescaleControl) -> None:
+    threescale.reset_ledger()
+    await stage.apply("application.yaml")
+    await stage.apply("product.yaml")
+    await stage.until("application and product wait", lambda: _waits(stage, PRODUCT, "pets") and _told(stage))
+    await asyncio.sleep(_WATCHED_SECONDS)
+    if calls := threescale.ledger().calls():
+        raise UnsettledError(f"3scale was called {calls} times for what only waits")
+    stage.tell("Applied application.yaml and product.yaml: both wait, and 3scale has not been called")
+    await stage.breathe()
+
+
+async def _bring_the_backend(stage: Stage) -> None:
+    began = time.monotonic()
+    await stage.apply("backend.yaml")
+    await stage.until("the product is synced", lambda: _is(stage, PRODUCT, "pets", "Synced"))
+    stage.tell(f"Applied backend.yaml: backend and product are in 3scale after {_seconds(began)}")
+    await stage.breathe()
+
+
+async def _sign_up(stage: Stage) -> None:
+    began = time.monotonic()
+    await stage.apply("developer.yaml")
+    await stage.until("the account is ready", lambda: _is(stage, DEVELOPER_ACCOUNT, "acme", "Ready"))
+    await stage.until("its admin is ready", lambda: _is(stage, DEVELOPER_USER, "jane", "Ready"))
+    stage.tell(f"Applied developer.yaml: account and admin are made together, after {_seconds(began)}")
+    await stage.until("the application is ready", lambda: _is(stage, APPLICATION, "store", "Ready"))
+    stage.tell(f"The application has gone on by itself, after {_seconds(began)}")
+    await stage.breathe()
+
+
+async def _show_the_key(stage: Stage, tenant: TenantRecord) -> str:
+    await stage.until("it has its credentials", lambda: _is(stage, APPLICATION_AUTH, "store", "Ready"))
+    secret = await stage.kube.get(SECRET, NAMESPACE, "store-keys")
+    key = base64.b64decode(text(secret, "data", "UserKey")).decode()
+    account = at(stage.objects.one(DEVELOPER_ACCOUNT, NAMESPACE, "acme"), "status", "accountID")
+    application = at(stage.objects.one(APPLICATION, NAMESPACE, "store"), "status", "applicationID")
+    found = await _get(tenant, f"accounts/{account}/applications/{application}")
+    if text(found, "application", "user_key") != key or not key:
+        raise UnsettledError("the application's key in 3scale is not the Secret's")
+    stage.tell(f"The application's key is {key}: in Secret {NAMESPACE}/store-keys, and in 3scale")
+    return key
+
+
+async def _promote(stage: Stage, tenant: TenantRecord) -> None:
+    await stage.apply("promotion.yaml")
+    await stage.until("it is promoted", lambda: _is(stage, PROXY_CONFIG_PROMOTE, "pets-to-production", "Ready"))
+    product = at(stage.objects.one(PRODUCT, NAMESPACE, "pets"), "status", "productId")
+    found = await _get(tenant, f"services/{product}/proxy/configs/production/latest")
+    stage.tell(f"Applied promotion.yaml: version {at(found, 'proxy_config', 'version')} is in production")
+    await stage.breathe()
+
+
+async def _rename(stage: Stage, threescale: ThreescaleControl) -> None:
+    threescale.reset_ledger()
+    began = time.monotonic()
+    name = f"List all pets since {time.strftime('%H:%M:%S')}"
+    renamed: JsonObject = {"spec": {"methods": {"list_pets": {"friendlyName": name}}}}
+    answer = await stage.kube.patch(PRODUCT, NAMESPACE, "pets", renamed, field_manager=FIELD_MANAGER)
+    generation = at(answer, "metadata", "generation")
+    await stage.until(
+        "the method has its name",
+        lambda: (
+            at(stage.objects.one(PRODUCT, NAMESPACE, "pets"), "status", "observedGeneration") == generation
+            and _is(stage, PRODUCT, "pets", "Synced")
+        ),
+    )
+    ledger = threescale.ledger()
+    stage.tell(
+        f"A method has another friendly name after {_seconds(began)}: {ledger.mutating()} writes and "
+        f"{ledger.reading()} reads of 3scale"
+    )
+
+
+async def _get(tenant: TenantRecord, path: str) -> JsonObject:
+    """What 3scale says, unseen by its ledger."""
+    async with httpx.AsyncClient(auth=("", tenant.token), headers={"Perdure-Unseen": "1"}, trust_env=False) as http:
+        answer = await http.get(f"{tenant.url}/admin/api/{path}.json")
+    found = answer.json() if answer.is_success else {}
+    return found if isinstance(found, dict) else {}
+
+
+# What the objects say.
+
+
+def failure(obj: JsonObject) -> str:
+    """What a person would have to mend; who waits has not failed."""
+    if _has(obj, "Orphan") or _has(obj, "Waiting"):
+        return ""
+    wrong = next((each for each in ("Invalid", "Failed") if _has(obj, each)), "")
+    if not wrong:
+        return ""
+    name = f"{text(obj, 'kind')} {text(obj, 'metadata', 'name')}"
+    return f"{name} is {wrong}: {_message(obj, wrong)}"
+
+
+def look(obj: JsonObject) -> Waiting:
+    """How far it is."""
+    if text(obj, "metadata", "deletionTimestamp"):
+        return Waiting()
+    if _has(obj, "Orphan") or _has(obj, "Waiting"):
+        return Waiting("Orphan")
+    return Waiting("Ready" if _has(obj, "Synced") or _has(obj, "Ready") else "")
+
+
+def _has(obj: JsonObject | None, type_: str) -> bool:
+    found = (each for each in sequence(obj, "status", "conditions") if text(each, "type") == type_)
+    return any(text(each, "status") == "True" for each in found)
+
+
+def _message(obj: JsonObject, type_: str) -> str:
+    found = (each for each in sequence(obj, "status", "conditions") if text(each, "type") == type_)
+    return next((text(each, "message") for each in found), "")
+
+
+def _is(stage: Stage, kind: Kind, name: str, type_: str) -> bool:
+    return _has(stage.objects.one(kind, NAMESPACE, name), type_)
+
+
+def _waits(stage: Stage, kind: Kind, name: str) -> bool:
+    return _is(stage, kind, name, "Orphan")
+
+
+def _told(stage: Stage) -> bool:
+    return _waits(stage, APPLICATION, "store") and _waits(stage, APPLICATION_AUTH, "store")
+
+
+def _seconds(began: float) -> str:
+    return f"{time.monotonic() - began:.2f} s"
+
+
+SCENARIO = Scenario(
+    title="An API in 3scale: applied in the wrong order, each part goes on when what it waits for is there",
+    clouds=(Cloud.THREESCALE,),
+    kinds=tuple(reversed(_KINDS)),
+    delays={},
+    play=play,
+    failure=failure,
+    hints=(
+        f"kubectl -n {NAMESPACE} get products,backends,developeraccounts,developerusers,applications",
+        f"kubectl -n {NAMESPACE} get product pets -o yaml",
+        f"perdure why product {NAMESPACE}/pets",
+        'curl -u ":$THREESCALE_TOKEN" "$THREESCALE_ADMIN_URL/admin/api/services.json"',
+        f"kubectl -n {NAMESPACE} delete backend pets-backend",
+    ),
+    look=look,
+)
