@@ -38,6 +38,7 @@ class Benchmark(StrEnum):
     ACCOUNTS = "accounts"
     CLAIMS = "claims"
     LOAD_BALANCERS = "loadbalancers"
+    THREESCALE = "threescale"
 
 
 def register(app: typer.Typer) -> None:
@@ -46,7 +47,9 @@ def register(app: typer.Typer) -> None:
 
 
 def bench(
-    name: Annotated[Benchmark, typer.Argument(metavar="NAME", help="engine, accounts, claims, loadbalancers.")],
+    name: Annotated[
+        Benchmark, typer.Argument(metavar="NAME", help="engine, accounts, claims, loadbalancers, threescale.")
+    ],
     only: Annotated[
         str, typer.Option(metavar="ROW,...", help="Rows of a benchmark; by default all but `claims` j.")
     ] = "",
@@ -62,6 +65,9 @@ def bench(
         Path | None,
         typer.Option(metavar="DIR", help="`loadbalancers` c: keep the deployment there; the next run goes on with it."),
     ] = None,
+    products: Annotated[int, typer.Option(min=2, help="`threescale` d and e: how many settled products.")] = 200,
+    crowd: Annotated[int, typer.Option(min=10, help="`threescale` j: products over ten tenants.")] = 500,
+    orders: Annotated[int, typer.Option(min=1, help="`threescale` g: how many random orders.")] = 20,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` for programs.")] = Output.TABLE,
@@ -71,6 +77,7 @@ def bench(
 
     end_as_by_ctrl_c()
     sizes: dict[str, float] = {"idle_accounts": idle_accounts, "idle_claims": idle_claims, "held_claims": held_claims}
+    sizes |= {"products": products, "crowd": crowd, "orders": orders}
     if idle_seconds is not None:
         sizes["idle_seconds"] = idle_seconds
     work = _work(name, only, {"lifecycles": lifecycles, "balancers": balancers, **sizes}, keep)
@@ -115,7 +122,7 @@ def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
 
 def _work(name: Benchmark, only: str, sizes: Mapping[str, float], keep: Path | None = None) -> list[Measure]:
     """What has to be measured, in order."""
-    from localcloud.bench import accounts, claims, engine, loadbalancers, loadbalancers_crowds
+    from localcloud.bench import accounts, claims, engine, loadbalancers, loadbalancers_crowds, threescale
 
     if name is Benchmark.ENGINE:
         return [partial(engine.passes, int(sizes["lifecycles"]))]
@@ -125,6 +132,10 @@ def _work(name: Benchmark, only: str, sizes: Mapping[str, float], keep: Path | N
         found = _rows(only, [covered for covered, _ in (*plain, *crowds)], frozenset())
         chosen: list[Measure] = [partial(measure, found) for covered, measure in plain if covered & found]
         return chosen + [partial(measure, found, sizes=sized) for covered, measure in crowds if covered & found]
+    if name is Benchmark.THREESCALE:
+        rows = _rows(only, [covered for covered, _ in threescale.MEASUREMENTS], frozenset())
+        scale = threescale.Sizes.model_validate(_fields(threescale.Sizes, sizes))
+        return [partial(measure, scale, rows) for covered, measure in threescale.MEASUREMENTS if covered & rows]
     area = accounts if name is Benchmark.ACCOUNTS else claims
     rows = _rows(only, [covered for covered, _ in area.MEASUREMENTS], area.ON_REQUEST)
     if name is Benchmark.ACCOUNTS:
