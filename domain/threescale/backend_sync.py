@@ -36,7 +36,7 @@ def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refu
         uncounted = without(obstacles, spec.mapping_rules, owner.ids(found.metrics or ()))
         cleared = order(owner, uncounted, found.metrics or (), found.rules or (), held) if obstacles else ()
         return Sync(writes=(*(cleared or ()), *obstacles))
-    writes = [*_own(spec, backend), *counting.writes]
+    writes = [*changes_of_backend(spec, backend), *counting.writes]
     if any(write.method != "PUT" for write in counting.writes):
         return Sync(writes=unless_refused(writes, held))
     rules = order(owner, spec.mapping_rules, found.metrics or (), found.rules or (), held)
@@ -73,7 +73,8 @@ def _creation(spec: BackendSpec) -> Write:
     )
 
 
-def _own(spec: BackendSpec, backend: FoundBackendApi) -> Iterable[Write]:
+def changes_of_backend(spec: BackendSpec, backend: FoundBackendApi) -> Iterable[Write]:
+    """The call that brings a backend's own fields to what is wanted, if one is needed."""
     fields: dict[str, Json] = {}
     for name, value in _fields(spec).items():
         same = same_address if name == "private_endpoint" else same_text

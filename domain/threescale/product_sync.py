@@ -107,7 +107,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
     counting = count(owner, spec.metrics, spec.methods, found.metrics or ())
     if counting.obstacles:
         return Sync(writes=tuple(_cleared(spec, owner, found, counting.obstacles, refused)))
-    first = [*_service(spec, service), *counting.writes, *_usages(wanted, service, found.usages or ())]
+    first = [*changes_of_service(spec, service), *counting.writes, *_usages(wanted, service, found.usages or ())]
     offers = offer(service.id, spec.application_plans, found.plans or ())
     writes = [*first, *offers]
     # What is made brings an id, what is deleted takes limits and prices along.
@@ -171,7 +171,8 @@ def _own_fields(spec: ProductSpec) -> dict[str, Json]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def _service(spec: ProductSpec, service: FoundService) -> Iterable[Write]:
+def changes_of_service(spec: ProductSpec, service: FoundService) -> Iterable[Write]:
+    """The call that brings a product's own fields to what is wanted, if one is needed."""
     wanted = {"name": spec.name, **_own_fields(spec)}
     fields = {name: value for name, value in wanted.items() if not same_text(str(value), getattr(service, name))}
     if any(service.annotations.get(name) != value for name, value in MANAGED_BY.items()):

@@ -1,0 +1,206 @@
+"""What a tenant's lists show that its custom resources do not say: who has drifted, and what has no owner.
+
+    one list of each kind, page by page ─► objects that are in step ─► missing, or otherwise than they say
+                                        └► what bears our mark ─► whose no object is
+
+Objects that are in step call nothing (`memo.py`), so that somebody's hand in 3scale is seen by the lists alone, which
+serve all objects of a tenant. They show whether something is there, and its own fields; metrics, rules, plans, users
+and the bodies of documents they do not show: those are compared when an object is looked at for another reason, or at a
+person's wish (`retry`). Applications, documents and policies bear no mark, and may be anybody's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from domain.model import Model
+from domain.resource import CustomResource
+from domain.threescale.active_doc import sync_document
+from domain.threescale.application_sync import LIVE, SUSPENDED
+from domain.threescale.backend_sync import changes_of_backend
+from domain.threescale.calls import Read, Resource
+from domain.threescale.developer_account import sync_account
+from domain.threescale.found import (
+    MANAGED_BY,
+    FoundAccount,
+    FoundApplication,
+    FoundBackendApi,
+    FoundDocument,
+    FoundPolicy,
+    FoundService,
+    Identified,
+    answers_of,
+)
+from domain.threescale.memo import Memo
+from domain.threescale.policy import sync_policy
+from domain.threescale.product_sync import changes_of_service
+from domain.threescale.resources import (
+    ActiveDoc,
+    Application,
+    Backend,
+    CustomPolicyDefinition,
+    DeveloperAccount,
+    Product,
+)
+from domain.threescale.single import One, differing
+
+Compared = Product | Backend | DeveloperAccount | Application | ActiveDoc | CustomPolicyDefinition
+F = TypeVar("F", bound=Identified)
+
+_LISTS: Mapping[type[CustomResource], Read] = {
+    Product: Read(resource=Resource.SERVICE, path="services", paged=True),
+    Backend: Read(resource=Resource.BACKEND, path="backend_apis", paged=True),
+    DeveloperAccount: Read(resource=Resource.ACCOUNT, path="accounts", paged=True),
+    Application: Read(resource=Resource.APPLICATION, path="applications", paged=True),
+    ActiveDoc: Read(resource=Resource.DOCUMENT, path="active_docs"),
+    CustomPolicyDefinition: Read(resource=Resource.POLICY, path="registry/policies"),
+}
+COMPARED = tuple(_LISTS)
+
+
+class Lists(Model):
+    """What a tenant has, by ids; None where it was not asked for."""
+
+    services: dict[int, FoundService] | None = None
+    backends: dict[int, FoundBackendApi] | None = None
+    accounts: dict[int, FoundAccount] | None = None
+    applications: dict[int, FoundApplication] | None = None
+    documents: dict[int, FoundDocument] | None = None
+    policies: dict[int, FoundPolicy] | None = None
+
+
+class Difference(Model):
+    """An object that is not what it says to be in 3scale."""
+
+    resource: CustomResource
+    problem: str
+
+
+def lists_for(objects: Iterable[CustomResource]) -> tuple[Read, ...]:
+    """The reads that show all of the objects: one of each kind that is there."""
+    kinds = {type(each) for each in objects}
+    return tuple(read for model, read in _LISTS.items() if model in kinds)
+
+
+def with_list(lists: Lists, read: Read, answer: object) -> Lists:
+    """With what 3scale has answered."""
+    listed = answers_of(read.resource.value, answer)
+    match read.resource:
+        case Resource.SERVICE:
+            return lists.model_copy(update={"services": _by_id(FoundService, listed)})
+        case Resource.BACKEND:
+            return lists.model_copy(update={"backends": _by_id(FoundBackendApi, listed)})
+        case Resource.ACCOUNT:
+            return lists.model_copy(update={"accounts": _by_id(FoundAccount, listed)})
+        case Resource.APPLICATION:
+            return lists.model_copy(update={"applications": _by_id(FoundApplication, listed)})
+        case Resource.DOCUMENT:
+            return lists.model_copy(update={"documents": _by_id(FoundDocument, listed)})
+        case Resource.POLICY:
+            return lists.model_copy(update={"policies": _by_id(FoundPolicy, listed)})
+    raise ValueError(f"no list of {read.resource}")
+
+
+def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Difference, ...]:
+    """Those of the objects that have drifted; who is at work, or goes, is left to its own lifecycle."""
+    found = ((each, _problem(each, lists)) for each in objects if _in_step(each))
+    return tuple(Difference(resource=each, problem=problem) for each, problem in found if problem)
+
+
+def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:
+    """What bears our mark in 3scale, and is no object's: by its id, or by the name that one is about to adopt."""
+    known = {(type(each), id_) for each in objects if (id_ := _id(each))}
+    names = {(type(each), name) for each in objects if (name := _name(each))}
+    marked: list[tuple[type[CustomResource], str, int, str, Mapping[str, str]]] = [
+        *((Product, "product", each.id, each.system_name, each.annotations) for each in _all(lists.services)),
+        *((Backend, "backend", each.id, each.system_name, each.annotations) for each in _all(lists.backends)),
+        *((DeveloperAccount, "account", each.id, each.org_name, each.annotations) for each in _all(lists.accounts)),
+    ]
+    return tuple(
+        f"3scale {what} {id_} ({name})"
+        for model, what, id_, name, annotations in marked
+        if MANAGED_BY.items() <= annotations.items() and (model, id_) not in known and (model, name) not in names
+    )
+
+
+def _problem(each: CustomResource, lists: Lists) -> str:
+    """How an object that is in step differs, empty if it does not."""
+    match each:
+        case Product() if lists.services is not None:
+            return _compared(each, lists.services, lambda found: bool(tuple(changes_of_service(each.spec, found))))
+        case Backend() if lists.backends is not None:
+            return _compared(each, lists.backends, lambda found: bool(tuple(changes_of_backend(each.spec, found))))
+        case DeveloperAccount() if lists.accounts is not None:
+            return _compared(each, lists.accounts, lambda found: not sync_account(each, None, _one(found), 0).done)
+        case Application() if lists.applications is not None:
+            return _compared(each, lists.applications, lambda found: _other_application(each, found))
+        case ActiveDoc() if lists.documents is not None:
+            return _compared(each, lists.documents, lambda found: _other_document(each, found))
+        case CustomPolicyDefinition() if lists.policies is not None:
+            return _compared(each, lists.policies, lambda found: not sync_policy(each, _one(found)).done)
+    return ""
+
+
+def _compared(each: CustomResource, there: Mapping[int, F], differs: Callable[[F], bool]) -> str:
+    found = there.get(_id(each))
+    if found is None:
+        return f"{_id(each)} is not in 3scale any more"
+    return f"{_id(each)} is otherwise in 3scale than the object says" if differs(found) else ""
+
+
+def _other_application(application: Application, found: FoundApplication) -> bool:
+    """Its plan is named in the object, and has only an id in the list."""
+    spec = application.spec
+    state = SUSPENDED if spec.suspend else LIVE
+    moved = found.state in (LIVE, SUSPENDED) and found.state != state
+    return moved or bool(differing({"name": spec.name, "description": spec.description}, found))
+
+
+def _other_document(document: ActiveDoc, found: FoundDocument) -> bool:
+    """Its body is wherever the object says; whether that is there in 3scale is not asked here."""
+    return not sync_document(document, found.body, found.service_id, _one(found)).done
+
+
+def _one(found: F) -> One[F]:
+    return One.model_construct(looked=True, item=found)
+
+
+def _in_step(each: CustomResource) -> bool:
+    return bool(_id(each)) and bool(Memo.of(each.metadata).synced) and not each.metadata.deleting
+
+
+def _id(each: CustomResource) -> int:
+    """Its id in 3scale, 0 if it has none."""
+    match each:
+        case Product():
+            return each.status.product_id or 0
+        case Backend():
+            return each.status.backend_id or 0
+        case DeveloperAccount():
+            return each.status.account_id or 0
+        case Application():
+            return each.status.application_id or 0
+        case ActiveDoc():
+            return each.status.active_doc_id or 0
+        case CustomPolicyDefinition():
+            return each.status.policy_id or 0
+    return 0
+
+
+def _name(each: CustomResource) -> str:
+    match each:
+        case Product() | Backend():
+            return each.spec.system_name
+        case DeveloperAccount():
+            return each.spec.org_name
+    return ""
+
+
+def _all(there: Mapping[int, F] | None) -> Iterable[F]:
+    return there.values() if there is not None else ()
+
+
+def _by_id(model: type[F], listed: Iterable[Mapping[str, object]]) -> dict[int, F]:
+    found = (model.model_validate(each) for each in listed)
+    return {each.id: each for each in found}

@@ -1,0 +1,164 @@
+"""3scale: each tenant's lists against the objects of its namespaces, and the other way round.
+
+A tenant is whatever Secrets the objects name say: its token is read here with the caller's own rights. Each kind of
+which there are objects is listed once for a tenant, page by page, however many objects there are; products, backends
+and accounts always, since they bear our mark. Everything is read twice, some seconds apart: what moves in between is at
+work. Only reading calls are made.
+
+What carries the mark of an installation may be another one's, which serves the same tenant from another cluster: so a
+finding is a question.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from activities.threescale.client import Connections, Tenant
+from activities.threescale.guard import Guard
+from domain.reading import read_all
+from domain.resource import CustomResource
+from domain.threescale.drift import COMPARED, Lists, differences, lists_for, with_list, without_owner
+from domain.threescale.normal import with_port
+from domain.threescale.providers import ADDRESS_KEY, DEFAULT_SECRET, TOKEN_KEY
+from domain.threescale.resources import Backend, DeveloperAccount, Product
+from domain.threescale.resources.shared import LocalReference
+from engine.errors import Absent, ApiError, Denied
+from engine.kube import SECRET
+from engine.kube.json import mapping, text
+from starters.cli.audits import Finding, found_twice
+from starters.cli.output import warn
+from starters.cli.session import Session
+
+AREA = "threescale"
+# Between the two looks: longer than a pass takes.
+APART_SECONDS = 5.0
+_TIMEOUT_SECONDS = 30.0
+_CALLS_AT_ONCE = 2
+_MARKED = (Product, Backend, DeveloperAccount)
+
+
+class Account(NamedTuple):
+    """A tenant: its address and its token."""
+
+    url: str
+    token: str
+
+
+async def audit(session: Session, *, thorough: bool) -> list[Finding]:
+    """What does not fit, in both of two looks."""
+    async with Connections(_TIMEOUT_SECONDS) as connections:
+
+        async def look() -> Iterable[Finding]:
+            return await _look(session, connections)
+
+        return await found_twice(look, APART_SECONDS)
+
+
+async def _look(session: Session, connections: Connections) -> list[Finding]:
+    by_tenant, found = await _tenants(session)
+    for account, objects in by_tenant.items():
+        tenant = Tenant(connections.http, account.url, account.token, Guard(account.url, _CALLS_AT_ONCE))
+        try:
+            lists = await _lists(tenant, objects)
+        except ApiError as error:
+            found.append(_finding(f"tenant {account.url}", f"cannot be looked into: {error.message}", "look why"))
+            continue
+        found += findings(account.url, objects, lists)
+    return found
+
+
+def findings(url: str, objects: list[CustomResource], lists: Lists) -> list[Finding]:
+    """What does not fit in one tenant."""
+    drifted = [
+        _finding(_path(each.resource), each.problem, "`perdure retry` mends it, unless 3scale refuses")
+        for each in differences(objects, lists)
+    ]
+    owned = [
+        _finding(f"{what} of {url}", "bears the operator's mark, and no object has it", "delete it, or make its object")
+        for what in without_owner(objects, lists)
+    ]
+    return drifted + owned
+
+
+async def _lists(tenant: Tenant, objects: list[CustomResource]) -> Lists:
+    lists = Lists()
+    for read in lists_for([*objects, *(model() for model in _MARKED)]):
+        lists = with_list(lists, read, await tenant.read(read))
+    return lists
+
+
+async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]], list[Finding]]:
+    """The objects by their tenants; an Application's is its account's."""
+    objects, found = await _objects(session)
+    accounts: dict[tuple[str, str], Account | None] = {}
+    named = {
+        (each.metadata.namespace, each.metadata.name): each for each in objects if isinstance(each, DeveloperAccount)
+    }
+    by_tenant: defaultdict[Account, list[CustomResource]] = defaultdict(list)
+    addresses: dict[str, Account] = {}
+    for each in objects:
+        place = _place(each, named)
+        if place not in accounts:
+            accounts[place] = await _account(session, *place)
+        account = accounts[place]
+        if account is not None:
+            by_tenant[addresses.setdefault(with_port(account.url).rstrip("/"), account)].append(each)
+    return dict(by_tenant), found
+
+
+def _place(each: CustomResource, accounts: Mapping[tuple[str, str], DeveloperAccount]) -> tuple[str, str]:
+    """Namespace and name of the Secret that says whose the object is."""
+    namespace, spec = each.metadata.namespace, getattr(each, "spec", None)
+    account_cr = getattr(spec, "account_cr", None)
+    if isinstance(account_cr, LocalReference):
+        owner = accounts.get((namespace, account_cr.name))
+        spec = owner.spec if owner is not None else None
+    reference = getattr(spec, "provider_account_ref", None)
+    return namespace, (reference.name if isinstance(reference, LocalReference) else "") or DEFAULT_SECRET
+
+
+async def _objects(session: Session) -> tuple[list[CustomResource], list[Finding]]:
+    objects: list[CustomResource] = []
+    found: list[Finding] = []
+    for model in COMPARED:
+        readable, malformed = read_all(model, (await session.kube.list(model.kind_of)).items)
+        objects += readable
+        found += [
+            _finding(
+                each.key.path, f"cannot be read: {each.problem}", "mend the object; what it has shows without an owner"
+            )
+            for each in malformed
+        ]
+    return objects, found
+
+
+async def _account(session: Session, namespace: str, name: str) -> Account | None:
+    try:
+        secret = await session.kube.get(SECRET, namespace, name)
+    except (Absent, Denied) as error:
+        warn(f"not looked at: objects of Secret {namespace}/{name}: {error.message}")
+        return None
+    url, token = (_value(mapping(secret, "data"), key) for key in (ADDRESS_KEY, TOKEN_KEY))
+    if not url or not token:
+        warn(f"not looked at: objects of Secret {namespace}/{name}, which lacks {ADDRESS_KEY} or {TOKEN_KEY}")
+        return None
+    return Account(url.strip(), token)
+
+
+def _value(held: Mapping[str, object], key: str) -> str:
+    try:
+        return base64.b64decode(text(held, key)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+
+
+def _path(each: CustomResource) -> str:
+    return f"{each.kind_of.name} {each.metadata.namespace}/{each.metadata.name}"
+
+
+def _finding(subject: str, problem: str, advice: str) -> Finding:
+    return Finding(area=AREA, subject=subject, problem=problem, advice=advice)

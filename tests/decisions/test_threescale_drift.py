@@ -1,0 +1,130 @@
+"""Drift: what a tenant's lists show of objects that are in step, and what bears our mark without an owner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from threescale_objects import after, backend, metadata, product
+
+from domain.resource import CustomResource
+from domain.threescale.drift import Lists, differences, lists_for, with_list, without_owner
+from domain.threescale.resources import ActiveDoc, Application, CustomPolicyDefinition, DeveloperAccount
+from starters.cli.audits.threescale import findings
+
+OURS = {"managed_by": "operator"}
+MEMO: dict[str, object] = {"metadata": {"annotations": {"perdure.dev/3scale-synced": "digest"}}}
+SCHEMA = {"name": "Mine", "version": "1", "summary": "s", "$schema": "http://x", "configuration": {"type": "object"}}
+
+SPECS: dict[type[CustomResource], tuple[dict[str, Any], dict[str, Any]]] = {
+    DeveloperAccount: ({"orgName": "ACME"}, {"accountID": 3}),
+    Application: (
+        {"name": "Store", "description": "It", "accountCR": {"name": "a"}, "productCR": {"name": "p"}},
+        {"applicationID": 4},
+    ),
+    ActiveDoc: (
+        {"name": "Doc", "systemName": "doc", "activeDocOpenAPIRef": {"url": "http://x"}},
+        {"activeDocId": 5},
+    ),
+    CustomPolicyDefinition: ({"name": "mine", "version": "1", "schema": SCHEMA}, {"policyID": 6}),
+}
+
+
+def in_step(model: type[CustomResource]) -> CustomResource:
+    spec, status = SPECS[model]
+    bare = model.model_validate({"metadata": metadata(model.__name__.lower()), "spec": spec, "status": status})
+    return after(bare, MEMO)  # type: ignore[no-any-return]
+
+
+OBJECTS: list[CustomResource] = [
+    after(product(product_id=1, description="It"), MEMO),
+    after(backend(), MEMO),
+    *(in_step(model) for model in SPECS),
+]
+ANSWERS: dict[str, Any] = {
+    "services": {"id": 1, "name": "shop", "system_name": "shop", "description": "It", "annotations": OURS},
+    "backend_apis": {
+        "id": 7,
+        "name": "stock",
+        "system_name": "stock",
+        "private_endpoint": "https://stock.example.com:443",
+        "annotations": OURS,
+    },
+    "accounts": {"id": 3, "org_name": "ACME", "annotations": OURS},
+    "applications": {"id": 4, "name": "Store", "description": "It", "state": "live"},
+    "active_docs": {"id": 5, "name": "Doc", "system_name": "doc", "body": "{}"},
+    "registry/policies": {"id": 6, "name": "mine", "version": "1", "schema": SCHEMA},
+}
+
+
+def lists(**changes: Any) -> Lists:
+    """What the tenant has, with other entries in some lists."""
+    found = Lists()
+    for read in lists_for(OBJECTS):
+        entries = changes.get(read.path.replace("/", "_"), [ANSWERS[read.path]])
+        found = with_list(found, read, {"listed": [{read.resource.value: each} for each in entries]})
+    return found
+
+
+def test_each_kind_is_listed_once_however_many_objects_there_are() -> None:
+    assert [each.path for each in lists_for(OBJECTS * 3)] == list(ANSWERS)
+    assert [each.path for each in lists_for(OBJECTS[:1])] == ["services"]
+
+
+def test_what_is_in_3scale_as_its_object_says_has_not_drifted() -> None:
+    assert differences(OBJECTS, lists()) == ()
+    assert without_owner(OBJECTS, lists()) == ()
+
+
+@pytest.mark.parametrize("path", list(ANSWERS))
+def test_what_is_gone_from_3scale_has_drifted(path: str) -> None:
+    (found,) = differences(OBJECTS, lists(**{path.replace("/", "_"): []}))
+
+    assert "is not in 3scale any more" in found.problem
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("services", {"description": "Other"}),
+        ("services", {"annotations": {}}),
+        ("backend_apis", {"private_endpoint": "https://other.example.com:443"}),
+        ("accounts", {"org_name": "Other"}),
+        ("applications", {"state": "suspended"}),
+        ("applications", {"name": "Other"}),
+        ("active_docs", {"published": True}),
+        ("registry/policies", {"schema": {**SCHEMA, "summary": "other"}}),
+    ],
+)
+def test_what_somebody_has_changed_in_3scale_has_drifted(path: str, change: dict[str, Any]) -> None:
+    of_doc = [after(each, {"spec": {"published": False}}) if isinstance(each, ActiveDoc) else each for each in OBJECTS]
+    (found,) = differences(of_doc, lists(**{path.replace("/", "_"): [{**ANSWERS[path], **change}]}))
+
+    assert "otherwise in 3scale" in found.problem
+
+
+def test_who_is_at_work_or_goes_or_is_not_in_step_yet_is_left_to_its_own_lifecycle() -> None:
+    going = after(OBJECTS[0], {"metadata": {"deletionTimestamp": "2026-11-21T12:00:00Z"}})
+
+    assert differences([going, product(product_id=1), product()], lists(services=[])) == ()
+
+
+def test_what_bears_our_mark_and_is_no_objects_is_told() -> None:
+    entries = [
+        {"id": 90, "system_name": "lost", "annotations": OURS},
+        {"id": 91, "system_name": "anybodys", "annotations": {}},
+        {"id": 92, "system_name": "shop", "annotations": OURS},  # the name of an object that is about to adopt it
+    ]
+    told = without_owner(OBJECTS, lists(services=[ANSWERS["services"], *entries]))
+
+    assert told == ("3scale product 90 (lost)",)
+
+
+def test_the_audit_says_what_a_person_can_do() -> None:
+    lost = {"id": 90, "org_name": "Lost", "annotations": OURS}
+    found = findings("https://t", OBJECTS, lists(services=[], accounts=[ANSWERS["accounts"], lost]))
+
+    assert [(each.subject, each.problem) for each in found] == [
+        ("Product shop/shop", "1 is not in 3scale any more"),
+        ("3scale account 90 (Lost) of https://t", "bears the operator's mark, and no object has it"),
+    ]
