@@ -10,6 +10,7 @@
 | `known.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, documents of APIs |
 | `subjects.py` | what a pass knows of an object |
 | `apis.py`, `people.py`, `documents.py`, `once.py`, `masters.py` | the same, kind by kind |
+| `kept.py` | what a worker keeps of 3scale from one pass to the next |
 | `passes.py`, `ground.py`, `area.py` | the pass, what it stands on, and how a worker gets it |
 | `notices.py`, `metrics.py` | Kubernetes Events, and numbers |
 """

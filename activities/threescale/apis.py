@@ -16,6 +16,7 @@ from domain.threescale.calls import Read, Write
 from domain.threescale.folding import read_backend, read_product, wrote_backend, wrote_product
 from domain.threescale.found import FoundBackend, FoundProduct
 from domain.threescale.gateway import secrets_of
+from domain.threescale.memo import Memo
 from domain.threescale.product import ObservedProduct, SecretText, work_for_product
 from domain.threescale.resources import Backend, Product
 from domain.threescale.work import Work
@@ -67,6 +68,19 @@ class ProductSubject(Subject[Product]):
         """It is looked at anew, with all its parts."""
         self._found = FoundProduct()
 
+    def known(self) -> object:
+        """The product, and what its backends were then: their metrics are part of its plans."""
+        return (self._found, self._behind()) if self._found.service is not None else None
+
+    def recall(self, known: object) -> None:
+        """The product, if its backends are what they were."""
+        match known:
+            case (FoundProduct() as found, behind) if behind == self._behind():
+                self._found = found
+
+    def _behind(self) -> dict[str, str]:
+        return {each.metadata.uid: Memo.of(each.metadata).synced for each in self._backends}
+
 
 class BackendSubject(Subject[Backend]):
     """A Backend."""
@@ -108,3 +122,12 @@ class BackendSubject(Subject[Backend]):
     def forget(self) -> None:
         """It is looked at anew, with all its parts."""
         self._found = FoundBackend()
+
+    def known(self) -> object:
+        """The backend."""
+        return self._found if self._found.backend is not None else None
+
+    def recall(self, known: object) -> None:
+        """The backend."""
+        if isinstance(known, FoundBackend):
+            self._found = known

@@ -6,6 +6,7 @@ import logging
 
 from activities.threescale.apis import BackendSubject, ProductSubject
 from activities.threescale.documents import DocumentSubject, PolicySubject
+from activities.threescale.kept import Kept
 from activities.threescale.known import Known, View
 from activities.threescale.masters import TenantSubject
 from activities.threescale.notices import notice
@@ -54,6 +55,7 @@ class Ground:
         self.known = known
         self.tenants = tenants
         self.settings = settings
+        self.kept = Kept()
         self._sources = sources
         self._models = {model.kind_of.name: model for model in custom_resources()}
         self._told: dict[tuple[str, str, str], None] = {}

@@ -122,6 +122,8 @@ class _Pass:
             if decision.outcome is Outcome.GONE:
                 decision = decision.model_copy(update={"outcome": Outcome.WAITING})
             return ThreescaleWorld(key=key, hold=hold, known=self._asked.memory, decision=decision)
+        if not self._look:
+            self._ground.kept.recall(subject)
         for _ in range(MOST_ROUNDS):
             work = self._work()
             if work.idle:
@@ -134,6 +136,8 @@ class _Pass:
         else:
             log.error("%s: no end of it after %d rounds: %s", key.path, MOST_ROUNDS, work.why)
         await self._noted(work)
+        if work.phase is Phase.SYNCED and not self._refused:
+            self._ground.kept.keep(subject)
         await self._ground.tell(subject.resource, work)
         memory = Memory(refused=self._refused)
         return ThreescaleWorld(key=key, known=memory, decision=decision_of(work, subject.resource.owner))

@@ -67,6 +67,13 @@ class Subject(ABC, Generic[R]):
     async def keep(self, write: Write, answer: object) -> None:
         """What must not be lost of an answer, before anything else is done."""
 
+    def known(self) -> object:
+        """What the next pass may be given of 3scale (`kept.py`); None for kinds that a read tells whole."""
+        return None
+
+    def recall(self, known: object) -> None:
+        """What the last pass has known, once the rest is gathered."""
+
     async def carry_out(self, work: Work) -> bool:
         """Do what is the kind's own; whether there was anything."""
         return False

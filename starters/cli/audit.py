@@ -20,7 +20,9 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
-    area: Annotated[str, typer.Argument(metavar="AREA", help="One area only: accounts, claims, loadbalancers, threescale.")] = "",
+    area: Annotated[
+        str, typer.Argument(metavar="AREA", help="One area only: accounts, claims, loadbalancers, threescale.")
+    ] = "",
     thorough: Annotated[
         bool,
         typer.Option("--thorough", help="Look into every account, region and project: many calls, all reading."),
