@@ -57,6 +57,8 @@ class Action(Model):
     awaited_when_cancelled: ClassVar[bool] = False
     # True: started only when nothing else of the object runs, because afterwards nobody looks after it.
     last: ClassVar[bool] = False
+    # True: carried out by the worker that runs the workflow, within its task: quick, and costs the server one event.
+    local: ClassVar[bool] = False
     # True: what it leaves behind is not folded but observed.
     observed_after: ClassVar[bool] = False
 

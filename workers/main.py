@@ -41,7 +41,7 @@ from engine.kube.clusters import served_cluster
 from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
 from workers.boundary import Boundary
-from workers.roster import areas, by_queue, workflows_of
+from workers.roster import areas, by_queue, local_activities, workflows_of
 
 PROCESS = "worker"
 CLAIMS = "claims"
@@ -149,11 +149,14 @@ async def _workers(
         for queue in Queue
         if queue.value in found
     ]
+    local = local_activities(activities)
     workers += [
         Worker(
             client,
             task_queue=area,
             workflows=workflows_of(area),
+            activities=[each for each in local if area == INSTANCES],
+            interceptors=[Boundary()],
             max_cached_workflows=settings.worker_cached_workflows,
             max_concurrent_workflow_tasks=settings.worker_workflow_tasks,
             workflow_task_poller_behavior=PollerBehaviorAutoscaling(),

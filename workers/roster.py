@@ -62,6 +62,12 @@ def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequen
     return queues
 
 
+def local_activities(activities: Iterable[Callable[..., object]]) -> Sequence[Callable[..., object]]:
+    """Those that are carried out by the worker of the workflows."""
+    known = actions()
+    return [each for each in activities if known[activity._Definition.must_from_callable(each).name or ""].local]
+
+
 def _descendants(base: type[Action]) -> set[type[Action]]:
     children = set(base.__subclasses__())
     return children.union(*(_descendants(child) for child in children)) if children else children

@@ -45,6 +45,8 @@ W = TypeVar("W", bound=World)
 LONGEST_HISTORY = 600
 OBSERVE = "observe"
 SUMMARY_LENGTH = 190
+# A local activity's own error comes as it is.
+FAILED = (ActivityError, ApplicationError)
 # The least time from one look to the next where deadlines ask for looks: a deadline that stays in the past is no spin.
 LOOK_REST = timedelta(seconds=1)
 
@@ -148,7 +150,7 @@ class Entity(Generic[W]):
         self._looked_at = workflow.now()
         try:
             seen = cast("W", await self._start(action))
-        except ActivityError as error:
+        except FAILED as error:
             if is_cancelled_exception(error):
                 raise
             refusal = self._refusal(OBSERVE, error)
@@ -237,7 +239,7 @@ class Entity(Generic[W]):
             action = running.action
             try:
                 result = running.handle.result()
-            except (ActivityError, asyncio.CancelledError) as error:
+            except (*FAILED, asyncio.CancelledError) as error:
                 if isinstance(error, asyncio.CancelledError) or is_cancelled_exception(error):
                     continue
                 refusal = self._refusal(slot, error)
@@ -249,6 +251,17 @@ class Entity(Generic[W]):
             self.dirty = self.dirty or action.observed_after
 
     def _start(self, action: Action) -> workflow.ActivityHandle[Any]:
+        if action.local:
+            return workflow.start_local_activity(
+                action.activity,
+                action,
+                result_type=action.result,
+                start_to_close_timeout=action.start_to_close,
+                retry_policy=RetryPolicy(
+                    initial_interval=action.first_retry, maximum_attempts=max(1, action.most_attempts)
+                ),
+                summary=action.summary[:SUMMARY_LENGTH],
+            )
         awaited = action.awaited_when_cancelled
         return workflow.start_activity(
             action.activity,
@@ -268,9 +281,9 @@ class Entity(Generic[W]):
             summary=action.summary[:SUMMARY_LENGTH],
         )
 
-    def _refusal(self, slot: str, error: ActivityError) -> Refusal:
+    def _refusal(self, slot: str, error: ActivityError | ApplicationError) -> Refusal:
         before = self.world.refusals.get(slot)
-        cause = error.cause
+        cause = error.cause if isinstance(error, ActivityError) else error
         type_, code, message = ErrorType.UNAVAILABLE, "", str(cause or error)
         if isinstance(cause, ApplicationError):
             type_ = ErrorType(cause.type) if cause.type in set(ErrorType) else ErrorType.BUG

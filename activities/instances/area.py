@@ -9,6 +9,7 @@ from temporalio.client import Client
 
 from activities.aws.places import Places
 from activities.instances.asking import AskActivities, Ground
+from activities.instances.checking import Checks
 from activities.instances.groups import GroupActivities
 from activities.instances.known import KnownInstances
 from activities.instances.looks import LookActivities
@@ -31,9 +32,10 @@ async def activities(
     known = KnownInstances(kube, await stack.enter_async_context(Store(kube)))
     callers = Places(connections=settings.worker_aws_activities, observing=settings.observing)
     ground = Ground(places(settings.instances_queues), callers)
+    checks = await stack.enter_async_context(Checks(ground, client))
     policy, observing = ReactionPolicy.of(settings.instances_reactions), settings.observing
     return [
-        *LookActivities(kube, known, policy, observing=observing).all(),
+        *LookActivities(kube, known, checks, policy, observing=observing).all(),
         *AskActivities(ground).all(),
         *NodeActivities(kube, settings).all(),
         *GroupActivities(kube, known, ground, observing=observing).all(),

@@ -4,6 +4,7 @@
 
 The look reads no cloud and no API server, so an event costs one activity and, where a label changes, one request. A
 label is written before anything else is done about the instance, and also for machines that Cluster API has paused.
+Whether EC2 bears a written state out is seen half a minute later, for many at once (`checking.py`).
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from collections.abc import Callable, Sequence
 from temporalio import activity
 
 from activities.instances import metrics
+from activities.instances.checking import Checks
 from activities.instances.known import KnownInstances
 from domain.instances import AWS_MACHINE, MACHINE
 from domain.instances.actions import DeleteOwner, LookAtInstance, TellRefuted
-from domain.instances.constants import INTERRUPTION_LABEL
+from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
@@ -35,9 +37,12 @@ COMPONENT = "perdure"
 class LookActivities:
     """Looks, and what follows on the same cluster."""
 
-    def __init__(self, kube: KubeApi, known: KnownInstances, policy: ReactionPolicy, *, observing: bool) -> None:
+    def __init__(
+        self, kube: KubeApi, known: KnownInstances, checks: Checks, policy: ReactionPolicy, *, observing: bool
+    ) -> None:
         self._kube = kube
         self._known = known
+        self._checks = checks
         self._policy = policy
         self._observing = observing
 
@@ -54,8 +59,12 @@ class LookActivities:
         if machine is None or look.dry_run:
             return seen
         told = recalled(look.record, machine.metadata) if look.recall else look.record
-        patch = patch_for(seen.model_copy(update={"known": InstanceMemory(record=told)}).observed, now())
-        return seen.model_copy(update={"machine": await self._patched(machine, patch)}) if patch else seen
+        patch = patch_for(seen.model_copy(update={"known": InstanceMemory(record=told)}).observed, look.at)
+        if not patch:
+            return seen
+        if told.only_to_check and told.state is not None and STATE_LABEL in mapping(patch, "metadata", "labels"):
+            self._checks.expect(told.key, told.state, now())
+        return seen.model_copy(update={"machine": await self._patched(machine, patch)})
 
     @activity.defn(name=DeleteOwner.activity)
     async def delete_machine(self, deletion: DeleteOwner) -> None:

@@ -22,6 +22,7 @@ from activities.instances.asking import Ground
 from activities.instances.known import KnownInstances
 from domain.decision import Decision, Outcome
 from domain.instances.actions import Answer
+from domain.instances.handover import ANSWERED
 from domain.instances.names import InstanceKey, region_of_provider_id
 from domain.instances.passes import SweepInstances, SweepMemory, SweepWorld
 from domain.instances.places import Place
@@ -33,7 +34,6 @@ from engine.errors import ApiError
 from engine.temporal import tell
 
 _ASKED = (Question.INSTANCE, Question.STATUS)
-ANSWERED = "answered"
 
 
 class SweepActivities:

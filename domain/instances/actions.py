@@ -39,8 +39,12 @@ from domain.model import Model
 class LookAtInstance(Action):
     """Read the objects of the instance, and write the labels that follow from the record.
 
+    It is carried out within the workflow's task: the objects are in the worker's memory, and as an activity of its own
+    a look would double what an event costs (measured).
+
     Attributes:
         key: the instance's lifecycle.
+        at: the present.
         record: what events and answers have come to.
         recall: whether the annotation is to be read, as this lifecycle has seen none yet.
         version: the resourceVersion in which the AWSMachine was seen last: nothing older is looked at.
@@ -51,8 +55,10 @@ class LookAtInstance(Action):
     queue: ClassVar[Queue] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = InstanceWorld
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
+    local: ClassVar[bool] = True
 
     key: Key
+    at: datetime
     record: InstanceRecord
     recall: bool = False
     version: str = ""

@@ -18,7 +18,7 @@ def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
     work = work_for_instance(world.observed, now)
     if work.close:
         return Decision(phase=work.phase.value, outcome=Outcome.GONE, why="nothing is left to look after")
-    actions: list[Action] = [look_at(world)] if work.patch else []
+    actions: list[Action] = [look_at(world, now)] if work.patch else []
     actions += [action_of(step, world) for step in work.steps]
     return Decision(
         phase=work.phase.value,
@@ -32,10 +32,11 @@ def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
     )
 
 
-def look_at(world: InstanceWorld, *, dry_run: bool = False) -> LookAtInstance:
+def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> LookAtInstance:
     """The look that takes up where the last one left off."""
     return LookAtInstance(
         key=world.key,
+        at=now,
         record=world.record,
         recall=not world.known.recalled,
         version=world.machine.metadata.resource_version if world.machine else "",

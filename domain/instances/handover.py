@@ -17,8 +17,9 @@ from domain.instances.events import InstanceEvent
 from domain.model import Model
 
 HAND_OVER = "hand_over"
+ANSWERED = "answered"  # a signal: what AWS says of an instance
 
-__all__ = ["GROUP_WORKFLOW", "HAND_OVER", "INSTANCE_WORKFLOW", "HandOver", "Taken", "update_id"]
+__all__ = ["ANSWERED", "GROUP_WORKFLOW", "HAND_OVER", "INSTANCE_WORKFLOW", "HandOver", "Taken", "update_id"]
 
 
 class HandOver(Model):

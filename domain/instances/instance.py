@@ -116,7 +116,7 @@ def _questions(
     """What to ask AWS now: how the instance stands, and what a reaction that is due rests on."""
     record, facts = observed.record, observed.facts
     wanted = set[Question]()
-    if record.ask_at is not None and record.ask_at <= now:
+    if observed.ask_at is not None and observed.ask_at <= now:
         wanted.add(Question.INSTANCE)
     if _ran_on(record, now) and askable(facts, Question.INSTANCE, record.heard_at, now):
         wanted.add(Question.INSTANCE)
@@ -156,7 +156,7 @@ def _deadline(
     now: datetime,
 ) -> datetime | None:
     record, facts = observed.record, observed.facts
-    moments: list[datetime | None] = [record.ask_at, closing]
+    moments: list[datetime | None] = [observed.ask_at, closing]
     for cause in found:
         moments += [cause.from_, cause.deadline]
     for planned in standing_planned(record, now):

@@ -87,6 +87,7 @@ class InstanceWorld(World):
             timings=self.known.timings,
             policy=self.policy,
             observing=self.observing,
+            checked=True,
         )
 
     @property

@@ -45,6 +45,7 @@ class ObservedInstance(Model):
         timings: its group's hooks, by name.
         policy: what is wanted.
         observing: whether nothing is to be written anywhere.
+        checked: whether changes that events told are checked for many instances at once, so that none asks for that.
     """
 
     record: InstanceRecord
@@ -57,6 +58,12 @@ class ObservedInstance(Model):
     timings: dict[str, HookTiming] = {}
     policy: ReactionPolicy = ReactionPolicy()
     observing: bool = False
+    checked: bool = False
+
+    @property
+    def ask_at(self) -> datetime | None:
+        """When EC2 is to be asked."""
+        return None if self.checked and self.record.only_to_check else self.record.ask_at
 
     @property
     def managed(self) -> bool:

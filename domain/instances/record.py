@@ -87,6 +87,7 @@ class InstanceRecord(Model):
         opened_at: when it was heard of first.
         heard_at: when it was heard of last.
         ask_at: when EC2 is to be asked; None if there is no reason to.
+        only_to_check: whether that is for nothing but to see a change borne out that an event told.
         misses: how often in a row EC2 did not know the instance.
         started_at: the latest start that was told of.
         interruptions: by kind.
@@ -102,6 +103,7 @@ class InstanceRecord(Model):
     heard_at: datetime
     standing: Standing | None = None
     ask_at: datetime | None = None
+    only_to_check: bool = False
     misses: int = 0
     started_at: datetime | None = None
     interruptions: dict[EventKind, Interruption] = {}
@@ -186,6 +188,8 @@ def _with_state(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
     if placing.ask is not Ask.NO:
         wanted = event.received_at + (ASK_AFTER if placing.ask is Ask.SOON else timedelta(0))
         changes["ask_at"] = min(record.ask_at or wanted, wanted)
+        nothing_else = record.ask_at is None or record.only_to_check or (record.standing is None and not record.misses)
+        changes["only_to_check"] = placing.ask is Ask.SOON and placing.applies and nothing_else
     if event.state is InstanceState.RUNNING and event.timely:
         changes["started_at"] = max(record.started_at or event.time, event.time)
     return record.model_copy(update=changes)
@@ -246,11 +250,12 @@ def answered(record: InstanceRecord, facts: Facts) -> InstanceRecord:
         return _denied(record, facts.at)
     if standing is not None and not standing.asked and standing.time > facts.at:
         # The event came while EC2 was being asked (or from a clock ahead of ours): ask again once it has passed.
-        return record.model_copy(update={"ask_at": standing.time + ASK_AFTER, "misses": 0})
+        return record.model_copy(update={"ask_at": standing.time + ASK_AFTER, "misses": 0, "only_to_check": False})
     denied = standing is not None and not standing.asked and standing.state.final and not facts.state.final
     changes: dict[str, object] = {
         "standing": Standing(state=facts.state, time=facts.at, asked=True),
         "ask_at": None,
+        "only_to_check": False,
         "misses": 0,
         "refuted": record.refuted + denied,
     }
@@ -263,7 +268,8 @@ def _denied(record: InstanceRecord, at: datetime) -> InstanceRecord:
         gone = Standing(state=InstanceState.TERMINATED, time=max(at, standing.time), asked=True)
         return record.model_copy(update={"standing": gone, "ask_at": None, "misses": 0})
     misses = record.misses + 1
-    return record.model_copy(update={"misses": misses, "ask_at": at + _AFTER_MISS if misses < _MOST_MISSES else None})
+    again = at + _AFTER_MISS if misses < _MOST_MISSES else None
+    return record.model_copy(update={"misses": misses, "ask_at": again, "only_to_check": False})
 
 
 def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:

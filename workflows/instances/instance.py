@@ -25,7 +25,7 @@ with workflow.unsafe.imports_passed_through():
     from domain.instances.acknowledgement import Outcome
     from domain.instances.actions import Answer
     from domain.instances.decision import decide_instance, look_at
-    from domain.instances.handover import HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
+    from domain.instances.handover import ANSWERED, HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
     from domain.instances.lifecycle import InstanceWorld
     from domain.why import Why
     from workflows.entity import OBSERVE, Entity
@@ -53,7 +53,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """A look at its objects, which also writes its label."""
-        return look_at(self.world, dry_run=dry_run)
+        return look_at(self.world, workflow.now(), dry_run=dry_run)
 
     @workflow.update(name=HAND_OVER, description="Events of this instance; answers once its label says what they say.")
     async def hand_over(self, given: HandOver) -> Taken:
@@ -65,7 +65,9 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
         looked = done or await self.look_now()
         return self.world.taken(outcomes, looked=looked)
 
-    @workflow.signal(description="What AWS says of this instance, as the sweep over its place has found.")
+    @workflow.signal(
+        name=ANSWERED, description="What AWS says of this instance, as a look at many has found."
+    )
     def answered(self, answer: Answer) -> None:
         """As if it had been asked for."""
         self.tell(self.world.told(answer.facts, answer.timings))

@@ -1,0 +1,130 @@
+"""Whether EC2 bears out the states that events have told, seen half a minute later for many instances at once.
+
+    a label was written --> remembered here --30 s--> DescribeInstances, 200 a call --> who differs is told
+
+An event's word is taken at once, as the label is only a doorbell; but events come late, twice, or are made up. Asking
+for each by its own workflow costs a timer, an activity and two workflow tasks, more than the event itself (measured).
+So the worker that wrote the label remembers to look, and only an instance that stands otherwise hears of it. What a
+worker forgets by dying, the look in bulk over all places finds some minutes later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import TracebackType
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from activities.aws.instances import MOST_AT_ONCE, describe
+from activities.instances import metrics
+from activities.instances.asking import Ground
+from domain.instances.actions import Answer
+from domain.instances.constants import ASK_AFTER
+from domain.instances.events import InstanceState
+from domain.instances.handover import ANSWERED
+from domain.instances.names import InstanceKey
+from domain.instances.verification import Facts, Question
+from engine.errors import ApiError
+from engine.temporal import tell
+
+# Those that become due within so long are looked at together.
+GATHERED = 2.0
+MOST_REMEMBERED = 100_000
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A state that was written, when by the engine's clock and by this machine's, and when it is looked at."""
+
+    state: InstanceState
+    written_at: datetime
+    noted: float
+    due: float
+
+    def moment(self) -> datetime:
+        """The present by the engine's clock."""
+        return self.written_at + timedelta(seconds=time.monotonic() - self.noted)
+
+
+class Checks:
+    """What this worker has to look at; leaving the block ends it."""
+
+    def __init__(self, ground: Ground, client: Client, after: timedelta = ASK_AFTER) -> None:
+        self._ground = ground
+        self._client = client
+        self._after = after.total_seconds()
+        self._expected: dict[InstanceKey, Expected] = {}
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Checks:
+        self._task = asyncio.create_task(self._run(), name="checks of instances")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def expect(self, key: InstanceKey, state: InstanceState, at: datetime) -> None:
+        """Look whether the instance is in this state, half a minute from now; a later change is looked at later."""
+        noted = time.monotonic()
+        self._expected.pop(key, None)
+        if len(self._expected) < MOST_REMEMBERED:
+            self._expected[key] = Expected(state, at, noted, noted + self._after)
+        self._news.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self._expected:
+                first = next(iter(self._expected.values()))
+                await asyncio.sleep(max(0.0, first.due - time.monotonic()) + GATHERED)
+                due = self._due()
+                for where, expected in due.items():
+                    await self._look(where, expected)
+
+    def _due(self) -> dict[tuple[str, str], dict[InstanceKey, Expected]]:
+        """What is due, by place; nobody expects it any more."""
+        now = time.monotonic()
+        found: defaultdict[tuple[str, str], dict[InstanceKey, Expected]] = defaultdict(dict)
+        for key, expected in list(self._expected.items()):
+            if expected.due > now:
+                break  # in the order of their becoming due
+            found[key.account, key.region][key] = self._expected.pop(key)
+        return found
+
+    async def _look(self, where: tuple[str, str], expected: Mapping[InstanceKey, Expected]) -> None:
+        """One call for every 200; what cannot be asked now is left to the look in bulk."""
+        keys = list(expected)
+        for first in range(0, len(keys), MOST_AT_ONCE):
+            some = keys[first : first + MOST_AT_ONCE]
+            ids = [key.instance_id for key in some]
+            try:
+                caller = self._ground.caller(*where)
+                moment = expected[some[0]].moment()
+                found = await asyncio.to_thread(describe, caller, where[1], ids, (Question.INSTANCE,), moment)
+                for key in some:
+                    await self._compare(key, expected[key], found[key.instance_id])
+            except (ApiError, RPCError) as error:
+                log.warning("%d instances in %s could not be checked: %s", len(some), "/".join(where), error)
+            except Exception:
+                log.exception("%d instances in %s could not be checked", len(some), "/".join(where))
+
+    async def _compare(self, key: InstanceKey, expected: Expected, facts: Facts) -> None:
+        gone = not facts.found and expected.state.final
+        if key in self._expected or gone or facts.state is expected.state:
+            return
+        metrics.RESYNC.labels(facts.state.value if facts.state else "absent").inc()
+        await tell(self._client, key.lifecycle, ANSWERED, Answer(facts=facts))
