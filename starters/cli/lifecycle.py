@@ -95,9 +95,17 @@ async def find_key(session: Session, target: Target) -> Key:
         return key_of(session, target, text(obj, "metadata", "uid"))
     last = await _last_lifecycle(session, target)
     if last is not None and last.status is WorkflowExecutionStatus.RUNNING:
-        return key_of(session, target, last.id.rsplit("/", 1)[1])
+        return _key_of_lifecycle(session, target, last.id)
     ended = f"; its last lifecycle ended at {last.close_time:%Y-%m-%d %H:%M:%SZ}" if last and last.close_time else ""
     raise CommandError(f"{target} does not exist{ended}", f"`perdure list {target.kind.name}` shows what there is")
+
+
+def _key_of_lifecycle(session: Session, target: Target, workflow_id: str) -> Key:
+    """The key of a lifecycle that has been found; what AWS has named is of no cluster, and has no uid."""
+    placeless = Key(kind=target.kind.name, namespace=target.namespace, name=target.name, uid="")
+    if workflow_id == placeless.workflow_id:
+        return placeless
+    return key_of(session, target, workflow_id.rsplit("/", 1)[1])
 
 
 def key_of(session: Session, target: Target, uid: str) -> Key:
@@ -256,9 +264,10 @@ async def _last_lifecycle(session: Session, target: Target) -> WorkflowExecution
     """The newest lifecycle of that name, an open one before closed ones."""
     query = f"OpKind = '{target.kind.name}' AND OpNamespace = '{target.namespace}' AND OpName = '{target.name}'"
     prefix = f"{session.settings.cluster}/" if session.settings.cluster else ""
+    placeless = Key(kind=target.kind.name, namespace=target.namespace, name=target.name, uid="").workflow_id
     found = [
         execution
         async for execution in session.temporal.list_workflows(query, limit=50)
-        if execution.id.startswith(f"{prefix}{target.kind.name}/")
+        if execution.id.startswith(f"{prefix}{target.kind.name}/") or execution.id == placeless
     ]
     return max(found, key=lambda item: (item.close_time is None, item.start_time), default=None)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from domain.identity import Kind
+from domain.identity import Key, Kind
 from domain.levers import PAUSED
 from domain.model import Model
 from domain.resource import parse_timestamp
@@ -135,7 +135,15 @@ async def _lifecycles(session: Session, kind: Kind | None, namespace: str) -> li
     query += f" AND OpKind = '{kind.name}'" if kind else " AND OpKind IS NOT NULL"
     query += f" AND OpNamespace = '{namespace}'" if namespace else ""
     found = [_row(execution) async for execution in session.temporal.list_workflows(query)]
-    return [row for row in found if row.workflow_id.startswith(f"{cluster}/{row.kind}/" if cluster else f"{row.kind}/")]
+    return [row for row in found if _ours(row, cluster)]
+
+
+def _ours(row: Row, cluster: str) -> bool:
+    """Whether a lifecycle is of this cluster, or of none: what AWS has named (an instance) has no uid."""
+    placeless = Key(kind=row.kind, namespace=row.namespace, name=row.name, uid="").workflow_id
+    return row.workflow_id.startswith(f"{cluster}/{row.kind}/" if cluster else f"{row.kind}/") or (
+        row.workflow_id == placeless
+    )
 
 
 def _row(execution: WorkflowExecution) -> Row:

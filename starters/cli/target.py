@@ -17,6 +17,9 @@ from domain.identity import Kind, all_kinds
 # RFC 1123 subdomains: the names of namespaces and of custom resources.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
+# Names that AWS has given, and people with it; they stand in queries, so without quotes.
+_OUTSIDE = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
+
 # Short names of kinds that Kubernetes itself defines.
 _KUBERNETES = {"svc": "service"}
 
@@ -56,14 +59,24 @@ def target(kind: str, name: str) -> Target:
             code 2.
     """
     found = kind_named(kind)
-    if not found.plural and "/" not in name:
-        return Target(found, "", checked_name(name))
+    if not found.plural:
+        return _without_object(found, name)
     namespace, slash, short = name.partition("/")
     if not (slash and namespace and short) or "/" in short:
         raise typer.BadParameter(f"{name!r} is not of the form NAMESPACE/NAME", param_hint="NAMESPACE/NAME")
     if not found.lifecycle:
         raise typer.BadParameter(f"a {found.name} has no lifecycle of its own", param_hint="KIND")
     return Target(found, checked_name(namespace), checked_name(short))
+
+
+def _without_object(kind: Kind, name: str) -> Target:
+    """A lifecycle of no object: by its name alone, or within what it belongs to (`ACCOUNT/REGION/INSTANCE`)."""
+    namespace, _, short = name.rpartition("/")
+    if not namespace:
+        return Target(kind, "", checked_name(short))
+    if not _OUTSIDE.fullmatch(name):
+        raise typer.BadParameter(f"{name!r} is not of the form NAMESPACE/NAME", param_hint="NAMESPACE/NAME")
+    return Target(kind, namespace, short)
 
 
 def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:

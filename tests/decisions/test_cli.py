@@ -319,3 +319,15 @@ def test_a_lifecycle_of_no_object_is_named_without_a_namespace() -> None:
     assert str(found) == "ClaimBinder poolboy.gpte.redhat.com"
     with pytest.raises(typer.BadParameter):
         target("resourceclaim", "poolboy.gpte.redhat.com")
+
+
+def test_an_instance_is_named_within_its_account_and_region() -> None:
+    found = target("ec2instance", "123456789012/eu-central-1/i-0abc")
+    assert (found.namespace, found.name) == ("123456789012/eu-central-1", "i-0abc")
+    assert str(found) == "Ec2Instance 123456789012/eu-central-1/i-0abc"
+
+
+@pytest.mark.parametrize("name", ["1/x' OR 'a", "1//x", "/x/y", "1/x/"])
+def test_a_name_that_would_change_a_query_is_refused(name: str) -> None:
+    with pytest.raises(typer.BadParameter):
+        target("ec2instance", name)

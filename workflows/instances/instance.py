@@ -65,9 +65,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
         looked = done or await self.look_now()
         return self.world.taken(outcomes, looked=looked)
 
-    @workflow.signal(
-        name=ANSWERED, description="What AWS says of this instance, as a look at many has found."
-    )
+    @workflow.signal(name=ANSWERED, description="What AWS says of this instance, as a look at many has found.")
     def answered(self, answer: Answer) -> None:
         """As if it had been asked for."""
         self.tell(self.world.told(answer.facts, answer.timings))
