@@ -24,6 +24,10 @@ from engine.kube import KubeApi
 from engine.kube.discovery import Discovery
 from engine.kube.errors import NO_SUCH_KIND
 
+# A deletion is refused so often before it is left to the next look.
+MOST_DELETIONS = 3
+_OWNER = ("metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION)
+
 
 class Managed:
     """Managed resources on the API server."""
@@ -141,22 +145,39 @@ class Managed:
         *,
         bearing_its_name: bool = False,
     ) -> None:
-        """Delete one; with `bearing_its_name` only if it says that it is the handle's, as what was made does."""
+        """Delete one; with `bearing_its_name` only if it says that it is the handle's, as what was made does.
+
+        A refusal as a conflict mostly means another object of the name, but not always: what counts is what is there.
+
+        Raises:
+            Conflict: it is there still, and refused again and again.
+        """
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
+        refused: Conflict | None = None
+        tried = ""
         try:
             kind = await self._kind(reference)
-            there = state or cast("JsonObject", await self._api.get(kind, namespace, name))
-            if text_at(there, "metadata", "deletionTimestamp") or await self._other_owner(handle, there):
-                return
-            if bearing_its_name and not text_at(there, "metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION):
-                return
-            await self._api.delete(kind, namespace, name, uid=text_at(there, "metadata", "uid"))
-        except (Absent, Conflict):
-            return  # gone, or another object of the name
+            for _ in range(MOST_DELETIONS):
+                there = state or cast("JsonObject", await self._api.get(kind, namespace, name))
+                state = None
+                if text_at(there, "metadata", "deletionTimestamp") or await self._other_owner(handle, there):
+                    return
+                uid = text_at(there, "metadata", "uid")
+                if (bearing_its_name or (tried and tried != uid)) and not text_at(there, *_OWNER):
+                    return
+                try:
+                    await self._api.delete(kind, namespace, name, uid=uid)
+                    return
+                except Conflict as conflict:
+                    refused, tried = conflict, uid
+        except Absent:
+            return
+        if refused:
+            raise refused
 
     async def _other_owner(self, handle: JsonObject, state: JsonObject) -> str:
         """The handle that manages the object, if that is another one and exists."""
-        owner = text_at(state, "metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION)
+        owner = text_at(state, *_OWNER)
         if not owner or owner == text_at(handle, "metadata", "name"):
             return ""
         return owner if await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, owner) else ""

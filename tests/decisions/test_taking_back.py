@@ -1,4 +1,4 @@
-"""What was made while its handle ended is taken back, and nothing else is."""
+"""What a handle has made goes with it, also what was made while it ended, and nothing else does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from activities.claims.known import Known
 from activities.claims.managed import Managed
 from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
-from engine.errors import Absent
+from engine.errors import Absent, ApiError, Conflict
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.discovery import Discovery
 
@@ -30,6 +30,8 @@ class Cluster:
     def __init__(self, handle: Json | None, *objects: Json) -> None:
         self.handle = handle
         self.objects = {each["metadata"]["name"]: each for each in objects}
+        self.refusals = 0
+        self.instead: list[Json] = []
         self.namespace = "poolboy"
 
     async def get(self, kind: object, namespace: str, name: str) -> Json:
@@ -38,6 +40,10 @@ class Cluster:
         return self.objects[name]
 
     async def delete(self, kind: object, namespace: str, name: str, uid: str) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            self.objects |= {each["metadata"]["name"]: each for each in self.instead}
+            raise Conflict(name)
         assert self.objects.pop(name)["metadata"]["uid"] == uid
 
     async def served(self, api_version: str, kind: str) -> object:
@@ -76,3 +82,40 @@ async def test_a_handle_that_lives_keeps_what_was_made() -> None:
     cluster = Cluster(HANDLE, an_object("made", "guid-abcde"))
     assert not await taken_back(cluster, "made")
     assert set(cluster.objects) == {"made"}
+
+
+# --- refused deletions ---
+
+
+async def deleted(cluster: Cluster, *names: str) -> list[ApiError]:
+    """What could not be asked to go of a handle's resources."""
+    references = [{"reference": {"apiVersion": "v1", "kind": "ConfigMap", "name": name}} for name in names]
+    managed = Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(Known, cluster))
+    return await managed.delete_all({**HANDLE, "spec": {"resources": references}})
+
+
+async def test_a_conflict_that_means_nothing_leaves_nothing_behind() -> None:
+    cluster = Cluster(HANDLE, an_object("first", "guid-abcde"), an_object("second"))
+    cluster.refusals = 2
+    assert await deleted(cluster, "first", "second") == []
+    assert cluster.objects == {}
+
+
+async def test_what_is_refused_again_and_again_is_told_and_the_others_go() -> None:
+    cluster = Cluster(HANDLE, an_object("first", "guid-abcde"), an_object("second", "guid-abcde"))
+    cluster.refusals = 3
+    (refused,) = await deleted(cluster, "first", "second")
+    assert refused.message == "second"
+    assert set(cluster.objects) == {"second"}
+
+
+@pytest.mark.parametrize(("owner", "left"), [("guid-abcde", set()), ("", {"it"}), ("guid-zzzzz", {"it"})])
+async def test_an_object_that_has_taken_the_name_meanwhile_goes_only_if_it_is_the_handles(
+    owner: str, left: set[str]
+) -> None:
+    another = an_object("it", owner)
+    another["metadata"]["uid"] = "another"
+    cluster = Cluster(HANDLE, an_object("it", "guid-abcde"))
+    cluster.refusals, cluster.instead = 1, [another]
+    assert await deleted(cluster, "it") == []
+    assert set(cluster.objects) == left
