@@ -1,7 +1,7 @@
 """An installation whose resource claims are broken into: a pool, providers with a linked one, and what people do.
 
-Each handle has two ConfigMaps: a lid, and a box (or a chest) that is made when the lid is there. Boxes come from a pool
-that keeps one ahead, chests are made for each claim. Cases follow one another on one installation; each makes claims of
+Each handle has two ConfigMaps: a lid, and a box (a chest, a crate) that is made when the lid is there. Boxes come from a
+pool that keeps one ahead, chests are made for each claim, and crates fill pools that nobody claims from. Cases follow one another on one installation; each makes claims of
 its own.
 """
 
@@ -46,8 +46,9 @@ class ClaimsLab(Installation):
         self._audits = 0
         self.cluster.create("namespaces", "", {"metadata": {"name": USERS}})
         self.cluster.create("namespaces", "", {"metadata": {"name": POOLBOY}})
-        for provider in (_provider("lid", lid=True), _provider("box"), _provider("chest"), _provider("clock")):
-            self.cluster.create("resourceproviders", POOLBOY, provider)
+        self.cluster.create("resourceproviders", POOLBOY, _provider("lid", lid=True))
+        for name in ("box", "chest", "crate", "clock"):
+            self.cluster.create("resourceproviders", POOLBOY, _provider(name))
         self.start()
 
     def fill(self) -> None:

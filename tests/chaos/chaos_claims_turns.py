@@ -65,7 +65,7 @@ def _settled(lab: ClaimsLab, provider: str = "chest", **spec: Any) -> str:
 
 def _settled_pool(lab: ClaimsLab) -> str:
     name = lab.new_name("pool")
-    lab.make_pool(name, 1)
+    lab.make_pool(name, 1, "crate")
     lab.settle()
     return name
 
@@ -191,7 +191,7 @@ TURNS: tuple[Turn, ...] = (
     ),
     Turn(
         "fill a pool",
-        lambda lab, _: lab.make_pool(lab.new_name("pool"), 1),
+        lambda lab, _: lab.make_pool(lab.new_name("pool"), 1, "crate"),
         (
             "PUT resourcepools 1",
             "POST resourcehandles 1",
