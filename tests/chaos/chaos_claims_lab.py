@@ -1,8 +1,8 @@
 """An installation whose resource claims are broken into: a pool, providers with a linked one, and what people do.
 
-Each handle has two ConfigMaps: a lid, and a box (a chest, a crate) that is made when the lid is there. Boxes come from a
-pool that keeps one ahead, chests are made for each claim, and crates fill pools that nobody claims from. Cases follow one another on one installation; each makes claims of
-its own.
+Each handle has two ConfigMaps: a lid, and a box (a chest, a crate) that is made when the lid is there. Boxes come from
+a pool that keeps one ahead, chests are made for each claim, and crates fill pools that nobody claims from. Cases follow
+one another on one installation; each makes claims of its own.
 """
 
 from __future__ import annotations
