@@ -20,7 +20,7 @@ from temporalio import activity
 from activities.claims.filling import gathered
 from activities.claims.known import Name, looked_after
 from activities.claims.serving import Serving
-from activities.claims.tools import SOON, Tools, key_of
+from activities.claims.tools import SOON, Tools
 from activities.conflicts import MOST_CONFLICTS
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
@@ -28,6 +28,7 @@ from domain.claims.moments import passed, start_of
 from domain.claims.objects import JsonObject, text_at
 from domain.claims.passes import BinderWorld, ObjectWorld, Serve, idle
 from domain.claims.plans import Halt
+from domain.claims.references import key_of
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.refusal import FIRST_RETRY, LONGEST_RETRY

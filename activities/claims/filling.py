@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from activities.claims.bundle import Bundle, Settled
 from activities.claims.evaluation import Beyond, Evaluation
-from activities.claims.tools import Tools, key_of
+from activities.claims.tools import Tools
 from activities.claims.writing import with_metadata
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
 from domain.claims.conditions import with_stalled
@@ -43,6 +43,7 @@ from domain.claims.pools import (
     scaling_status,
     wants_of,
 )
+from domain.claims.references import key_of
 from domain.identity import Key
 from domain.resource import parse_timestamp, timestamp
 from engine.clock import now

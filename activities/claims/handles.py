@@ -14,7 +14,8 @@ from temporalio import activity
 from activities.claims import metrics
 from activities.claims.bundle import Bundle
 from activities.claims.evaluation import Beyond
-from activities.claims.tools import SOON, Tools, key_of
+from activities.claims.surplus import is_surplus
+from activities.claims.tools import SOON, Tools
 from activities.claims.writing import OURS
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
@@ -22,6 +23,7 @@ from domain.claims.constants import IGNORE_LABEL
 from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectKnown, ObjectWorld, PassHandle
+from domain.claims.references import key_of
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now
@@ -79,8 +81,14 @@ class HandleActivities:
             return await self._settle(look, Bundle(look.key, handle, claim, shown=False, known=look.known), moment)
         if value_at(claim, "status", "resourceHandle", "detached") is True:
             return await self._end(look.key, handle, "its claim has given it up")
-        if not text_at(claim, "status", "resourceHandle", "name"):
+        named = text_at(claim, "status", "resourceHandle", "name")
+        if not named:
             await self._ask_binder(key_of(RESOURCE_CLAIM, claim, self._tools.settings.cluster))
+        elif named != look.key.name:
+            if not look.woken:
+                return await self._pass(look.model_copy(update={"woken": True}))
+            if await is_surplus(self._known, handle, claim):
+                return await self._end(look.key, handle, f"its claim has handle {named}", as_seen=True)
         return _world(look.key, standing.carried(handle))
 
     def _left_alone(self, claim: JsonObject) -> bool:

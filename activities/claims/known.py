@@ -33,6 +33,7 @@ from domain.claims.matching import FreeHandles, free_handle
 from domain.claims.merging import TooDeep
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.providers import named_providers, providers_to_fetch
+from domain.claims.references import holder_of, key_of
 from domain.identity import Key, Kind
 from engine import kube
 from engine.errors import Absent
@@ -175,6 +176,10 @@ class Known:
         for name in tuple(self._unbound):
             self.await_binder(name)
 
+    def may_be_free(self, name: str) -> None:
+        """The handle was chosen and could not be bound: it is among the free ones again, if it is free."""
+        self._free_or_not(name, self.get(RESOURCE_HANDLE, self.namespace, name))
+
     def looked_at(self, claim: JsonObject) -> None:
         """The binder has done what it can for the claim as it is now."""
         name = _name(claim)
@@ -196,6 +201,8 @@ class Known:
             self.waiting.discard(name)
             if after is None:
                 self._tell_readers(_of_object(RESOURCE_CLAIM.name, *name))
+            elif unbound(before or {}):
+                self._doubled(name)
         else:
             self._unbound.add(name)
             self.await_binder(name)
@@ -203,23 +210,34 @@ class Known:
     def _handle_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         name = text_at(after or before, "metadata", "name")
         was_free = name in self.free
-        _move(self._by_claim, name, _holder(before), _holder(after))
+        _move(self._by_claim, name, holder_of(before), holder_of(after))
+        if holder_of(after) != holder_of(before):
+            self._doubled(holder_of(after))
         _move(self._by_pool, name, _pool(before), _pool(after))
         if after is None:
             self._tell_readers(_of_object(RESOURCE_HANDLE.name, self.namespace, name))
         for pool in {_pool(before), _pool(after)} - {None}:
             self._tell_readers(f"pool/{pool}")
-        try:
-            free = free_handle(after) if after is not None else None
-            if free is None:
-                self.free.remove(name)
-            else:
-                self.free.add(free)
-        except TooDeep:
-            log.warning("ResourceHandle %s has a template nested beyond reason: no claim is bound to it", name)
-            self.free.remove(name)
+        self._free_or_not(name, after)
         if not was_free and name in self.free and self._unbound:
             self.await_binder_all()
+
+    def _free_or_not(self, name: str, handle: JsonObject | None) -> None:
+        try:
+            free = free_handle(handle) if handle is not None else None
+        except TooDeep:
+            log.warning("ResourceHandle %s has a template nested beyond reason: no claim is bound to it", name)
+            free = None
+        if free is None:
+            self.free.remove(name)
+        else:
+            self.free.add(free)
+
+    def _doubled(self, claim: Name | None) -> None:
+        """Where several handles name one claim, each looks whether the claim has another (surplus.py)."""
+        if claim and len(self._by_claim.get(claim, ())) > 1:
+            for handle in self.handles_of_claim(*claim):
+                self._spawn(key_of(RESOURCE_HANDLE, handle, self._cluster))
 
     def _provider_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         self._tell_readers(f"provider/{text_at(after or before, 'metadata', 'name')}")
@@ -278,11 +296,6 @@ def _name(obj: JsonObject) -> Name:
 
 def _version(obj: JsonObject) -> str:
     return text_at(obj, "metadata", "resourceVersion")
-
-
-def _holder(handle: JsonObject | None) -> Name | None:
-    holder = object_at(handle, "spec", "resourceClaim")
-    return (text_at(holder, "namespace"), text_at(holder, "name")) if holder else None
 
 
 def _pool(handle: JsonObject | None) -> str | None:

@@ -11,6 +11,8 @@ handle made for a claim is named after the claim's uid: made again, it is found.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 
 from activities.claims import metrics
@@ -30,12 +32,14 @@ from domain.claims.moments import end_of_handle
 from domain.claims.names import claim_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan
-from domain.claims.references import claim_reference, handle_reference
+from domain.claims.references import claim_reference, handle_reference, holder_of
 from domain.identity import Key
-from engine.errors import Absent, Conflict
+from engine.errors import Absent, ApiError, Conflict
 
 # Five characters of 27: two of a thousand claims meet with a chance of one in thirty, three times in a row never.
 MOST_SALTS = 8
+# A handle that others write to at the same time is tried so often for one claim.
+MOST_TRIES = 3
 # So many claims wait at once that one write less for each is worth more than an early word to each.
 BURST = 8
 
@@ -110,24 +114,48 @@ class Serving:
             pool=plan.wanted_pool,
             provider=plan.provider,
         )
-        while (candidate := self._best(wanted, now)) is not None:
+        tries: Counter[str] = Counter()
+        while (candidate := self._best(wanted, tries, now)) is not None:
+            tries[candidate.name] += 1
             # Out of the free ones before anything is awaited: no other claim of this batch can choose it.
             self._known.free.remove(candidate.name)
             handle = self._known.get(RESOURCE_HANDLE, self._known.namespace, candidate.name)
-            if handle is None:
+            if handle is None or holder_of(handle):
                 continue
             try:
-                return await self._bind(key, claim, handle, plan, now)
-            except (Absent, Conflict):
-                metrics.bind_missed()
-                await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, candidate.name)
-            except BaseException:
-                self._known.free.add(candidate)
-                raise
+                if (bound := await self._try(key, claim, handle, plan, now)) is not None:
+                    return bound
+            finally:
+                self._known.may_be_free(candidate.name)
         return None
 
-    def _best(self, wanted: Wanted, now: datetime) -> FreeHandle | None:
-        return next(iter(self._known.free.candidates(wanted, now)), None)
+    def _best(self, wanted: Wanted, tries: Mapping[str, int], now: datetime) -> FreeHandle | None:
+        candidates = self._known.free.candidates(wanted, now)
+        return next((each for each in candidates if tries.get(each.name, 0) < MOST_TRIES), None)
+
+    async def _try(
+        self, key: Key, claim: JsonObject, handle: JsonObject, plan: ClaimPlan, now: datetime
+    ) -> JsonObject | None:
+        """The handle bound to the claim; None if it is not to be had as it is known.
+
+        A refusal, or no answer at all, may come of what was done without our hearing of it: the handle itself knows.
+
+        Raises:
+            ApiError: no answer.
+        """
+        unanswered: ApiError | None = None
+        try:
+            return await self._bind(key, claim, handle, plan, now)
+        except (Absent, Conflict):
+            metrics.bind_missed()
+        except ApiError as error:
+            unanswered = error
+        there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, text_at(handle, "metadata", "name"))
+        if holder_of(there) == (key.namespace, key.name) and not value_at(there, "metadata", "deletionTimestamp"):
+            return there
+        if unanswered is not None:
+            raise unanswered
+        return None
 
     async def _bind(
         self, key: Key, claim: JsonObject, handle: JsonObject, plan: ClaimPlan, now: datetime

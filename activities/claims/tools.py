@@ -10,8 +10,7 @@ from activities.claims.judging import Judging
 from activities.claims.known import Known
 from activities.claims.releasing import Releasing
 from activities.claims.writing import Writer
-from domain.claims.objects import JsonObject, object_at, text_at
-from domain.identity import Key, Kind
+from domain.claims.objects import JsonObject, object_at
 from domain.levers import held
 from engine.settings import Settings
 
@@ -41,10 +40,3 @@ class Tools:
         if settled.faults:
             interval = min(interval, self.settings.claims_interval)
         return moment + interval
-
-
-def key_of(kind: Kind, obj: JsonObject, cluster: str) -> Key:
-    """The key of an object's lifecycle."""
-    meta = object_at(obj, "metadata")
-    namespace, name, uid = (text_at(meta, field) for field in ("namespace", "name", "uid"))
-    return Key(kind=kind.name, namespace=namespace, name=name, uid=uid, cluster=cluster)

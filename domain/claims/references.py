@@ -1,9 +1,13 @@
-"""References between claims, handles and pools, in the configured domain whatever domain the object was named by."""
+"""References between claims, handles and pools, in the configured domain whatever domain the object was named by.
+
+And keys, by which their lifecycles are known.
+"""
 
 from __future__ import annotations
 
 from domain.claims.constants import API_VERSION
-from domain.claims.objects import JsonObject, text_at
+from domain.claims.objects import JsonObject, object_at, text_at
+from domain.identity import Key, Kind
 
 
 def claim_reference(claim: JsonObject) -> JsonObject:
@@ -19,6 +23,19 @@ def handle_reference(handle: JsonObject) -> JsonObject:
 def pool_reference(pool: JsonObject) -> JsonObject:
     """What a handle's `spec.resourcePool` says of its pool."""
     return _reference("ResourcePool", pool)
+
+
+def holder_of(handle: JsonObject | None) -> tuple[str, str] | None:
+    """Namespace and name of the claim that the handle names as its own."""
+    holder = object_at(handle, "spec", "resourceClaim")
+    return (text_at(holder, "namespace"), text_at(holder, "name")) if holder else None
+
+
+def key_of(kind: Kind, obj: JsonObject, cluster: str) -> Key:
+    """The key of an object's lifecycle."""
+    meta = object_at(obj, "metadata")
+    namespace, name, uid = (text_at(meta, field) for field in ("namespace", "name", "uid"))
+    return Key(kind=kind.name, namespace=namespace, name=name, uid=uid, cluster=cluster)
 
 
 def _reference(kind: str, resource: JsonObject) -> JsonObject:

@@ -1,0 +1,40 @@
+"""A second handle of one claim: one that was bound to it although nobody heard of that, before it got another.
+
+    binding without an answer --> the worker dies, or gives up waiting --> the claim gets another handle
+                              '-> ... the binding is done all the same, late
+
+The claim's status names the one that it has. Another that names the claim is ended with its resources, if Perdure
+itself has written so: what a person has bound by hand stays, and `perdure audit claims` tells of it.
+"""
+
+from __future__ import annotations
+
+from activities.claims.known import Known
+from domain.claims import RESOURCE_HANDLE
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.references import holder_of
+from engine.kube.api import FIELD_MANAGER
+
+
+async def is_surplus(known: Known, handle: JsonObject, claim: JsonObject) -> bool:
+    """Whether the claim has another handle, which says so too.
+
+    `handle` is as the API server gives it, managedFields and all.
+    """
+    named = text_at(claim, "status", "resourceHandle", "name")
+    if not named or named == text_at(handle, "metadata", "name") or not _bound_by_perdure(handle):
+        return False
+    other = await known.fresh(RESOURCE_HANDLE, known.namespace, named)
+    return other is not None and holder_of(other) == holder_of(handle) and not _ends(other)
+
+
+def _ends(handle: JsonObject) -> bool:
+    return bool(value_at(handle, "metadata", "deletionTimestamp"))
+
+
+def _bound_by_perdure(handle: JsonObject) -> bool:
+    written = objects_at(handle, "metadata", "managedFields")
+    return any(
+        text_at(entry, "manager") == FIELD_MANAGER and object_at(entry, "fieldsV1", "f:spec", "f:resourceClaim")
+        for entry in written
+    )

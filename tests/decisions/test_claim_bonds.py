@@ -1,0 +1,234 @@
+"""A claim has one handle, whatever becomes of the answers to the writes that bind it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from activities.claims.bundle import Bundles
+from activities.claims.evaluation import Evaluation
+from activities.claims.judging import Judging
+from activities.claims.known import Known
+from activities.claims.serving import MOST_TRIES, Serving
+from activities.claims.surplus import is_surplus
+from activities.claims.writing import Writer
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.matching import Wanted, WantedResource
+from domain.claims.plans import BindingPlan, ClaimPlan, WantedEntry
+from domain.claims.references import claim_reference
+from domain.identity import Key, Kind
+from engine.errors import Absent, ApiError, Conflict, Unavailable
+from engine.kube import KubeApi
+from engine.kube.api import FIELD_MANAGER
+from engine.kube.store import Followed, Mirror, Store
+from engine.settings import Settings
+
+Json = dict[str, Any]
+Knower = Callable[["Cluster"], Known]
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+CLAIM: Json = {"metadata": {"namespace": "users", "name": "mine", "uid": "1", "resourceVersion": "1"}, "spec": {}}
+KEY = Key(kind="ResourceClaim", namespace="users", name="mine", uid="1")
+PLAN = ClaimPlan(wanted=(WantedEntry(provider="lab", name="lab", template={}, match_ignore=()),))
+WANTED = Wanted(resources=(WantedResource("lab", "lab"),))
+OURS = [{"manager": FIELD_MANAGER, "fieldsV1": {"f:spec": {"f:resourceClaim": {"f:name": {}}}}}]
+
+
+def a_handle(name: str, holder: Json | None = None, **metadata: Any) -> Json:
+    spec: Json = {"resources": [{"name": "lab", "provider": {"name": "lab"}}]}
+    meta = {"namespace": "poolboy", "name": name, "uid": name, "resourceVersion": "1", **metadata}
+    created = {"creationTimestamp": "2026-01-01T00:00:00Z"}
+    return {"metadata": {**created, **meta}, "spec": spec | ({"resourceClaim": holder} if holder else {})}
+
+
+class Cluster:
+    """The API server, and what becomes of each write to it: nothing odd, unless a test says so."""
+
+    def __init__(self, *handles: Json) -> None:
+        self.there = {each["metadata"]["name"]: each for each in handles}
+        self.fates: list[str] = []
+        self.written: list[str] = []
+        self.mirrored: list[Mirror] = []
+        self.deaf = False
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Json:
+        if self.deaf:
+            raise Unavailable("no answer")
+        if name not in self.there:
+            raise Absent(name)
+        return self.there[name]
+
+    async def replace(self, kind: Kind, namespace: str, name: str, obj: Json, subresource: str = "") -> Json:
+        fate = self.fates.pop(0) if self.fates else ""
+        version = self.there[name]["metadata"]["resourceVersion"]
+        if fate == "refused" or obj["metadata"]["resourceVersion"] != version:
+            raise Conflict(name)
+        made = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(int(version) + 1)}}
+        self.there[name] = made
+        self.written.append(name)
+        if fate == "seen before it is unanswered":
+            for mirror in self.mirrored:
+                mirror.learn(made)
+        if fate:
+            self.deaf = fate == "seen before it is unanswered"
+            raise Unavailable("no answer")
+        return made
+
+
+class Mirrors:
+    """Mirrors that learn only what is told."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+
+    def follow(self, followed: Followed) -> Mirror:
+        mirror = Mirror(cast(KubeApi, self.cluster), followed)
+        if followed.kind is RESOURCE_HANDLE:
+            self.cluster.mirrored.append(mirror)
+        return mirror
+
+
+class Answers:
+    """Binds without asking a template."""
+
+    async def binding(self, question: Any) -> BindingPlan:
+        return BindingPlan(spec={**question.handle["spec"], "resourceClaim": claim_reference(question.claim)})
+
+
+@pytest.fixture
+def woken() -> list[Key]:
+    """Whom the process has woken."""
+    return []
+
+
+@pytest.fixture
+def know(woken: list[Key]) -> Knower:
+    """What a worker knows of a cluster, once it has read it."""
+
+    async def wake(key: Key) -> None:
+        woken.append(key)
+
+    def known(cluster: Cluster) -> Known:
+        found = Known(cast(KubeApi, cluster), cast(Store, Mirrors(cluster)), Settings(), wake)
+        for handle in cluster.there.values():
+            found.learn(RESOURCE_HANDLE, handle)
+        return found
+
+    return known
+
+
+async def taken(known: Known, cluster: Cluster) -> str:
+    """The handle that the claim gets; empty if it gets none."""
+    known.learn(RESOURCE_CLAIM, cast(Any, CLAIM))
+    writer = Writer(cast(KubeApi, cluster), known)
+    parts = (cast(Evaluation, Answers()), cast(Judging, None), cast(Bundles, None))
+    serving = Serving(known, writer, *parts)
+    handle = await serving._take_free(KEY, cast(Any, CLAIM), PLAN, NOW)
+    return str(cast(Json, handle)["metadata"]["name"]) if handle else ""
+
+
+def held(cluster: Cluster) -> list[str]:
+    return [name for name, handle in cluster.there.items() if handle["spec"].get("resourceClaim")]
+
+
+@pytest.mark.parametrize("fates", [[], ["unanswered"], ["refused"], ["refused", "refused"], ["refused", "unanswered"]])
+async def test_a_claim_gets_the_best_handle_and_no_other(know: Knower, fates: list[str]) -> None:
+    cluster = Cluster(a_handle("guid-best"), a_handle("guid-other", creationTimestamp="2026-01-01T00:00:01Z"))
+    cluster.fates = fates
+    known = know(cluster)
+    assert await taken(known, cluster) == "guid-best"
+    assert held(cluster) == ["guid-best"]
+    assert ("guid-best" in known.free, "guid-other" in known.free) == (False, True)
+
+
+async def test_a_handle_that_is_always_refused_is_left_to_others(know: Knower) -> None:
+    cluster = Cluster(a_handle("guid-best"), a_handle("guid-other", creationTimestamp="2026-01-01T00:00:01Z"))
+    cluster.fates = ["refused"] * MOST_TRIES
+    known = know(cluster)
+    assert await taken(known, cluster) == "guid-other"
+    assert ("guid-best" in known.free, "guid-other" in known.free) == (True, False)
+
+
+async def test_a_binding_that_was_seen_before_its_answer_was_missed_leaves_no_free_handle(know: Knower) -> None:
+    cluster = Cluster(a_handle("guid-best"), a_handle("guid-other", creationTimestamp="2026-01-01T00:00:01Z"))
+    cluster.fates = ["seen before it is unanswered"]
+    known = know(cluster)
+    with pytest.raises(ApiError):
+        await taken(known, cluster)
+    assert ("guid-best" in known.free, "guid-other" in known.free) == (False, True)
+
+
+async def test_a_handle_that_is_known_to_be_held_is_not_bound_again(know: Knower) -> None:
+    cluster = Cluster(a_handle("guid-best"))
+    known = know(cluster)
+    candidate = next(iter(known.free.candidates(WANTED, NOW)))
+    another = {**CLAIM, "metadata": {**CLAIM["metadata"], "name": "another"}}
+    bound = a_handle("guid-best", claim_reference(another), resourceVersion="2")
+    cluster.there["guid-best"] = bound
+    known.learn(RESOURCE_HANDLE, bound)
+    known.free.add(candidate)
+    assert await taken(known, cluster) == ""
+    assert cluster.written == []
+
+
+# --- a second handle ---
+
+SAYS_THE_FIRST = {**CLAIM, "status": {"resourceHandle": {"name": "guid-first"}}}
+HOLDER = claim_reference(cast(Any, CLAIM))
+ANOTHERS = {**HOLDER, "name": "another"}
+SECOND = a_handle("guid-second", HOLDER, managedFields=OURS)
+BY_A_PERSON = a_handle("guid-second", HOLDER, managedFields=[{**OURS[0], "manager": "kubectl"}])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "claim", "surplus"),
+    [
+        (a_handle("guid-first", HOLDER), SECOND, SAYS_THE_FIRST, True),
+        (a_handle("guid-first", HOLDER), BY_A_PERSON, SAYS_THE_FIRST, False),
+        (a_handle("guid-first", HOLDER), SECOND, CLAIM, False),
+        (a_handle("guid-first", ANOTHERS), SECOND, SAYS_THE_FIRST, False),
+        (a_handle("guid-first"), SECOND, SAYS_THE_FIRST, False),
+        (a_handle("guid-first", HOLDER, deletionTimestamp="2026-01-01T00:00:00Z"), SECOND, SAYS_THE_FIRST, False),
+        (None, SECOND, SAYS_THE_FIRST, False),
+    ],
+    ids=[
+        "bound late",
+        "bound by a person",
+        "no handle shown yet",
+        "the one shown is another's",
+        "the one shown is free",
+        "the one shown ends",
+        "the one shown is not there",
+    ],
+)
+async def test_only_what_perdure_bound_beside_the_claims_own_handle_is_surplus(
+    know: Knower, first: Json | None, second: Json, claim: Json, surplus: bool
+) -> None:
+    cluster = Cluster(*([first] if first else []), second)
+    known = know(cluster)
+    assert await is_surplus(known, cast(Any, second), cast(Any, claim)) is surplus
+    cluster = Cluster(a_handle("guid-first", HOLDER, managedFields=OURS), second)
+    known = know(cluster)
+    own = cluster.there["guid-first"]
+    assert not await is_surplus(known, own, cast(Any, SAYS_THE_FIRST))
+
+
+async def test_two_handles_of_one_claim_are_woken_when_the_second_is_seen_and_when_the_claim_has_chosen(
+    know: Knower, woken: list[Key]
+) -> None:
+    cluster = Cluster(a_handle("guid-first", HOLDER))
+    known = know(cluster)
+    known.learn(RESOURCE_CLAIM, CLAIM)
+    await asyncio.sleep(0)
+    assert woken == []
+    known.learn(RESOURCE_HANDLE, a_handle("guid-second", HOLDER))
+    await asyncio.sleep(0)
+    assert sorted(key.name for key in woken) == ["guid-first", "guid-second"]
+    woken.clear()
+    chosen = {**SAYS_THE_FIRST, "metadata": {**CLAIM["metadata"], "resourceVersion": "2"}}
+    known.learn(RESOURCE_CLAIM, chosen)
+    await asyncio.sleep(0)
+    assert sorted(key.name for key in woken) == ["guid-first", "guid-second"]
