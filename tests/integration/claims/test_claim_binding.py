@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from claims.claims_ground import GADGET, PROMPT, Ground
+from claims.claims_ground import GADGET, OPERATOR_NAMESPACE, PATIENT, PROMPT, Ground
 from claims.claims_objects import Json, annotation, deleting, label_of, look, now, stamp
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import FINALIZER, POOL_NAME_ANNOTATION
+from engine.errors import Absent
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -235,6 +236,32 @@ async def test_a_claim_whose_handle_was_blanked_finds_it_again(ground: Ground) -
     await ground.until("the claim shows its handle", lambda: ground.handle_name() == handle, PROMPT)
     assert len(ground.handles()) == 1
     assert look(ground.resource(), "metadata.uid") == uid
+
+
+async def is_there(ground: Ground, handle: str) -> bool:
+    """Whether the API server has the handle."""
+    try:
+        return bool(await ground.kube.get(RESOURCE_HANDLE, OPERATOR_NAMESPACE, handle))
+    except Absent:
+        return False
+
+
+async def test_a_second_handle_that_was_bound_unheard_goes_and_one_bound_by_a_person_stays(ground: Ground) -> None:
+    await provider(ground, readinessCheck="true")
+    await ground.ask("mine", resources=wanted(ground))
+    await ground.ready()
+    own, uid = ground.handle_name(), look(ground.resource(), "metadata.uid")
+    spec = {"resources": [ground.entry("lab")], "resourceClaim": look(ground.handle(), "spec.resourceClaim")}
+    stays = await ground.make_handle("by-a-person", **spec)
+    goes = f"guid-{ground.named('unheard')}"
+    metadata = {"name": goes, "finalizers": [FINALIZER]}
+    await ground.kube.create(RESOURCE_HANDLE, {"metadata": metadata, "spec": spec}, OPERATOR_NAMESPACE)
+    async with asyncio.timeout(PATIENT):
+        while await is_there(ground, goes):  # noqa: ASYNC110 - it may come and go unseen
+            await asyncio.sleep(0.1)
+    assert ground.one(RESOURCE_HANDLE, stays)
+    assert (ground.handle_name(), look(ground.resource(), "metadata.uid")) == (own, uid)
+    assert len(ground.gadgets()) == 1
 
 
 async def test_a_claim_whose_whole_status_was_wiped_shows_it_again(ground: Ground) -> None:
