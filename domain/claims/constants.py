@@ -110,10 +110,13 @@ RESOURCE_REFRESH_INTERVAL = timedelta(seconds=600)
 # One slow look covers what is not watched, such as the requester of a namespace.
 SAFETY_RESYNC = timedelta(minutes=10)
 
-# Poolboy's variables about its own processes: accepted, and said in one log line to be without effect.
+# Poolboy's variables about its own processes and endpoints: accepted, and said in one log line to be without effect.
 IGNORED_VARIABLES = (
     "KOPF_OPTIONS",
+    "METRICS_ENABLED",
+    "METRICS_PORT",
     "OPERATOR_MODE",
+    "OPERATOR_VERSION",
     "RESOURCE_HANDLER_COUNT",
     "RESOURCE_HANDLER_IDX",
     "RESOURCE_HANDLER_RESOURCES",
