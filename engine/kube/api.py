@@ -187,11 +187,14 @@ class KubeApi:
             async with response:
                 if opened is not None:
                     opened()
-                async for line in _lines(response.content):
-                    event = json.loads(line)
-                    if text(event, "type") == "ERROR":
-                        raise _watch_error(attempt, at(event, "object"))
-                    yield WatchEvent(text(event, "type"), dict(mapping(event, "object")))
+                try:
+                    async for line in _lines(response.content):
+                        event = json.loads(line)
+                        if text(event, "type") == "ERROR":
+                            raise _watch_error(attempt, at(event, "object"))
+                        yield WatchEvent(text(event, "type"), dict(mapping(event, "object")))
+                finally:
+                    _hang_up(response)
         except _NO_ANSWER as error:
             raise no_answer(attempt, error, silence) from error
 
@@ -387,6 +390,16 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
             line, pending = b"".join(pending), [part]
             if line:
                 yield line
+
+
+def _hang_up(response: aiohttp.ClientResponse) -> None:
+    """End the connection of a stream that is not at its end.
+
+    At once: closing TLS waits for the server's good-bye, and a loop that ends meanwhile would leave the socket open.
+    """
+    connection = response.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
 
 
 def _watch_error(attempt: str, status: object) -> Expired:
