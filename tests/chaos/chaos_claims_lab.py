@@ -155,6 +155,8 @@ class ClaimsLab(Installation):
             time.sleep(0.1)
             wrong = self.oracle.violations(self.expected) or self._moving()
         took = time.monotonic() - began
+        if wrong:
+            print("\n".join(wrong))  # the story may take longer than a test has
         assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self.story()
         return took
 
