@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from copy import deepcopy
 
 import pytest
@@ -179,10 +178,8 @@ def test_an_expression_that_cannot_be_compiled_is_quoted_with_the_reason(pattern
 
 @pytest.mark.parametrize("pattern", ["(?R)", "(?:a?){500}a{500}"])
 def test_an_expression_that_never_ends_is_stopped(pattern: str) -> None:
-    began = time.monotonic()
-    with pytest.raises(BadPattern, match="takes more than"):
+    with pytest.raises(BadPattern, match="takes more than"):  # without the limit it would not come back
         matches(pattern, "a" * 600)
-    assert time.monotonic() - began < 2
 
 
 def test_a_path_beyond_reason_is_not_tried() -> None:
