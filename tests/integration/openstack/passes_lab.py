@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.machines import MachineActivities
+from activities.loadbalancers.predecessor import LEASES
 from activities.loadbalancers.sets import SetActivities
 from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.session import Api
@@ -36,12 +38,13 @@ from domain.loadbalancers.passes import (
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.resource import timestamp
 from engine.errors import Absent, Throttled, Unavailable
-from engine.kube import KubeApi
+from engine.kube import LEASE, KubeApi
 from engine.kube.json import JsonObject, at, text
 from engine.settings import Settings
 from localcloud.seed import seed_cluster
 
 T = TypeVar("T")
+YAWOL_NAMESPACE = "kube-system"
 KINDS = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
 RELEVANT = ("ConfigReady", "EnvoyReady", "EnvoyUpToDate")
 
@@ -88,6 +91,16 @@ class Passes:
         }
         self.of(self._api.create(LOAD_BALANCER, body, NAMESPACE_NAME))
         return name
+
+    def lead(self, kind: Kind | None) -> None:
+        """yawol's controller of this kind leads, or none of them."""
+        for each, lease in LEASES.items():
+            spec = {"holderIdentity": "yawol-1", "renewTime": "2090-01-01T00:00:00.000000Z"}
+            if kind is not None and kind.name == each:
+                self.of(self._api.create(LEASE, {"metadata": {"name": lease}, "spec": spec}, YAWOL_NAMESPACE))
+                continue
+            with suppress(Absent):
+                self.of(self._api.delete(LEASE, YAWOL_NAMESPACE, lease))
 
     def balancer(self, name: str) -> LoadBalancer:
         """The LoadBalancer as it is."""

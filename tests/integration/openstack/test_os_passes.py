@@ -13,6 +13,7 @@ from openstack_lab import Lab
 from passes_lab import Passes, nothing, whole
 from waiting import until
 
+from activities.loadbalancers import predecessor
 from activities.loadbalancers.machines import RIGHTS
 from activities.openstack.session import Api
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
@@ -268,6 +269,33 @@ def test_what_yawol_has_left_is_taken_over_without_a_change_in_the_cloud(lab: La
     assert kept.status.default_port_id == machine.status.default_port_id
     assert ", 0 of " in passes.sweep().decision.why
     passes.delete(name)
+    passes.gone(name)
+    assert passes.has(name) == nothing()
+
+
+@pytest.mark.slow
+def test_nothing_is_looked_at_or_made_while_yawol_still_leads(
+    lab: Lab, passes: Passes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row i: each kind has its controller's lease."""
+    monkeypatch.setattr(predecessor, "ASKED_EVERY_SECONDS", 0.0)
+    passes.lead(LOAD_BALANCER)
+    name = passes.create()
+    lab.control.reset_ledger()
+    passes.round(name)
+    (held,) = [world for key, world in passes.worlds.items() if key.name == name]
+    assert "yawol still leads" in held.hold
+    assert held.decision.deadline is not None, "nobody tells when it has gone"
+    assert "yawol still leads" in passes.sweep().decision.why
+    assert lab.control.ledger().calls() == 0
+    passes.lead(None)
+    passes.ready(name, 1)
+    passes.lead(LOAD_BALANCER_MACHINE)
+    passes.delete(name)
+    passes.until(name, lambda: passes.machines(name)[0].metadata.deleting, "its set lets the machine go")
+    passes.round(name)
+    assert passes.has(name) == whole(1), "the machine's server is its own controller's to delete"
+    passes.lead(None)
     passes.gone(name)
     assert passes.has(name) == nothing()
 
