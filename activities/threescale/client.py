@@ -48,6 +48,7 @@ class Tenant:
         """The answer; of a list in pages all entries; None where there is nothing of that id.
 
         Raises:
+            Absent: what the list belongs to is gone.
             ApiError: 3scale refuses, or gives no answer.
         """
         try:
@@ -55,7 +56,9 @@ class Tenant:
                 return await self._pages(read.path, read.query)
             return await self._call("GET", read.path, query=read.query, api=api_of(read.resource))
         except Absent:
-            return None
+            if _may_be_absent(read):
+                return None
+            raise
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool = False) -> object:
         """The answer, None where it is empty.
@@ -153,6 +156,14 @@ class Connections:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.http.aclose()
+
+
+def _may_be_absent(read: Read) -> bool:
+    """Whether nothing may be there: one by its id, by a person's name, a newest version. Lists are always there.
+
+    Whose list is not there is gone itself, which is another matter than an empty list.
+    """
+    return bool(read.of and read.path.endswith(f"/{read.of}")) or read.path.endswith(("/find", "/latest"))
 
 
 def _entries(answer: object) -> list[object]:

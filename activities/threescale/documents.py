@@ -1,4 +1,4 @@
-"""ActiveDoc and CustomPolicyDefinition in a pass: documents of an API, and policies of the tenant's own."""
+"""ActiveDoc, OpenAPI and CustomPolicyDefinition in a pass: documents of an API, and policies of the tenant's own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
-from activities.threescale.sources import Sources
+from activities.threescale.sources import Sources, as_sent
 from activities.threescale.subjects import SingleSubject, of_tenant
 from domain.refusal import Refusal
 from domain.resource import CustomResource
@@ -18,6 +18,8 @@ from domain.threescale.found import FoundDocument, FoundPolicy
 from domain.threescale.policy import ObservedPolicy, is_policy, work_for_policy
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, Product
 from domain.threescale.work import Work
+
+_REFERENCE = "spec.activeDocOpenAPIRef"
 
 
 class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
@@ -40,7 +42,13 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
         name = spec.product_system_name
         self._products = self.view.named(Product, f"Product/{self.namespace}/{name}") if name else ()
         if not self.resource.metadata.deleting:
-            self._text = await self._sources.text(spec.active_doc_open_api_ref, self.namespace, self.secrets)
+            self._text = await as_sent(_REFERENCE, await self._document())
+
+    async def _document(self) -> Text:
+        where = self.resource.spec.active_doc_open_api_ref
+        if where.secret_ref is not None:
+            return await self._sources.in_secret(_REFERENCE, where.secret_ref, self.namespace, self.secrets)
+        return await self._sources.at(where.url or "")
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""

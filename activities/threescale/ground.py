@@ -6,10 +6,11 @@ import logging
 
 from activities.threescale.apis import BackendSubject, ProductSubject
 from activities.threescale.documents import DocumentSubject, PolicySubject
+from activities.threescale.generators import OpenApiSubject
 from activities.threescale.kept import Kept
 from activities.threescale.known import Known, View
 from activities.threescale.masters import TenantSubject
-from activities.threescale.notices import notice
+from activities.threescale.notices import notices
 from activities.threescale.once import AuthSubject, PromotionSubject
 from activities.threescale.people import AccountSubject, ApplicationSubject, UserSubject
 from activities.threescale.secrets import Secrets
@@ -28,6 +29,7 @@ from domain.threescale.resources import (
     CustomPolicyDefinition,
     DeveloperAccount,
     DeveloperUser,
+    OpenApi,
     Product,
     ProxyConfigPromote,
     Tenant,
@@ -82,6 +84,8 @@ class Ground:
                 made = PolicySubject(resource, view, secrets)
             case ProxyConfigPromote():
                 made = PromotionSubject(resource, view, secrets)
+            case OpenApi():
+                made = OpenApiSubject(resource, view, secrets, self._sources, self.kube, self.known)
             case Tenant():
                 made = TenantSubject(resource, view, secrets)
             case _:
@@ -131,15 +135,13 @@ class Ground:
         return left
 
     async def tell(self, obj: CustomResource, work: Work) -> None:
-        """A Kubernetes Event of what is the matter, each once, whatever restarts."""
-        said = notice(obj.kind_of, work)
-        if said is None:
-            return
-        told = (obj.metadata.uid, said.reason, said.message)
-        if told in self._told:
-            return
-        if len(self._told) >= MOST_TOLD:
-            self._told.clear()
-        self._told[told] = None
-        subject = EventSubject.with_metadata(obj.kind_of, obj.metadata)
-        await record(self.kube, event(subject, said, now(), name=named(subject, said.reason, said.message)))
+        """Kubernetes Events of what is the matter, each once, whatever restarts."""
+        for said in notices(obj.kind_of, work):
+            told = (obj.metadata.uid, said.reason, said.message)
+            if told in self._told:
+                continue
+            if len(self._told) >= MOST_TOLD:
+                self._told.clear()
+            self._told[told] = None
+            subject = EventSubject.with_metadata(obj.kind_of, obj.metadata)
+            await record(self.kube, event(subject, said, now(), name=named(subject, said.reason, said.message)))

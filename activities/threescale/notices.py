@@ -18,6 +18,7 @@ from domain.threescale import (
     PRODUCT,
     TENANT,
 )
+from domain.threescale.open_api import OpenApiWork
 from domain.threescale.work import Phase, Work
 from engine.kube.events import Said
 
@@ -45,12 +46,15 @@ STUCK = {
 }
 
 
-def notice(kind: Kind, work: Work) -> Said | None:
-    """What to tell of the object, None where there is nothing to warn of."""
+def notices(kind: Kind, work: Work) -> tuple[Said, ...]:
+    """What to warn of."""
     reason = _reason(kind, work)
     # The replaced operator's recorder of ApplicationAuths is called as that of Applications.
     component = APPLICATION.name if kind == APPLICATION_AUTH else kind.name
-    return Said("Warning", reason, work.why, component) if reason else None
+    told = (Said("Warning", reason, work.why, component),) if reason else ()
+    # What of a spec is left aside is its own reason, as the replaced operator tells it.
+    aside = work.warnings if isinstance(work, OpenApiWork) else ()
+    return (*told, *(Said("Warning", each, each, component) for each in aside))
 
 
 def _reason(kind: Kind, work: Work) -> str:

@@ -25,6 +25,7 @@ from datetime import timedelta
 
 from temporalio import activity
 
+from activities import attempt
 from activities.conflicts import until_undisturbed
 from activities.threescale import metrics
 from activities.threescale.ground import Ground
@@ -37,13 +38,13 @@ from domain.levers import RETRIED, held, retry_wanted
 from domain.reading import Malformed
 from domain.refusal import FIRST_RETRY, ErrorType, Refusal
 from domain.resource import CustomResource
-from domain.threescale.calls import Read, Write
+from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.memo import DRIFT, LOOKED
 from domain.threescale.passes import GONE, Memory, PassObject, ThreescaleWorld, decision_of
 from domain.threescale.providers import ProviderAccount
 from domain.threescale.work import Phase, Work
 from engine.clock import now
-from engine.errors import ApiError
+from engine.errors import ApiError, Conflict
 
 MOST_ROUNDS = 60
 # A delay that is waited for within the pass, and how often in a row.
@@ -111,7 +112,8 @@ class _Pass:
         dropped = look.woken or bool(self._token)
         self._refused: dict[str, Refusal] = {} if dropped else dict(look.memory.refused)
         self._surprises: Counter[str] = Counter()
-        self._unsure = False  # a call had no answer: lists of a moment ago do not count
+        # Something may have been made that a list of a moment ago does not show.
+        self._unsure = bool(look.memory.refused) or attempt.repeated()
 
     async def world(self) -> ThreescaleWorld:
         """What the pass came to."""
@@ -156,7 +158,7 @@ class _Pass:
         """Do the next part of the work; whether the object is gone with it."""
         if work.patch:
             await self._patch(work)
-        if await self._subject.carry_out(work):
+        if await self._subject.carry_out(work) or await self._written(work):
             return False
         if work.reads or work.writes:
             await self._call(work)
@@ -173,6 +175,20 @@ class _Pass:
             await self._ground.drop_finalizer(self._subject.resource)
             return True
         return False
+
+    async def _written(self, work: Work) -> bool:
+        """Other objects that are the object's to write; whether there were any."""
+        parts = self._subject.parts(work)
+        for each in parts:
+            try:
+                await self._subject.write_part(each)
+            except Conflict:
+                raise
+            except ApiError as error:
+                self._note(each.slot, error)
+                break
+            self._refused.pop(each.slot, None)
+        return bool(parts)
 
     async def _patch(self, work: Work) -> None:
         before = self._subject.resource.metadata.generation
@@ -207,6 +223,9 @@ class _Pass:
         return await self._once(call, slot)
 
     async def _once(self, call: Read | Write, slot: str) -> None:
+        if isinstance(call, Read) and call.resource is Resource.TEXT:
+            self._subject.read(call, await self._subject.fetch(call))
+            return
         calls = await self._seated()
         if isinstance(call, Read):
             self._subject.read(call, await calls.read(call, anew=self._unsure))
@@ -233,8 +252,7 @@ class _Pass:
         """A call was refused, or had no answer."""
         log.info("%s: %s", self._asked.key.path, error.message)
         metrics.refused(self._asked.key.kind, error)
-        if error.type is ErrorType.UNAVAILABLE:
-            self._unsure = True
+        self._unsure = True
         if error.type in _SURPRISES or error.type is ErrorType.UNAVAILABLE:
             self._subject.forget()
         if error.type in _SURPRISES:

@@ -1,109 +1,75 @@
 """Documents of APIs where their objects say they are: under the only key of a Secret, or at an address.
 
-They are written in JSON or YAML and handed on as JSON. What cannot be read makes its object invalid; what is not there,
-or cannot be fetched now, is waited for. A document is fetched as long as its object is looked at, within limits of size
-and time.
+What 3scale gets of an ActiveDoc is JSON, whatever the document was written in. One that cannot be read makes its object
+invalid; one that is not there, or cannot be fetched now, is waited for.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 
 import httpx
 import yaml
 
+from activities.threescale.pages import fetch
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
 from domain.threescale.conditions import Standing
-from domain.threescale.resources.shared import Document
+from domain.threescale.open_api_document import Unreadable, read_api
+from domain.threescale.resources.shared import ObjectReference
+from domain.threescale.texts import text_at, text_in_secret
+from domain.threescale.validation import Fault
 from domain.threescale.work import Hindrance
-
-LARGEST = 4 * 1024 * 1024
-LONGEST_SECONDS = 20.0
-_NOT_ONE = "Secret was empty or contains too many fields. Only one is required."
-
-
-class UnreadableDocumentError(Exception):
-    """What the document lacks, in words."""
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without aliases, a few of which can stand for more than any memory holds."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("it has aliases")
-        return super().compose_node(parent, index)
+from engine.errors import ApiError
 
 
 class Sources:
-    """Reads documents; `http` is for addresses that are nobody's tenant."""
+    """Reads documents; `http` has nobody's credentials."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
 
-    async def text(self, where: Document, namespace: str, secrets: Secrets) -> Text:
-        """The document, or why it cannot be read."""
-        if where.secret_ref is not None:
-            return await self._in_secret(where.secret_ref.namespace or namespace, where.secret_ref.name, secrets)
-        return await self._at(where.url or "")
+    async def fetched(self, url: str) -> str:
+        """The document at an address.
 
-    async def _in_secret(self, namespace: str, name: str, secrets: Secrets) -> Text:
-        content = await secrets.content(namespace, name)
-        if content is None:
-            waits_for = (f"Secret/{namespace}/{name}",)
-            return Text(hindrance=Hindrance(standing=Standing.WAITING, message="Secret not found", waits_for=waits_for))
-        if len(content.values) != 1:
-            return _invalid(_NOT_ONE)
-        return _document(next(iter(content.values.values())))
+        Raises:
+            ApiError: it is not there, may not be fetched, is too long or no text, or there is no answer.
+        """
+        return await fetch(self._http, url)
 
-    async def _at(self, url: str) -> Text:
+    async def in_secret(self, field: str, where: ObjectReference, namespace: str, secrets: Secrets) -> Text:
+        """The document of a Secret, as it stands there; `field` names the Secret."""
+        place = where.namespace or namespace
+        content = await secrets.content(place, where.name)
+        data, version = (content.values, content.version) if content else (None, "")
+        return text_in_secret(field, place, where.name, data, version)
+
+    async def at(self, url: str) -> Text:
+        """The document at an address, or why it cannot be fetched now."""
         try:
-            return _document(await self._fetched(url))
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            why = str(error) or type(error).__name__
-            return Text(hindrance=Hindrance(standing=Standing.WAITING, message=f"{url} cannot be fetched: {why}"))
-
-    async def _fetched(self, url: str) -> str:
-        body = bytearray()
-        async with self._http.stream("GET", url, timeout=LONGEST_SECONDS, follow_redirects=False) as answer:
-            answer.raise_for_status()
-            async for chunk in answer.aiter_bytes():
-                body += chunk
-                if len(body) > LARGEST:
-                    raise httpx.TransportError(f"more than {LARGEST} bytes")
-        return body.decode(errors="replace")
+            return text_at(await self.fetched(url))
+        except ApiError as error:
+            return Text(hindrance=Hindrance(standing=Standing.WAITING, message=error.message))
 
 
-def as_json(text: str) -> str:
-    """The document as JSON.
-
-    Raises:
-        UnreadableDocumentError: it is no OpenAPI document.
-    """
+async def as_sent(field: str, text: Text) -> Text:
+    """The document as 3scale gets it, or what is wrong with it; reading a long one takes its time."""
+    if text.hindrance is not None:
+        return text
     try:
-        read = json.loads(text)
-    except ValueError:
-        try:
-            read = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
-        except (yaml.YAMLError, RecursionError, ValueError) as error:
-            raise UnreadableDocumentError(f"neither JSON nor YAML: {type(error).__name__}") from None
-    if not isinstance(read, dict) or not ({"openapi", "swagger"} & set(read)):
-        raise UnreadableDocumentError("no OpenAPI document: it has neither `openapi` nor `swagger`")
-    try:
-        return json.dumps(read, default=str)
-    except (ValueError, RecursionError, TypeError) as error:
-        raise UnreadableDocumentError(f"it cannot be written as JSON: {type(error).__name__}") from None
-
-
-def _document(text: str) -> Text:
-    try:
-        body = as_json(text)
-    except UnreadableDocumentError as error:
-        return _invalid(str(error))
+        body = await asyncio.to_thread(_json, text.body)
+    except Unreadable as problem:
+        fault = Fault(path=field, value=None, detail=str(problem))
+        return Text(hindrance=Hindrance(standing=Standing.INVALID, message=str(fault)))
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest()[:24])
 
 
-def _invalid(message: str) -> Text:
-    return Text(hindrance=Hindrance(standing=Standing.INVALID, message=f"Invalid OAS: {message}"))
+def _json(text: str) -> str:
+    read_api(text)  # of which only that it can be read matters here: it keeps limits of size and depth
+    try:
+        read: object = json.loads(text)
+    except ValueError:
+        read = yaml.load(text, Loader=yaml.CSafeLoader)
+    return json.dumps(read, default=str)

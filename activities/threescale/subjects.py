@@ -17,6 +17,7 @@ from domain.refusal import Refusal
 from domain.resource import CustomResource, ObjectMeta
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import Identified
+from domain.threescale.open_api import Child
 from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.single import One, read_one, wrote_one
@@ -73,6 +74,21 @@ class Subject(ABC, Generic[R]):
 
     def recall(self, known: object) -> None:
         """What the last pass has known, once the rest is gathered."""
+
+    async def fetch(self, read: Read) -> object:
+        """A text that is nobody's tenant's, for kinds whose decisions ask for one."""
+        raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
+
+    def parts(self, work: Work) -> tuple[Child, ...]:
+        """Objects of the cluster to write before anything else, for kinds that make some."""
+        return ()
+
+    async def write_part(self, child: Child) -> None:
+        """One of them.
+
+        Raises:
+            ApiError: the API server refuses, or gives no answer.
+        """
 
     async def carry_out(self, work: Work) -> bool:
         """Do what is the kind's own; whether there was anything."""

@@ -44,7 +44,7 @@ from domain.threescale.constants import (
 _AREA = "threescale"
 
 
-def _kind(name: str, finalizer: str = "", version: str = VERSION, *, lifecycle: bool = True) -> Kind:
+def _kind(name: str, finalizer: str = "", version: str = VERSION) -> Kind:
     return Kind(
         name=name,
         group=GROUP,
@@ -52,14 +52,13 @@ def _kind(name: str, finalizer: str = "", version: str = VERSION, *, lifecycle: 
         plural=f"{name.lower()}s",
         area=_AREA,
         finalizer=finalizer,
-        lifecycle=lifecycle,
     )
 
 
 PRODUCT = _kind("Product", PRODUCT_FINALIZER)
 BACKEND = _kind("Backend", BACKEND_FINALIZER)
 ACTIVE_DOC = _kind("ActiveDoc", ACTIVE_DOC_FINALIZER)
-OPEN_API = _kind("OpenAPI", OPEN_API_FINALIZER, lifecycle=False)
+OPEN_API = _kind("OpenAPI", OPEN_API_FINALIZER)
 DEVELOPER_ACCOUNT = _kind("DeveloperAccount", ACCOUNT_FINALIZER)
 DEVELOPER_USER = _kind("DeveloperUser", USER_FINALIZER)
 APPLICATION = _kind("Application", APPLICATION_FINALIZER)

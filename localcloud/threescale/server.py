@@ -102,9 +102,12 @@ class Server:
         port = http.transport.get_extra_info("sockname")[1] if http.transport else 0
         request = Request(http, route, self.world.tenant_at(http.headers.get("Host", ""), port), body)
         if UNSEEN_HEADER in http.headers:
-            return await self._opened(request, rendered(perform(self.world, request), request))
+            unseen = perform(self.world, request)
+            await self._open_made(request)
+            return rendered(unseen, request)
         fault = await self._delayed(request)
         outcome = self._outcome(request, fault)
+        await self._open_made(request)
         if fault is not None and fault.kind is FaultKind.DELAY and fault.late_answer:
             await self._held_back(http, fault, fault.delay_seconds)
         # Now, for a call that hangs never ends.
@@ -116,7 +119,7 @@ class Server:
             return web.Response()
         if fault is not None and fault.kind is FaultKind.CUT:
             return await _half(http, outcome.response)
-        return await self._opened(request, outcome.response)
+        return outcome.response
 
     async def _delayed(self, request: Request) -> Fault | None:
         """The fault that takes the call, after what has to pass before anything is done."""
@@ -152,11 +155,10 @@ class Server:
                 return
             await asyncio.sleep(min(left, _LOOK_SECONDS))
 
-    async def _opened(self, request: Request, response: web.Response) -> web.Response:
-        """The answer, once the address of a tenant that it made is open."""
+    async def _open_made(self, request: Request) -> None:
+        """The address of a tenant that a call has made is open, whether its answer gets through or not."""
         if request.route is not None and request.route.of_master:
             await self._open_new()
-        return response
 
 
 def _entry(request: Request, status: int, fault: Fault | None, at: float, seconds: float) -> Call:

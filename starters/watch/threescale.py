@@ -38,7 +38,6 @@ from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View, generation, others_finalizers
 
-LIVING = tuple(kind for kind in KINDS if kind.lifecycle)
 # A namespace's objects come and go; listing its Secrets anew each time would cost more than watching on.
 SECRETS_LINGER = 300.0
 _MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in KINDS}
@@ -118,7 +117,7 @@ def secret_dependents(before: Projection | None, after: Projection | None, index
 
 
 def _referring(name: str, index: Index) -> list[Projection]:
-    return [each for kind in LIVING for each in index.find(kind.name, "refers", name)]
+    return [each for kind in KINDS for each in index.find(kind.name, "refers", name)]
 
 
 def _referents(known: Projection, index: Index) -> set[Key]:
@@ -211,5 +210,5 @@ def _secrets_in(namespace: str) -> Watched:
 
 WATCHED = tuple(
     Watched(kind=kind, read=partial(read_object, kind.name), dependents=object_dependents, declares=secrets_named)
-    for kind in LIVING
+    for kind in KINDS
 )

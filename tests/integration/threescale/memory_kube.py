@@ -6,6 +6,7 @@ tested as a whole. Whatever is written here reaches the mirrors at once.
 
 from __future__ import annotations
 
+import base64
 import copy
 import itertools
 from collections.abc import Mapping
@@ -49,6 +50,8 @@ class MemoryKube:
         name = text(made, "metadata", "name")
         if (kind.name, namespace, name) in self._objects:
             raise Conflict(f"create {kind.name} {namespace}/{name}: already exists", code="AlreadyExists")
+        for key, value in made.pop("stringData", {}).items():
+            made.setdefault("data", {})[key] = base64.b64encode(value.encode()).decode()
         version = str(next(self._versions))
         made["metadata"] = {
             **made["metadata"],

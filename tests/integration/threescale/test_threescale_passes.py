@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from threescale_lab import Shop, true_conditions
 from threescale_passes_lab import Passes
-from threescale_process import Client
+from threescale_process import Client, fresh
 from threescale_scene import EVERYTHING, PRODUCT_SPEC, everything, holds
 
 from domain.decision import Outcome
 from domain.identity import Kind
-from domain.threescale import APPLICATION, BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT
+from domain.threescale import APPLICATION, BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT, TENANT
 from domain.threescale.memo import DRIFT, RETAIN
 from localcloud.threescale.contract import TenantWorld
 from localcloud.threescale.control import ThreescaleControl
@@ -68,7 +68,12 @@ async def reference(passes: Passes, control: ThreescaleControl) -> dict[str, lis
     return holds(world_of(control, shop.tenant))
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+QUICK = ("lost after", "404")
+
+
+@pytest.mark.parametrize(
+    "fault", [fault if fault in QUICK else pytest.param(fault, marks=pytest.mark.slow) for fault in FAULTS]
+)
 async def test_a_storm_of_faults_leaves_what_was_wanted_once(
     fault: str, passes: Passes, control: ThreescaleControl, reference: dict[str, list[str]]
 ) -> None:
@@ -88,7 +93,7 @@ async def test_passes_that_die_at_any_moment_leave_what_was_wanted_once(
     shop = await passes.shop_of_its_own(control)
     await everything(shop)
     dice = random.Random(3)
-    for _ in range(60):
+    for _ in range(25):
         passes.memory.clear()
         for key in await passes.keys(shop):
             one = asyncio.create_task(passes.look(key))
@@ -226,3 +231,63 @@ async def test_prices_ports_and_slashes_that_mean_the_same_are_written_once(
         await passes.settled(bare_shop)
     deploys = control.ledger().calls("POST", "/admin/api/services/{service}/proxy/deploy")
     assert control.ledger().mutating() - deploys == 0
+
+
+async def test_a_tenant_is_made_once_and_its_token_is_in_its_secret(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    master = control.tenant("master")
+    organisation = fresh("Org").replace(" ", "").lower()
+    await bare_shop.secret("admin", admin_password="secret123")
+    await bare_shop.secret("master", MASTER_ACCESS_TOKEN=master.token)
+    spec = {
+        "username": "boss",
+        "email": "boss@example.com",
+        "organizationName": organisation,
+        "systemMasterUrl": master.url,
+        "tenantSecretRef": {"name": "opened"},
+        "passwordCredentialsRef": {"name": "admin"},
+        "masterCredentialsRef": {"name": "master"},
+    }
+    before = {each.id for each in control.tenants()}
+    control.fault("POST", "/master/api/providers", kind="after", count=1)
+    await bare_shop.create(TENANT, "branch", spec)
+    await passes.round(bare_shop)
+    made = [each for each in control.tenants() if each.id not in before]
+    assert len(made) == 1, "the answer was lost, the tenant was not"
+    await passes.round(bare_shop)
+    assert len([each for each in control.tenants() if each.id not in before]) == 1
+    told = passes.worlds[(await passes.keys(bare_shop))[0]].decision
+    assert "make an access token" in told.why
+
+    await bare_shop.secret("opened", token=made[0].token)
+    await passes.settled(bare_shop)
+    opened = await bare_shop.secret_values("opened")
+    assert (opened["token"], opened["adminURL"]) == (made[0].token, made[0].url)
+    found = await bare_shop.get(TENANT, "branch")
+    assert found is not None
+    assert found["status"]["tenantId"] == made[0].id
+
+
+async def test_a_new_tenant_opens_to_the_objects_that_name_its_secret(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    master = control.tenant("master")
+    organisation = fresh("Org").replace(" ", "").lower()
+    await bare_shop.backend("inside", providerAccountRef={"name": "opened"})
+    await bare_shop.secret("admin", admin_password="secret123")
+    await bare_shop.secret("master", MASTER_ACCESS_TOKEN=master.token)
+    spec = {
+        "username": "boss",
+        "email": "boss@example.com",
+        "organizationName": organisation,
+        "systemMasterUrl": master.url,
+        "tenantSecretRef": {"name": "opened"},
+        "passwordCredentialsRef": {"name": "admin"},
+        "masterCredentialsRef": {"name": "master"},
+    }
+    await bare_shop.create(TENANT, "branch", spec)
+    await passes.settled(bare_shop)
+    found = await bare_shop.get(BACKEND, "inside")
+    assert found is not None
+    assert found["status"]["providerAccountHost"] == (await bare_shop.secret_values("opened"))["adminURL"]

@@ -37,7 +37,6 @@ from engine.kube.store import Store
 from engine.settings import Settings
 from localcloud.threescale.control import ThreescaleControl
 
-LIVING = tuple(kind for kind in KINDS if kind.lifecycle)
 # Between two looks a day goes by: whatever a pass waits for has come.
 A_DAY = timedelta(days=1)
 MOST_ROUNDS = 25
@@ -65,7 +64,7 @@ class Passes:
     async def keys(self, shop: Shop) -> list[Key]:
         """Every object of a namespace."""
         found = []
-        for kind in LIVING:
+        for kind in KINDS:
             for each in (await self.kube.list(kind, shop.namespace)).items:
                 name, uid = text(each, "metadata", "name"), text(each, "metadata", "uid")
                 found.append(Key(kind=kind.name, namespace=shop.namespace, name=name, uid=uid))

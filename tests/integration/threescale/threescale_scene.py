@@ -19,6 +19,7 @@ from domain.threescale import (
     CUSTOM_POLICY_DEFINITION,
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
+    OPEN_API,
     PRODUCT,
     PROXY_CONFIG_PROMOTE,
 )
@@ -72,6 +73,17 @@ POLICY_SPEC: Json = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "configuration": {"type": "object"},
         "description": ["At length"],
+    },
+}
+PETS = {
+    "openapi": "3.0.0",
+    "info": {"title": "Pets", "version": "1"},
+    "servers": [{"url": "https://pets.example.com/v1"}],
+    "paths": {
+        "/pets": {
+            "get": {"operationId": "listPets", "responses": {"200": {"description": "all"}}},
+            "post": {"responses": {"201": {"description": "made"}}},
+        }
     },
 }
 DOCUMENT = {"openapi": "3.0.0", "info": {"title": "Goods", "version": "1"}, "paths": {}}
@@ -128,6 +140,7 @@ EVERYTHING: tuple[tuple[Kind, str, Json], ...] = (
         "till",
         {"applicationCRName": "till", "authSecretRef": {"name": "keys"}, "generateSecret": True},
     ),
+    (OPEN_API, "pets", {"openapiRef": {"secretRef": {"name": "pets"}}}),
     (PROXY_CONFIG_PROMOTE, "live", {"productCRName": "goods", "production": True}),
 )
 
@@ -136,6 +149,7 @@ async def everything(shop: Shop, order: random.Random | None = None) -> None:
     """Make all of it, with its Secrets, in some order."""
     steps: list[Callable[[], Awaitable[object]]] = [
         lambda: shop.secret("document", body=json.dumps(DOCUMENT)),
+        lambda: shop.secret("pets", body=json.dumps(PETS)),
         lambda: shop.secret("password", password="secret123"),
         lambda: shop.secret("keys", note="none yet"),
         *(_creation(shop, *each) for each in EVERYTHING),

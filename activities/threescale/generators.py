@@ -1,0 +1,121 @@
+"""OpenAPI in a pass: a document of which a Product and a Backend are made, which have lifecycles of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import ClassVar
+
+from activities.threescale.known import Known, View
+from activities.threescale.secrets import Secrets
+from activities.threescale.sources import Sources
+from activities.threescale.subjects import Subject
+from domain.identity import all_kinds
+from domain.refusal import Refusal
+from domain.resource import CustomResource
+from domain.threescale.active_doc import Text
+from domain.threescale.calls import Read, Write
+from domain.threescale.open_api import Child, ObservedOpenApi, OpenApiWork, work_for_open_api
+from domain.threescale.resources import Backend, OpenApi, Product
+from domain.threescale.texts import text_at
+from domain.threescale.wakes import made_by
+from domain.threescale.work import Work
+from engine.errors import Absent, Conflict
+from engine.kube import KubeApi
+from engine.kube.json import text
+
+
+class OpenApiSubject(Subject[OpenApi]):
+    """An OpenAPI."""
+
+    model: ClassVar[type[CustomResource]] = OpenApi
+
+    def __init__(
+        self, resource: OpenApi, view: View, secrets: Secrets, sources: Sources, kube: KubeApi, known: Known
+    ) -> None:
+        super().__init__(resource, view, secrets)
+        self._sources = sources
+        self._kube = kube
+        self._known = known
+        self._text: Text | None = None
+        self._products: tuple[Product, ...] = ()
+        self._backends: tuple[Backend, ...] = ()
+
+    async def gather(self) -> None:
+        """Tenant, the document of a Secret, and what it has made; one at an address is asked for by the decision."""
+        spec = self.resource.spec
+        self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
+        where = spec.openapi_ref.secret_ref
+        if where is not None:
+            self._text = await self._sources.in_secret("spec.openapiRef", where, self.namespace, self.secrets)
+        self._look_for_children()
+
+    def _look_for_children(self) -> None:
+        meta, status = self.resource.metadata, self.resource.status
+        name = made_by(self.namespace, meta.name)
+        product = status.product_resource_name.name if status.product_resource_name else ""
+        products = {each.metadata.uid: each for each in self.view.named(Product, name)}
+        backends = {each.metadata.uid: each for each in self.view.named(Backend, name)}
+        noted = self.view.get(Product, self.namespace, product) if product else None
+        if noted is not None:
+            products[noted.metadata.uid] = noted
+        for reference in status.backend_resource_names:
+            found = self.view.get(Backend, self.namespace, reference.name)
+            if found is not None:
+                backends[found.metadata.uid] = found
+        self._products, self._backends = tuple(products.values()), tuple(backends.values())
+
+    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
+        """What is to be done now."""
+        observed = ObservedOpenApi(
+            open_api=self.resource,
+            account=self.provider,
+            text=self._text,
+            products=self._products,
+            backends=self._backends,
+            refusals=dict(refusals),
+        )
+        return work_for_open_api(observed, now)
+
+    async def fetch(self, read: Read) -> object:
+        """The document at an address."""
+        return await self._sources.fetched(read.path)
+
+    def read(self, read: Read, answer: object) -> None:
+        """The document."""
+        self._text = text_at(str(answer))
+
+    def wrote(self, write: Write, answer: object) -> None:
+        """Nothing of 3scale is written here."""
+
+    def forget(self) -> None:
+        """The document is fetched anew; one of a Secret has not changed by that."""
+        if self.resource.spec.openapi_ref.secret_ref is None:
+            self._text = None
+
+    def parts(self, work: Work) -> tuple[Child, ...]:
+        """The objects to write."""
+        return work.children if isinstance(work, OpenApiWork) else ()
+
+    async def write_part(self, child: Child) -> None:
+        """One of them; who meets a conflict has the newest known for the next look.
+
+        Raises:
+            ApiError: the API server refuses, or gives no answer.
+        """
+        kind = all_kinds()[child.kind]
+        try:
+            if child.delete:
+                answer = await self._kube.delete(kind, self.namespace, child.name)
+            elif child.body:
+                answer = await self._kube.create(kind, child.body, self.namespace)
+            else:
+                answer = await self._kube.patch(
+                    kind, self.namespace, child.name, child.patch, resource_version=child.resource_version
+                )
+        except (Conflict, Absent):
+            await self._known.fresh(kind, self.namespace, child.name)
+            raise
+        if text(answer, "kind") == child.kind:  # else a Status: it is gone
+            self._known.learn(kind, answer)
+        self._look_for_children()
