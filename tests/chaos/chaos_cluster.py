@@ -16,7 +16,9 @@ from localcloud.kubernetes.certificates import Certificates
 
 ACCOUNTS = "/apis/aws.managed.openshift.io/v1alpha1"
 CLAIMS = "/apis/poolboy.gpte.redhat.com/v1"
-CORE = ("secrets", "namespaces", "configmaps")
+LOAD_BALANCERS = "/apis/yawol.stackit.cloud/v1beta1"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+CORE = ("secrets", "namespaces", "configmaps", "serviceaccounts")
 OPERATOR = "aws-account-operator"
 # How long a server may be away (killed, started again) before a test gives up on it.
 PATIENCE_SECONDS = 60.0
@@ -69,7 +71,12 @@ class Cluster:
 
     @staticmethod
     def _group(plural: str) -> str:
-        return "/api/v1" if plural in CORE else CLAIMS if plural.startswith("resource") else ACCOUNTS
+        if plural in CORE:
+            return "/api/v1"
+        for beginning, group in (("resource", CLAIMS), ("loadbalancer", LOAD_BALANCERS), ("role", RBAC)):
+            if plural.startswith(beginning):
+                return group
+        return ACCOUNTS
 
     def _path(self, plural: str, namespace: str, name: str) -> str:
         where = f"/namespaces/{namespace}" if namespace else ""

@@ -25,7 +25,7 @@ from temporalio.service import RPCError
 
 from localcloud.deployment import Deployment
 from localcloud.processes import tethered
-from localcloud.state import choose_ports
+from localcloud.state import Cloud, choose_ports
 
 ROOT = Path(__file__).parents[2]
 READY_SECONDS = 180.0
@@ -105,10 +105,16 @@ class Installation:
     """The deployment's servers, a worker and a watcher."""
 
     def __init__(
-        self, state: Path, services: Sequence[str], settings: dict[str, str], worker: Sequence[str] = ("worker",)
+        self,
+        state: Path,
+        services: Sequence[str],
+        settings: dict[str, str],
+        worker: Sequence[str] = ("worker",),
+        *,
+        clouds: Sequence[Cloud] = (Cloud.AWS,),
     ) -> None:
         self.deployment = Deployment(state)
-        self.deployment.up(only=services, tether=True)
+        self.deployment.up(clouds=clouds, only=services, tether=True)
         self.cluster = Cluster(self.deployment)
         self.workflows = Workflows(self.deployment)
         self.proxy = KubeProxy(self.cluster.url, administrator(self.deployment))

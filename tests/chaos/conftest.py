@@ -2,8 +2,8 @@
 
 Takes and give-backs alternate, so that hardly a case needs an undisturbed turn before it. `CHAOS_SHARD=i/n` runs every
 n-th case, beginning with the i-th (from 1); `CHAOS_SECONDS=n` begins no further case after so long.
-`CHAOS_STATE=DIR` is where the state lives, `CHAOS_REPORT=FILE` gets the table as JSON lines: case, lifecycle, effect,
-fault, seconds to settle, violation or not.
+`CHAOS_STATE=DIR` is where the state lives (`CHAOS_KEEP=1` leaves it there), `CHAOS_REPORT=FILE` gets the table as JSON
+lines: case, lifecycle, effect, fault, seconds to settle, violation or not.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from chaos_balancers_lab import BalancersLab
 from chaos_claims_lab import ClaimsLab
 from chaos_effects import Effect
 from chaos_lab import Lab, Record
@@ -60,7 +61,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
         item.session.shouldstop = "CHAOS_SECONDS are over"
 
 
-L = TypeVar("L", Lab, ClaimsLab)
+L = TypeVar("L", Lab, ClaimsLab, BalancersLab)
 
 
 class Labs:
@@ -68,7 +69,7 @@ class Labs:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._lab: Lab | ClaimsLab | None = None
+        self._lab: Lab | ClaimsLab | BalancersLab | None = None
         self._made = 0
 
     def get(self, kind: type[L]) -> L:
@@ -96,7 +97,7 @@ def labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labs]:
     found = Labs(directory)
     yield found
     found.spoil()
-    if named:
+    if named and "CHAOS_KEEP" not in os.environ:
         shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -124,6 +125,12 @@ def lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Lab]:
 def claims_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[ClaimsLab]:
     """The installation of resource claims, settled."""
     yield from _lent(request, labs, ClaimsLab)
+
+
+@pytest.fixture
+def balancers_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[BalancersLab]:
+    """The installation of load balancers, settled."""
+    yield from _lent(request, labs, BalancersLab)
 
 
 def _lent(request: pytest.FixtureRequest, labs: Labs, kind: type[L]) -> Iterator[L]:
