@@ -39,6 +39,7 @@ class Benchmark(StrEnum):
     CLAIMS = "claims"
     LOAD_BALANCERS = "loadbalancers"
     THREESCALE = "threescale"
+    INSTANCES = "instances"
 
 
 def register(app: typer.Typer) -> None:
@@ -48,10 +49,14 @@ def register(app: typer.Typer) -> None:
 
 def bench(
     name: Annotated[
-        Benchmark, typer.Argument(metavar="NAME", help="engine, accounts, claims, loadbalancers, threescale.")
+        Benchmark,
+        typer.Argument(metavar="NAME", help="engine, accounts, claims, loadbalancers, threescale, instances."),
     ],
     only: Annotated[
-        str, typer.Option(metavar="ROW,...", help="Rows of a benchmark; by default all but `claims` j.")
+        str,
+        typer.Option(
+            metavar="ROW,...", help="Rows of a benchmark; by default all but `claims` j, `instances` e and f."
+        ),
     ] = "",
     idle_seconds: Annotated[
         float | None,
@@ -69,6 +74,9 @@ def bench(
     crowd: Annotated[int, typer.Option(min=10, help="`threescale` j: products over ten tenants.")] = 500,
     orders: Annotated[int, typer.Option(min=1, help="`threescale` g: how many random orders.")] = 20,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
+    events: Annotated[int, typer.Option(min=40, help="`instances` c: how many events.")] = 5000,
+    storm: Annotated[int, typer.Option(min=10, help="`instances` e: how many instances are taken.")] = 1000,
+    outage_seconds: Annotated[float, typer.Option(min=5, help="`instances` f: how long each server is away.")] = 600,
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` for programs.")] = Output.TABLE,
 ) -> None:
@@ -78,6 +86,7 @@ def bench(
     end_as_by_ctrl_c()
     sizes: dict[str, float] = {"idle_accounts": idle_accounts, "idle_claims": idle_claims, "held_claims": held_claims}
     sizes |= {"products": products, "crowd": crowd, "orders": orders}
+    sizes |= {"event_count": events, "storm_instances": storm, "outage_seconds": outage_seconds}
     if idle_seconds is not None:
         sizes["idle_seconds"] = idle_seconds
     work = _work(name, only, {"lifecycles": lifecycles, "balancers": balancers, **sizes}, keep)
@@ -122,7 +131,15 @@ def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
 
 def _work(name: Benchmark, only: str, sizes: Mapping[str, float], keep: Path | None = None) -> list[Measure]:
     """What has to be measured, in order."""
-    from localcloud.bench import accounts, claims, engine, loadbalancers, loadbalancers_crowds, threescale
+    from localcloud.bench import (
+        accounts,
+        claims,
+        engine,
+        instances_consumer,
+        loadbalancers,
+        loadbalancers_crowds,
+        threescale,
+    )
 
     if name is Benchmark.ENGINE:
         return [partial(engine.passes, int(sizes["lifecycles"]))]
@@ -136,6 +153,11 @@ def _work(name: Benchmark, only: str, sizes: Mapping[str, float], keep: Path | N
         rows = _rows(only, [covered for covered, _ in threescale.MEASUREMENTS], frozenset())
         scale = threescale.Sizes.model_validate(_fields(threescale.Sizes, sizes))
         return [partial(measure, scale, rows) for covered, measure in threescale.MEASUREMENTS if covered & rows]
+    if name is Benchmark.INSTANCES:
+        measurements = instances_consumer.MEASUREMENTS
+        asked = _rows(only, [covered for covered, _ in measurements], instances_consumer.ON_REQUEST)
+        of_events = instances_consumer.Sizes.model_validate(_fields(instances_consumer.Sizes, sizes))
+        return [partial(measure, of_events, asked) for covered, measure in measurements if covered & asked]
     area = accounts if name is Benchmark.ACCOUNTS else claims
     rows = _rows(only, [covered for covered, _ in area.MEASUREMENTS], area.ON_REQUEST)
     if name is Benchmark.ACCOUNTS:

@@ -37,11 +37,11 @@ from localcloud import environment
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
 from localcloud.objects import Objects
-from localcloud.services import API_SERVER, AWS, ETCD, TEMPORAL, WATCH, WORKER
+from localcloud.services import API_SERVER, AWS, ETCD, EVENTS, TEMPORAL, WATCH, WORKER
 from localcloud.state import Cloud
 
 FIELD_MANAGER = "perdure-bench"
-PRODUCT_AGENTS = ("(worker)", "(watch)")
+PRODUCT_AGENTS = ("(worker)", "(watch)", "(events)")
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 # Excepted wherever "no writes" is promised (DESIGN section 6).
 _LEADER_LEASE_AND_EVENTS = frozenset({"leases", "events"})
@@ -123,7 +123,8 @@ class Laboratory:
 
     def cpu(self) -> dict[str, float]:
         """The CPU seconds that each service has used, by service."""
-        services = (WORKER, WATCH, TEMPORAL, API_SERVER, ETCD, *((AWS,) if self._emulator is not None else ()))
+        services = [WORKER, WATCH, TEMPORAL, API_SERVER, ETCD, *((AWS,) if self._emulator is not None else ())]
+        services += [EVENTS] if EVENTS in self.deployment.state.plan().services else []
         return {service: self._cpu_seconds(service) for service in services}
 
     async def quiet(self) -> None:

@@ -14,8 +14,10 @@ from prometheus_client import REGISTRY
 
 import activities.accounts.metrics
 import activities.claims.metrics
+import activities.instances.metrics
 import activities.loadbalancers.metrics
 import activities.openstack.counting
+import starters.events.metrics
 import starters.watch.metrics  # noqa: F401 - all put their metrics into the registry
 from starters.watch.account_metrics import account_gauges
 from starters.watch.claim_metrics import claim_gauges

@@ -1,0 +1,320 @@
+"""`perdure bench instances`: rows of the event consumer.
+
+    a, d  the consumer by itself, on a queue in memory: events a second, its index (`starters.events.rehearsal`)
+    b     end to end: from a message sent to the label patched, with everything on the same two cores
+    c     doubled, shuffled, malformed messages, while consumer, worker and Temporal are killed twice each
+    e     a storm: Spot notices and changes of state of a thousand instances within two minutes
+    f     Kubernetes, Temporal and AWS unavailable, one after the other
+
+Labels are timed by this program's own watch. The emulator has the instances, so that EC2 bears out what is reacted to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.events import InstanceState as State
+from domain.model import Model
+from localcloud.bench.claims_telling import step, told
+from localcloud.bench.figures import Figure, Found, percentile
+from localcloud.bench.instances_things import PLACE, Scene, life, now, scene, spot_warning, state_change
+from localcloud.services import API_SERVER, AWS, EVENTS, TEMPORAL, WATCH, WORKER
+
+ON_REQUEST = frozenset({"e", "f"})  # minutes each
+
+_OURS = (WORKER, WATCH, EVENTS, TEMPORAL)
+_PACED_PER_SECOND = 10.0
+_STORM_SECONDS = 120.0
+_KILLED = (EVENTS, WORKER, TEMPORAL)
+# What a malformed message may be.
+_MALFORMED = ("", "<html></html>", "null", "[]", "{}", '{"source":"aws.ec2"}', "[" * 5000, '{"a": NaN}')
+
+
+class Sizes(Model):
+    """How much is measured.
+
+    `event_count` of row c; `end_to_end` instances of row b; `storm_instances` of row e; `outage_seconds` of row f.
+    """
+
+    event_count: int = 5000
+    end_to_end: int = 150
+    storm_instances: int = 1000
+    outage_seconds: float = 600.0
+
+
+async def alone(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Rows a and d."""
+    command = [sys.executable, "-m", "starters.events.rehearsal"]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    found: Mapping[str, float] = json.loads(output)
+    figures = (
+        Figure(
+            row="a",
+            what="events parsed, found, told and acknowledged in memory, a second",
+            measured=found["per_second"],
+            goal="≥ 2000",
+            note=f"{found['cpu_ms_per_event']} ms of CPU each, {found['machines']:.0f} machines",
+        ),
+        Figure(
+            row="a",
+            what=f"from receiving to deleting, p99 at {found['paced_per_second']:.0f} a second",
+            measured=found["paced_p99_ms"],
+            unit="ms",
+            goal="< 20",
+            note=f"median {found['paced_median_ms']} ms",
+        ),
+        Figure(
+            row="d",
+            what=f"memory of the process with {found['machines']:.0f} machines in the index",
+            measured=found["process_mib"],
+            unit="MiB",
+            goal="< 300",
+            note=f"the index {found['index_mib']} MiB",
+        ),
+        Figure(row="d", what="one look-up", measured=found["look_up_us"], unit="µs", goal="< 50"),
+    )
+    return told(Found(figures=tuple(each for each in figures if each.row in rows)))
+
+
+async def end_to_end(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Row b."""
+    async with scene() as on:
+        step(f"{sizes.end_to_end} instances")
+        instances = await on.make(sizes.end_to_end)
+        await _labelled(on, instances, State.RUNNING)
+        await on.lab.quiet()
+        burst = await _burst(on, instances)
+        await asyncio.sleep(45)  # until EC2 was asked, and its answers are written
+        await on.lab.quiet()
+        paced = await _paced(on, instances)
+    return told(Found(figures=(*burst, *paced)))
+
+
+async def _burst(on: Scene, instances: Sequence[str]) -> list[Figure]:
+    """Everything at once: how fast it goes, and what it costs."""
+    until = now()
+    lives = [life(each, (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED), until) for each in instances]
+    bodies = [body for bodies in zip(*lives, strict=True) for body in bodies]
+    before = on.lab.cpu()
+    sent = await on.send(bodies)
+    await on.empty()
+    done = await _labelled(on, instances, State.STOPPED)
+    after = on.lab.cpu()
+    spent = {name: 1000 * (after[name] - before[name]) / len(bodies) for name in before}
+    note = ", ".join(f"{name} {ms:.1f}" for name, ms in spent.items() if name in _OURS)
+    others = ", ".join(f"{name} {ms:.1f}" for name, ms in spent.items() if name not in _OURS)
+    return [
+        Figure(
+            row="b",
+            what=f"{len(bodies)} events at once: handled and labelled, a second",
+            measured=round(len(bodies) / (done - sent[0]), 1),
+            goal="≥ 20",
+        ),
+        Figure(
+            row="b",
+            what="CPU of our processes and Temporal for each",
+            measured=round(sum(ms for name, ms in spent.items() if name in _OURS), 1),
+            unit="ms",
+            goal="≤ 45",
+            note=f"{note}; beside them {others}",
+        ),
+    ]
+
+
+async def _paced(on: Scene, instances: Sequence[str]) -> list[Figure]:
+    """Ten a second: how late each label is."""
+    on.labels.forget()
+    at = now() + timedelta(seconds=1)
+    sent = await on.send([state_change(each, State.STOPPING, at) for each in instances], per_second=_PACED_PER_SECOND)
+    await _labelled(on, instances, State.STOPPING)
+    late = [
+        seen - began
+        for each, began in zip(instances, sent, strict=True)
+        if (seen := on.labels.first(each, STATE_LABEL, State.STOPPING)) is not None
+    ]
+    return [
+        Figure(
+            row="b",
+            what="from a message sent to its label, p95 at 10 a second",
+            measured=round(percentile(late, 0.95), 2),
+            unit="s",
+            goal="< 2",
+            note=f"median {percentile(late, 0.5):.2f} s of {len(late)}",
+        )
+    ]
+
+
+async def _labelled(on: Scene, instances: Sequence[str], state: State) -> float:
+    """Until all have the label; when that was seen."""
+    return await on.until(lambda: all(on.labels.value(each, STATE_LABEL) == state for each in instances))
+
+
+async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Row c."""
+    dice = random.Random(7)  # noqa: S311 - repeatable on purpose
+    states = (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED) * 5
+    count = max(2, sizes.event_count // len(states))
+    async with scene(PERDURE_INSTANCES_REACTIONS="terminated=delete-machine") as on:
+        step(f"{count} instances")
+        instances = await on.make(count)
+        ended = instances[: count // 2]
+        await _labelled(on, instances, State.RUNNING)
+        await asyncio.to_thread(on.ec2.terminate_instances, InstanceIds=ended)
+        await asyncio.to_thread(on.ec2.stop_instances, InstanceIds=instances[count // 2 :])
+        last = {each: State.TERMINATED if each in ended else State.STOPPED for each in instances}
+        bodies, malformed = _disturbed(last, states, dice)
+        mark = on.lab.audit_mark()
+        step(f"{len(bodies)} messages, {malformed} of them malformed; processes are killed")
+        killing = asyncio.create_task(_kill_all(on))
+        sent = await on.send(bodies)
+        await killing
+        done = await on.empty()
+        settled = await _settled(on, last)
+        deleted = on.lab.requests_since(mark)["delete machines"]
+        reasons = Counter(on.reasons())
+    right = sum(settled.get(each) == state for each, state in last.items())
+    figures = (
+        Figure(
+            row="c",
+            what=f"{len(bodies)} messages, consumer, worker and Temporal killed twice each: last labels that are right",
+            measured=f"{right} of {count}",
+            goal="all",
+            note=f"the queue is empty {done - sent[0]:.0f} s after the first was sent",
+        ),
+        Figure(row="c", what="Machines deleted, once each", measured=f"{deleted}", goal=f"{len(ended)}"),
+        Figure(
+            row="c",
+            what="malformed messages among the dead letters, each with its reason",
+            measured=f"{sum(number for reason, number in reasons.items() if reason)}",
+            goal=f"≥ {malformed}",
+            note=", ".join(f"{reason or 'without reason'} {number}" for reason, number in reasons.most_common()),
+        ),
+    )
+    return told(Found(figures=figures, breakdown={"c: dead letters": dict(reasons)}))
+
+
+def _disturbed(last: Mapping[str, State], states: Sequence[State], dice: random.Random) -> tuple[list[str], int]:
+    """Every instance's life, a fifth sent twice, a tenth out of place, a tenth more malformed; how many of these."""
+    until = now()
+    lives = [life(each, (*states[:-1], state), until) for each, state in last.items()]
+    bodies = [body for bodies in zip(*lives, strict=True) for body in bodies]
+    count = len(bodies)
+    for _ in range(count // 10):
+        one, other = dice.randrange(count), dice.randrange(count)
+        bodies[one], bodies[other] = bodies[other], bodies[one]
+    for body in dice.sample(bodies, count // 5):
+        bodies.insert(dice.randrange(len(bodies)), body)
+    malformed = [body for body, _ in zip(itertools.cycle(_MALFORMED[1:]), range(count // 10), strict=False)]
+    for body in malformed:
+        bodies.insert(dice.randrange(len(bodies)), body)
+    return bodies, len(malformed)
+
+
+async def _kill_all(on: Scene) -> None:
+    for name in (*_KILLED, *_KILLED):
+        await asyncio.sleep(4)
+        pid = await asyncio.to_thread(on.lab.deployment.kill, name)
+        step(f"{name} is killed")
+        await asyncio.to_thread(on.lab.deployment.wait_service, name, other_than_pid=pid, timeout_seconds=120)
+
+
+async def _settled(on: Scene, last: Mapping[str, State]) -> dict[str, str]:
+    """The labels once they are right, or do not become it."""
+    try:
+        await on.until(lambda: all(on.labels.value(each, STATE_LABEL) == state for each, state in last.items()), 90)
+    except TimeoutError:
+        step("not all labels are right")
+    return {each: on.labels.value(each, STATE_LABEL) for each in last}
+
+
+async def storm(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Row e."""
+    count = sizes.storm_instances
+    async with scene() as on:
+        step(f"{count} instances")
+        instances = await on.make(count)
+        await _labelled(on, instances, State.RUNNING)
+        await on.lab.quiet()
+        at = now()
+        warnings = [spot_warning(each, at) for each in instances]
+        changes = [[state_change(each, state, at) for each in instances] for state in (State.STOPPING, State.STOPPED)]
+        bodies = [body for bodies in zip(warnings, *changes, strict=True) for body in bodies]
+        step(f"{len(bodies)} messages within {_STORM_SECONDS:.0f} s")
+        on.labels.forget()
+        sent = await on.send(bodies, per_second=len(bodies) / _STORM_SECONDS)
+        await on.empty()
+        noticed = dict(zip(instances, sent[:: len(bodies) // count], strict=True))
+        seen = {each: on.labels.first(each, INTERRUPTION_LABEL, "spot-terminate") for each in instances}
+    late = [at - noticed[each] for each, at in seen.items() if at is not None]
+    figures = (
+        Figure(
+            row="e",
+            what=f"{count} Spot notices among {len(bodies)} events in 2 min: labelled",
+            measured=f"{len(late)} of {count}",
+            goal="all",
+        ),
+        Figure(
+            row="e",
+            what="from a notice sent to its label, most",
+            measured=round(max(late, default=0.0), 1),
+            unit="s",
+            goal="< 120",
+            note=f"p50 {percentile(late, 0.5):.1f} s, p95 {percentile(late, 0.95):.1f} s",
+        ),
+    )
+    return told(Found(figures=figures))
+
+
+async def outages(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Row f."""
+    figures = []
+    async with scene() as on:
+        instances = await on.make(30)
+        await _labelled(on, instances, State.RUNNING)
+        for number, service in enumerate((API_SERVER, TEMPORAL, AWS)):
+            mine = instances[number * 10 : number * 10 + 10]
+            step(f"{service} is unavailable for {sizes.outage_seconds:.0f} s")
+            if service == AWS:
+                await on.send([state_change(each, State.STOPPED, now()) for each in mine])
+            await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGSTOP)
+            if service != AWS:
+                await on.send([state_change(each, State.STOPPED, now()) for each in mine])
+            await asyncio.sleep(sizes.outage_seconds)
+            kept = "" if service == AWS else f"{on.left()} of {len(mine)} messages kept meanwhile, "
+            on.labels.forget()
+            await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGCONT)
+            began = now().timestamp()
+            done = await on.empty(sizes.outage_seconds * 2 + 300)
+            shown = await on.until(
+                lambda mine=mine: all(on.labels.first(each, STATE_LABEL, State.STOPPED) for each in mine)  # type: ignore[misc]
+            )
+            dead = on.left(PLACE.dead_letters)
+            figures.append(
+                Figure(
+                    row="f",
+                    what=f"{service} unavailable for {sizes.outage_seconds:.0f} s: events applied afterwards, lost",
+                    measured=f"{len(mine)}, {dead}",
+                    goal=f"{len(mine)}, 0",
+                    note=f"{kept}done with {max(0.0, max(done, shown) - began):.0f} s after it came back",
+                )
+            )
+    return told(Found(figures=tuple(figures)))
+
+
+MEASUREMENTS = (
+    (frozenset({"a", "d"}), alone),
+    (frozenset({"b"}), end_to_end),
+    (frozenset({"c"}), broken),
+    (frozenset({"e"}), storm),
+    (frozenset({"f"}), outages),
+)

@@ -1,0 +1,278 @@
+"""What benchmarks of instances work with: instances of the emulator, their AWSMachines, messages, labels as seen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import boto3
+
+from domain.instances import AWS_MACHINE, MACHINE
+from domain.instances import constants as c
+from domain.instances.events import InstanceState
+from domain.instances.places import Place
+from domain.instances.topology import Queue, topology
+from engine.errors import ApiError
+from engine.kube.api import KubeApi
+from engine.kube.json import JsonObject, mapping, sequence, text
+from engine.kube.kinds import NAMESPACE
+from localcloud import environment
+from localcloud.aws.contract import PAYER_ACCOUNT_ID
+from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
+from localcloud.seed import AMI_OWNER
+from localcloud.services import INSTANCES_QUEUES, REGION
+from localcloud.state import Cloud
+
+PLACE = Place(account=PAYER_ACCOUNT_ID, region=REGION)
+CLUSTER = "bench"
+_AT_ONCE = 16
+_MOST_INSTANCES = 100
+_BATCH = 10
+
+
+class Labels:
+    """When each label of each AWSMachine was first seen, by this program's own watch."""
+
+    def __init__(self, kube: KubeApi) -> None:
+        self._kube = kube
+        self._first: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+        self.now: dict[str, dict[str, str]] = {}
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self._first.clear()
+
+    def first(self, instance: str, label: str, value: str) -> float | None:
+        """When (seconds of the epoch) an instance's label had a value for the first time."""
+        return self._first[instance, label].get(value)
+
+    def value(self, instance: str, label: str) -> str:
+        """What a label says now."""
+        return self.now.get(instance, {}).get(label, "")
+
+    async def follow(self) -> None:
+        """Watch for ever."""
+        while True:
+            with suppress(ApiError):
+                listing = await self._kube.list(AWS_MACHINE)
+                for obj in listing.items:
+                    self._see(obj)
+                async for event in self._kube.watch(AWS_MACHINE, resource_version=listing.resource_version):
+                    if event.type != "BOOKMARK":
+                        self._see(event.object)
+            await asyncio.sleep(0.1)
+
+    def _see(self, obj: JsonObject) -> None:
+        instance = text(obj, "spec", "instanceID")
+        labels = {name: str(value) for name, value in mapping(obj, "metadata", "labels").items()}
+        self.now[instance] = labels
+        for name, value in labels.items():
+            self._first[instance, name].setdefault(value, time.time())
+
+
+@dataclass
+class Scene:
+    """A deployment that serves instances."""
+
+    lab: Laboratory
+    labels: Labels
+    sqs: Any
+    ec2: Any
+    instances: list[str] = field(default_factory=list)
+
+    # Instances.
+
+    async def make(self, count: int) -> list[str]:
+        """So many running instances with their AWSMachines and Machines."""
+        made: list[str] = []
+        images = await asyncio.to_thread(self.ec2.describe_images, Owners=[AMI_OWNER])
+        image = text(sequence(images, "Images")[0], "ImageId")
+        while len(made) < count:
+            asked = min(_MOST_INSTANCES, count - len(made))
+            answer = await asyncio.to_thread(
+                self.ec2.run_instances, ImageId=image, InstanceType="t3.micro", MinCount=asked, MaxCount=asked
+            )
+            made += [text(each, "InstanceId") for each in sequence(answer, "Instances")]
+        permits = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(instance: str) -> None:
+            async with permits:
+                await self._objects_of(instance)
+
+        await asyncio.gather(*map(one, made))
+        self.instances += made
+        return made
+
+    async def _objects_of(self, instance: str) -> None:
+        provider_id = f"aws:///{REGION}a/{instance}"
+        labels = {c.CLUSTER_LABEL: CLUSTER}
+        machine = await self.lab.kube.create(
+            MACHINE,
+            {
+                "metadata": {"name": instance, "labels": labels},
+                "spec": {"clusterName": CLUSTER, "providerID": provider_id},
+            },
+            CLUSTER,
+        )
+        owner = {
+            "apiVersion": MACHINE.api_version,
+            "kind": MACHINE.name,
+            "name": instance,
+            "uid": text(machine, "metadata", "uid"),
+        }
+        await self.lab.kube.create(
+            AWS_MACHINE,
+            {
+                "metadata": {"name": instance, "labels": labels, "ownerReferences": [owner]},
+                "spec": {"providerID": provider_id, "instanceID": instance},
+            },
+            CLUSTER,
+        )
+
+    # Messages.
+
+    def url(self, name: str = PLACE.queue) -> str:
+        """A queue's URL."""
+        found: str = self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
+        return found
+
+    def _send(self, bodies: Sequence[str]) -> None:
+        entries = [{"Id": str(number), "MessageBody": body} for number, body in enumerate(bodies)]
+        answer = self.sqs.send_message_batch(QueueUrl=self.url(), Entries=entries)
+        assert "Failed" not in answer, answer
+
+    async def send(self, bodies: Sequence[str], *, per_second: float = 0.0) -> list[float]:
+        """Send messages, ten a call and as fast as it goes, or so many a second; when each was sent."""
+        began, sent = time.monotonic(), list[float]()
+        batch = max(1, min(_BATCH, int(per_second / 5))) if per_second else _BATCH
+        for first in range(0, len(bodies), batch):
+            if per_second:
+                await asyncio.sleep(max(0.0, began + first / per_second - time.monotonic()))
+            part = bodies[first : first + batch]
+            sent += [time.time()] * len(part)
+            await asyncio.to_thread(self._send, part)
+        return sent
+
+    def left(self, name: str = PLACE.queue) -> int:
+        """How many messages a queue holds, in sight or not."""
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        found = self.sqs.get_queue_attributes(QueueUrl=self.url(name), AttributeNames=names)["Attributes"]
+        return sum(int(number) for number in found.values())
+
+    async def empty(self, seconds: float = PATIENCE_SECONDS) -> float:
+        """Wait until the queue is empty; when that was seen."""
+        return await self.until(lambda: self.left() == 0, seconds)
+
+    async def until(self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> float:
+        """Wait until it holds, whatever is out of order meanwhile; when that was seen.
+
+        Raises:
+            TimeoutError: it does not.
+        """
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            with suppress(Exception):  # servers are killed meanwhile
+                if await asyncio.to_thread(holds):
+                    return time.time()
+            await asyncio.sleep(0.2)
+        raise TimeoutError("it did not settle in time")
+
+    def reasons(self) -> list[str]:
+        """Why each dead letter is one."""
+        url, found = self.url(PLACE.dead_letters), list[str]()
+        while True:
+            answer = self.sqs.receive_message(
+                QueueUrl=url, MaxNumberOfMessages=_BATCH, VisibilityTimeout=600, MessageAttributeNames=["All"]
+            )
+            messages = answer.get("Messages", [])
+            if not messages:
+                return found
+            found += [text(each, "MessageAttributes", "PERDURE_REASON", "StringValue") for each in messages]
+
+
+@asynccontextmanager
+async def scene(**settings: str) -> AsyncIterator[Scene]:
+    """A fresh deployment that serves instances, with these settings."""
+    with environment.kept():
+        os.environ.update({INSTANCES_QUEUES: f"{PLACE.account}/{PLACE.region}", **settings})
+        async with laboratory((Cloud.AWS,)) as lab:
+            env = lab.deployment.env()
+            sqs, ec2 = (_client(name, env) for name in ("sqs", "ec2"))
+            wanted = topology(PLACE.account, PLACE.region, PLACE.queue)
+            for queue in (wanted.dead_letters, wanted.queue):
+                _make(sqs, queue)
+            await lab.kube.create(NAMESPACE, {"metadata": {"name": CLUSTER}})
+            labels = Labels(lab.kube)
+            following = asyncio.create_task(labels.follow())
+            try:
+                yield Scene(lab, labels, sqs, ec2)
+            finally:
+                following.cancel()
+
+
+def _client(service: str, env: dict[str, str]) -> Any:
+    return boto3.client(
+        service,  # type: ignore[call-overload]
+        region_name=REGION,
+        endpoint_url=env["AWS_ENDPOINT_URL"],
+        aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
+    )
+
+
+def _make(sqs: Any, queue: Queue) -> None:
+    """A queue as the product makes it, unless it has."""
+    try:
+        sqs.get_queue_url(QueueName=queue.name)
+    except sqs.exceptions.QueueDoesNotExist:
+        sqs.create_queue(QueueName=queue.name, Attributes=queue.attributes)
+
+
+# What is sent.
+
+
+def _envelope(source: str, kind: str, detail: JsonObject, at: datetime, id_: str) -> str:
+    return json.dumps(
+        {
+            "version": "0",
+            "id": id_ or str(uuid4()),
+            "detail-type": kind,
+            "source": source,
+            "account": PLACE.account,
+            "time": f"{at:%Y-%m-%dT%H:%M:%SZ}",
+            "region": PLACE.region,
+            "resources": [f"arn:aws:ec2:{PLACE.region}:{PLACE.account}:instance/{detail['instance-id']}"],
+            "detail": detail,
+        }
+    )
+
+
+def state_change(instance: str, state: InstanceState, at: datetime, id_: str = "") -> str:
+    """A change of state."""
+    return _envelope(c.EC2_SOURCE, c.STATE_CHANGE, {"instance-id": instance, "state": state.value}, at, id_)
+
+
+def spot_warning(instance: str, at: datetime, id_: str = "") -> str:
+    """A Spot notice."""
+    detail: JsonObject = {"instance-id": instance, "instance-action": "terminate"}
+    return _envelope(c.EC2_SOURCE, c.SPOT_WARNING, detail, at, id_)
+
+
+def life(instance: str, states: Iterable[InstanceState], until: datetime) -> list[str]:
+    """One instance's states, a second apart, the last at that moment."""
+    listed = list(states)
+    return [state_change(instance, s, until - timedelta(seconds=len(listed) - 1 - n)) for n, s in enumerate(listed)]
+
+
+def now() -> datetime:
+    """This moment, in whole seconds as events have it."""
+    return datetime.now(UTC).replace(microsecond=0)
