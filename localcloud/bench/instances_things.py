@@ -148,7 +148,7 @@ class Scene:
     def _send(self, bodies: Sequence[str]) -> None:
         entries = [{"Id": str(number), "MessageBody": body} for number, body in enumerate(bodies)]
         answer = self.sqs.send_message_batch(QueueUrl=self.url(), Entries=entries)
-        assert "Failed" not in answer, answer
+        assert not answer.get("Failed"), answer
 
     async def send(self, bodies: Sequence[str], *, per_second: float = 0.0) -> list[float]:
         """Send messages, ten a call and as fast as it goes, or so many a second; when each was sent."""

@@ -1,7 +1,7 @@
 """A queue of SQS and its dead letters: AWS's calls, on threads, since its library blocks.
 
-A queue is named by the settings; its URL is asked for once (GetQueueUrl), and again when it turns out not to exist: who
-makes queues makes it again, at the earliest a minute after it was deleted. Batches answer for each of their entries.
+A queue is named by the settings; its URL is asked for once (GetQueueUrl), and stays the same if it is deleted and made
+again, which AWS lets nobody do within a minute. Batches answer for each of their entries.
 Errors are Perdure's (`activities/aws/errors.py`), `Absent` for a queue that does not exist, in whichever of its two
 spellings.
 
@@ -132,12 +132,7 @@ class SqsQueue:
         await self._run(self._send, self._queue, body, attributes)
 
     async def _run(self, call: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
-        loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(self._threads, partial(call, *arguments, **named))
-        except Absent:
-            self._urls.clear()
-            raise
+        return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *arguments, **named))
 
     # On a thread.
 

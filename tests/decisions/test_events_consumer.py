@@ -244,10 +244,29 @@ async def test_a_message_in_work_stays_out_of_others_sight() -> None:
     queue.put(spot_warning(instance_name(0), "e", NOW))
     workflows.may_answer.clear()
     async with consuming(queue, workflows, visibility=visibility):
-        await until(lambda: queue.hidden_anew >= 3)
+        await until(lambda: queue.hidden_anew >= 2)
         workflows.may_answer.set()
         await until(lambda: queue.deleted == 1)
     assert queue.received == 1
+
+
+async def test_what_was_put_out_of_sight_anew_is_not_due_again_at_once() -> None:
+    clock, asked = [1000.0], list[timedelta]()
+    in_work = InWork(timedelta(seconds=0.1), clock=lambda: clock[0])
+    queue = memory()
+    queue.put("a")
+    (message,) = await queue.receive(1)
+    in_work.add(message)
+
+    async def hide(entry: tuple[Receipt, timedelta]) -> bool:
+        asked.append(entry[1])
+        return len(asked) > 1  # refused at first
+
+    clock[0] += 0.06
+    beating = asyncio.create_task(in_work.keep_hidden(hide))
+    await until(lambda: in_work.due() == [])
+    beating.cancel()
+    assert asked == [timedelta(seconds=0.1)] * 2
 
 
 async def test_told_to_stop_it_lets_what_is_in_work_end() -> None:
