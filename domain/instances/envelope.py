@@ -127,5 +127,7 @@ def clean(value: object, longest: int = _LONGEST_TEXT) -> str:
     """A text for people, short and fit to be sent on; empty if it is none."""
     if not isinstance(value, str):
         return ""
+    if value.isascii() and value.isprintable():
+        return value[:longest]
     shown = "".join(each if each.isprintable() else "?" for each in value[:longest])
     return shown.encode()[:longest].decode(errors="ignore")
