@@ -42,7 +42,7 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
-from domain.instances.handover import ANSWERED, HAND_OVER, HandOver, Taken, update_id
+from domain.instances.handover import ANSWERED, HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken, update_id
 from domain.instances.hooks import HookTiming
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
@@ -56,6 +56,7 @@ from domain.writes import patched
 from engine.clock import now
 from engine.errors import Unavailable
 from engine.temporal import wake
+from tests.replay.recording import keep, recording
 from workers.boundary import Boundary
 from workers.roster import workflows_of
 
@@ -215,7 +216,8 @@ class OneInstance:
 
 
 @asynccontextmanager
-async def instance(env: WorkflowEnvironment, **policy: Any) -> AsyncIterator[OneInstance]:
+async def instance(env: WorkflowEnvironment, case: str = "", **policy: Any) -> AsyncIterator[OneInstance]:
+    """An instance with workers of its own; its history is kept under the name of the `case`, where there is one."""
     one = OneInstance(env, ReactionPolicy(**policy))
     looks = [one.delete, one.cordon, one.drain, one.uncordon, one.refuted]
     calls = [one.ask, one.heartbeat, one.complete]
@@ -231,6 +233,8 @@ async def instance(env: WorkflowEnvironment, **policy: Any) -> AsyncIterator[One
         Worker(env.client, task_queue=Queue.AWS.value, activities=calls, interceptors=[Boundary()]),
     ):
         yield one
+        if case and recording():
+            keep(INSTANCE_WORKFLOW, case, await one.handle.fetch_history())
         try:
             await one.handle.terminate("the test is over")
         except RPCError:
@@ -258,7 +262,7 @@ async def test_the_same_event_given_again_has_one_effect(env: WorkflowEnvironmen
 
 
 async def test_an_unknown_instance_is_told_so_and_labelled_when_its_machine_appears(env: WorkflowEnvironment) -> None:
-    async with instance(env) as one:
+    async with instance(env, "a_machine_appears") as one:
         machine, one.machine = one.machine, None
         event = await one.state("running")
         taken = await one.hand_over(event)
@@ -281,7 +285,7 @@ async def test_an_unknown_instance_is_forgotten_after_ten_minutes(env: WorkflowE
 async def test_events_are_told_unavailable_while_kubernetes_is_and_applied_when_it_is_back(
     env: WorkflowEnvironment,
 ) -> None:
-    async with instance(env) as one:
+    async with instance(env, "kubernetes_is_away_and_comes_back") as one:
         one.facts["state"] = InstanceState.STOPPED
         one.kubernetes_down = True
         event = await one.state("stopped")
@@ -364,7 +368,7 @@ async def test_maintenance_that_moved_is_acted_upon_by_its_new_date_and_cancelle
 
 
 async def test_a_spot_notice_that_aws_bears_out_is_reacted_to_once(env: WorkflowEnvironment) -> None:
-    async with instance(env, spot=Reaction.DELETE_MACHINE) as one:
+    async with instance(env, "a_spot_notice_is_reacted_to", spot=Reaction.DELETE_MACHINE) as one:
         one.facts |= {"spot": True, "spot_code": "marked-for-termination"}
         notice = await one.event(EventKind.SPOT, action="terminate")
         await one.hand_over(notice)
@@ -376,7 +380,9 @@ async def test_a_spot_notice_that_aws_bears_out_is_reacted_to_once(env: Workflow
 
 
 async def test_a_forged_notice_leads_to_no_reaction_and_is_told_of(env: WorkflowEnvironment) -> None:
-    async with instance(env, spot=Reaction.DELETE_MACHINE, terminated=Reaction.DELETE_MACHINE) as one:
+    async with instance(
+        env, "a_forged_notice_is_refuted", spot=Reaction.DELETE_MACHINE, terminated=Reaction.DELETE_MACHINE
+    ) as one:
         await one.hand_over(await one.event(EventKind.SPOT, action="terminate"), await one.state("terminated"))
         await env.sleep(timedelta(minutes=5))
         await one.until(lambda: bool(one.did("refuted")), "the refutation")
@@ -386,7 +392,7 @@ async def test_a_forged_notice_leads_to_no_reaction_and_is_told_of(env: Workflow
 
 
 async def test_a_node_is_cordoned_drained_and_used_again_after_a_reboot(env: WorkflowEnvironment) -> None:
-    async with instance(env, reboot=Reaction.DRAIN) as one:
+    async with instance(env, "a_node_is_drained_and_used_again", reboot=Reaction.DRAIN) as one:
         begin = (await env.get_current_time()).replace(microsecond=0)
         start, end = begin + timedelta(hours=30), begin + timedelta(hours=32)
         notice = retirement(start, code="AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED").model_copy(update={"end": end})
@@ -404,7 +410,7 @@ async def test_a_node_is_cordoned_drained_and_used_again_after_a_reboot(env: Wor
 async def test_a_terminated_instance_closes_after_an_hour_and_a_late_event_does_not_bring_it_back(
     env: WorkflowEnvironment,
 ) -> None:
-    async with instance(env) as one:
+    async with instance(env, "a_late_event_after_the_end") as one:
         old = await one.state("stopped")
         await env.sleep(timedelta(seconds=5))
         await one.hand_over(await one.state("terminated"))
