@@ -31,7 +31,8 @@ async def activities(
     """Every activity, for the worker; what they need ends with the stack."""
     known = KnownInstances(kube, await stack.enter_async_context(Store(kube)))
     callers = Places(connections=settings.worker_aws_activities, observing=settings.observing)
-    ground = Ground(places(settings.instances_queues), callers)
+    served = places(settings.instances_queues)
+    ground = Ground(served, callers)
     checks = await stack.enter_async_context(Checks(ground, client))
     policy, observing = ReactionPolicy.of(settings.instances_reactions), settings.observing
     return [
@@ -41,6 +42,9 @@ async def activities(
         *GroupActivities(kube, known, ground, observing=observing).all(),
         *SweepActivities(client, known, ground, settings.instances_resync).all(),
         *TopologyActivities(
-            ground.places, callers.caller, group_prefix=settings.instances_group_prefix, observing=observing
+            places(settings.instances_queues),
+            callers.caller,
+            group_prefix=settings.instances_group_prefix,
+            observing=observing,
         ).all(),
     ]

@@ -18,6 +18,7 @@ from domain.identity import Kind
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
 from domain.instances.names import instance_of_provider_id
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from domain.reading import read_all
 from engine.errors import Absent, Unavailable
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, sequence, text
@@ -64,12 +65,13 @@ class KnownInstances:
 
     def instances(self) -> dict[str, AWSMachine]:
         """Every AWSMachine that has an instance, by its id."""
-        found = ((each, self._object(AWS_MACHINE, names)) for each, names in self._machines.items() if each)
-        return {each: AWSMachine.model_validate(obj) for each, obj in found if obj is not None}
+        found = (self._object(AWS_MACHINE, names) for each, names in self._machines.items() if each)
+        readable, _ = read_all(AWSMachine, (obj for obj in found if obj is not None))
+        return {each.instance_id: each for each in readable}
 
     def pools(self) -> tuple[AWSMachinePool, ...]:
         """Every AWSMachinePool."""
-        return tuple(AWSMachinePool.model_validate(each) for each in self._mirrors[AWS_MACHINE_POOL.name].all())
+        return read_all(AWSMachinePool, self._mirrors[AWS_MACHINE_POOL.name].all())[0]
 
     async def machine(self, instance: str, version: str = "") -> AWSMachine | None:
         """The AWSMachine of an instance, no older than it was seen last."""

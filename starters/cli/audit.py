@@ -21,7 +21,8 @@ def register(app: typer.Typer) -> None:
 
 def audit(
     area: Annotated[
-        str, typer.Argument(metavar="AREA", help="One area only: accounts, claims, loadbalancers, threescale.")
+        str,
+        typer.Argument(metavar="AREA", help="One area: accounts, claims, instances, loadbalancers, threescale."),
     ] = "",
     thorough: Annotated[
         bool,

@@ -1,0 +1,83 @@
+"""What EC2 says of every AWSMachine's instance, with as few calls as there are hundreds of them.
+
+An AWSMachine does not say its account: its region stands in its provider id, and of several accounts of that region the
+one that knows the instance is its own. An instance that nobody knows is told of only where one account alone may have
+had it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from activities.aws.instances import MOST_AT_ONCE, describe
+from activities.instances.asking import Ground
+from domain.instances.names import InstanceKey, region_of_provider_id
+from domain.instances.places import Place
+from domain.instances.resources import AWSMachine
+from domain.instances.verification import Facts, Question
+from domain.model import Model
+from engine.errors import ApiError
+
+_ASKED = (Question.INSTANCE, Question.STATUS)
+
+
+class Bulk(Model):
+    """What was found. `troubles` says which places did not answer; nothing follows for their instances."""
+
+    facts: dict[str, tuple[InstanceKey, Facts]] = {}
+    troubles: tuple[str, ...] = ()
+
+
+async def ask_about_all(
+    ground: Ground, machines: Mapping[str, AWSMachine], moment: datetime, progress: Callable[[str], object]
+) -> Bulk:
+    """Ask every place about the instances that may live there.
+
+    Args:
+        ground: the places.
+        machines: the AWSMachines by their instance.
+        moment: when this is asked.
+        progress: told before each call.
+    """
+    answers: dict[str, dict[Place, Facts]] = {each: {} for each in machines}
+    asked: dict[str, int] = dict.fromkeys(machines, 0)
+    troubles: list[str] = []
+    for place in ground.places:
+        ids = [each for each, machine in machines.items() if _may_live_in(place, machine)]
+        for each in ids:
+            asked[each] += 1
+        for first in range(0, len(ids), MOST_AT_ONCE):
+            some = ids[first : first + MOST_AT_ONCE]
+            progress(f"{place}: {first} of {len(ids)}")
+            try:
+                caller = ground.caller(place.account, place.region)
+                told = await asyncio.to_thread(describe, caller, place.region, some, _ASKED, moment)
+            except ApiError as error:
+                troubles.append(error.message)
+                continue
+            for each, facts in told.items():
+                answers[each][place] = facts
+    owned = ((each, _own(told, asked[each])) for each, told in answers.items())
+    return Bulk(
+        facts={each: (_key(own[0], each), own[1]) for each, own in owned if own is not None},
+        troubles=tuple(sorted(set(troubles))),
+    )
+
+
+def _may_live_in(place: Place, machine: AWSMachine) -> bool:
+    region = region_of_provider_id(machine.spec.provider_id)
+    return not region or region == place.region
+
+
+def _own(told: Mapping[Place, Facts], asked: int) -> tuple[Place, Facts] | None:
+    """The place that knows the instance; where one was asked alone, also that it does not."""
+    knowing = [(place, facts) for place, facts in told.items() if facts.found]
+    if len(knowing) == 1:
+        return knowing[0]
+    return next(iter(told.items())) if not knowing and asked == 1 and told else None
+
+
+def _key(place: Place, instance: str) -> InstanceKey:
+    return InstanceKey(account=place.account, region=place.region, instance_id=instance)

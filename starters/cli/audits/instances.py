@@ -1,0 +1,138 @@
+"""The audit of EC2 instances: where labels, EC2 and lifecycles do not agree.
+
+| looked at | found |
+|---|---|
+| EC2, 200 instances a call | AWSMachines whose label tells another state; instances that the account does not know |
+| the open lifecycles | those of instances that nothing names any more |
+| queues and rules of each place (`--thorough`) | what differs from what it should be, and is to be mended |
+
+What moves is at work: a label is half a minute behind at most, so only what two looks find counts. Nothing is looked at
+where no instances are served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING
+
+from domain.identity import Key
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL
+from domain.instances.constants import INSTANCE_WORKFLOW, STATE_LABEL
+from domain.instances.names import InstanceKey
+from domain.instances.resources import AWSMachine, AWSMachinePool
+from domain.instances.verification import Facts
+from domain.reading import read_all
+from engine.errors import Absent
+from starters.cli.audits import Finding, found_twice
+
+if TYPE_CHECKING:
+    from activities.aws.places import Places
+    from activities.instances.asking import Ground
+    from activities.instances.bulk import Bulk
+    from engine.kube import JsonObject
+    from starters.cli.session import Session
+
+AREA = "instances"
+APART = 5.0
+# An instance that nobody has is given up after ten minutes.
+GIVEN_UP_AFTER = timedelta(minutes=15)
+
+
+async def audit(session: Session, *, thorough: bool) -> list[Finding]:
+    """Look at everything, changing nothing."""
+    from activities.aws.places import Places
+    from activities.instances.asking import Ground
+    from domain.instances.places import places
+
+    settings = session.settings
+    if not settings.instances_queues:
+        return []
+    callers = Places(connections=8, observing=True)
+    ground = Ground(places(settings.instances_queues), callers)
+    found = await found_twice(partial(_look, session, ground), APART)
+    return [*found, *(await asyncio.to_thread(_topologies, session, callers) if thorough else ())]
+
+
+async def _look(session: Session, ground: Ground) -> list[Finding]:
+    from activities.instances.bulk import ask_about_all
+
+    listed = await session.kube.list(AWS_MACHINE)
+    readable, malformed = read_all(AWSMachine, listed.items)
+    pools, _ = read_all(AWSMachinePool, await _pools(session))
+    machines = {each.instance_id: each for each in readable if each.instance_id}
+    bulk = await ask_about_all(ground, machines, datetime.now(UTC), lambda _: None)
+    named = {*machines, *(each for pool in pools for each in pool.instance_ids)}
+    odd = (Finding(area=AREA, subject=each.key.path, problem=each.problem, advice="correct it") for each in malformed)
+    open_ = await _lifecycles(session)
+    return [*odd, *findings(machines, bulk), *strangers(open_, named, datetime.now(UTC))]
+
+
+def findings(machines: Mapping[str, AWSMachine], bulk: Bulk) -> Iterator[Finding]:
+    """What labels tell otherwise than EC2."""
+    for trouble in bulk.troubles:
+        yield Finding(area=AREA, subject="EC2", problem=trouble, advice="nothing is known of the instances there")
+    for instance, machine in machines.items():
+        key, facts = bulk.facts.get(instance, (None, None))
+        if key is None or facts is None:
+            continue
+        problem = _problem(machine, key, facts)
+        if problem:
+            where = f"{key.account}/{key.region}/{instance}"
+            advice = f"perdure why {INSTANCE_WORKFLOW} {where}; does `perdure events` run?"
+            yield Finding(area=AREA, subject=machine.key.path, problem=problem, advice=advice)
+
+
+def _problem(machine: AWSMachine, key: InstanceKey, facts: Facts) -> str:
+    told = machine.metadata.labels.get(STATE_LABEL, "nothing")
+    if not facts.found:
+        return "" if told == "terminated" else f"EC2 does not know {key.instance_id}, and its label says {told}"
+    state = facts.state.value if facts.state else "nothing"
+    return "" if told == state else f"EC2 says {state} of {key.instance_id}, and its label {told}"
+
+
+def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: datetime) -> Iterator[Finding]:
+    """Lifecycles of instances that nothing names."""
+    for key, since in open_:
+        if key.name not in named and moment - since > GIVEN_UP_AFTER:
+            problem = "no AWSMachine and no AWSMachinePool has this instance, and its lifecycle is open"
+            advice = "it ends by itself an hour after its last event; perdure why says what it waits for"
+            yield Finding(area=AREA, subject=key.path, problem=problem, advice=advice)
+
+
+async def _lifecycles(session: Session) -> list[tuple[Key, datetime]]:
+    query = f"WorkflowType = '{INSTANCE_WORKFLOW}' AND ExecutionStatus = 'Running'"
+    found = []
+    async for each in session.temporal.list_workflows(query):
+        kind, account, region, name = (*each.id.split("/", 3), "", "", "")[:4]
+        if name and kind == INSTANCE_WORKFLOW:
+            key = InstanceKey(account=account, region=region, instance_id=name).lifecycle
+            found.append((key, each.start_time))
+    return found
+
+
+async def _pools(session: Session) -> list[JsonObject]:
+    """Pools are an optional kind of the provider."""
+    try:
+        return (await session.kube.list(AWS_MACHINE_POOL)).items
+    except Absent:
+        return []
+
+
+def _topologies(session: Session, callers: Places) -> list[Finding]:
+    """What the upkeep of queues and rules would mend."""
+    from activities.instances.topology import TopologyActivities
+    from domain.instances.places import places
+
+    settings = session.settings
+    known = places(settings.instances_queues)
+    upkeep = TopologyActivities(known, callers.caller, group_prefix=settings.instances_group_prefix, observing=True)
+    found = []
+    for place in known:
+        looked = upkeep.keep(place, dry=True)
+        problems = [*looked.changes, *([looked.trouble] if looked.trouble else [])]
+        advice = "a worker with PERDURE_INSTANCES_QUEUES mends it; does it run, and may it?"
+        found += [Finding(area=AREA, subject=str(place), problem=each, advice=advice) for each in problems]
+    return found

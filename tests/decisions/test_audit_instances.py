@@ -1,0 +1,56 @@
+"""What the audit of EC2 instances finds: labels that EC2 does not bear out, lifecycles that nothing names."""
+
+from __future__ import annotations
+
+import pytest
+from instance_scenes import ACCOUNT, ID, REGION, at, facts
+
+from activities.instances.bulk import Bulk
+from domain.instances.constants import STATE_LABEL
+from domain.instances.names import InstanceKey
+from domain.instances.resources import AWSMachine
+from domain.instances.verification import Facts
+from starters.cli.audits import audits
+from starters.cli.audits.instances import findings, strangers
+
+KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
+
+
+def told(label: str, answer: Facts | None) -> list[str]:
+    labels = {STATE_LABEL: label} if label else {}
+    machine = AWSMachine.model_validate(
+        {"metadata": {"name": "m", "namespace": "c", "labels": labels}, "spec": {"instanceID": ID}}
+    )
+    bulk = Bulk(facts={ID: (KEY, answer)} if answer else {})
+    return [each.problem for each in findings({ID: machine}, bulk)]
+
+
+@pytest.mark.parametrize(
+    ("label", "answer", "problem"),
+    [
+        ("running", facts(0), None),
+        ("running", facts(0, "stopped"), f"EC2 says stopped of {ID}, and its label running"),
+        ("", facts(0), f"EC2 says running of {ID}, and its label nothing"),
+        ("running", facts(0, found=False), f"EC2 does not know {ID}, and its label says running"),
+        ("terminated", facts(0, found=False), None),
+        ("running", None, None),
+    ],
+)
+def test_a_label_that_ec2_does_not_bear_out_is_found(label: str, answer: Facts | None, problem: str | None) -> None:
+    assert told(label, answer) == ([problem] if problem else [])
+
+
+def test_a_place_that_does_not_answer_is_told() -> None:
+    (found,) = findings({}, Bulk(troubles=("no answer",)))
+    assert found.problem == "no answer"
+
+
+def test_a_lifecycle_that_nothing_names_is_found_once_it_should_have_ended() -> None:
+    lifecycles = [(KEY.lifecycle, at(0))]
+    assert list(strangers(lifecycles, set(), at(600))) == []
+    assert list(strangers(lifecycles, {ID}, at(3600))) == []
+    assert [each.subject for each in strangers(lifecycles, set(), at(3600))] == [KEY.lifecycle.path]
+
+
+def test_the_area_has_an_audit() -> None:
+    assert "instances" in audits()

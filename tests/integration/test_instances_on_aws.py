@@ -1,0 +1,197 @@
+"""EC2 instances on the local deployment: worker and watcher as processes, the emulator's EC2, a real API server."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import pytest
+from product import process
+from temporalio.client import Client, WithStartWorkflowOperation
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.contrib.pydantic import pydantic_data_converter
+from waiting import eventually
+
+from domain.carry import Carry
+from domain.instances import AWS_MACHINE, MACHINE
+from domain.instances.acknowledgement import Outcome
+from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.events import EventKind, InstanceEvent, InstanceState
+from domain.instances.handover import HAND_OVER, HandOver, Taken, update_id
+from domain.instances.names import InstanceKey
+from domain.why import Why
+from engine.errors import Absent
+from engine.kube import KubeApi
+from engine.kube.events import EVENT
+from engine.kube.json import JsonObject, mapping, text
+from localcloud.aws.contract import PAYER_ACCOUNT_ID
+from localcloud.deployment import Deployment
+from localcloud.seed import seed_cluster_api
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+REGION = "us-east-1"
+PLACE = f"{PAYER_ACCOUNT_ID}/{REGION}"
+_serials = itertools.count()
+
+
+class Cloud:
+    """The emulator's EC2, and the objects of the instances that a test makes."""
+
+    def __init__(self, deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str) -> None:
+        env = deployment.env()
+        self.ec2: Any = boto3.client(
+            "ec2",
+            region_name=REGION,
+            endpoint_url=env["AWS_ENDPOINT_URL"],
+            aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
+            aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
+        )
+        self.kube = kube
+        self.temporal = temporal
+        self.namespace = namespace
+
+    def launch(self) -> InstanceKey:
+        image = self.ec2.describe_images()["Images"][0]["ImageId"]
+        answer = self.ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)
+        return self.key(answer["Instances"][0]["InstanceId"])
+
+    @staticmethod
+    def key(instance: str) -> InstanceKey:
+        return InstanceKey(account=PAYER_ACCOUNT_ID, region=REGION, instance_id=instance)
+
+    async def machine(self, key: InstanceKey, name: str = "") -> str:
+        """An AWSMachine of the instance, and its Machine."""
+        name = name or f"m-{uuid4().hex[:8]}"
+        owner = await self.kube.create(
+            MACHINE, {"metadata": {"name": name}, "spec": {"clusterName": "c1"}}, self.namespace
+        )
+        reference = {"apiVersion": MACHINE.api_version, "kind": MACHINE.name, "name": name}
+        spec = {"instanceID": key.instance_id, "providerID": f"aws:///{REGION}a/{key.instance_id}"}
+        owners = [{**reference, "uid": text(owner, "metadata", "uid")}]
+        await self.kube.create(
+            AWS_MACHINE, {"metadata": {"name": name, "ownerReferences": owners}, "spec": spec}, self.namespace
+        )
+        return name
+
+    async def labels(self, name: str) -> dict[str, object]:
+        return dict(mapping(await self.kube.get(AWS_MACHINE, self.namespace, name), "metadata", "labels"))
+
+    async def labelled(self, name: str, state: str | None, label: str = STATE_LABEL) -> None:
+        async def true() -> bool:
+            return (await self.labels(name)).get(label) == state
+
+        await eventually(true, f"{name} has {label}={state}")
+
+    async def hand_over(self, key: InstanceKey, *events: InstanceEvent, receives: int = 1) -> Taken:
+        lifecycle = key.lifecycle
+        start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
+            lifecycle.kind,
+            Carry(key=lifecycle),
+            id=lifecycle.workflow_id,
+            task_queue="instances",
+            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+        )
+        return await self.temporal.execute_update_with_start_workflow(
+            HAND_OVER,
+            HandOver(events=events),
+            id=update_id(events, receives),
+            start_workflow_operation=start,
+            result_type=Taken,
+        )
+
+    async def why(self, key: InstanceKey) -> Why:
+        answer: Why = await self.temporal.get_workflow_handle(key.workflow_id).query("why", result_type=Why)
+        return answer
+
+    async def told(self, reason: str) -> list[JsonObject]:
+        found = await self.kube.list(EVENT, self.namespace)
+        return [each for each in found.items if text(each, "reason") == reason]
+
+
+def event(key: InstanceKey, kind: EventKind, **facts: Any) -> InstanceEvent:
+    moment = datetime.now(UTC).replace(microsecond=0)
+    whole = {"time": moment, "received_at": moment} | facts
+    place = {"account": key.account, "region": key.region, "instance_id": key.instance_id}
+    return InstanceEvent(event_id=f"e-{uuid4()}", kind=kind, **place, **whole)
+
+
+def state(key: InstanceKey, value: str, **facts: Any) -> InstanceEvent:
+    return event(key, EventKind.STATE, state=InstanceState(value), **facts)
+
+
+@pytest.fixture
+async def temporal(deployment: Deployment) -> Client:
+    address = deployment.env()["TEMPORAL_ADDRESS"]
+    return await Client.connect(address, data_converter=pydantic_data_converter)
+
+
+@asynccontextmanager
+async def served(deployment: Deployment, kube: KubeApi, **settings: str) -> AsyncIterator[None]:
+    await seed_cluster_api(kube)
+    settings = {"PERDURE_INSTANCES_QUEUES": PLACE, **settings}
+    async with (
+        process(deployment, "worker", "--only", "instances", **settings),
+        process(deployment, "watch", **settings),
+    ):
+        yield
+
+
+async def test_an_instance_is_labelled_by_what_ec2_says_and_by_its_events_and_our_labels_are_kept(
+    deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
+) -> None:
+    cloud = Cloud(deployment, kube, temporal, namespace)
+    async with served(deployment, kube):
+        key = cloud.launch()
+        name = await cloud.machine(key)
+        # Nobody has sent an event: the AWSMachine has an instance, and EC2 was asked.
+        await cloud.labelled(name, "running")
+
+        cloud.ec2.stop_instances(InstanceIds=[key.instance_id])
+        stopping, stopped = state(key, "stopping"), state(key, "stopped")
+        taken = await cloud.hand_over(key, stopping, stopped)
+        assert taken.outcomes == {stopping.key: Outcome.APPLIED, stopped.key: Outcome.APPLIED}
+        assert (await cloud.labels(name))[STATE_LABEL] == "stopped"
+
+        edit = {"metadata": {"labels": {STATE_LABEL: "running"}}}
+        await kube.patch(AWS_MACHINE, namespace, name, edit, field_manager="somebody")
+        await cloud.labelled(name, "stopped")
+
+        cloud.ec2.terminate_instances(InstanceIds=[key.instance_id])
+        await cloud.hand_over(key, state(key, "terminated"))
+        assert (await cloud.labels(name))[STATE_LABEL] == "terminated"
+        assert (await cloud.why(key)).phase == "Gone"
+
+
+@pytest.mark.slow
+async def test_a_forged_event_has_no_reaction_and_is_told_of_and_a_true_one_deletes_that_machine(
+    deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
+) -> None:
+    cloud = Cloud(deployment, kube, temporal, namespace)
+    async with served(deployment, kube, PERDURE_INSTANCES_REACTIONS="terminated=delete-machine,spot=delete-machine"):
+        key = cloud.launch()
+        name = await cloud.machine(key)
+        await cloud.labelled(name, "running")
+        # An instance that is none of the Spot market's.
+        await cloud.hand_over(key, event(key, EventKind.SPOT, action="terminate"))
+        await eventually(lambda: cloud.told("EventRefuted"), "the refutation is told")
+        await cloud.labelled(name, None, INTERRUPTION_LABEL)
+        await kube.get(MACHINE, namespace, name)
+
+        cloud.ec2.terminate_instances(InstanceIds=[key.instance_id])
+        await cloud.hand_over(key, state(key, "terminated"))
+        await eventually(lambda: _gone(kube, namespace, name), "the Machine is deleted")
+        assert await cloud.told("InstanceTaken")
+
+
+async def _gone(kube: KubeApi, namespace: str, name: str) -> bool:
+    try:
+        await kube.get(MACHINE, namespace, name)
+    except Absent:
+        return True
+    return False
