@@ -2,7 +2,7 @@
 
 Facts of the answers: Neutron writes any protocol as null and a network as it was given; a port's fixed addresses are
 in the order in which they were given to it; Nova tells a `fault` of servers in ERROR only, and nothing but the id of a
-server that it has just begun to make.
+server that it has just begun to make. For a moment a server that has gone is told as DELETED, with nothing under way.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def server(found: object) -> Server:
         status=text(found, "status"),
         fault=shortened(text(found, "fault", "message")),
         uid=text(found, "metadata", MACHINE_UID),
-        deleting=text(found, "OS-EXT-STS:task_state") == "deleting",
+        deleting=text(found, "OS-EXT-STS:task_state") == "deleting" or text(found, "status") == "DELETED",
         created_at=parse_timestamp(text(found, "created")),
     )
 

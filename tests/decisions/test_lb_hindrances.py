@@ -8,12 +8,14 @@ import pytest
 from lb_objects import NOW, balancer, machine, machine_set
 
 from domain.loadbalancers.balancer import Phase, work_for_balancer
+from domain.loadbalancers.cloud.changes import Brought, machine_changed
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_machine, look_of_rules
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.steps import DeleteServer
 from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, QUOTA_ANNOTATION
 from domain.loadbalancers.health import Standing, health_of
 from domain.loadbalancers.hindrances import Hindrance, Nature, worst
+from domain.loadbalancers.machine.access import REMOVED
 from domain.loadbalancers.machine.lifecycle import MachinePhase, next_look, work_for_machine
 from domain.refusal import ErrorType
 from domain.writes import merge
@@ -128,6 +130,16 @@ def test_a_server_on_its_way_out_is_not_asked_again_and_keeps_its_machine() -> N
     )
     assert asked.steps == (DeleteServer(id="s"),)
     assert work_for_machine(going, None, MachineCloud(), set(), NOW).drop_finalizer
+
+
+def test_a_server_that_is_gone_after_a_look_at_it_alone_proves_nothing_about_its_port() -> None:
+    """Between the look and its deletion Nova has taken it away: the port has to be looked for yet."""
+    going = machine(metadata={**FINALIZED_MACHINE["metadata"], "deletionTimestamp": "2026-05-01T12:00:00Z"})
+    there = MachineCloud(servers=(Server(id="s", name=going.metadata.name, status="DELETED"),), servers_only=True)
+    gone = machine_changed(there, Brought(gone="s"))
+    work = work_for_machine(going, None, gone, set(REMOVED), NOW)
+    assert (work.steps, work.remove, work.drop_finalizer) == ((), (), False)
+    assert "not been looked at" in work.why
 
 
 # --- when to look ---

@@ -96,6 +96,8 @@ def remove_machine(machine: LoadBalancerMachine, cloud: MachineCloud) -> Removal
             steps=tuple(DeleteServer(id=each.id) for each in servers if not each.deleting),
             waits=f"server {going} is being deleted" if going else "",
         )
+    if cloud.servers_only:
+        return Removal(waits="its server is gone, and what else there is has not been looked at yet")
     ours = {each.id for each in machine_ports(machine, cloud).ours}
     # A machine of an older release may have recorded another port under the former name.
     former = {each.id for each in cloud.ports if each.id == machine.status.port_id}
