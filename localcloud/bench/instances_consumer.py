@@ -46,7 +46,7 @@ class Sizes(Model):
     """
 
     event_count: int = 5000
-    end_to_end: int = 150
+    end_to_end: int = 100
     storm_instances: int = 1000
     outage_seconds: float = 600.0
 

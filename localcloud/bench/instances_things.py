@@ -35,6 +35,8 @@ from localcloud.state import Cloud
 PLACE = Place(account=PAYER_ACCOUNT_ID, region=REGION)
 CLUSTER = "bench"
 _AT_ONCE = 16
+_MACHINE_FINALIZER = "machine.cluster.x-k8s.io"
+_AWS_MACHINE_FINALIZER = "awsmachine.infrastructure.cluster.x-k8s.io"
 _MOST_INSTANCES = 100
 _BATCH = 10
 
@@ -113,12 +115,13 @@ class Scene:
         return made
 
     async def _objects_of(self, instance: str) -> None:
+        """As Cluster API makes them: with finalizers, so that one that is deleted stays, and can be labelled."""
         provider_id = f"aws:///{REGION}a/{instance}"
         labels = {c.CLUSTER_LABEL: CLUSTER}
         machine = await self.lab.kube.create(
             MACHINE,
             {
-                "metadata": {"name": instance, "labels": labels},
+                "metadata": {"name": instance, "labels": labels, "finalizers": [_MACHINE_FINALIZER]},
                 "spec": {"clusterName": CLUSTER, "providerID": provider_id},
             },
             CLUSTER,
@@ -132,7 +135,12 @@ class Scene:
         await self.lab.kube.create(
             AWS_MACHINE,
             {
-                "metadata": {"name": instance, "labels": labels, "ownerReferences": [owner]},
+                "metadata": {
+                    "name": instance,
+                    "labels": labels,
+                    "finalizers": [_AWS_MACHINE_FINALIZER],
+                    "ownerReferences": [owner],
+                },
                 "spec": {"providerID": provider_id, "instanceID": instance},
             },
             CLUSTER,
