@@ -335,7 +335,10 @@ class Settings(BaseSettings):
     # The event consumer.
     events_pollers: int = Field(2, ge=1, le=16, description="Receives under way at once, for each queue.")
     events_wait: Duration = Field(
-        timedelta(seconds=20), le=timedelta(seconds=20), description="How long a receive waits; whole seconds."
+        timedelta(seconds=20),
+        ge=timedelta(seconds=1),
+        le=timedelta(seconds=20),
+        description="How long a receive waits; whole seconds.",
     )
     events_visibility: Duration = Field(
         timedelta(seconds=60),

@@ -35,7 +35,7 @@ from engine.errors import Absent, ApiError
 from starters.events import metrics
 from starters.events.batches import Batches
 from starters.events.in_work import InWork
-from starters.events.library import EventBridgeEvent, get_events_from_sqs
+from starters.events.library import EventBridgeEvent, get_events_from_sqs, in_words
 from starters.events.queues import Queue, Receipt, TextAttributes
 from starters.events.teller import Teller
 
@@ -44,6 +44,8 @@ FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
 LONGEST_WITHOUT_QUEUE = 30.0
 # SQS takes ten message attributes; two are ours.
 _MOST_KEPT_ATTRIBUTES = 8
+# Reasons of acknowledgements; strangers' events, doubled ones and old news would drown the rest.
+_WORTH_A_LINE = frozenset({Outcome.APPLIED, Outcome.UNAVAILABLE})
 
 logger = logging.getLogger(__name__)
 
@@ -184,6 +186,7 @@ class Consumer:
         try:
             acknowledgement = await self._judged(received)
             metrics.HANDLING.observe(time.monotonic() - began)
+            self._tell(received, acknowledgement)
             await self._do(message, acknowledgement)
         except Exception:  # never crash on a message
             logger.exception("message %s of %s is kept", message.message_id, self.name)
@@ -203,12 +206,19 @@ class Consumer:
                 metrics.LAG.observe(max(0.0, (now - each.event.time).total_seconds()))
         return acknowledge(parsed, handled, message.receives, now)
 
-    async def _do(self, message: Message, acknowledgement: Acknowledgement) -> None:
-        verdict = acknowledgement.verdict
-        logger.debug("message %s: %s, %s", message.message_id, verdict.value, acknowledgement.reason)
+    def _tell(self, received: EventBridgeEvent, acknowledgement: Acknowledgement) -> None:
+        """Count a message, and log it without its body: at INFO where it changed something, or could not."""
+        verdict, reason = acknowledgement.verdict, acknowledgement.reason
         for word in acknowledgement.counts:
             metrics.EVENTS.labels(word).inc()
         metrics.MESSAGES.labels(self.name, verdict.value).inc()
+        level = logging.INFO if reason in _WORTH_A_LINE else logging.DEBUG
+        if logger.isEnabledFor(level):
+            message_id, what = received.message.message_id, in_words(received.parsed)
+            logger.log(level, "message %s: %s: %s, %s", message_id, what, verdict.value, reason)
+
+    async def _do(self, message: Message, acknowledgement: Acknowledgement) -> None:
+        verdict = acknowledgement.verdict
         if verdict is Verdict.KEEP:
             await self._hidings.add((message.receipt_handle, acknowledgement.delay))
         elif verdict is Verdict.DELETE:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection
 from datetime import datetime, timedelta
 
-from domain.instances.parser import Events, Ignored, Parsed, parse
+from domain.instances.parser import parse
 from domain.instances.transport import Message
 from domain.model import Model
+from starters.events.library import in_words
 from starters.events.queues import MOST_IN_BATCH, SqsQueue, TextAttributes
 
 # For how long a listing keeps what it has seen out of sight, so that it sees each once.
@@ -103,16 +104,7 @@ def _letter(dead: SqsQueue, message: Message) -> DeadLetter:
         reason=reason or _SHOWN_REASON,
         of=attributes.get("PERDURE_MESSAGE_ID", ""),
         sent_at=message.taken_at,
-        told=told(parse(message)),
+        told=in_words(parse(message)),
         body=message.body,
         attributes=attributes,
     )
-
-
-def told(parsed: Parsed) -> str:
-    """What a message tells, in words."""
-    if isinstance(parsed, Events):
-        names = [f"{each.kind.value} {each.instance_id or each.host or each.group}" for each in parsed.events]
-        rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        return ", ".join(names[:3]) + rest
-    return f"{'ignored' if isinstance(parsed, Ignored) else 'unreadable'}: {parsed.reason}"

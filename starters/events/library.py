@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from domain.instances.acknowledgement import Outcome
 from domain.instances.events import InstanceEvent
-from domain.instances.parser import Parsed, parse
+from domain.instances.parser import Events, Ignored, Parsed, parse
 from domain.instances.transport import Message
 from domain.model import Model
 from starters.events.queues import MOST_IN_BATCH, Queue
@@ -45,3 +45,12 @@ async def get_events_from_sqs(queue: Queue, most: int = MOST_IN_BATCH) -> list[E
 async def is_event_processed(teller: Teller, event: InstanceEvent) -> bool:
     """Whether the event's message may be deleted: nothing is left to do for which it would have to be seen again."""
     return (await teller.outcome(event)).outcome in PROCESSED
+
+
+def in_words(parsed: Parsed) -> str:
+    """What a message tells, for people: kinds and names, nothing else of its body."""
+    if isinstance(parsed, Events):
+        names = [f"{each.kind.value} {each.instance_id or each.host or each.group}" for each in parsed.events]
+        rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return ", ".join(names[:3]) + rest
+    return f"{'ignored' if isinstance(parsed, Ignored) else 'unreadable'}: {parsed.reason}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -296,6 +297,18 @@ async def test_a_health_event_of_three_instances_is_told_to_three_workflows() ->
     async with consuming(queue, workflows):
         await until(lambda: queue.deleted == 1)
     assert sorted(workflows.applied) == [instance_name(n) for n in range(3)]
+
+
+async def test_what_is_done_is_logged_without_the_body(caplog: pytest.LogCaptureFixture) -> None:
+    queue = memory()
+    queue.put(spot_warning(instance_name(0), "e", NOW))
+    queue.put('{"source":"aws.ec2","secret":"shown to nobody"}')
+    with caplog.at_level(logging.DEBUG, "starters.events"):
+        async with consuming(queue, Workflows()):
+            await until(lambda: queue.deleted == 2)
+    assert f"message message-1: ec2.spot {instance_name(0)}: delete, applied" in caplog.messages
+    assert "message-2" in caplog.text
+    assert "nobody" not in caplog.text
 
 
 async def test_an_event_is_got_from_a_queue_by_itself() -> None:
