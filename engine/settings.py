@@ -363,6 +363,9 @@ class Settings(BaseSettings):
         ge=1,
         description="Objects of one tenant for which 3scale is called at once, by each worker; a call at a time each.",
     )
+    threescale_sweep: Duration = Field(
+        timedelta(hours=1), description="How often 3scale tenants' lists are compared with what should be there."
+    )
 
     @property
     def observing(self) -> bool:

@@ -9,6 +9,7 @@
 | `tenants.py` | all tenants of a worker: seats for passes, lists that several ask for |
 | `known.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, documents of APIs |
 | `subjects.py` | what a pass knows of an object |
+| `sweeps.py` | the sweep over all tenants |
 | `kept.py` | what a worker keeps of 3scale from one pass to the next |
 | `apis.py`, `people.py`, `documents.py`, `generators.py`, `once.py`, `masters.py` | the same, kind by kind |
 | `passes.py`, `ground.py`, `area.py` | the pass, what it stands on, and how a worker gets it |

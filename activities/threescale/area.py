@@ -13,13 +13,14 @@ from activities.threescale.ground import Ground
 from activities.threescale.known import Known
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
+from activities.threescale.sweeps import SweepActivities
 from activities.threescale.tenants import Tenants
 from engine.kube import KubeApi
 from engine.kube.store import Store
 from engine.settings import Settings
 from engine.temporal import wake
 
-ACTIVITIES = (PassActivities,)
+ACTIVITIES = (PassActivities, SweepActivities)
 
 
 async def activities(

@@ -27,7 +27,7 @@ from domain.custom_resources import custom_resources
 from domain.identity import Key, Kind
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
-from domain.threescale import KINDS
+from domain.threescale import CUSTOM_KINDS
 from domain.threescale.wakes import called, known_as, refers_to
 from engine.errors import Absent
 from engine.kube import KubeApi
@@ -46,7 +46,7 @@ Place = tuple[str, str, str]  # kind, namespace, name
 R = TypeVar("R", bound=CustomResource)
 Wake = Callable[[Key], Awaitable[None]]
 
-_MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in KINDS}
+_MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in CUSTOM_KINDS}
 _reader: ContextVar[Key | None] = ContextVar("reader", default=None)  # whose pass this is
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class Known:
         self._learning = False
         self._learnt: dict[tuple[str, str], None] = {}  # own writes by uid and resourceVersion, in their order
         self._tasks: set[asyncio.Task[None]] = set()
-        self._mirrors: dict[str, Mirror] = {kind.name: store.follow(Followed(kind)) for kind in KINDS}
+        self._mirrors: dict[str, Mirror] = {kind.name: store.follow(Followed(kind)) for kind in CUSTOM_KINDS}
         for name, mirror in self._mirrors.items():
             mirror.listen(partial(self._changed, name))
 
@@ -108,6 +108,10 @@ class Known:
     def found(self, topic: str) -> list[CustomResource]:
         """The objects of a topic: a name, `to` a name that they refer to, or what they are called in 3scale."""
         return [self._objects[place] for place in self._topics.get(topic, ())]
+
+    def everything(self, *models: type[CustomResource]) -> list[CustomResource]:
+        """All objects of some kinds."""
+        return [each for each in self._objects.values() if isinstance(each, models)]
 
     def note(self, reader: Key, topic: str) -> None:
         """A pass has asked for this."""

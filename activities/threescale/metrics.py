@@ -6,6 +6,9 @@
 | `controller_runtime_active_workers` | passes under way |
 | `perdure_threescale_calls_total`, `perdure_threescale_call_seconds` | a call of 3scale ends: by kind, method, status |
 | `perdure_threescale_refusals_total` | a call is refused, or has no answer: by kind and type of the error |
+| `perdure_threescale_drift` | a tenant's lists were compared: objects that differ, by tenant |
+| `perdure_threescale_without_owner` | the same: what bears our mark without an object |
+| `perdure_threescale_swept_timestamp_seconds` | when that was; by tenant |
 | `threescale_version_info` | always 1 |
 
 The first two and the last have the names and labels that the replaced operator's have, where a controller is called as
@@ -17,6 +20,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from importlib.metadata import version
 
 from prometheus_client import Counter, Gauge
@@ -45,6 +49,9 @@ _CALL_TIME = Histogram(
     buckets=(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
 _REFUSALS = Counter("perdure_threescale_refusals", "Calls that were refused or had no answer.", ["kind", "type"])
+_DRIFT = Gauge("perdure_threescale_drift", "Objects that differed at the last sweep.", ["tenant"])
+_LOST = Gauge("perdure_threescale_without_owner", "Marked objects without an owner at the last sweep.", ["tenant"])
+_SWEPT = Gauge("perdure_threescale_swept_timestamp_seconds", "When a tenant was last swept.", ["tenant"])
 _VERSION = Gauge("threescale_version_info", "The version of what looks after 3scale.", ["operator_version", "version"])
 _VERSION.labels(version("perdure"), version("perdure")).set(1)
 
@@ -90,3 +97,10 @@ def calling(method: str) -> Iterator[list[int]]:
 def refused(kind: str, error: ApiError) -> None:
     """A call was refused, or had no answer."""
     _REFUSALS.labels(kind, error.type.value).inc()
+
+
+def swept(tenant: str, moment: datetime, *, differing: int, without_owner: int) -> None:
+    """A tenant's lists were compared with its objects."""
+    _DRIFT.labels(tenant).set(differing)
+    _LOST.labels(tenant).set(without_owner)
+    _SWEPT.labels(tenant).set(moment.timestamp())

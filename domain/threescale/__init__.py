@@ -22,10 +22,11 @@
 | `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
 | `wakes.py` | who has to be woken by what |
 | `memo.py`, `notes.py` | what an object remembers of 3scale, and notes of others |
-| `passes.py` | the one action of its workflows: a pass over an object |
+| `passes.py` | the actions of its workflows: a pass over an object, the sweep over all tenants |
+| `drift.py` | what tenants' lists show that the objects do not say |
 """
 
-from domain.identity import Kind
+from domain.identity import Key, Kind
 from domain.threescale.constants import (
     ACCOUNT_FINALIZER,
     ACTIVE_DOC_FINALIZER,
@@ -67,7 +68,7 @@ CUSTOM_POLICY_DEFINITION = _kind("CustomPolicyDefinition", POLICY_FINALIZER)
 PROXY_CONFIG_PROMOTE = _kind("ProxyConfigPromote")
 TENANT = _kind("Tenant", TENANT_FINALIZER, TENANT_VERSION)
 
-KINDS = (
+CUSTOM_KINDS = (
     PRODUCT,
     BACKEND,
     ACTIVE_DOC,
@@ -80,3 +81,10 @@ KINDS = (
     PROXY_CONFIG_PROMOTE,
     TENANT,
 )
+# All tenants together: the periodic comparison of their lists with the objects. No custom resource stands behind it.
+THREESCALE_TENANTS = Kind(name="ThreescaleTenants", group="", version="", plural="", area=_AREA)
+THE_TENANTS = Key(kind=THREESCALE_TENANTS.name, namespace="", name="all", uid="0")
+
+STANDING = (THE_TENANTS,)
+
+KINDS = (*CUSTOM_KINDS, THREESCALE_TENANTS)

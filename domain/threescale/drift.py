@@ -104,7 +104,7 @@ def with_list(lists: Lists, read: Read, answer: object) -> Lists:
 
 def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Difference, ...]:
     """Those of the objects that have drifted; who is at work, or goes, is left to its own lifecycle."""
-    found = ((each, _problem(each, lists)) for each in objects if _in_step(each))
+    found = ((each, _problem(each, lists)) for each in objects if in_step(each))
     return tuple(Difference(resource=each, problem=problem) for each, problem in found if problem)
 
 
@@ -166,7 +166,8 @@ def _one(found: F) -> One[F]:
     return One.model_construct(looked=True, item=found)
 
 
-def _in_step(each: CustomResource) -> bool:
+def in_step(each: CustomResource) -> bool:
+    """Whether it says to be in 3scale as it shall be, and nobody takes it away."""
     return bool(_id(each)) and bool(Memo.of(each.metadata).synced) and not each.metadata.deleting
 
 

@@ -11,7 +11,7 @@ step remembers so by its digests (`memo.py`).
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ClassVar
 
 from domain.decision import Action, Decision, Outcome, Queue, World
@@ -38,9 +38,10 @@ _OUTCOMES = {
 
 
 class Memory(Model):
-    """What a pass leaves for the next one: what 3scale has refused, by slot."""
+    """What a pass leaves for the next one: what 3scale has refused, by slot; of the sweep, when it is to come."""
 
     refused: dict[str, Refusal] = {}
+    next_sweep: datetime | None = None
 
 
 class ThreescaleWorld(PassedWorld):
@@ -71,6 +72,25 @@ class PassObject(Action):
     def summary(self) -> str:
         """For the timeline."""
         return "look at the object and what it refers to, and mend what differs in 3scale"
+
+
+class SweepTenants(Action):
+    """Look at every tenant's lists once, and wake whoever differs from what they show."""
+
+    activity: ClassVar[str] = "threescale.sweep_tenants"
+    queue: ClassVar[Queue] = Queue.THREESCALE
+    result: ClassVar[type[Model] | None] = ThreescaleWorld
+    start_to_close: ClassVar[timedelta] = LONGEST_PASS
+    heartbeat: ClassVar[timedelta | None] = HEARTBEAT
+
+    key: Key
+    memory: Memory = Memory()
+    dry_run: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "look at all tenants' lists, and have looked at whoever differs"
 
 
 GONE = Decision(phase=Phase.GONE.value, outcome=Outcome.GONE, why="it does not exist any more")

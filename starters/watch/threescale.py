@@ -4,6 +4,7 @@
 |---|---|
 | any object, in what others see of it | whoever refers to one of its names (`domain/threescale/wakes.py`) |
 | any object that goes, or is called otherwise in 3scale | those that are called as it was |
+| the first object of a kind | the sweep over all tenants |
 | Product: which backends it uses, its going | Backends that are being deleted and wait for it |
 | Application: its going | its product and its account, which 3scale may have refused something because of it |
 | DeveloperUser | its account, which is made together with its first admin |
@@ -20,13 +21,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, partial
+from itertools import islice
 
 from domain.custom_resources import custom_resources
 from domain.identity import Key
 from domain.levers import RETRIED, RETRY
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
-from domain.threescale import BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, KINDS, OPEN_API, PRODUCT
+from domain.threescale import BACKEND, CUSTOM_KINDS, DEVELOPER_ACCOUNT, DEVELOPER_USER, OPEN_API, PRODUCT, THE_TENANTS
 from domain.threescale.conditions import FAILED, INVALID, ORPHAN, READY, WAITING
 from domain.threescale.conditions import SYNCED as SYNCED_CONDITION
 from domain.threescale.memo import DRIFT, GATEWAY, LOOKED, SYNCED
@@ -40,7 +42,7 @@ from starters.watch.projection import Projection, View, generation, others_final
 
 # A namespace's objects come and go; listing its Secrets anew each time would cost more than watching on.
 SECRETS_LINGER = 300.0
-_MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in KINDS}
+_MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in CUSTOM_KINDS}
 _DONE = frozenset({SYNCED_CONDITION, READY})
 _WAITS = frozenset({ORPHAN, WAITING})
 # The first condition that is True says it.
@@ -101,6 +103,8 @@ def object_dependents(before: Projection | None, after: Projection | None, index
         concerned |= _called_alike(before, index)
     elif after is not None and not before:
         concerned |= _called_alike(after, index)
+        if len(tuple(islice(index.all(after.key.kind), 2))) < 2:  # the first of its kind
+            concerned.add(THE_TENANTS.model_copy(update={"cluster": after.key.cluster}))
     if after is None and before is not None:
         concerned |= _referents(before, index)
     return concerned - {side.key for side in sides}
@@ -117,7 +121,7 @@ def secret_dependents(before: Projection | None, after: Projection | None, index
 
 
 def _referring(name: str, index: Index) -> list[Projection]:
-    return [each for kind in KINDS for each in index.find(kind.name, "refers", name)]
+    return [each for kind in CUSTOM_KINDS for each in index.find(kind.name, "refers", name)]
 
 
 def _referents(known: Projection, index: Index) -> set[Key]:
@@ -210,5 +214,5 @@ def _secrets_in(namespace: str) -> Watched:
 
 WATCHED = tuple(
     Watched(kind=kind, read=partial(read_object, kind.name), dependents=object_dependents, declares=secrets_named)
-    for kind in KINDS
+    for kind in CUSTOM_KINDS
 )

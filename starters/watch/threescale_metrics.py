@@ -9,7 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from domain.resource import parse_timestamp
-from domain.threescale import KINDS
+from domain.threescale import CUSTOM_KINDS
 from starters.watch.gauges import lifecycles
 from starters.watch.index import Index
 from starters.watch.projection import Projection
@@ -17,7 +17,7 @@ from starters.watch.projection import Projection
 
 def threescale_gauges(index: Index) -> Iterator[Metric]:
     """Every family, at this moment."""
-    objects = [each for kind in KINDS for each in index.all(kind.name)]
+    objects = [each for kind in CUSTOM_KINDS for each in index.all(kind.name)]
     yield lifecycles(Counter((each.key.kind, each.fact("phase")) for each in objects))
     yield _oldest(objects)
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.identity import Kind
-from domain.threescale import APPLICATION, DEVELOPER_USER, KINDS, PRODUCT, TENANT
+from domain.threescale import APPLICATION, CUSTOM_KINDS, DEVELOPER_USER, PRODUCT, TENANT
 from domain.threescale.conditions import Situation, Standing, conditions
 from domain.threescale.resources.shared import Conditions
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
-BY_NAME = {kind.name: kind for kind in KINDS}
+BY_NAME = {kind.name: kind for kind in CUSTOM_KINDS}
 LONG_LIVED = ("Product", "Backend", "ActiveDoc", "CustomPolicyDefinition", "DeveloperAccount", "OpenAPI")
 
 
@@ -39,12 +39,12 @@ def counts_as_ready(kind: Kind, found: dict[str, str]) -> bool:
     return True  # of a Tenant only the ids are read
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", CUSTOM_KINDS, ids=lambda kind: kind.name)
 def test_clients_take_what_is_fine_for_ready(kind: Kind) -> None:
     assert counts_as_ready(kind, conditions_of(kind, Standing.FINE, ""))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != TENANT], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [kind for kind in CUSTOM_KINDS if kind != TENANT], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("standing", [Standing.WAITING, Standing.INVALID, Standing.FAILED])
 def test_clients_take_nothing_else_for_ready_but_a_user_that_waits(kind: Kind, standing: Standing) -> None:
     expected = kind == DEVELOPER_USER and standing is Standing.WAITING

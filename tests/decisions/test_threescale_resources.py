@@ -16,7 +16,7 @@ from definitions import CRDS, Json, columns_of, everything_in, schema_of, sketch
 from openapi_schema_validator import OAS30Validator
 
 from domain.reading import Malformed, read
-from domain.threescale import KINDS
+from domain.threescale import CUSTOM_KINDS
 from domain.threescale.resources import DeveloperUser, Product
 
 URL = r"string[^https?:\/\/.*$]"
@@ -155,7 +155,7 @@ FINALIZERS = {
     "Tenant": "tenant.capabilities.3scale.net/finalizer",
 }
 KINDS_BY_NAME = sorted(SPECS)
-MODELS = {kind.name: definitions.MODELS[kind.name] for kind in KINDS}
+MODELS = {kind.name: definitions.MODELS[kind.name] for kind in CUSTOM_KINDS}
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "threescale.yaml"
 OBJECTS: dict[str, Json] = {obj["kind"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
@@ -196,7 +196,7 @@ def test_kubectl_explain_has_a_sentence_for_every_field_of_3scale_kinds(kind: st
 
 
 def test_every_kind_of_the_3scale_area_has_a_definition() -> None:
-    assert {kind.name: kind for kind in KINDS} == {name: model.kind_of for name, model in MODELS.items()}
+    assert {kind.name: kind for kind in CUSTOM_KINDS} == {name: model.kind_of for name, model in MODELS.items()}
     assert set(MODELS) == set(SPECS) == set(STATUSES) == set(OBJECTS)
 
 
@@ -237,7 +237,7 @@ def test_what_the_operators_definitions_refuse_is_refused(kind: str, change: Jso
 
 
 def test_finalizers_are_the_operators_own_where_it_has_one() -> None:
-    theirs = {kind.name: kind.finalizer for kind in KINDS if kind.finalizer}
+    theirs = {kind.name: kind.finalizer for kind in CUSTOM_KINDS if kind.finalizer}
 
     assert {name: theirs.pop(name) for name in FINALIZERS} == FINALIZERS
     assert set(theirs) == {"ActiveDoc", "CustomPolicyDefinition", "OpenAPI"}

@@ -28,7 +28,7 @@ from activities.threescale.sources import Sources
 from activities.threescale.tenants import Tenants
 from domain.decision import Outcome
 from domain.identity import Key
-from domain.threescale import KINDS
+from domain.threescale import CUSTOM_KINDS
 from domain.threescale.passes import Memory, PassObject, ThreescaleWorld
 from engine.errors import Conflict, Throttled, Unavailable
 from engine.kube import KubeApi
@@ -64,7 +64,7 @@ class Passes:
     async def keys(self, shop: Shop) -> list[Key]:
         """Every object of a namespace."""
         found = []
-        for kind in KINDS:
+        for kind in CUSTOM_KINDS:
             for each in (await self.kube.list(kind, shop.namespace)).items:
                 name, uid = text(each, "metadata", "name"), text(each, "metadata", "uid")
                 found.append(Key(kind=kind.name, namespace=shop.namespace, name=name, uid=uid))

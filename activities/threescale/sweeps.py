@@ -1,0 +1,159 @@
+"""The sweep: every tenant's lists are read once in a while, for all of its objects together.
+
+    objects in step, by tenant ─► one list of each of their kinds, page by page ─► whoever differs gets an annotation
+
+An object that is in step calls nothing, and 3scale sends no events: somebody's hand there is seen here. The annotation
+wakes the object, whose pass looks at all that is its own and mends it; until it has, it is left to its own lifecycle.
+Tenants are looked at side by side, each within its own budget of calls, so that one that hangs is told and holds up
+nobody. The first sweep comes one interval after the first object: what was just made needs none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from temporalio import activity
+
+from activities.threescale import metrics
+from activities.threescale.ground import Ground
+from activities.threescale.secrets import Secrets, insecure
+from domain.decision import Decision, Outcome
+from domain.levers import held
+from domain.model import Model
+from domain.resource import CustomResource, timestamp
+from domain.threescale.drift import COMPARED, Lists, differences, in_step, lists_for, with_list, without_owner
+from domain.threescale.memo import DRIFT, LOOKED
+from domain.threescale.passes import Memory, SweepTenants, ThreescaleWorld
+from domain.threescale.providers import NoAccount, ProviderAccount, plain
+from domain.threescale.resources import Application, DeveloperAccount
+from domain.threescale.resources.shared import LocalReference
+from engine.clock import now
+from engine.errors import Absent, ApiError
+
+
+class Members(Model):
+    """A tenant, and the objects that are its own; `insecure` if one of them trusts any certificate."""
+
+    account: ProviderAccount
+    insecure: bool
+    objects: tuple[CustomResource, ...]
+
+
+class Swept(Model):
+    """What was found in one tenant; `trouble` if it could not be looked at."""
+
+    differing: int = 0
+    trouble: str = ""
+
+
+class SweepActivities:
+    """The activity over all tenants."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.sweep_tenants,)
+
+    @activity.defn(name=SweepTenants.activity)
+    async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:
+        """One sweep; none before its time has come."""
+        await self._ground.known.settled()
+        moment, due, interval = now(), look.memory.next_sweep, self._ground.settings.threescale_sweep
+        objects = self._ground.known.everything(*COMPARED)
+        if not objects:
+            return _world(look, "there is nothing in 3scale", None)
+        if due is None:
+            return _world(look, "what was just made is in step", moment + interval)
+        if moment < due:
+            return _world(look, "all tenants have been looked at", due)
+        secrets = Secrets(self._ground.kube)
+        tenants = await self._tenants(objects, secrets)
+        found = await asyncio.gather(*(self._swept(each, secrets, moment, look) for each in tenants))
+        differed, troubles = sum(each.differing for each in found), sorted({each.trouble for each in found} - {""})
+        why = f"{len(tenants)} tenants were looked at, {differed} of {len(objects)} objects differed"
+        return _world(look, "; ".join((why, *troubles)), moment + interval)
+
+    async def _tenants(self, objects: Iterable[CustomResource], secrets: Secrets) -> list[Members]:
+        """The tenants with those who live there; several Secrets may lead to one."""
+        accounts = {
+            (each.metadata.namespace, each.metadata.name): each
+            for each in objects
+            if isinstance(each, DeveloperAccount)
+        }
+        by_tenant: defaultdict[tuple[str, str, str], list[CustomResource]] = defaultdict(list)
+        known: dict[tuple[str, str, str], ProviderAccount] = {}
+        found: dict[tuple[str, str], ProviderAccount | NoAccount] = {}
+        for each in objects:
+            reference = _reference(each, accounts)
+            where = (each.metadata.namespace, reference.name if reference else "")
+            if where not in found:
+                found[where] = await secrets.account(each, reference)
+            account = found[where]
+            if isinstance(account, ProviderAccount):
+                place = plain(account.url)
+                known.setdefault(place, account)
+                by_tenant[place].append(each)
+        return [
+            Members(account=known[place], insecure=any(map(insecure, members)), objects=tuple(members))
+            for place, members in by_tenant.items()
+        ]
+
+    async def _swept(self, tenant: Members, secrets: Secrets, moment: datetime, look: SweepTenants) -> Swept:
+        try:
+            lists = await self._lists(tenant, secrets)
+        except ApiError as error:
+            return Swept(trouble=error.message)
+        differing = differences(tenant.objects, lists)
+        if not look.dry_run:
+            for each in differing:
+                await self._tell(each.resource, moment)
+        lost = without_owner(tenant.objects, lists)
+        metrics.swept(tenant.account.url, moment, differing=len(differing), without_owner=len(lost))
+        return Swept(differing=len(differing))
+
+    async def _lists(self, tenant: Members, secrets: Secrets) -> Lists:
+        token = await secrets.text(tenant.account.token) or ""
+        calls = self._ground.tenants.calls(tenant.account.url, token, insecure=tenant.insecure)
+        lists = Lists()
+        async with calls.seat():
+            for read in lists_for(each for each in tenant.objects if in_step(each)):
+                lists = with_list(lists, read, await calls.read(read, anew=True))
+        return lists
+
+    async def _tell(self, differs: CustomResource, moment: datetime) -> None:
+        """Have it looked at, unless somebody has asked for that already, or it is to be left alone."""
+        meta = differs.metadata
+        asked = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
+        if asked or held(meta.annotations, observing=self._ground.settings.observing):
+            return
+        patch: dict[str, object] = {"metadata": {"annotations": {DRIFT: timestamp(moment)}}}
+        try:
+            answer = await self._ground.kube.patch(differs.kind_of, meta.namespace, meta.name, patch)
+        except Absent:
+            return
+        self._ground.known.learn(differs.kind_of, answer)
+
+
+def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAccount]) -> LocalReference | None:
+    """By which the object names its tenant; an Application's is its account's."""
+    if isinstance(each, Application):
+        owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
+        return owner.spec.provider_account_ref if owner is not None else None
+    reference: object = getattr(getattr(each, "spec", None), "provider_account_ref", None)
+    return reference if isinstance(reference, LocalReference) else None
+
+
+def _world(look: SweepTenants, why: str, due: datetime | None) -> ThreescaleWorld:
+    decision = Decision(
+        phase="Sweeping" if due else "Idle",
+        outcome=Outcome.SETTLED,
+        why=why,
+        deadline=due,
+        at_deadline="look at all tenants" if due else "",
+    )
+    return ThreescaleWorld(key=look.key, known=Memory(next_sweep=due), decision=decision)
