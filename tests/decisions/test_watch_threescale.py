@@ -11,6 +11,7 @@ from domain.threescale import (
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
     PRODUCT,
+    THE_TENANTS,
 )
 from domain.writes import merge
 from engine.kube.json import text
@@ -46,6 +47,7 @@ class World:
 
     def __init__(self, *bodies: Json) -> None:
         self.index = Index()
+        self.sweep_woken = False
         self.bodies = {text(body, "metadata", "name"): body for body in bodies}
         for body in bodies:
             known = seen(body)
@@ -68,7 +70,9 @@ class World:
         else:
             del self.index.of(known.key.kind)[known.name]
         dependents = secret_dependents if known.key.kind == "Secret" else object_dependents
-        return {key.name for key in dependents(before, after, self.index)}
+        woken = dependents(before, after, self.index)
+        self.sweep_woken = THE_TENANTS in woken
+        return {key.name for key in woken - {THE_TENANTS}}
 
 
 def product(name: str = "goods", **metadata: Any) -> Json:
@@ -139,6 +143,16 @@ def test_a_document_is_woken_by_the_product_of_that_system_name() -> None:
     named = product("other")
     named["spec"]["systemName"] = "goods"
     assert World(document).arriving(named) == {"doc"}
+
+
+def test_the_first_object_of_a_kind_wakes_the_sweep() -> None:
+    world = World(backend())
+    world.arriving(product())
+    assert world.sweep_woken
+    world.arriving(product("another"))
+    assert not world.sweep_woken
+    world.woken("store", {"status": SYNCED})
+    assert not world.sweep_woken
 
 
 def test_secrets_are_watched_where_objects_name_them() -> None:
