@@ -27,12 +27,11 @@ from domain.claims.constants import CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, FIN
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.lifespan import Terms, bound_status
 from domain.claims.matching import FreeHandle, Wanted, WantedResource
-from domain.claims.merging import same
 from domain.claims.moments import end_of_handle
 from domain.claims.names import claim_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan
-from domain.claims.references import claim_reference, handle_reference, holder_of
+from domain.claims.references import handle_reference, holder_of
 from domain.identity import Key
 from engine.errors import Absent, ApiError, Conflict
 
@@ -143,19 +142,22 @@ class Serving:
         Raises:
             ApiError: no answer.
         """
-        unanswered: ApiError | None = None
         try:
             return await self._bind(key, claim, handle, plan, now)
         except (Absent, Conflict):
             metrics.bind_missed()
-        except ApiError as error:
-            unanswered = error
-        there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, text_at(handle, "metadata", "name"))
-        if holder_of(there) == (key.namespace, key.name) and not value_at(there, "metadata", "deletionTimestamp"):
+            return await self._there_for(key, text_at(handle, "metadata", "name"))
+        except ApiError:
+            if (there := await self._there_for(key, text_at(handle, "metadata", "name"))) is None:
+                raise
             return there
-        if unanswered is not None:
-            raise unanswered
-        return None
+
+    async def _there_for(self, key: Key, name: str) -> JsonObject | None:
+        """The handle of that name, if it holds the claim."""
+        there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
+        if holder_of(there) != (key.namespace, key.name) or value_at(there, "metadata", "deletionTimestamp"):
+            return None
+        return there
 
     async def _bind(
         self, key: Key, claim: JsonObject, handle: JsonObject, plan: ClaimPlan, now: datetime
@@ -180,10 +182,12 @@ class Serving:
             try:
                 return await self._writer.create(RESOURCE_HANDLE, body, self._known.namespace)
             except Conflict:
-                there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
-            if there is None or value_at(there, "metadata", "deletionTimestamp"):
-                continue  # an earlier one of this claim on its way out, which is never its handle again
-            if same(object_at(there, "spec", "resourceClaim"), claim_reference(claim)):
+                # Another's, or an earlier one of this claim on its way out, which is never its handle again.
+                if (there := await self._there_for(key, name)) is not None:
+                    return there
+            except ApiError:
+                if (there := await self._there_for(key, name)) is None:
+                    raise
                 return there
         raise Beyond(Fault(reason="NameTaken", message=f"{MOST_SALTS} names for a ResourceHandle are taken by others'"))
 

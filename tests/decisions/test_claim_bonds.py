@@ -18,7 +18,7 @@ from activities.claims.surplus import is_surplus
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.matching import Wanted, WantedResource
-from domain.claims.plans import BindingPlan, ClaimPlan, WantedEntry
+from domain.claims.plans import BindingPlan, ClaimPlan, HandlePlan, WantedEntry
 from domain.claims.references import claim_reference
 from domain.identity import Key, Kind
 from engine.errors import Absent, ApiError, Conflict, Unavailable
@@ -28,6 +28,7 @@ from engine.kube.store import Followed, Mirror, Store
 from engine.settings import Settings
 
 Json = dict[str, Any]
+HOLDER = claim_reference(cast(Any, {"metadata": {"namespace": "users", "name": "mine"}}))
 Knower = Callable[["Cluster"], Known]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CLAIM: Json = {"metadata": {"namespace": "users", "name": "mine", "uid": "1", "resourceVersion": "1"}, "spec": {}}
@@ -77,6 +78,18 @@ class Cluster:
             raise Unavailable("no answer")
         return made
 
+    async def create(self, kind: Kind, obj: Json, namespace: str) -> Json:
+        fate = self.fates.pop(0) if self.fates else ""
+        name = obj["metadata"]["name"]
+        if name in self.there or fate == "refused":
+            raise Conflict(name)
+        if fate != "not heard":
+            made = {**obj, "metadata": {**obj["metadata"], "resourceVersion": "1", "uid": name}}
+            self.there[name] = made
+        if fate:
+            raise Unavailable("no answer")
+        return made
+
 
 class Mirrors:
     """Mirrors that learn only what is told."""
@@ -96,6 +109,13 @@ class Answers:
 
     async def binding(self, question: Any) -> BindingPlan:
         return BindingPlan(spec={**question.handle["spec"], "resourceClaim": claim_reference(question.claim)})
+
+
+class Nothing:
+    """Records no reference."""
+
+    async def plan(self, *_: object) -> HandlePlan:
+        return HandlePlan()
 
 
 @pytest.fixture
@@ -174,10 +194,30 @@ async def test_a_handle_that_is_known_to_be_held_is_not_bound_again(know: Knower
     assert cluster.written == []
 
 
+@pytest.mark.parametrize(
+    ("fates", "made"),
+    [([], 1), (["unanswered"], 1), (["refused"], 1), (["refused", "unanswered"], 1), (["not heard"], 0)],
+    ids=str,
+)
+async def test_a_handle_that_is_made_without_an_answer_is_found(know: Knower, fates: list[str], made: int) -> None:
+    cluster = Cluster()
+    cluster.fates = fates
+    known = know(cluster)
+    parts = (cast(Evaluation, Answers()), cast(Judging, None), cast(Bundles, Nothing()))
+    serving = Serving(known, Writer(cast(KubeApi, cluster), known), *parts)
+    plan = ClaimPlan(creation={"spec": {"resourceClaim": HOLDER}})
+    if made:
+        handle = cast(Json, await serving._create(KEY, cast(Any, CLAIM), plan, NOW))
+        assert [handle["metadata"]["name"]] == held(cluster)
+    else:
+        with pytest.raises(Unavailable):
+            await serving._create(KEY, cast(Any, CLAIM), plan, NOW)
+        assert held(cluster) == []
+
+
 # --- a second handle ---
 
 SAYS_THE_FIRST = {**CLAIM, "status": {"resourceHandle": {"name": "guid-first"}}}
-HOLDER = claim_reference(cast(Any, CLAIM))
 ANOTHERS = {**HOLDER, "name": "another"}
 SECOND = a_handle("guid-second", HOLDER, managedFields=OURS)
 BY_A_PERSON = a_handle("guid-second", HOLDER, managedFields=[{**OURS[0], "manager": "kubectl"}])
