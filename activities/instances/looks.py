@@ -97,7 +97,6 @@ class LookActivities:
             machine=machine,
             pool=self._known.pool(look.key.name),
             owner=owner,
-            node_ready=owner.node_ready if owner else False,
             policy=self._policy,
             observing=self._observing,
             may_appear=self._known.may_appear,

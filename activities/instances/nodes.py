@@ -1,4 +1,4 @@
-"""Nodes of workload clusters: cordoned, emptied, and used again.
+"""Nodes of workload clusters: found, cordoned, emptied, and used again.
 
 The workload cluster is entered with the kubeconfig that Cluster API keeps in the Secret `<cluster>-kubeconfig` of the
 cluster's namespace (key `value`). It is read for each action, as it is rotated, and is never told to anybody; what in
@@ -22,7 +22,9 @@ import yaml
 from temporalio import activity
 
 from activities.instances import metrics
-from domain.instances.actions import CordonNode, Done, EmptyNode, ReleaseNode
+from domain.instances.actions import CordonNode, Done, EmptyNode, FindNode, ReleaseNode
+from domain.instances.lifecycle import KnownNode
+from domain.instances.names import instance_of_provider_id
 from engine.clock import now
 from engine.errors import Absent, Invalid, Throttled
 from engine.kube import SECRET, KubeApi
@@ -47,7 +49,20 @@ class NodeActivities:
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
-        return (self.cordon, self.drain, self.uncordon)
+        return (self.find, self.cordon, self.drain, self.uncordon)
+
+    @activity.defn(name=FindNode.activity)
+    async def find(self, search: FindNode) -> KnownNode:
+        """The instance's Node; none where the cluster has no kubeconfig yet."""
+        at = now()
+        try:
+            async with self._workload(search.namespace, search.cluster) as api:
+                listed = await api.list(NODE)
+        except Absent:
+            return KnownNode(at=at)
+        nodes = (node for node in listed.items if instance_of(node) == search.key.name)
+        found = next(nodes, None)
+        return KnownNode(at=at, name=text(found, "metadata", "name"), ready=ready(found)) if found else KnownNode(at=at)
 
     @activity.defn(name=CordonNode.activity)
     async def cordon(self, node: CordonNode) -> None:
@@ -114,6 +129,17 @@ def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
     if foreign:
         raise Invalid(f"{where} names what is not in it: {', '.join(sorted(foreign))}", code="Kubeconfig")
     return content
+
+
+def instance_of(node: JsonObject) -> str:
+    """The instance that a Node runs on."""
+    return instance_of_provider_id(text(node, "spec", "providerID"))
+
+
+def ready(node: JsonObject) -> bool:
+    """Whether a Node says that it is ready."""
+    conditions = sequence(node, "status", "conditions")
+    return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
 
 
 async def _schedulable(api: KubeApi, node: str, *, wanted: bool) -> None:

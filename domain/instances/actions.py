@@ -13,7 +13,7 @@ from typing import ClassVar
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.hooks import HookTiming
-from domain.instances.lifecycle import InstanceWorld
+from domain.instances.lifecycle import InstanceWorld, KnownNode
 from domain.instances.record import (
     InstanceRecord,
     cordoned,
@@ -196,6 +196,27 @@ class _NodeAction(Action):
         return "instances.node"
 
 
+class FindNode(_NodeAction):
+    """Look for the Node of an instance that no Machine names, by its provider id."""
+
+    activity: ClassVar[str] = "instances.find_node"
+    result: ClassVar[type[Model] | None] = KnownNode
+
+    @property
+    def slot(self) -> str:
+        """Looking holds up nothing."""
+        return self.activity
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"look for the node of {self.key.name}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """Found, or not there."""
+        return world.learn(node=result) if isinstance(result, KnownNode) else world
+
+
 class CordonNode(_NodeAction):
     """Have nothing new placed on the Node."""
 
@@ -298,6 +319,11 @@ def action_of(step: Step, world: InstanceWorld) -> Action:
             machine = world.machine.metadata if world.machine else None
             named = {"namespace": machine.namespace, "name": machine.name, "uid": machine.uid} if machine else {}
             return TellRefuted(key=key, cause=step.cause, **named)
+
+
+def finding(world: InstanceWorld) -> FindNode:
+    """The search for the Node."""
+    return FindNode(key=world.key, node="", **_cluster(world))
 
 
 def _draining(step: DrainNode, world: InstanceWorld) -> Action:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from domain.decision import Action, Decision, Outcome
-from domain.instances.actions import LookAtInstance, action_of
+from domain.decision import Action, Decision, Outcome, earliest
+from domain.instances.actions import LookAtInstance, action_of, finding
 from domain.instances.instance import InstanceWork, work_for_instance
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.observed import InstancePhase
+from domain.instances.steps import CompleteHook
 
+# A Node takes some minutes to join; each look lists the workload cluster's.
+FIND_AGAIN = timedelta(seconds=30)
 _SETTLED = (InstancePhase.LIVE, InstancePhase.STOPPED, InstancePhase.GONE)
 
 
@@ -19,14 +22,19 @@ def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
     if work.close:
         return Decision(phase=work.phase.value, outcome=Outcome.GONE, why="nothing is left to look after")
     actions: list[Action] = [look_at(world, now)] if work.patch else []
-    actions += [action_of(step, world) for step in work.steps]
+    find_at = _find_at(world, now)
+    if find_at is not None and find_at <= now:
+        actions.append(finding(world))
+    # Without knowing of a Node it would seem that there is nothing to drain.
+    unknown = world.node_wanted and world.known.node is None
+    actions += [action_of(step, world) for step in work.steps if not (unknown and isinstance(step, CompleteHook))]
     return Decision(
         phase=work.phase.value,
         outcome=_outcome(work, actions),
         why=work.why or "its label is true",
         actions=tuple(actions),
         waits_for=(work.why,) if work.why and not actions else (),
-        deadline=work.deadline,
+        deadline=earliest([work.deadline, find_at if find_at and find_at > now else None]),
         at_deadline="decide again" if work.deadline else "",
         owner=world.owned_by,
     )
@@ -42,6 +50,17 @@ def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> Lo
         version=world.machine.metadata.resource_version if world.machine else "",
         dry_run=dry_run,
     )
+
+
+def _find_at(world: InstanceWorld, now: datetime) -> datetime | None:
+    """When the Node is to be looked for: at once, and again while a launch waits for it to be ready."""
+    if not world.node_wanted:
+        return None
+    node = world.known.node
+    if node is None:
+        return now
+    launching = any(hook.action.transition == "launching" for hook in world.record.open_hooks)
+    return node.at + FIND_AGAIN if launching and not node.ready else None
 
 
 def _outcome(work: InstanceWork, actions: list[Action]) -> Outcome:

@@ -18,12 +18,20 @@ from domain.instances.hooks import HookTiming
 from domain.instances.labels import recalled
 from domain.instances.names import InstanceKey
 from domain.instances.observed import ObservedInstance
-from domain.instances.policy import ReactionPolicy
+from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, fold, hear, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.instances.resync import missed_events
 from domain.instances.verification import Facts
 from domain.model import Model
+
+
+class KnownNode(Model):
+    """The Node of an instance without a Machine, as the workload cluster had it; no name if it had none."""
+
+    at: datetime
+    name: str = ""
+    ready: bool = False
 
 
 class InstanceMemory(Model):
@@ -34,12 +42,14 @@ class InstanceMemory(Model):
         facts: what AWS answered last.
         timings: the hooks of its group, by name.
         recalled: whether an AWSMachine's annotation was read.
+        node: its Node, where no Machine names it and it was looked for.
     """
 
     record: InstanceRecord | None = None
     facts: Facts | None = None
     timings: dict[str, HookTiming] = {}
     recalled: bool = False
+    node: KnownNode | None = None
 
 
 class InstanceWorld(World):
@@ -49,8 +59,6 @@ class InstanceWorld(World):
         machine: its AWSMachine, with the labels as they are now.
         pool: its AWSMachinePool.
         owner: its Machine.
-        node: its Node where there is no Machine to name it.
-        node_ready: whether its Node has joined and is ready.
         policy: what is wanted.
         observing: whether nothing is to be written anywhere.
         may_appear: whether there are AWSMachines without an instance yet.
@@ -60,8 +68,6 @@ class InstanceWorld(World):
     machine: AWSMachine | None = None
     pool: AWSMachinePool | None = None
     owner: Machine | None = None
-    node: str = ""
-    node_ready: bool = False
     policy: ReactionPolicy = ReactionPolicy()
     observing: bool = False
     may_appear: bool = False
@@ -81,8 +87,8 @@ class InstanceWorld(World):
             machine=self.machine,
             pool=self.pool,
             owner=self.owner,
-            node=self.node,
-            node_ready=self.node_ready,
+            node=self.known.node.name if self.known.node else "",
+            node_ready=self.owner.node_ready if self.owner else bool(self.known.node and self.known.node.ready),
             facts=self.known.facts,
             timings=self.known.timings,
             policy=self.policy,
@@ -94,6 +100,14 @@ class InstanceWorld(World):
     def managed(self) -> bool:
         """True if the instance is somebody's."""
         return self.machine is not None or self.pool is not None
+
+    @property
+    def node_wanted(self) -> bool:
+        """Whether a reaction or a hook rests on a Node that no Machine names: instances of a group may have none."""
+        record, policy = self.record, self.policy
+        drains = Reaction.DRAIN in (value for _, value in policy) or policy.launching_hook
+        reasons = record.open_hooks or record.interruptions or record.planned
+        return self.managed and self.owner is None and drains and bool(reasons)
 
     @property
     def owned_by(self) -> str:

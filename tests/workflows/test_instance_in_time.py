@@ -9,7 +9,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lifecycles import PATIENCE
@@ -36,6 +36,7 @@ from domain.instances.actions import (
     Done,
     EmptyNode,
     EndHook,
+    FindNode,
     LookAtInstance,
     ReleaseNode,
     TellRefuted,
@@ -46,7 +47,7 @@ from domain.instances.handover import ANSWERED, HAND_OVER, INSTANCE_WORKFLOW, Ha
 from domain.instances.hooks import HookTiming
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
-from domain.instances.lifecycle import InstanceMemory, InstanceWorld
+from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import InstanceKey
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.resources import AWSMachine, Machine
@@ -79,7 +80,7 @@ class OneInstance:
         self.facts: dict[str, Any] = {"state": InstanceState.RUNNING}
         self.timings = {"drain": HookTiming(heartbeat_timeout=timedelta(hours=1))}
         self.kubernetes_down = False
-        self.drains_until_stopped = False
+        self.node = KnownNode(at=datetime.now(UTC))
         self.done: list[tuple[str, datetime]] = []
 
     def new_machine(self) -> AWSMachine:
@@ -136,6 +137,11 @@ class OneInstance:
         if self.owner is not None and self.owner.metadata.uid == deletion.uid:
             going = self.owner.metadata.model_copy(update={"deletion_timestamp": now()})
             self.owner = self.owner.model_copy(update={"metadata": going})
+
+    @activity.defn(name=FindNode.activity)
+    async def find(self, search: FindNode) -> KnownNode:
+        self._note("find")
+        return self.node.model_copy(update={"at": now()})
 
     @activity.defn(name=CordonNode.activity)
     async def cordon(self, node: CordonNode) -> None:
@@ -219,7 +225,7 @@ class OneInstance:
 async def instance(env: WorkflowEnvironment, case: str = "", **policy: Any) -> AsyncIterator[OneInstance]:
     """An instance with workers of its own; its history is kept under the name of the `case`, where there is one."""
     one = OneInstance(env, ReactionPolicy(**policy))
-    looks = [one.delete, one.cordon, one.drain, one.uncordon, one.refuted]
+    looks = [one.delete, one.find, one.cordon, one.drain, one.uncordon, one.refuted]
     calls = [one.ask, one.heartbeat, one.complete]
     async with (
         Worker(
@@ -331,6 +337,33 @@ async def test_a_hook_is_kept_for_two_days_by_heartbeats_and_then_completed_once
         assert len(beats) > 500
         assert max(gaps) < timedelta(minutes=30)
         assert (await one.run()).execution.run_id != first
+
+
+async def test_an_instance_without_a_machine_is_drained_by_its_node_before_its_hook_is_completed(
+    env: WorkflowEnvironment,
+) -> None:
+    async with instance(env, terminating_hook=Reaction.DRAIN) as one:
+        one.owner, one.node = None, one.node.model_copy(update={"name": "node", "ready": True})
+        one.facts |= {"group": GROUP, "lifecycle": "Terminating:Wait"}
+        action = HookAction(name="drain", token="t-1", transition="terminating", destination="EC2")
+        await one.hand_over(await one.event(EventKind.TERMINATING, group=GROUP, hook=action))
+        await one.until(lambda: bool(one.did("complete t-1 CONTINUE")), "the completion")
+        steps = [name for name, _ in one.done if name in ("find", "cordon", "drain", "complete t-1 CONTINUE")]
+        assert steps == ["find", "cordon", "drain", "complete t-1 CONTINUE"]
+
+
+async def test_a_launch_goes_on_once_the_node_of_its_instance_is_ready(env: WorkflowEnvironment) -> None:
+    async with instance(env, launching_hook=True) as one:
+        one.owner = None
+        one.facts |= {"group": GROUP, "lifecycle": "Pending:Wait"}
+        action = HookAction(name="ready", token="t-1", transition="launching", origin="EC2")
+        await one.hand_over(await one.event(EventKind.LAUNCHING, group=GROUP, hook=action))
+        await env.sleep(timedelta(minutes=3))
+        assert len(one.did("find")) > 2
+        assert not one.did("complete t-1 CONTINUE")
+        one.node = one.node.model_copy(update={"name": "node", "ready": True})
+        await env.sleep(timedelta(minutes=1))
+        await one.until(lambda: bool(one.did("complete t-1 CONTINUE")), "the completion")
 
 
 async def test_a_scheduled_event_is_acted_upon_a_day_before_its_date(env: WorkflowEnvironment) -> None:
