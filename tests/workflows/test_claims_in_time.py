@@ -49,6 +49,15 @@ def always(decision: Decision, **fields: Any) -> Any:
     return answer
 
 
+def until(end: datetime) -> Any:
+    """Settled until then, and for good afterwards: a deadline that stays in the past would ask for a look each second."""
+
+    async def answer(asked: Any) -> Model:
+        return world_of(asked.key, until_then(end) if clock.now() < end else READY)
+
+    return answer
+
+
 def refuse(error: Exception) -> Any:
     async def answer(asked: Any) -> Model:
         raise error
@@ -353,7 +362,7 @@ async def test_a_long_life_goes_on_in_a_new_run_with_what_cannot_be_read_again(
         await claims.looks(PASSES[key], number)
     assert await claims.run_id(key) != first
     end = await claims.now() + timedelta(hours=1)
-    claims.play(PASSES[key], always(until_then(end)))
+    claims.play(PASSES[key], until(end))
     await claims.surely(lambda: wake(claims.env.client, key))
     await claims.why(key, lambda why: why.deadline == end)
     await claims.env.sleep(timedelta(minutes=61))
