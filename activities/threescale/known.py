@@ -29,7 +29,7 @@ from domain.reading import Malformed, read
 from domain.resource import CustomResource
 from domain.threescale import CUSTOM_KINDS
 from domain.threescale.wakes import called, known_as, refers_to
-from engine.errors import Absent
+from engine.errors import Absent, Unavailable
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, text
 from engine.kube.store import Followed, Mirror, Store
@@ -39,6 +39,8 @@ MAY_HAVE_MISSED = 90.0
 # An own write may be watched before its answer is read: so long until that is known.
 ANSWERED = 0.5
 MOST_LEARNT = 10_000
+# Longer than any list takes: what is not there by then is denied, or the API server is away.
+LISTED = 60.0
 # For how long an answer may lie unread while the watcher has already woken who reads what was written.
 UNREAD = 1.0
 
@@ -70,9 +72,19 @@ class Known:
             mirror.listen(partial(self._changed, name))
 
     async def settled(self) -> None:
-        """Until every kind is known completely, or known not to be installed."""
-        for mirror in self._mirrors.values():
-            await mirror.settled()
+        """Until every kind is known completely, or known not to be installed.
+
+        Raises:
+            Unavailable: one cannot be listed.
+        """
+        try:
+            async with asyncio.timeout(LISTED):
+                for mirror in self._mirrors.values():
+                    await mirror.settled()
+        except TimeoutError:
+            missing = {name: mirror.trouble for name, mirror in self._mirrors.items() if not mirror.listed}
+            told = "; ".join(f"{name}: {trouble or 'in progress'}" for name, trouble in missing.items())
+            raise Unavailable(f"not listed yet: {told}") from None
 
     def view(self, reader: Key) -> View:
         """What the next pass of a lifecycle reads."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import cast
 
@@ -64,15 +65,30 @@ def own_process(tmp_path: Path) -> Iterator[ThreescaleProcess]:
         own.end(signal.SIGKILL)
 
 
-@pytest.fixture(scope="module")
-async def product_at_work(deployment: Deployment) -> AsyncIterator[None]:
+class ProductAtWork:
     """Worker and watcher in one process, as small installations run them."""
-    async with process(deployment, "run"):
-        yield
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._stack = AsyncExitStack()
+
+    async def start(self) -> None:
+        await self._stack.enter_async_context(process(self._deployment, "run"))
+
+    async def stop(self) -> None:
+        await self._stack.aclose()
+
+
+@pytest.fixture(scope="module")
+async def product_at_work(deployment: Deployment) -> AsyncIterator[ProductAtWork]:
+    at_work = ProductAtWork(deployment)
+    await at_work.start()
+    yield at_work
+    await at_work.stop()
 
 
 @pytest.fixture
-async def shop(product_at_work: None, kube: KubeApi, tenant: Client) -> Shop:
+async def shop(product_at_work: ProductAtWork, kube: KubeApi, tenant: Client) -> Shop:
     """A namespace whose objects are in the test's own tenant, with the product at work."""
     return await Shop(kube, tenant).open()
 

@@ -5,11 +5,15 @@ Each test has a tenant and a namespace of its own. Calls are counted by the simu
 
 from __future__ import annotations
 
+import random
+from typing import Any
+
 import pytest
 from threescale_lab import Shop
 from threescale_process import Client
+from threescale_scene import EVERYTHING, everything
 
-from domain.threescale import BACKEND, PRODUCT
+from domain.threescale import APPLICATION, BACKEND, DEVELOPER_ACCOUNT, PRODUCT
 from localcloud.threescale.control import ThreescaleControl
 
 pytestmark = pytest.mark.integration
@@ -63,6 +67,28 @@ async def test_what_is_synced_costs_no_call_until_it_changes_and_then_what_diffe
     await shop.change(PRODUCT, "goods", {"metrics": metrics})
     await shop.synced(PRODUCT, "goods")
 
+    assert control.ledger().mutating() == 1
+
+
+async def test_one_of_each_kind_is_ready_and_a_restart_of_the_product_calls_nobody_for_it(
+    shop: Shop, tenant: Client, control: ThreescaleControl, product_at_work: Any
+) -> None:
+    await everything(shop, random.Random(7))
+    for kind, name, _ in EVERYTHING:
+        await (shop.synced(kind, name) if kind in (PRODUCT, BACKEND) else shop.ready(kind, name))
+    keys = await shop.secret_values("keys")
+    application = await shop.ready(APPLICATION, "till")
+    path = f"accounts/{(await shop.ready(DEVELOPER_ACCOUNT, 'acme'))['status']['accountID']}/applications"
+    (found,) = tenant.list(path)
+    assert (found["id"], found["user_key"]) == (application["status"]["applicationID"], keys["UserKey"])
+
+    await product_at_work.stop()
+    control.reset_ledger()
+    await product_at_work.start()
+    await shop.backend("later", systemName="later")
+    await shop.synced(BACKEND, "later")
+    called = control.ledger().by_route()
+    assert [route for route in called if "/backend_apis" not in route] == []
     assert control.ledger().mutating() == 1
 
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from threescale_lab import Shop, true_conditions
-from threescale_passes_lab import Passes
+from threescale_passes_lab import Passes, one_worker
 from threescale_process import Client, fresh
 from threescale_scene import EVERYTHING, PRODUCT_SPEC, everything, holds
 
@@ -85,6 +86,23 @@ async def test_a_storm_of_faults_leaves_what_was_wanted_once(
     assert sum(each.hits for each in control.faults()) > 5
     control.clear()
     assert holds(world_of(control, shop.tenant)) == reference
+
+
+async def test_a_tenant_that_hangs_holds_up_nobody_and_goes_on_when_it_answers(control: ThreescaleControl) -> None:
+    async with one_worker(threescale_timeout=timedelta(hours=1), threescale_passes_per_tenant=4) as passes:
+        hanging = await passes.shop_of_its_own(control)
+        hung = control.fault(tenant=control.tenants()[-1].name, path="/admin/api", kind="hang")
+        others = [await passes.shop_of_its_own(control) for _ in range(2)]
+        for shop in (hanging, *others):
+            for number in range(6):
+                await shop.backend(f"stock{number}")
+        waiting = [asyncio.create_task(passes.look(key)) for key in await passes.keys(hanging)]
+        await passes.settled(*others)
+        assert not any(each.done() for each in waiting[:4])
+        assert sum(each.hits for each in control.faults()) <= 4, "no more calls than it has seats"
+        control.clear(hung.id)
+        await asyncio.gather(*waiting)
+        await passes.settled(hanging)
 
 
 async def test_passes_that_die_at_any_moment_leave_what_was_wanted_once(
