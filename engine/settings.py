@@ -358,6 +358,11 @@ class Settings(BaseSettings):
     threescale_timeout: Duration = Field(
         timedelta(seconds=30), description="Longest wait for one answer of 3scale's API."
     )
+    threescale_operator_namespace: str = Field(
+        "",
+        description="Where the 3scale operator ran: nothing is done while its leader's lease is live. Empty for the "
+        "namespace of each object.",
+    )
     threescale_passes_per_tenant: int = Field(
         8,
         ge=1,

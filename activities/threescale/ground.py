@@ -13,6 +13,7 @@ from activities.threescale.masters import TenantSubject
 from activities.threescale.notices import notices
 from activities.threescale.once import AuthSubject, PromotionSubject
 from activities.threescale.people import AccountSubject, ApplicationSubject, UserSubject
+from activities.threescale.predecessor import Predecessor
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources
 from activities.threescale.subjects import Subject
@@ -58,6 +59,7 @@ class Ground:
         self.tenants = tenants
         self.settings = settings
         self.kept = Kept()
+        self.predecessor = Predecessor(kube, settings.threescale_operator_namespace)
         self._sources = sources
         self._models = {model.kind_of.name: model for model in custom_resources()}
         self._told: dict[tuple[str, str, str], None] = {}

@@ -29,10 +29,11 @@ from activities import attempt
 from activities.conflicts import until_undisturbed
 from activities.threescale import metrics
 from activities.threescale.ground import Ground
+from activities.threescale.predecessor import HELD_FOR
 from activities.threescale.secrets import Secrets, insecure
 from activities.threescale.subjects import Subject
 from activities.threescale.tenants import Calls
-from domain.decision import Decision, Outcome
+from domain.decision import Decision, Outcome, earliest
 from domain.identity import all_kinds
 from domain.levers import RETRIED, held, retry_wanted
 from domain.reading import Malformed
@@ -118,11 +119,15 @@ class _Pass:
     async def world(self) -> ThreescaleWorld:
         """What the pass came to."""
         key, subject = self._asked.key, self._subject
-        hold = held(subject.resource.metadata.annotations, observing=self._ground.settings.observing)
+        leads = await self._ground.predecessor.leads(key.namespace)
+        hold = leads or held(subject.resource.metadata.annotations, observing=self._ground.settings.observing)
         if hold or self._asked.dry_run:
             decision = decision_of(self._work(), subject.resource.owner, would_act=True)
             if decision.outcome is Outcome.GONE:
                 decision = decision.model_copy(update={"outcome": Outcome.WAITING})
+            if leads:
+                again = earliest([decision.deadline, now() + HELD_FOR])
+                decision = decision.model_copy(update={"deadline": again, "at_deadline": "look again"})
             return ThreescaleWorld(key=key, hold=hold, known=self._asked.memory, decision=decision)
         if not self._look:
             self._ground.kept.recall(subject)

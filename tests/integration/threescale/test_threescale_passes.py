@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,10 +17,12 @@ from threescale_passes_lab import Passes, one_worker
 from threescale_process import Client, fresh
 from threescale_scene import EVERYTHING, PRODUCT_SPEC, everything, holds
 
+from activities.threescale.predecessor import LEADER_LEASE
 from domain.decision import Outcome
 from domain.identity import Kind
 from domain.threescale import APPLICATION, BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT, TENANT
 from domain.threescale.memo import DRIFT, RETAIN
+from engine.kube import LEASE
 from localcloud.threescale.contract import TenantWorld
 from localcloud.threescale.control import ThreescaleControl
 
@@ -183,6 +185,25 @@ async def test_nothing_is_done_for_what_is_paused_or_only_planned(
     found = await bare_shop.get(BACKEND, "stock")
     assert found is not None
     assert "finalizers" not in found["metadata"]
+    assert control.ledger().calls() == 0
+
+
+async def test_nothing_is_done_while_the_replaced_operator_leads(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    renewed = datetime.now(UTC) + timedelta(minutes=5)
+    spec = {
+        "holderIdentity": "operator-1",
+        "leaseDurationSeconds": 15,
+        "renewTime": renewed.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+    }
+    await passes.kube.create(LEASE, {"metadata": {"name": LEADER_LEASE}, "spec": spec}, bare_shop.namespace)
+    await bare_shop.backend()
+    (key,) = await passes.keys(bare_shop)
+    held = await passes.look(key)
+    assert "operator-1" in held.hold
+    assert held.decision.deadline is not None
+    assert "finalizers" not in ((await bare_shop.get(BACKEND, "stock")) or {})["metadata"]
     assert control.ledger().calls() == 0
 
 
