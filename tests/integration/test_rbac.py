@@ -38,6 +38,7 @@ RBAC_GROUP = "rbac.authorization.k8s.io"
 AAO = "aws.managed.openshift.io"
 POOLBOY = "poolboy.gpte.redhat.com"
 YAWOL = "yawol.stackit.cloud"
+THREESCALE = "capabilities.3scale.net"
 OPERATOR_NAMESPACE = "aws-account-operator"
 TENANT = "rbac-tenant"
 
@@ -88,6 +89,7 @@ LIVING_CLAIM_KINDS = "resourceclaims resourcehandles resourcepools resourcepools
 CLAIM_KINDS = f"{LIVING_CLAIM_KINDS} resourceproviders resourcewatches"
 LB_KINDS = "loadbalancers loadbalancersets loadbalancermachines"
 LB_STATUSES = "loadbalancers/status loadbalancersets/status loadbalancermachines/status"
+API_KINDS = "products backends activedocs developeraccounts developerusers applications applicationauths"
 CLAIM_STATUSES = " ".join(f"{plural}/status" for plural in LIVING_CLAIM_KINDS.split())
 
 NEEDED: dict[str, list[Right]] = {
@@ -111,6 +113,11 @@ NEEDED: dict[str, list[Right]] = {
         Right("get", "identities", "", "sso:alice", "user.openshift.io"),
         *(Right(verb, "events", TENANT) for verb in ("create", "list", "patch", "update")),
         *ours("get list patch create delete", LB_KINDS, TENANT, YAWOL),
+        *ours("get list watch patch", API_KINDS, TENANT, THREESCALE),
+        *ours("patch", "products/status applications/status", TENANT, THREESCALE),
+        *ours("delete", "developerusers applications proxyconfigpromotes", TENANT, THREESCALE),
+        Right("list", "apimanagers", TENANT, "", "apps.3scale.net"),
+        Right("get", "leases", TENANT, "82355b9c.3scale.net", "coordination.k8s.io"),
         *(Right(verb, "services", TENANT, "shop") for verb in ("get", "patch")),
         Right("patch", "services/status", TENANT, "shop"),
         Right("list", "nodes"),
@@ -126,6 +133,7 @@ NEEDED: dict[str, list[Right]] = {
         *(Right(verb, "namespaces") for verb in ("list", "watch")),
         *of_claims("get list create patch", "resourcewatches"),
         *ours("list watch", LB_KINDS, TENANT, YAWOL),
+        *ours("list watch", API_KINDS, TENANT, THREESCALE),
         *(Right(verb, plural) for verb in ("list", "watch") for plural in ("services", "nodes", "events")),
     ],
 }
@@ -141,6 +149,7 @@ WITHHELD: dict[str, list[Right]] = {
         *of_claims("create", "resourceclaims resourcepools resourcepoolscalings"),
         *of_claims("create patch delete", "resourceproviders resourcewatches"),
         *of_claims("delete", "resourcepools resourcepoolscalings"),
+        *ours("create delete", "developeraccounts tenants", TENANT, THREESCALE),
         Right("patch", "namespaces", "", TENANT),
         Right("list", "users", "", "", "user.openshift.io"),
         *(Right(verb, "services", TENANT, "shop") for verb in ("create", "delete", "update")),
@@ -174,7 +183,10 @@ ROLES = {
     "lb-operators": "perdure-loadbalancers-operator",
     "lb-auditors": "perdure-loadbalancers-audit",
 }
-PEOPLE = ("people", "clients", "claims", "loadbalancers", "services", "loadbalancers-people")
+PEOPLE = (
+    *("people", "clients", "claims", "loadbalancers", "services", "loadbalancers-people"),
+    *("threescale", "threescale-people"),
+)
 
 
 def documents(*files: str) -> list[dict[str, Any]]:

@@ -90,6 +90,17 @@ async def test_a_storm_of_faults_leaves_what_was_wanted_once(
     assert holds(world_of(control, shop.tenant)) == reference
 
 
+async def test_those_who_look_at_the_same_time_share_a_list(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    for number in range(8):
+        await bare_shop.backend(f"stock{number}")
+    control.reset_ledger()
+    await asyncio.gather(*(passes.look(key) for key in await passes.keys(bare_shop)))
+    assert control.ledger().calls("GET", "/admin/api/backend_apis") < 8
+    assert control.ledger().calls("POST", "/admin/api/backend_apis") == 8
+
+
 async def test_a_tenant_that_hangs_holds_up_nobody_and_goes_on_when_it_answers(control: ThreescaleControl) -> None:
     async with one_worker(threescale_timeout=timedelta(hours=1), threescale_passes_per_tenant=4) as passes:
         hanging = await passes.shop_of_its_own(control)

@@ -1,0 +1,108 @@
+"""What a worker knows of 3scale objects: how they are found, who is woken once more by what came late, Events."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from memory_kube import MemoryKube
+from threescale_objects import NOW
+
+from activities.threescale import known as module
+from activities.threescale.known import Known
+from activities.threescale.notices import notices
+from domain.identity import Key
+from domain.threescale import APPLICATION_AUTH, BACKEND, PRODUCT
+from domain.threescale.resources import Backend, Product
+from domain.threescale.work import Phase, Work
+from engine.kube import KubeApi
+from engine.kube.store import Store
+
+READER = Key(kind="Product", namespace="shop", name="goods", uid="1")
+
+
+class Ground:
+    """Objects in memory, and who was woken."""
+
+    def __init__(self) -> None:
+        self.kube = MemoryKube()
+        self.woken: list[str] = []
+        self.known = Known(cast("KubeApi", self.kube), cast("Store", self.kube), self._wake)
+
+    async def _wake(self, key: Key) -> None:
+        self.woken.append(key.name)
+
+    async def backend(self, name: str, **spec: Any) -> None:
+        await self.kube.create(BACKEND, {"metadata": {"name": name}, "spec": {"name": name, **spec}}, "shop")
+
+    async def told(self) -> list[str]:
+        while self.known._tasks:
+            await asyncio.gather(*self.known._tasks)
+        return self.woken
+
+
+@pytest.fixture
+def ground(monkeypatch: pytest.MonkeyPatch) -> Ground:
+    monkeypatch.setattr(module, "ANSWERED", 0.0)
+    return Ground()
+
+
+async def test_an_object_is_found_by_its_name_its_system_name_and_what_it_refers_to(ground: Ground) -> None:
+    await ground.backend("store", systemName="stock")
+    spec = {"name": "goods", "systemName": "goods", "backendUsages": {"stock": {"path": "/"}}}
+    await ground.kube.create(PRODUCT, {"metadata": {"name": "goods"}, "spec": spec}, "shop")
+    view = ground.known.view(READER)
+    assert [each.metadata.name for each in view.named(Backend, "Backend/shop/stock")] == ["store"]
+    assert view.get(Backend, "shop", "stock") is None
+    assert view.get(Backend, "shop", "store") is not None
+    assert [each.metadata.name for each in view.referring(Product, "Backend/shop/stock")] == ["goods"]
+
+
+async def test_an_object_that_is_renamed_or_goes_is_found_no_more(ground: Ground) -> None:
+    await ground.backend("store", systemName="stock")
+    await ground.kube.patch(BACKEND, "shop", "store", {"spec": {"systemName": "other"}})
+    view = ground.known.view(READER)
+    assert view.named(Backend, "Backend/shop/stock") == ()
+    assert [each.metadata.name for each in view.named(Backend, "Backend/shop/other")] == ["store"]
+    await ground.kube.delete(BACKEND, "shop", "store")
+    assert view.named(Backend, "Backend/shop/other") == ()
+    assert not ground.known._topics
+
+
+async def test_one_that_cannot_be_read_is_not_found_and_stands_in_nobodys_way(ground: Ground) -> None:
+    await ground.backend("odd", systemName=["x"])
+    await ground.backend("store", systemName="stock")
+    assert ground.known.view(READER).get(Backend, "shop", "odd") is None
+    assert ground.known.view(READER).get(Backend, "shop", "store") is not None
+
+
+async def test_who_asked_for_what_comes_late_is_woken_once_more_and_nobody_else(ground: Ground) -> None:
+    ground.known.view(READER).named(Backend, "Backend/shop/stock")
+    other = READER.model_copy(update={"name": "other", "uid": "2"})
+    ground.known.view(other).named(Backend, "Backend/shop/elsewhere")
+    await ground.backend("store", systemName="stock")
+    assert await ground.told() == ["goods"]
+
+
+async def test_what_a_pass_has_written_itself_is_no_news_to_it(ground: Ground) -> None:
+    await ground.backend("store", systemName="stock")
+    ground.known.view(READER).named(Backend, "Backend/shop/stock")
+    obj = await ground.kube.get(BACKEND, "shop", "store")
+    obj["metadata"]["resourceVersion"] = "99"
+    ground.known.learn(BACKEND, obj)
+    assert await ground.told() == []
+
+
+def test_events_have_the_reasons_that_the_replaced_operator_gives() -> None:
+    def reasons(phase: Phase, **more: Any) -> list[tuple[str, str]]:
+        return [(said.reason, said.component) for said in notices(PRODUCT, Work(phase=phase, why="so", **more))]
+
+    assert reasons(Phase.INVALID) == [("Invalid Product Spec", "Product")]
+    assert reasons(Phase.FAILED) == [("ReconcileError", "Product")]
+    assert reasons(Phase.DELETING, deadline=NOW + timedelta(seconds=5)) == [("Failed to delete product", "Product")]
+    assert reasons(Phase.DELETING, deadline=NOW, waits_for=("Backend/shop/stock",)) == []
+    assert reasons(Phase.ORPHAN) == reasons(Phase.SYNCED) == []
+    (said,) = notices(APPLICATION_AUTH, Work(phase=Phase.FAILED))
+    assert said.component == "Application"
