@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 from domain.identity import Key, Kind
 from engine.errors import ApiError
@@ -69,8 +69,9 @@ class Objects:
             try:
                 listing = await self._kube.list(kind)
                 await self._replace(kind, listing.items)
-                async for event in self._kube.watch(kind, resource_version=listing.resource_version):
-                    await self._learn(kind, event.type, event.object)
+                async with aclosing(self._kube.watch(kind, resource_version=listing.resource_version)) as events:
+                    async for event in events:
+                        await self._learn(kind, event.type, event.object)
             except ApiError:  # an API server that has just started refuses in several ways
                 await asyncio.sleep(WATCH_AGAIN_SECONDS)
 
