@@ -50,7 +50,7 @@ def always(decision: Decision, **fields: Any) -> Any:
 
 
 def until(end: datetime) -> Any:
-    """Settled until then, and for good afterwards: a deadline that stays in the past would ask for a look each second."""
+    """Settled until then, and for good afterwards: a deadline that stays in the past would ask to look each second."""
 
     async def answer(asked: Any) -> Model:
         return world_of(asked.key, until_then(end) if clock.now() < end else READY)
