@@ -22,7 +22,7 @@ from domain.decision import Outcome
 from domain.identity import Kind
 from domain.threescale import APPLICATION, BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT, TENANT
 from domain.threescale.memo import DRIFT, RETAIN
-from engine.kube import LEASE
+from engine.kube import EVENT, LEASE
 from localcloud.threescale.contract import TenantWorld
 from localcloud.threescale.control import ThreescaleControl
 
@@ -341,3 +341,69 @@ async def test_a_new_tenant_opens_to_the_objects_that_name_its_secret(
     found = await bare_shop.get(BACKEND, "inside")
     assert found is not None
     assert found["status"]["providerAccountHost"] == (await bare_shop.secret_values("opened"))["adminURL"]
+
+
+async def test_one_with_a_bad_reference_waits_and_hinders_nobody(bare_shop: Shop, passes: Passes) -> None:
+    await bare_shop.backend("lost", systemName="lost", providerAccountRef={"name": "nowhere"})
+    await bare_shop.backend()
+    await bare_shop.product(backendUsages={"stock": {"path": "/"}})
+    for _ in range(3):
+        await passes.round(bare_shop)
+    assert "Synced" in true_conditions(await bare_shop.get(PRODUCT, "goods") or {})
+    lost = await bare_shop.get(BACKEND, "lost") or {}
+    assert {"Orphan", "Failed"} == true_conditions(lost)
+    assert "Secret nowhere not found" in await bare_shop.message(BACKEND, "lost", "Orphan")
+
+
+async def test_a_token_that_is_revoked_is_told_and_the_next_one_is_used(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    name = next(each.name for each in control.tenants() if each.url == bare_shop.tenant.url)
+    control.revoke(bare_shop.tenant.token)
+    await bare_shop.backend()
+    await passes.round(bare_shop)
+    await passes.round(bare_shop)
+    told = await bare_shop.message(BACKEND, "stock", "Failed")
+    assert "Look at the Secret with the tenant's token" in told
+    assert bare_shop.tenant.token not in told
+
+    await bare_shop.change_secret("threescale-provider-account", token=control.add_token(name).value)
+    await passes.settled(bare_shop)
+
+
+async def test_what_a_secret_says_of_a_policy_is_brought_to_3scale_when_it_changes(
+    bare_shop: Shop, passes: Passes, tenant: Client
+) -> None:
+    await bare_shop.secret("cors", configuration='{"allow_origin": "one"}')
+    policy = {"name": "cors", "version": "builtin", "enabled": True, "configurationRef": {"name": "cors"}}
+    await bare_shop.product(policies=[policy])
+    await passes.settled(bare_shop)
+    found = await bare_shop.get(PRODUCT, "goods") or {}
+    path = f"services/{found['status']['productId']}/proxy/policies"
+
+    async def origin() -> str:
+        chain = tenant.get(path)["policies_config"]
+        return str(next(each["configuration"]["allow_origin"] for each in chain if each["name"] == "cors"))
+
+    assert await origin() == "one"
+    await bare_shop.change_secret("cors", configuration='{"allow_origin": "two"}')
+    await passes.settled(bare_shop)
+    assert await origin() == "two"
+
+
+async def test_the_last_admin_stays_until_its_account_goes_and_says_so(bare_shop: Shop, passes: Passes) -> None:
+    await everything(bare_shop)
+    await passes.settled(bare_shop)
+    await bare_shop.delete(DEVELOPER_USER, "ann")
+    for _ in range(2):
+        await passes.round(bare_shop)
+    (key,) = [each for each in await passes.keys(bare_shop) if each.name == "ann"]
+    told = passes.worlds[key].decision
+    assert (told.phase, told.outcome) == ("Deleting", Outcome.WAITING)
+    assert told.deadline is not None
+    events = await passes.kube.list(EVENT, bare_shop.namespace)
+    assert "Failed to delete developer user" in {each["reason"] for each in events.items}
+    await bare_shop.delete(DEVELOPER_ACCOUNT, "acme")
+    for _ in range(4):
+        await passes.round(bare_shop)
+    assert await bare_shop.get(DEVELOPER_USER, "ann") is None

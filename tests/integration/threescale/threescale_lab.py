@@ -41,6 +41,10 @@ class Shop:
         data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
         await self.kube.create(SECRET, {"metadata": {"name": name}, "data": data}, self.namespace)
 
+    async def change_secret(self, name: str, /, **values: str) -> None:
+        data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+        await self.kube.patch(SECRET, self.namespace, name, {"data": data}, field_manager="kubectl")
+
     async def secret_values(self, name: str) -> dict[str, str]:
         found = await self.kube.get(SECRET, self.namespace, name)
         return {key: base64.b64decode(str(value)).decode() for key, value in mapping(found, "data").items()}
