@@ -65,11 +65,10 @@ def bench(
     idle_accounts: Annotated[int, typer.Option(min=20, help="`accounts` i: how many idle Accounts.")] = 1000,
     idle_claims: Annotated[int, typer.Option(min=20, help="`claims` h and i: how many settled claims.")] = 1000,
     held_claims: Annotated[int, typer.Option(min=20, help="`claims` j: how many settled claims.")] = 5000,
-    balancers: Annotated[int, typer.Option(min=1, help="`loadbalancers` c, e, i: how many load balancers.")] = 20,
-    keep: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="`loadbalancers` c: keep the deployment there; the next run goes on with it."),
-    ] = None,
+    balancers: Annotated[
+        int, typer.Option(min=1, help="`loadbalancers` c: how many load balancers, with two machines each.")
+    ] = 200,
+    at_once: Annotated[int, typer.Option(min=1, help="`loadbalancers` e and i: how many load balancers.")] = 20,
     products: Annotated[int, typer.Option(min=2, help="`threescale` d and e: how many settled products.")] = 200,
     crowd: Annotated[int, typer.Option(min=10, help="`threescale` j: products over ten tenants.")] = 500,
     orders: Annotated[int, typer.Option(min=1, help="`threescale` g: how many random orders.")] = 20,
@@ -89,7 +88,7 @@ def bench(
     sizes |= {"event_count": events, "storm_instances": storm, "outage_seconds": outage_seconds}
     if idle_seconds is not None:
         sizes["idle_seconds"] = idle_seconds
-    work = _work(name, only, {"lifecycles": lifecycles, "balancers": balancers, **sizes}, keep)
+    work = _work(name, only, {"lifecycles": lifecycles, "balancers": balancers, "at_once": at_once, **sizes})
     try:
         with ConsoleNarrator(errors) as narrator:
             find_programs(narrator)
@@ -129,7 +128,7 @@ def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
     return found, complaints
 
 
-def _work(name: Benchmark, only: str, sizes: Mapping[str, float], keep: Path | None = None) -> list[Measure]:
+def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measure]:
     """What has to be measured, in order."""
     from localcloud.bench import (
         accounts,
@@ -144,7 +143,7 @@ def _work(name: Benchmark, only: str, sizes: Mapping[str, float], keep: Path | N
     if name is Benchmark.ENGINE:
         return [partial(engine.passes, int(sizes["lifecycles"]))]
     if name is Benchmark.LOAD_BALANCERS:
-        sized = loadbalancers_crowds.Sizes.model_validate({**_fields(loadbalancers_crowds.Sizes, sizes), "keep": keep})
+        sized = loadbalancers_crowds.Sizes.model_validate(_fields(loadbalancers_crowds.Sizes, sizes))
         plain, crowds = loadbalancers.MEASUREMENTS, loadbalancers_crowds.MEASUREMENTS
         found = _rows(only, [covered for covered, _ in (*plain, *crowds)], frozenset())
         chosen: list[Measure] = [partial(measure, found) for covered, measure in plain if covered & found]

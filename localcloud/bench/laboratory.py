@@ -6,7 +6,7 @@
     CPU                   /proc of each service's process
 
 Everything is counted as differences between two readings, so that setting up does not count. The deployment lives in a
-temporary directory and ends with the benchmark, unless a place is named where it is kept.
+temporary directory and ends with the benchmark.
 """
 
 from __future__ import annotations
@@ -170,32 +170,24 @@ async def laboratory(clouds: tuple[Cloud, ...], *kinds: Kind, **emulated: object
     Raises:
         DeploymentError: it could not be brought up.
     """
-    async with laboratory_at(None, clouds, *kinds, emulated=emulated) as lab:
+    async with laboratory_with(None, clouds, *kinds, emulated=emulated) as lab:
         yield lab
 
 
 @asynccontextmanager
-async def laboratory_at(
-    keep: Path | None,
+async def laboratory_with(
+    only: Sequence[str] | None,
     clouds: tuple[Cloud, ...],
     *kinds: Kind,
-    only: Sequence[str] | None = None,
     emulated: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Laboratory]:
-    """A deployment that is kept: resumed if it is there, and stopped in the end instead of wiped.
-
-    Args:
-        keep: where; None for a fresh one.
-        clouds: what it stands on.
-        kinds: what is followed.
-        only: which services run, all of these clouds' by default.
-        emulated: what the emulator is told.
+    """The same with these services alone, all by default.
 
     Raises:
         DeploymentError: it could not be brought up.
     """
     with environment.kept(), tempfile.TemporaryDirectory(prefix="perdure-bench-") as directory:
-        deployment = Deployment(keep or Path(directory) / "state")
+        deployment = Deployment(Path(directory) / "state")
         deployment.up(clouds=clouds, only=only, tether=True)
         try:
             environment.enter(deployment)
@@ -210,7 +202,7 @@ async def laboratory_at(
                     async with lab.objects.followed(*kinds):
                         yield lab
         finally:
-            deployment.down(wipe=keep is None)
+            deployment.down(wipe=True)
 
 
 def writes(requests: Mapping[str, int]) -> int:

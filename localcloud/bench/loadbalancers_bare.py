@@ -1,12 +1,18 @@
-"""The cloud objects of some load balancers, made by a bare script: what the control plane itself needs for them.
+"""The cloud objects of load balancers without the product: `python loadbalancers_bare.py`, asked by JSON on its input.
 
-    python loadbalancers_bare.py COUNT FLAVOR IMAGE FLOATING_NETWORK NETWORK NAMESPACE
+Runs in OpenStack's own environment, which has openstacksdk, and knows nothing of the product. Names are as yawol gives
+them. What can be asked for:
 
-Runs in OpenStack's own environment, which has openstacksdk, and knows nothing of the product. For each load balancer:
-a security group, its rules in one call, the port with the virtual address, a floating IP on it, a machine's port and a
-server, which waits for nothing but what it needs. So many at once as the APIs have threads. It ends when every server
-runs, and prints the seconds since its first call and what it has made, as JSON. Names are as yawol gives them: another
-row has these objects taken over.
+    whole       so many load balancers with a machine each, as a bare script would make them: for each a security
+                group, its rules in one call, a port, a floating IP on it, a machine's port and a server; as many at
+                once as the APIs have threads. It ends when every server runs, and says how many seconds that took
+    networks    what hundreds of them have in Neutron, made in bulk
+    servers     what hundreds of machines have, ports in bulk. One server is built, the others are copies of it in
+                Nova's database, where building them would take half an hour: the API lists them all the same
+
+Facts of Nova's database that the copies rest on: a server is listed when the API's database maps it to its cell, with
+its flavor (`instance_extra`), its addresses (`instance_info_caches`, here the first one's) and its image
+(`instance_system_metadata`).
 """
 
 from __future__ import annotations
@@ -16,70 +22,142 @@ import json
 import os
 import sys
 import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 AT_ONCE = 8
 LOOK_SECONDS = 0.5
+BULK = 50
 # As long as a machine's real user data, which Nova keeps.
 USER_DATA = base64.b64encode(b"#cloud-config\n" + b"#" * 6_000).decode()
+COPIED = {
+    "nova": ("instances", "instance_extra", "instance_info_caches", "instance_system_metadata"),
+    "nova_api": ("instance_mappings", "request_specs"),
+}
+
+Asked = Mapping[str, Any]
+Json = dict[str, Any]
 
 
 def main() -> None:
-    """Make them."""
+    """Make what is asked for."""
     import openstack
 
-    count, flavor, image, floating_network, network, namespace = sys.argv[1:]
+    asked: Asked = json.load(sys.stdin)
     cloud: Any = openstack.connect(cloud=os.environ["OS_CLOUD"])
-    flavor_id, image_id = cloud.compute.find_flavor(flavor).id, cloud.image.find_image(image).id
-    cloud.network.get("/")  # finds the API before the clock runs
+    cloud.network.get("/")  # finds the API before any clock runs
+    print(json.dumps({"whole": whole, "networks": networks, "servers": servers}[asked["what"]](cloud, asked)))
 
-    def one(name: str) -> dict[str, str]:
-        path = f"{namespace}/{name}"
+
+def whole(cloud: Any, asked: Asked) -> Json:
+    """So many load balancers, one by one."""
+    make_server = builder(cloud, asked)
+
+    def one(name: str) -> Json:
+        path = f"{asked['namespace']}/{name}"
         group = cloud.network.create_security_group(name=path)
         cloud.network.create_security_group_rules(rules(group.id, path))
-        port = cloud.network.create_port(name=path, network_id=network, security_groups=[group.id])
-        address = port.fixed_ips[0]["ip_address"]
-        floating = cloud.network.create_ip(floating_network_id=floating_network, description=path, port_id=port.id)
-        own = cloud.network.create_port(
-            name=f"{path}-machine",
-            network_id=network,
-            security_groups=[group.id],
-            allowed_address_pairs=[{"ip_address": address}],
-        )
-        server = cloud.compute.create_server(
-            name=f"{name}-machine",
-            flavor_id=flavor_id,
-            image_id=image_id,
-            user_data=USER_DATA,
-            networks=[{"uuid": network, "port": own.id}],
-        )
-        return {
-            "name": name,
-            "group": group.id,
-            "port": port.id,
-            "address": address,
-            "floating": floating.id,
-            "external": floating.floating_ip_address,
-            "own": own.id,
-            "own_address": own.fixed_ips[0]["ip_address"],
-            "server": server.id,
-        }
+        port = cloud.network.create_port(name=path, network_id=asked["network"], security_groups=[group.id])
+        made = shown(name, group.id, port, floating_ip(cloud, asked, path, port.id))
+        wanted = machine_port(asked, f"{path}-machine", group.id, made["address"])
+        own = cloud.network.create_port(**wanted)
+        server = make_server(f"{name}-machine", own.id)
+        return {**made, "machines": [shown_machine(own, server.id)]}
 
     began = time.monotonic()
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        made = list(threads.map(one, [f"bare-{number}" for number in range(int(count))]))
-    wanted = {each["server"] for each in made}
+        made = list(threads.map(one, asked["names"]))
+    await_active(cloud, {machine["server"] for each in made for machine in each["machines"]})
+    return {"seconds": time.monotonic() - began, "made": made}
+
+
+def networks(cloud: Any, asked: Asked) -> Json:
+    """Groups, ports and floating IPs of many load balancers."""
+    paths = [f"{asked['namespace']}/{name}" for name in asked["names"]]
+    groups = bulk(cloud, "security-groups", "security_groups", [{"name": path} for path in paths])
+    for some in in_parts(list(zip(groups, paths, strict=True))):
+        cloud.network.create_security_group_rules([rule for group, path in some for rule in rules(group["id"], path)])
+    wanted = [
+        {"name": path, "network_id": asked["network"], "security_groups": [group["id"]]}
+        for group, path in zip(groups, paths, strict=True)
+    ]
+    ports = [port for some in in_parts(wanted) for port in cloud.network.create_ports(some)]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        floating = list(threads.map(lambda each: floating_ip(cloud, asked, *each), [(p.name, p.id) for p in ports]))
+    rows = zip(asked["names"], groups, ports, floating, strict=True)
+    return {"made": [{**shown(name, group["id"], port, ip), "machines": []} for name, group, port, ip in rows]}
+
+
+def servers(cloud: Any, asked: Asked) -> Json:
+    """Ports and servers of many machines, each given with its name, group and the address that it may answer at."""
+    wanted = [
+        machine_port(asked, f"{asked['namespace']}/{each['name']}", each["group"], each["address"])
+        for each in asked["machines"]
+    ]
+    ports = [port for some in in_parts(wanted) for port in cloud.network.create_ports(some)]
+    names = [each["name"] for each in asked["machines"]]
+    first = builder(cloud, asked)(names[0], ports[0].id).id
+    await_active(cloud, {first})
+    ids = [first, *(str(uuid.uuid4()) for _ in names[1:])]
+    copy_server(first, dict(zip(ids[1:], names[1:], strict=True)))
+    return {"machines": [shown_machine(port, id_) for port, id_ in zip(ports, ids, strict=True)]}
+
+
+# --- Neutron and Nova ---
+
+
+def bulk(cloud: Any, path: str, plural: str, wanted: Sequence[Json]) -> list[Json]:
+    """Objects of one kind, in the order in which they are wanted."""
+    made: list[Json] = []
+    for some in in_parts(wanted):
+        answer = cloud.network.post(f"/{path}", json={plural: some})
+        answer.raise_for_status()
+        made += answer.json()[plural]
+    found = {each["name"]: each for each in made}
+    return [found[each["name"]] for each in wanted]
+
+
+def floating_ip(cloud: Any, asked: Asked, path: str, port: str) -> Any:
+    """One that leads to the port."""
+    return cloud.network.create_ip(floating_network_id=asked["floating_network"], description=path, port_id=port)
+
+
+def machine_port(asked: Asked, path: str, group: str, address: str) -> Json:
+    """A machine's own port, which may answer at its load balancer's address."""
+    return {
+        "name": path,
+        "network_id": asked["network"],
+        "security_groups": [group],
+        "allowed_address_pairs": [{"ip_address": address}],
+    }
+
+
+def builder(cloud: Any, asked: Asked) -> Any:
+    """What makes a server of a name on a port."""
+    flavor, image = cloud.compute.find_flavor(asked["flavor"]).id, cloud.image.find_image(asked["image"]).id
+
+    def make(name: str, port: str) -> Any:
+        nics = [{"uuid": asked["network"], "port": port}]
+        return cloud.compute.create_server(
+            name=name, flavor_id=flavor, image_id=image, user_data=USER_DATA, networks=nics
+        )
+
+    return make
+
+
+def await_active(cloud: Any, wanted: set[str]) -> None:
+    """Until all of these servers run."""
     while not wanted <= {each.id for each in cloud.compute.servers(status="ACTIVE")}:
         time.sleep(LOOK_SECONDS)
-    print(json.dumps({"seconds": time.monotonic() - began, "made": made}))
 
 
-def rules(group: str, path: str) -> list[dict[str, object]]:
+def rules(group: str, path: str) -> list[Json]:
     """Those of a load balancer with one port, but for the two that each group is born with."""
-    found: list[dict[str, object]] = []
+    found: list[Json] = []
     for ethertype, icmp, anywhere in (("IPv4", "icmp", "0.0.0.0/0"), ("IPv6", "ipv6-icmp", "::/0")):
-        both: dict[str, object] = {
+        both: Json = {
             "security_group_id": group,
             "description": path,
             "direction": "ingress",
@@ -90,6 +168,66 @@ def rules(group: str, path: str) -> list[dict[str, object]]:
         tcp = {"protocol": "tcp", "port_range_min": 18080, "port_range_max": 18080, "remote_ip_prefix": anywhere}
         found.append(both | tcp)
     return found
+
+
+# --- Nova's database ---
+
+
+def copy_server(first: str, names: Mapping[str, str]) -> None:
+    """Copy a server under other ids and names."""
+    import pymysql
+
+    connection = pymysql.connect(unix_socket=os.environ["PERDURE_OPENSTACK_DATABASE"], user="root")
+    with connection, connection.cursor() as cursor:
+        for database, tables in COPIED.items():
+            for table in tables:
+                copy_rows(cursor, f"{database}.{table}", first, names)
+        connection.commit()
+
+
+def copy_rows(cursor: Any, table: str, first: str, names: Mapping[str, str]) -> None:
+    """What one table has of the server, for each of the others."""
+    identity = "uuid" if table.endswith(".instances") else "instance_uuid"
+    cursor.execute(f"SELECT * FROM {table} WHERE {identity} = %s", (first,))  # noqa: S608 - a name of ours
+    columns = [column[0] for column in cursor.description]
+    rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    copies = [{**row, **renamed(row, identity, id_, name)} for id_, name in names.items() for row in rows]
+    kept = [column for column in columns if column != "id"]
+    quoted, places = ", ".join(f"`{column}`" for column in kept), ", ".join(["%s"] * len(kept))
+    statement = f"INSERT INTO {table} ({quoted}) VALUES ({places})"  # noqa: S608
+    cursor.executemany(statement, [tuple(copy[column] for column in kept) for copy in copies])
+
+
+def renamed(row: Json, identity: str, id_: str, name: str) -> Json:
+    """What differs in a copy."""
+    return {identity: id_, **({"display_name": name, "hostname": name[:63]} if "hostname" in row else {})}
+
+
+# --- telling ---
+
+
+def shown(name: str, group: str, port: Any, floating: Any) -> Json:
+    """A load balancer's objects."""
+    return {
+        "name": name,
+        "group": group,
+        "port": port.id,
+        "address": port.fixed_ips[0]["ip_address"],
+        "floating": floating.id,
+        "external": floating.floating_ip_address,
+    }
+
+
+def shown_machine(own: Any, server: str) -> Json:
+    """A machine's objects."""
+    return {"own": own.id, "own_address": own.fixed_ips[0]["ip_address"], "server": server}
+
+
+def in_parts(wanted: Iterable[Any]) -> Iterator[list[Any]]:
+    """Not too many for one request."""
+    every = list(wanted)
+    for start in range(0, len(every), BULK):
+        yield every[start : start + BULK]
 
 
 if __name__ == "__main__":

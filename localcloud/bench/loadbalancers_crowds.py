@@ -1,12 +1,11 @@
-"""Many load balancers: made at once, left by yawol and taken over, settled and left alone.
+"""Many load balancers: left by yawol and taken over, made at once, settled and left alone.
 
     i    what a bare script has made, as yawol leaves it, taken over by a worker and a watcher that start
     e    as many at once, against the time that the script needed for the same cloud objects in the same deployment
-    c    so many with two machines each, settled: what they ask of the cloud in five minutes
+    c    two hundred with two machines each, taken over, then left alone: what they ask of the cloud in five minutes
 
 No machine is booted: their agents' reports are played (`loadbalancers_reports.py`), and the machine host does not run.
-Two hundred take longer to be made than one sitting lasts: with `--keep DIR` the deployment stays, each run goes on
-where the last one ended, and measures once all are there.
+What the script makes, and how hundreds of servers come to be, is told in `loadbalancers_bare.py`.
 """
 
 from __future__ import annotations
@@ -17,55 +16,56 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
+from typing import TypeVar
 
 from domain.loadbalancers import LOAD_BALANCER
+from domain.loadbalancers.constants import SWEEP_INTERVAL
 from domain.model import Model
+from engine.kube import EVENT
 from engine.kube.json import JsonObject, text
-from localcloud import services
+from localcloud import environment, services
 from localcloud.bench import loadbalancers_bare
 from localcloud.bench.claims_telling import step
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.laboratory import PATIENCE_SECONDS, writes
-from localcloud.bench.loadbalancers_left import leave
+from localcloud.bench.loadbalancers_left import Made, MadeMachine, leave_balancer, leave_machine, machine_name
 from localcloud.bench.loadbalancers_reports import Reporter, ready_machines
 from localcloud.bench.loadbalancers_things import NAMESPACE_NAME, Scene, all_ready, balancer, delete, lift_quotas, scene
 from localcloud.openstack import control_plane
 from localcloud.services import WATCH, WORKER
 
+T = TypeVar("T")
 MACHINES_EACH = 2
 WITHOUT_MACHINES = tuple(name for name in services.ALL if name != services.MACHINES)
-# How long a run makes further ones before it leaves the rest to the next one.
-BUILDING_SECONDS = 240.0
-# So many are on their way at any time while they are built up.
-UNDER_WAY = 10
-# Nobody has asked the cloud for so long: what was under way is over. Looks at servers are at most 20 s apart.
-_SETTLED_SECONDS = 25.0
+_WRITES_AT_ONCE = 8
 
 
 class Sizes(Model):
     """How much is measured."""
 
-    balancers: int = 20
+    at_once: int = 20
+    balancers: int = 200
     idle_seconds: float = 300.0
-    keep: Path | None = None
 
 
 class Bare(Model):
     """What the bare script has made, and how long that took."""
 
-    seconds: float
-    made: tuple[dict[str, str], ...]
+    seconds: float = 0
+    made: tuple[Made, ...] = ()
+    machines: tuple[MadeMachine, ...] = ()
 
 
 async def at_once(rows: frozenset[str], sizes: Sizes) -> Found:
     """Rows e and i."""
-    async with _reported(None) as on:
+    async with _reported() as on:
         await _warm(on)
-        step(f"a bare script makes the cloud objects of {sizes.balancers} load balancers")
-        bare = await _bare(on, sizes.balancers)
+        names = [f"bare-{number}" for number in range(sizes.at_once)]
+        step(f"a bare script makes the cloud objects of {len(names)} load balancers")
+        bare = await _bare(on, "whole", names=names)
         step(f"that took {bare.seconds:.1f} s")
         figures: tuple[Figure, ...] = ()
         breakdown: dict[str, dict[str, int]] = {}
@@ -82,12 +82,13 @@ async def _crowd(on: Scene, bare: Bare) -> Found:
     names = [f"crowd-{number}" for number in range(count)]
     on.cloud.reset_ledger()
     mark, before, began = on.lab.audit_mark(), on.lab.cpu(), time.monotonic()
-    await asyncio.gather(*(_create(on, name, 1) for name in names))
+    await asyncio.gather(*(_create(on, name) for name in names))
     await _ready(on, names)
     seconds = time.monotonic() - began
-    after, ledger = on.lab.cpu(), on.cloud.ledger()
-    step(f"{count} load balancers were ready after {seconds:.1f} s")
-    requests = on.lab.requests_since(mark)
+    after, ledger, requests = on.lab.cpu(), on.cloud.ledger(), on.lab.requests_since(mark)
+    step(f"{count} load balancers at once took {seconds:.1f} s")
+    await delete(on, *names)
+    left = sum(await on.things_of("crowd"))
     figures = (
         Figure(
             row="e",
@@ -98,37 +99,32 @@ async def _crowd(on: Scene, bare: Bare) -> Found:
         ),
         Figure(row="e", what="OpenStack calls each", measured=round(ledger.calls() / count, 1)),
         Figure(row="e", what="Kubernetes requests each", measured=round(sum(requests.values()) / count, 1)),
+        Figure(row="e", what="left in the cloud after their deletion", measured=left, goal="0"),
     )
-    cpu = {service: round(1000 * (after[service] - before[service])) for service in after}
     breakdown = {
         "e: OpenStack calls": ledger.by_route(),
         "e: Kubernetes requests": dict(requests.most_common()),
-        "e: milliseconds of CPU": cpu,
+        "e: milliseconds of CPU": _used(before, after),
     }
     return Found(figures=figures, breakdown=breakdown)
 
 
 async def _taken_over(on: Scene, bare: Bare) -> Found:
-    """Neither worker nor watcher sees anything before all of it is there."""
     step(f"what yawol leaves of {len(bare.made)} load balancers is taken over")
-    frozen = {name: on.lab.deployment.kill(name, signal.SIGSTOP) for name in (WATCH, WORKER)}
-    for made in bare.made:
-        await leave(on.lab.kube, on.project, balancer(on, made["name"]), made, NAMESPACE_NAME)
-    await on.lab.objects.until(lambda: len(on.of_machines()) == len(bare.made))
-    uids, servers = _uids(on), await _servers(on)
-    on.cloud.reset_ledger()
-    mark = on.lab.audit_mark()
-    for name, pid in frozen.items():
-        on.lab.deployment.kill(name)
-        await asyncio.to_thread(on.lab.deployment.wait_service, name, other_than_pid=pid, timeout_seconds=120)
-    await _looked_at(on, len(bare.made))
+    async with _nobody_at_work(on):
+        await _together(_left_renamed(on, made) for made in bare.made)
+        await on.lab.objects.until(lambda: len(on.of_machines()) == len(bare.made))
+        uids, servers = _uids(on), await _servers(on)
+        on.cloud.reset_ledger()
+        mark = on.lab.audit_mark()
+    await _looked_at(on, 3 * len(bare.made))
     ledger, requests = on.cloud.ledger(), on.lab.requests_since(mark)
-    kept, running = _uids(on) & uids, await _servers(on) & servers
+    lost = len(uids - _uids(on)) + len(servers - await _servers(on))
     figures = (
         Figure(
             row="i",
             what=f"take-over of {len(uids)} load balancers: machines replaced",
-            measured=len(uids) - len(kept) + len(servers) - len(running) + len(_uids(on) - uids),
+            measured=lost + len(_uids(on) - uids),
             goal="0",
         ),
         Figure(
@@ -139,26 +135,35 @@ async def _taken_over(on: Scene, bare: Bare) -> Found:
             note=f"{ledger.calls()} calls in all, {writes(requests)} writes to Kubernetes",
         ),
     )
-    breakdown = {"i: OpenStack calls": ledger.by_route(), "i: Kubernetes requests": dict(requests.most_common())}
+    breakdown = {
+        "i: OpenStack calls": ledger.by_route(),
+        "i: Kubernetes requests": dict(requests.most_common()),
+        "i: what people were told": await _told(on),
+    }
     return Found(figures=figures, breakdown=breakdown)
 
 
 async def settled(_: frozenset[str], sizes: Sizes) -> Found:
-    """Row c."""
-    async with _reported(sizes.keep) as on:
-        await _build_up(on, sizes.balancers)
-        await _silence(on)
-        await asyncio.to_thread(on.cloud.reset_ledger)
+    """Row c; with less patience than five minutes the projects are swept so much sooner."""
+    with environment.kept():
+        interval = min(sizes.idle_seconds, SWEEP_INTERVAL.total_seconds())
+        os.environ["PERDURE_LOADBALANCERS_SWEEP"] = f"{interval:g}"
+        return await _settled(sizes, f"in {sizes.idle_seconds:g} s, with a sweep every {interval:g} s")
+
+
+async def _settled(sizes: Sizes, span: str) -> Found:
+    async with _reported() as on:
+        await _fill(on, sizes.balancers)
+        on.cloud.reset_ledger()
         mark, before = on.lab.audit_mark(), on.lab.cpu()
         step(f"{sizes.balancers} load balancers are left alone for {sizes.idle_seconds:g} s")
         await asyncio.sleep(sizes.idle_seconds)
         ledger, requests, after = on.cloud.ledger(), on.lab.requests_since(mark), on.lab.cpu()
-        found = len(on.lab.objects.of(LOAD_BALANCER))
-    span = f"in {sizes.idle_seconds / 60:g} minutes"
+        ready = sum(ready_machines(each) == MACHINES_EACH for each in on.lab.objects.of(LOAD_BALANCER))
     figures = (
         Figure(
             row="c",
-            what=f"OpenStack calls of {found} settled load balancers with {MACHINES_EACH} machines each {span}",
+            what=f"OpenStack calls of {ready} settled load balancers with {MACHINES_EACH} machines each {span}",
             measured=ledger.calls(),
             goal="≤ 10, and not growing",
             note="upstream 2400 for 200; measured with 20: 200",
@@ -166,77 +171,106 @@ async def settled(_: frozenset[str], sizes: Sizes) -> Found:
         Figure(row="c", what=f"tokens {span}", measured=ledger.tokens(), goal="≤ 1", note="upstream 1200"),
         Figure(row="c", what=f"Kubernetes requests of worker and watcher {span}", measured=sum(requests.values())),
     )
-    cpu = {service: round(1000 * (after[service] - before[service])) for service in after}
     breakdown = {
         "c: OpenStack calls": ledger.by_route(),
         "c: Kubernetes requests": dict(requests.most_common()),
-        "c: milliseconds of CPU": cpu,
+        "c: milliseconds of CPU": _used(before, after),
     }
     return Found(figures=figures, breakdown=breakdown)
 
 
-async def _build_up(on: Scene, wanted: int) -> None:
-    """Make what is missing, some at a time.
-
-    Raises:
-        TimeoutError: there was no time for all; what is there can be kept.
-    """
-    deadline, told = time.monotonic() + BUILDING_SECONDS, 0
-
-    def ready() -> int:
-        found = on.lab.objects.of(LOAD_BALANCER)
-        return sum(ready_machines(each) == MACHINES_EACH for each in found)
-
-    names = {text(each, "metadata", "name") for each in on.lab.objects.of(LOAD_BALANCER)}
-    missing = [name for name in (f"settled-{number}" for number in range(wanted)) if name not in names]
-    step(f"{len(names)} load balancers are there, {len(missing)} are made")
-    began, there = time.monotonic(), ready()
-    while (there_now := ready()) < wanted:
-        if there_now - told >= UNDER_WAY:
-            told = there_now
-            step(f"{there_now} are ready")
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{there_now} of {wanted} are ready: go on with --keep")
-        under_way = len(on.lab.objects.of(LOAD_BALANCER)) - there_now
-        for name in missing[: max(0, UNDER_WAY - under_way)]:
-            await _create(on, name, MACHINES_EACH)
-            missing.remove(name)
-        await asyncio.sleep(0.5)
-    if there < wanted:
-        step(f"{(time.monotonic() - began) / (wanted - there):.1f} s for each")
+async def _fill(on: Scene, count: int) -> None:
+    """So many load balancers with two machines each, as yawol leaves them, taken over."""
+    began = time.monotonic()
+    async with _nobody_at_work(on):
+        made = (await _bare(on, "networks", names=[f"settled-{number}" for number in range(count)])).made
+        step(f"{len(made)} are in Neutron after {time.monotonic() - began:.0f} s")
+        sets = await _together(_left_balancer(on, each, MACHINES_EACH) for each in made)
+        wanted = [
+            {"name": machine_name(machine_set, number), "group": each.group, "address": each.address}
+            for machine_set, each in zip(sets, made, strict=True)
+            for number in range(MACHINES_EACH)
+        ]
+        machines = (await _bare(on, "servers", machines=wanted)).machines
+        # What Nova's driver writes down of servers that run; nobody reads more of it here than the name.
+        directory = control_plane.ground(on.lab.deployment.state) / "servers"
+        for each in machines:
+            (directory / f"{each.server}.json").touch()
+        numbered = ((sets[index // MACHINES_EACH], index % MACHINES_EACH, each) for index, each in enumerate(machines))
+        await _together(leave_machine(on.lab.kube, *each) for each in numbered)
+        step(f"with {len(machines)} machines, as yawol would have left them, after {time.monotonic() - began:.0f} s")
+    await _looked_at(on, (2 + MACHINES_EACH) * count)
+    step(f"taken over after {time.monotonic() - began:.0f} s")
 
 
-async def _silence(on: Scene) -> None:
-    """Wait until nobody asks the cloud any more, but for the sweep."""
+@asynccontextmanager
+async def _nobody_at_work(on: Scene) -> AsyncIterator[None]:
+    """Neither worker nor watcher sees anything of what is done within before all of it is; both start anew after it."""
+    deployment = on.lab.deployment
+    frozen = {name: deployment.kill(name, signal.SIGSTOP) for name in (WATCH, WORKER)}
+    try:
+        yield
+    finally:
+        for name in frozen:
+            deployment.kill(name)
+    for name, pid in frozen.items():
+        await asyncio.to_thread(deployment.wait_service, name, other_than_pid=pid, timeout_seconds=120)
+
+
+async def _left_balancer(on: Scene, made: Made, replicas: int) -> JsonObject:
+    body = balancer(on, made.name)
+    body["spec"]["replicas"] = replicas
+    return await leave_balancer(on.lab.kube, body, made, NAMESPACE_NAME)
+
+
+async def _left_renamed(on: Scene, made: Made) -> None:
+    """One with a machine that the script could not call by its name, as that is known only now."""
+    machine_set = await _left_balancer(on, made, 1)
+    (machine,), name = made.machines, machine_name(machine_set, 0)
+
+    def rename() -> None:
+        for service, route, body in (
+            ("compute", f"/servers/{machine.server}", {"server": {"name": name}}),
+            ("network", f"/v2.0/ports/{machine.own}", {"port": {"name": f"{NAMESPACE_NAME}/{name}"}}),
+        ):
+            on.project.put(route, json=body, endpoint_filter={"service_type": service, "interface": "public"})
+
+    await asyncio.to_thread(rename)
+    await leave_machine(on.lab.kube, machine_set, 0, machine)
+
+
+async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
+    """All of it, some at a time, in order."""
+    permits = asyncio.Semaphore(_WRITES_AT_ONCE)
+
+    async def one(each: Awaitable[T]) -> T:
+        async with permits:
+            return await each
+
+    return list(await asyncio.gather(*map(one, work)))
+
+
+async def _looked_at(on: Scene, wanted: int) -> None:
+    """Wait until the worker has found so many objects well, and has looked at the projects."""
+    query = "ExecutionStatus = 'Running' AND OpPhase IN ('Ready', 'Sweeping')"
     async with asyncio.timeout(PATIENCE_SECONDS):
-        while True:
-            before = on.cloud.ledger().calls()
-            await asyncio.sleep(_SETTLED_SECONDS)
-            if on.cloud.ledger().calls() == before:
-                return
-
-
-async def _looked_at(on: Scene, count: int) -> None:
-    """Wait until the worker has looked at every load balancer, its set and machine, and at the projects."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        wanted = 3 * count + 1
-        query = "ExecutionStatus = 'Running' AND OpPhase IN ('Ready', 'Sweeping')"
-        while (await on.lab.temporal.count_workflows(query)).count < wanted:  # noqa: ASYNC110 - sends no event
+        while (await on.lab.temporal.count_workflows(query)).count < wanted + 1:  # noqa: ASYNC110 - sends no event
             await asyncio.sleep(0.5)
-    await on.lab.quiet()
+        calls = -1
+        while (now := on.cloud.ledger().calls()) != calls:
+            calls = now
+            await asyncio.sleep(5)
 
 
 async def _warm(on: Scene) -> None:
     """The first of a process costs more, in OpenStack as in the product."""
-    await _create(on, "warm", 1)
+    await _create(on, "warm")
     await all_ready(on, "warm", 1)
     await delete(on, "warm")
 
 
-async def _create(on: Scene, name: str, replicas: int) -> None:
-    body = balancer(on, name)
-    body["spec"]["replicas"] = replicas
-    await on.lab.kube.create(LOAD_BALANCER, body, NAMESPACE_NAME)
+async def _create(on: Scene, name: str) -> None:
+    await on.lab.kube.create(LOAD_BALANCER, balancer(on, name), NAMESPACE_NAME)
 
 
 async def _ready(on: Scene, names: Sequence[str]) -> None:
@@ -250,32 +284,42 @@ async def _ready(on: Scene, names: Sequence[str]) -> None:
         await on.lab.objects.until(all_are)
 
 
-async def _bare(on: Scene, count: int) -> Bare:
-    """The bare script's run, in OpenStack's own environment.
+async def _bare(on: Scene, what: str, **more: object) -> Bare:
+    """The bare script's answer, which runs in OpenStack's own environment.
 
     Raises:
         TimeoutError: it did not come to its end.
     """
-    state, spec = on.lab.deployment.state, balancer(on, "x")["spec"]["infrastructure"]
+    state, at = on.lab.deployment.state, balancer(on, "x")["spec"]["infrastructure"]
     programs = state.plan().openstack
     assert programs is not None
+    asked = {
+        "what": what,
+        "namespace": NAMESPACE_NAME,
+        "flavor": at["flavor"]["flavorName"],
+        "image": at["image"]["imageName"],
+        "floating_network": at["defaultNetwork"]["floatingNetID"],
+        "network": at["defaultNetwork"]["networkID"],
+        **more,
+    }
     ended = await asyncio.create_subprocess_exec(
         str(programs.python),
         loadbalancers_bare.__file__,
-        str(count),
-        spec["flavor"]["flavorName"],
-        spec["image"]["imageName"],
-        spec["defaultNetwork"]["floatingNetID"],
-        spec["defaultNetwork"]["networkID"],
-        NAMESPACE_NAME,
-        env={**os.environ, **control_plane.public_environment(state, state.ports())},
+        env={**os.environ, **control_plane.environment(state, state.ports()), **on.lab.deployment.env()},
+        stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=sys.stderr.fileno(),
     )
-    out, _ = await ended.communicate()
+    out, _ = await ended.communicate(json.dumps(asked).encode())
     if ended.returncode:
         raise TimeoutError(f"the bare script ended with {ended.returncode}")
-    return Bare.model_validate(json.loads(out))
+    return Bare.model_validate_json(out)
+
+
+async def _told(on: Scene) -> dict[str, int]:
+    """The Events of the load balancers, by reason and message."""
+    events = (await on.lab.kube.list(EVENT, NAMESPACE_NAME)).items
+    return dict(Counter(f"{text(each, 'reason')}: {text(each, 'message')}" for each in events).most_common())
 
 
 def _uids(on: Scene) -> set[str]:
@@ -291,13 +335,16 @@ async def _servers(on: Scene) -> set[str]:
     return {text(each, "id") for each in await asyncio.to_thread(listed)}
 
 
+def _used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, int]:
+    return {service: round(1000 * (after[service] - before[service])) for service in after}
+
+
 @asynccontextmanager
-async def _reported(keep: Path | None) -> AsyncIterator[Scene]:
-    """A scene without machines, whose reports are played."""
-    async with scene(only=WITHOUT_MACHINES, keep=keep) as on:
+async def _reported() -> AsyncIterator[Scene]:
+    """A scene without machines, whose reports are played, and without quotas."""
+    async with scene(only=WITHOUT_MACHINES) as on:
         await asyncio.to_thread(lift_quotas, on)
-        ground = control_plane.ground(on.lab.deployment.state)
-        async with Reporter(on.lab.kube, on.lab.objects, ground).at_work():
+        async with Reporter(on.lab.kube, on.lab.objects, control_plane.ground(on.lab.deployment.state)).at_work():
             yield on
 
 

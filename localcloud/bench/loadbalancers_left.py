@@ -1,17 +1,13 @@
 """Load balancers as yawol leaves them: no mark of ours in the cloud, and the custom resources that tell of them.
 
-From what the bare script has made (`loadbalancers_bare.py`) and the names that yawol gives: the set is called after the
-template's hash, so the cloud's machine is renamed to what it would have been called. Statuses, labels, finalizers and
-owners are those that yawol 0.29 writes; the machine's rights are left out of what is looked at, as they are recorded.
+From what `loadbalancers_bare.py` has made. Statuses, labels, finalizers, owners and names are those that yawol 0.29
+writes: the set is called after the template's hash, which holds the port's id, and its machines after the set. A
+machine's rights are not there, but recorded, which is all that is read of them.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-
-from keystoneauth1.session import Session
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import (
@@ -24,86 +20,111 @@ from domain.loadbalancers.constants import (
 )
 from domain.loadbalancers.hashes import cloud_hash, template_hash
 from domain.loadbalancers.resources import LoadBalancer
+from domain.model import Model
 from domain.resource import timestamp
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, at, mapping, text
 from localcloud.bench.loadbalancers_reports import conditions, metrics
 
-_ENDING = "abcde"
 _REVISION = {REVISION_ANNOTATION: "1"}
+# Not yet so old that a machine's report counts no more.
+_AGE = timedelta(minutes=2)
 
 
-async def leave(kube: KubeApi, member: Session, body: JsonObject, made: Mapping[str, str], namespace: str) -> None:
-    """Make one load balancer's custom resources of what there is in the cloud.
+class MadeMachine(Model):
+    """What the cloud has of one machine."""
+
+    own: str
+    own_address: str
+    server: str
+
+
+class Made(Model):
+    """What the cloud has of one load balancer."""
+
+    name: str
+    group: str
+    port: str
+    address: str
+    floating: str
+    external: str
+    machines: tuple[MadeMachine, ...] = ()
+
+
+def machine_name(machine_set: JsonObject, number: int) -> str:
+    """What a set's machine is called."""
+    return f"{text(machine_set, 'metadata', 'name')}-{number:05x}"
+
+
+async def leave_balancer(kube: KubeApi, body: JsonObject, made: Made, namespace: str) -> JsonObject:
+    """Make the LoadBalancer and its set, which is answered.
 
     Args:
         kube: the API server.
-        member: of the project.
-        body: the LoadBalancer as its Service would make it, of the script's name.
-        made: what the script has made for it.
+        body: the LoadBalancer as its Service would make it.
+        made: what the cloud has of it.
         namespace: of the custom resources.
     """
-    spec, path = mapping(body, "spec"), f"{namespace}/{made['name']}"
-    long_ago = timestamp(datetime.now(UTC) - timedelta(minutes=3))
+    path, replicas = f"{namespace}/{made.name}", at(body, "spec", "replicas")
     status = {
-        "floatingID": made["floating"],
+        "floatingID": made.floating,
         "floatingName": path,
-        "externalIP": made["external"],
-        "portID": made["port"],
+        "externalIP": made.external,
+        "portID": made.port,
         "portName": path,
-        "portIP": made["address"],
-        "securityGroupID": made["group"],
+        "portIP": made.address,
+        "securityGroupID": made.group,
         "securityGroupName": path,
-        "replicas": 1,
-        "readyReplicas": 1,
-        "lastOpenstackReconcile": long_ago,
+        "replicas": replicas,
+        "readyReplicas": replicas,
+        "lastOpenstackReconcile": _long_ago(),
     }
-    meta = {"name": made["name"], "annotations": _REVISION, "finalizers": [LOAD_BALANCER_FINALIZER]}
-    balancer = await kube.create(LOAD_BALANCER, {"metadata": meta, "spec": dict(spec)}, namespace)
+    meta = {"name": made.name, "annotations": _REVISION, "finalizers": [LOAD_BALANCER_FINALIZER]}
+    balancer = await kube.create(LOAD_BALANCER, {"metadata": meta, "spec": dict(mapping(body, "spec"))}, namespace)
     read = LoadBalancer.model_validate({**balancer, "status": status})
     status["openstackReconcileHash"] = cloud_hash(read)
-    await kube.patch(LOAD_BALANCER, namespace, made["name"], {"status": status}, subresource="status")
-    machine_set = await _leave_set(kube, balancer, read, made, long_ago)
-    await _leave_machine(kube, member, machine_set, made, long_ago)
+    await kube.patch(LOAD_BALANCER, namespace, made.name, {"status": status}, subresource="status")
+    return await _leave_set(kube, balancer, read)
 
 
-async def _leave_set(
-    kube: KubeApi, balancer: JsonObject, read: LoadBalancer, made: Mapping[str, str], long_ago: str
-) -> JsonObject:
-    namespace, found = read.metadata.namespace, template_hash(read)
+async def _leave_set(kube: KubeApi, balancer: JsonObject, read: LoadBalancer) -> JsonObject:
+    namespace, name, found = read.metadata.namespace, read.metadata.name, template_hash(read)
     labels = {**read.spec.selector.match_labels, TEMPLATE_HASH_LABEL: found}
     machine = {
         "infrastructure": at(balancer, "spec", "infrastructure"),
-        "portID": made["port"],
-        "loadBalancerRef": {"name": made["name"], "namespace": namespace},
+        "portID": read.status.port_id,
+        "loadBalancerRef": {"name": name, "namespace": namespace},
     }
     body = {
         "metadata": {
-            "name": f"{made['name']}-{found}",
+            "name": f"{name}-{found}",
             "labels": labels,
             "annotations": _REVISION,
             "finalizers": [SET_FINALIZER],
             "ownerReferences": [_owner(LOAD_BALANCER.name, balancer)],
         },
         "spec": {
-            "replicas": 1,
+            "replicas": read.spec.replicas,
             "selector": {"matchLabels": labels},
             "template": {"labels": labels, "spec": machine},
         },
     }
-    made_set = await kube.create(LOAD_BALANCER_SET, body, namespace)
+    made = await kube.create(LOAD_BALANCER_SET, body, namespace)
     master = {"type": "HasKeepalivedMaster", "status": "True", "reason": "KeepalivedMasterInSet", "message": ""}
-    status = {"replicas": 1, "readyReplicas": 1, "conditions": [{**master, "lastTransitionTime": long_ago}]}
-    name = text(made_set, "metadata", "name")
-    await kube.patch(LOAD_BALANCER_SET, namespace, name, {"status": status}, subresource="status")
-    return made_set
+    status = {
+        "replicas": read.spec.replicas,
+        "readyReplicas": read.spec.replicas,
+        "conditions": [{**master, "lastTransitionTime": _long_ago()}],
+    }
+    await kube.patch(
+        LOAD_BALANCER_SET, namespace, text(made, "metadata", "name"), {"status": status}, subresource="status"
+    )
+    return made
 
 
-async def _leave_machine(
-    kube: KubeApi, member: Session, machine_set: JsonObject, made: Mapping[str, str], long_ago: str
-) -> None:
-    namespace = text(machine_set, "metadata", "namespace")
-    name = f"{text(machine_set, 'metadata', 'name')}-{_ENDING}"
+async def leave_machine(kube: KubeApi, machine_set: JsonObject, number: int, made: MadeMachine) -> None:
+    """Make one machine of a set; the first has the address."""
+    namespace, name = text(machine_set, "metadata", "namespace"), machine_name(machine_set, number)
     path = f"{namespace}/{name}"
     body = {
         "metadata": {
@@ -116,33 +137,26 @@ async def _leave_machine(
         "spec": at(machine_set, "spec", "template", "spec"),
     }
     machine = await kube.create(LOAD_BALANCER_MACHINE, body, namespace)
-    reported = [{**each, "lastTransitionTime": long_ago} for each in conditions(machine, master=True)]
     status = {
-        "conditions": reported,
+        "conditions": [{**each, "lastTransitionTime": _long_ago()} for each in conditions(machine, master=number == 0)],
         "metrics": metrics(),
-        "serverID": made["server"],
-        "defaultPortID": made["own"],
+        "serverID": made.server,
+        "defaultPortID": made.own,
         "defaultPortName": path,
-        "defaultPortIP": made["own_address"],
-        "creationTimestamp": long_ago,
-        "lastOpenstackReconcile": long_ago,
+        "defaultPortIP": made.own_address,
+        "creationTimestamp": _long_ago(),
+        "lastOpenstackReconcile": _long_ago(),
         "serviceAccountName": path,
         "serviceAccountSecretName": path,
         "roleName": path,
     }
     await kube.patch(LOAD_BALANCER_MACHINE, namespace, name, {"status": status}, subresource="status")
-    await asyncio.to_thread(_renamed, member, made, name, path)
-
-
-def _renamed(member: Session, made: Mapping[str, str], name: str, path: str) -> None:
-    """The cloud's machine, called as yawol would have called it."""
-    for service, route, body in (
-        ("compute", f"/servers/{made['server']}", {"server": {"name": name}}),
-        ("network", f"/v2.0/ports/{made['own']}", {"port": {"name": path}}),
-    ):
-        member.put(route, json=body, endpoint_filter={"service_type": service, "interface": "public"})
 
 
 def _owner(kind: str, owner: JsonObject) -> JsonObject:
     meta = mapping(owner, "metadata")
     return {"apiVersion": API_VERSION, "kind": kind, "name": text(meta, "name"), "uid": text(meta, "uid")}
+
+
+def _long_ago() -> str:
+    return timestamp(datetime.now(UTC) - _AGE)

@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -20,7 +19,7 @@ from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALA
 from engine.kube.json import JsonObject, at, sequence, text
 from engine.kube.kinds import NODE
 from localcloud.bench.claims_telling import step
-from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory_at
+from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory_with
 from localcloud.machines.contract import Port
 from localcloud.machines.control import MachineHost
 from localcloud.openstack.configuration import ADMIN_CLOUD, CLOUD
@@ -100,11 +99,11 @@ class FirstAnswer(NamedTuple):
 
 
 @asynccontextmanager
-async def scene(only: Sequence[str] | None = None, keep: Path | None = None) -> AsyncIterator[Scene]:
-    """A fresh one, warmed up by nothing: the first LoadBalancer of a process counts as such; or one that is kept."""
+async def scene(only: Sequence[str] | None = None) -> AsyncIterator[Scene]:
+    """A fresh one, warmed up by nothing: the first LoadBalancer of a process counts as such."""
     step("a deployment with OpenStack is brought up")
     kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
-    async with laboratory_at(keep, (Cloud.OPENSTACK,), *kinds, only=only) as lab:
+    async with laboratory_with(only, (Cloud.OPENSTACK,), *kinds) as lab:
         with ExitStack() as opened:
             cloud = opened.enter_context(OpenStackControl.of(lab.deployment))
             hosted = only is None or MACHINES in only
