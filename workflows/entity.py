@@ -383,6 +383,11 @@ class Entity(Generic[W]):
         self.world = world
         self._told = True
 
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the last look saw everything, and nobody has spoken since it began."""
+        return not self.dirty and self._looks == self._looked and OBSERVE not in self.world.refusals
+
     async def look_now(self) -> bool:
         """For update handlers of the areas: have a look made that begins after this call; True if it could be."""
         wanted = self._looks + 1

@@ -45,7 +45,7 @@ def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> Lo
     return LookAtInstance(
         key=world.key,
         at=now,
-        record=world.record,
+        record=world.record.model_copy(update={"seen": ()}),  # labels rest on no keys
         recall=not world.known.recalled,
         version=world.machine.metadata.resource_version if world.machine else "",
         dry_run=dry_run,

@@ -96,7 +96,9 @@ class Instances:
         if not _news(before, after):
             return set()
         found = {key for side in (before, after) if side is not None and (key := self._instance(side)) is not None}
-        return found if before is not None else {*found, THE_SWEEP}
+        if before is not None or after is None:
+            return found
+        return {*found, THE_SWEEP.model_copy(update={"cluster": after.key.cluster})}
 
     def of_owner(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
         """The instance of a Machine's AWSMachine."""

@@ -28,7 +28,7 @@ with workflow.unsafe.imports_passed_through():
     from domain.instances.handover import ANSWERED, HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
     from domain.instances.lifecycle import InstanceWorld
     from domain.why import Why
-    from workflows.entity import OBSERVE, Entity
+    from workflows.entity import Entity
 
 
 @workflow.defn(name=INSTANCE_WORKFLOW)
@@ -61,7 +61,7 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
         world, outcomes = self.world.heard(given.events)
         self.tell(world)
         known = all(outcome is Outcome.DUPLICATE for outcome in outcomes.values())
-        done = known and not self.dirty and world.managed and OBSERVE not in world.refusals
+        done = known and self.up_to_date and world.managed
         looked = done or await self.look_now()
         return self.world.taken(outcomes, looked=looked)
 
