@@ -129,7 +129,8 @@ class SweepActivities:
         """Have it looked at, unless somebody has asked for that already, or it is to be left alone."""
         meta = differs.metadata
         asked = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
-        if asked or held(meta.annotations, observing=self._ground.settings.observing):
+        hold = held(meta.annotations, observing=self._ground.settings.observing)
+        if asked or hold or await self._ground.predecessor.leads(meta.namespace):
             return
         patch: dict[str, object] = {"metadata": {"annotations": {DRIFT: timestamp(moment)}}}
         try:

@@ -1,0 +1,88 @@
+"""The sweep over 3scale tenants in time: none at once, one after each interval, none more by the wakes between."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+import httpx
+from memory_kube import MemoryKube
+from temporalio import activity
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+from test_threescale_in_time import http, product
+
+from activities.threescale.ground import Ground
+from activities.threescale.known import Known
+from activities.threescale.sources import Sources
+from activities.threescale.sweeps import SweepActivities
+from activities.threescale.tenants import Tenants
+from domain.decision import Queue
+from domain.identity import Key
+from domain.threescale import THE_TENANTS
+from domain.threescale.passes import SweepTenants, ThreescaleWorld
+from engine import clock
+from engine.kube import KubeApi
+from engine.kube.store import Store
+from engine.settings import Settings
+from engine.temporal import wake
+from workers.boundary import Boundary
+from workers.roster import workflows_of
+
+__all__ = ["http"]  # the fixture
+
+
+class Sweeps:
+    """The area's sweep, with the moments of its looks and what they came to."""
+
+    def __init__(self, client: httpx.AsyncClient) -> None:
+        self.kube = MemoryKube()
+        self.told: list[tuple[datetime, str]] = []
+
+        async def nobody(key: Key) -> None:
+            """The test wakes."""
+
+        api = cast("KubeApi", self.kube)
+        known = Known(api, cast("Store", self.kube), nobody)
+        ground = Ground(api, known, cast("Tenants", None), Sources(client), Settings())
+        self._real = SweepActivities(ground)
+
+    @activity.defn(name=SweepTenants.activity)
+    async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:
+        """The real one."""
+        world = await self._real.sweep_tenants(look)
+        self.told.append((clock.now(), world.decision.why))
+        return world
+
+
+async def test_tenants_are_swept_each_hour_whoever_wakes_the_sweep_between(
+    env: WorkflowEnvironment, http: httpx.AsyncClient, monkeypatch: Any
+) -> None:
+    sweeps = Sweeps(http)
+    await product(sweeps.kube)
+    lists: list[datetime] = []
+
+    async def listed(*_: object) -> Any:
+        lists.append(clock.now())
+        return []
+
+    monkeypatch.setattr(sweeps._real, "_tenants", listed)
+    async with (
+        Worker(
+            env.client,
+            task_queue=Queue.THREESCALE.value,
+            activities=[sweeps.sweep_tenants],
+            interceptors=[Boundary()],
+        ),
+        Worker(env.client, task_queue="threescale", workflows=workflows_of("threescale")),
+    ):
+        began = await env.get_current_time()
+        await wake(env.client, THE_TENANTS)
+        await env.sleep(timedelta(minutes=30))
+        await wake(env.client, THE_TENANTS)
+        await env.sleep(timedelta(minutes=155))
+        await env.client.get_workflow_handle(THE_TENANTS.workflow_id).terminate("the test is over")
+    assert sweeps.told[0][1] == "what was just made is in step"
+    after = [round((moment - began) / timedelta(hours=1)) for moment in lists]
+    assert after == [1, 2, 3]
+    assert len(sweeps.told) >= 5
