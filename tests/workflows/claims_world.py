@@ -7,6 +7,7 @@ returns a world, raises, or waits; without one a pass says that the object is re
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from typing import Any
 
 from temporalio import activity
 from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
 from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
@@ -144,6 +146,28 @@ class Area:
                 return await asyncio.wait_for(say(), 3)
             except (RPCError, TimeoutError):
                 assert asyncio.get_running_loop().time() < deadline, "nobody listens"
+
+    async def rests(self, key: Key) -> None:
+        """Wait until the run that is open has nothing under way.
+
+        A signal that meets a run just as it goes on in the next one makes this server's time stand still now and then.
+        """
+        deadline = asyncio.get_running_loop().time() + PATIENCE
+        while asyncio.get_running_loop().time() < deadline:
+            history = await self.env.client.get_workflow_handle(
+                key.workflow_id, run_id=await self.run_id(key)
+            ).fetch_history()
+            seen = Counter(event.event_type for event in history.events)
+            tasks = (
+                seen[EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED] - seen[EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED]
+            )
+            looks = (
+                seen[EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED] - seen[EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED]
+            )
+            if not tasks and not looks and not seen[EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW]:
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{key} does not rest")
 
     async def run_id(self, key: Key) -> str:
         """Of the run that is open (this server gives attributes that were unset in a way the SDK cannot read)."""

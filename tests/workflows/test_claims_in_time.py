@@ -50,7 +50,7 @@ def always(decision: Decision, **fields: Any) -> Any:
 
 
 def until(end: datetime) -> Any:
-    """Settled until then, and for good afterwards: a deadline that stays in the past would ask to look each second."""
+    """Settled until then, and for good afterwards: a deadline in the past would ask for a look each second."""
 
     async def answer(asked: Any) -> Model:
         return world_of(asked.key, until_then(end) if clock.now() < end else READY)
@@ -358,12 +358,15 @@ async def test_a_long_life_goes_on_in_a_new_run_with_what_cannot_be_read_again(
     await claims.looks(PASSES[key], 1)
     first = await claims.run_id(key)
     for number in range(2, 9):
+        await claims.rests(key)
         await claims.surely(lambda: wake(claims.env.client, key))
         await claims.looks(PASSES[key], number)
+    await claims.rests(key)
     assert await claims.run_id(key) != first
     end = await claims.now() + timedelta(hours=1)
     claims.play(PASSES[key], until(end))
     await claims.surely(lambda: wake(claims.env.client, key))
+    await claims.rests(key)
     await claims.why(key, lambda why: why.deadline == end)
     await claims.env.sleep(timedelta(minutes=61))
     nearly = timedelta(seconds=30)
