@@ -17,6 +17,7 @@ import json
 import random
 import signal
 import sys
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -291,9 +292,8 @@ async def outages(sizes: Sizes, rows: frozenset[str]) -> Found:
                 await on.send([state_change(each, State.STOPPED, now()) for each in mine])
             await asyncio.sleep(sizes.outage_seconds)
             kept = "" if service == AWS else f"{on.left()} of {len(mine)} messages kept meanwhile, "
-            on.labels.forget()
             await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGCONT)
-            began = now().timestamp()
+            began = time.time()
             done = await on.empty(sizes.outage_seconds * 2 + 300)
             shown = await on.until(
                 lambda mine=mine: all(on.labels.first(each, STATE_LABEL, State.STOPPED) for each in mine)  # type: ignore[misc]

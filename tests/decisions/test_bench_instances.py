@@ -1,0 +1,47 @@
+"""What `perdure bench instances` sends, and which rows it knows."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+
+import pytest
+import typer
+
+from domain.instances.events import InstanceState as State
+from domain.instances.parser import Events, Invalid, parse
+from domain.instances.transport import Message
+from localcloud.bench import instances_consumer as bench
+from localcloud.bench.command import Benchmark, _work
+from localcloud.bench.instances_things import PLACE, life, now, spot_warning
+
+LAST = {f"i-{number}": State.TERMINATED if number % 2 else State.STOPPED for number in range(50)}
+
+
+def test_a_fifth_is_doubled_a_tenth_malformed_and_every_life_ends_as_it_should() -> None:
+    states = (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED)
+    bodies, malformed = bench._disturbed(LAST, states, random.Random(1))
+    read = [parse(Message(body=body, received_at=now(), account="1" * 12, region="r")) for body in bodies]
+    events = [event for each in read if isinstance(each, Events) for event in each.events]
+    assert sum(isinstance(each, Invalid) for each in read) == malformed == 20
+    assert Counter(Counter(event.key for event in events).values()) == {1: 160, 2: 40}
+    lives = defaultdict(list)
+    for event in events:
+        assert event.state is not None
+        lives[event.instance_id].append((event.time, event.state))
+    assert {instance: max(told)[1] for instance, told in lives.items()} == LAST
+    assert any(told != sorted(told) for told in lives.values())
+
+
+def test_what_is_sent_is_of_the_place_that_is_served() -> None:
+    told = [json.loads(body) for body in (*life("i-1", (State.RUNNING,), now()), spot_warning("i-1", now()))]
+    assert {(each["account"], each["region"]) for each in told} == {PLACE.where}
+
+
+def test_storm_and_outages_are_measured_on_request_only() -> None:
+    sizes = {"event_count": 40.0, "storm_instances": 10.0, "outage_seconds": 5.0}
+    assert len(_work(Benchmark.INSTANCES, "", sizes)) == 3
+    assert len(_work(Benchmark.INSTANCES, "e,f", sizes)) == 2
+    with pytest.raises(typer.BadParameter):
+        _work(Benchmark.INSTANCES, "z", sizes)
