@@ -47,7 +47,7 @@ class Looks:
 async def test_a_place_is_looked_at_again_until_it_is_nobodys(env: WorkflowEnvironment) -> None:
     looks = Looks(Outcome.WAITING, Outcome.SETTLED, Outcome.SETTLED, Outcome.GONE)
     workflows = Worker(env.client, task_queue="instances", workflows=workflows_of("instances"))
-    activities = Worker(env.client, task_queue=Queue.AWS.value, activities=[looks.one], interceptors=[Boundary()])
+    activities = Worker(env.client, task_queue=Queue.INSTANCES.value, activities=[looks.one], interceptors=[Boundary()])
     async with workflows, activities:
         await wake(env.client, KEY)
         await looks.until(1)
