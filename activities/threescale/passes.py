@@ -48,6 +48,7 @@ from engine.clock import now
 from engine.errors import ApiError, Conflict
 
 MOST_ROUNDS = 60
+AFTER_NO_END = timedelta(minutes=1)
 # A delay that is waited for within the pass, and how often in a row.
 SHORT_DELAY = timedelta(seconds=5)
 MOST_SHORT_DELAYS = 5
@@ -142,8 +143,10 @@ class _Pass:
                 return ThreescaleWorld(key=key, exists=False, decision=GONE)
         else:
             log.error("%s: no end of it after %d rounds: %s", key.path, MOST_ROUNDS, work.why)
+            work = work.model_copy(update={"deadline": now() + AFTER_NO_END})
         await self._noted(work)
-        if work.phase is Phase.SYNCED and not self._refused:
+        if work.phase is Phase.SYNCED:
+            self._refused.clear()  # what was refused once is wanted no more
             self._ground.kept.keep(subject)
         await self._ground.tell(subject.resource, work)
         memory = Memory(refused=self._refused)
