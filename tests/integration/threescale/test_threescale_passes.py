@@ -62,6 +62,17 @@ async def test_everything_is_settled_whatever_the_order_and_then_costs_no_call(
     assert control.ledger().by_route() == {}
 
 
+@pytest.mark.slow
+async def test_twenty_orders_come_to_the_same_end(
+    passes: Passes, control: ThreescaleControl, reference: dict[str, list[str]]
+) -> None:
+    for seed in range(20):
+        shop, dice = await passes.shop_of_its_own(control), random.Random(seed)
+        await everything(shop, dice)
+        await passes.settled(shop, order=dice)
+        assert holds(world_of(control, shop.tenant)) == reference, f"order {seed}"
+
+
 @pytest.fixture
 async def reference(passes: Passes, control: ThreescaleControl) -> dict[str, list[str]]:
     """What a tenant without faults holds in the end."""
