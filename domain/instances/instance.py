@@ -20,7 +20,7 @@ from datetime import datetime
 
 from domain.decision import earliest
 from domain.instances.causes import ENDED, Cause, causes, end_of, standing_interruptions, standing_planned
-from domain.instances.constants import QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
+from domain.instances.constants import LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.hooks import HookWork
 from domain.instances.labels import label_patch
@@ -162,6 +162,7 @@ def _deadline(
     for planned in standing_planned(record, now):
         moments.append(end_of(planned))
     moments += [hook.next_at for hook in hooks]
+    moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # the annotation tells of it no longer
     open_claims = any(unproven(observed, cause, now) for cause in found)
     if facts is not None and (open_claims or any(hook_unproven(observed, hook) for hook in hooks)):
         moments.append(facts.at + ASK_AGAIN)

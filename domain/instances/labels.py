@@ -2,8 +2,8 @@
 
 Each edit of a label makes the AWS provider look at the instance again, which is what the state label is for, and costs
 several calls. So the annotation, which says what the labels rest on, is written with a label, or when what it is there
-to outlive the workflow for has changed: notices, which cannot be asked of AWS again, and a Node cordoned by us. The
-patch names the object's uid, so that a namesake made since is not labelled.
+to outlive the workflow for has changed: notices and the tokens of lifecycle actions, which cannot be asked of AWS
+again, and a Node cordoned by us. The patch names the object's uid, so that a namesake made since is not labelled.
 """
 
 from __future__ import annotations
@@ -14,10 +14,16 @@ from datetime import datetime
 from pydantic import ValidationError
 
 from domain.instances.causes import interruption_label, nearest_end, standing_interruptions
-from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, LONGEST_ANNOTATION, STATE_LABEL
+from domain.instances.constants import (
+    EVENTS_ANNOTATION,
+    INTERRUPTION_LABEL,
+    LONGEST_ANNOTATION,
+    LONGEST_HOOK,
+    STATE_LABEL,
+)
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.ordering import Standing
-from domain.instances.record import Drain, InstanceRecord, Interruption, LastEvent
+from domain.instances.record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.resources import AWSMachine
 from domain.model import Model
 from domain.resource import ObjectMeta
@@ -31,11 +37,12 @@ class Story(Model):
     deadline: datetime | None = None
     interruptions: dict[EventKind, Interruption] = {}
     cordoned: Drain | None = None
+    hooks: dict[str, HeldHook] = {}
 
     @property
     def kept(self) -> tuple[object, ...]:
         """What it is there to keep: a change of it is written even if no label changes."""
-        return self.deadline, self.interruptions, self.cordoned
+        return self.deadline, self.interruptions, self.cordoned, self.hooks
 
 
 def label_patch(machine: AWSMachine, record: InstanceRecord, now: datetime) -> JsonPatch:
@@ -76,6 +83,7 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
         update={
             "interruptions": {**story.interruptions, **record.interruptions},
             "drain": record.drain or story.cordoned,
+            "hooks": {**story.hooks, **record.hooks},
             "standing": _later(record.standing, _kept_standing(story, meta)),
         }
     )
@@ -104,7 +112,16 @@ def _story(record: InstanceRecord, now: datetime) -> Story:
         deadline=nearest_end(record, now),
         interruptions=dict(standing_interruptions(record)),
         cordoned=record.drain,
+        hooks=_waiting(record, now),
     )
+
+
+def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
+    """The lifecycle actions that Auto Scaling may still wait for; heartbeats go on all the time, and are no news."""
+    if record.state is not None and record.state.final:
+        return {}
+    waiting = (held for held in record.open_hooks if held.time + LONGEST_HOOK > now)
+    return {held.action.token: held.model_copy(update={"heartbeat_at": None}) for held in waiting}
 
 
 def _written(story: Story) -> str:

@@ -13,6 +13,7 @@ from datetime import datetime
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.health import Effect, effect_of
+from domain.instances.labels import story_of
 from domain.instances.record import InstanceRecord
 from domain.instances.resources import AWSMachine
 from domain.instances.verification import Facts, Question, ScheduledEvent
@@ -28,12 +29,14 @@ _TYPES = {
 
 
 def differs(machine: AWSMachine, facts: Facts) -> bool:
-    """True if EC2 says otherwise than the labels: its workflow has missed something, or there is none."""
+    """True if EC2 says otherwise than the labels, or a lifecycle action is open: is there a workflow that knows it?"""
     labels = machine.metadata.labels
     state = facts.state if facts.found and facts.state else InstanceState.TERMINATED
     told = labels.get(INTERRUPTION_LABEL, "")
     planned = any(event.open and event.code in _TYPES for event in facts.scheduled)
     scheduled = told in set(Effect)
+    if story_of(machine.metadata).hooks and not state.final:
+        return True  # somebody has to complete them
     return labels.get(STATE_LABEL) != state.value or (planned and not told) or (scheduled and not planned)
 
 

@@ -458,6 +458,18 @@ async def test_a_terminated_instance_closes_after_an_hour_and_a_late_event_does_
         assert len(one.did("patch")) == before
 
 
+async def test_a_terminated_workflow_loses_no_hook(env: WorkflowEnvironment) -> None:
+    async with instance(env, terminating_hook=Reaction.DELETE_MACHINE) as one:
+        one.facts |= {"group": GROUP, "lifecycle": "Terminating:Wait"}
+        action = HookAction(name="drain", token="t-1", transition="terminating", destination="EC2")
+        await one.hand_over(await one.event(EventKind.TERMINATING, group=GROUP, hook=action))
+        await one.until(lambda: bool(one.did("delete")), "the Machine's deletion")
+        await one.handle.terminate("lost")
+        one.owner = None
+        await wake(env.client, one.key.lifecycle)
+        await one.until(lambda: bool(one.did("complete t-1 CONTINUE")), "the completion")
+
+
 async def test_a_terminated_workflow_loses_no_notice(env: WorkflowEnvironment) -> None:
     async with instance(env, spot=Reaction.LABEL) as one:
         await one.hand_over(await one.event(EventKind.SPOT, action="terminate"))
