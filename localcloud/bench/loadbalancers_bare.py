@@ -77,15 +77,18 @@ def networks(cloud: Any, asked: Asked) -> Json:
     """Groups, ports and floating IPs of many load balancers."""
     paths = [f"{asked['namespace']}/{name}" for name in asked["names"]]
     groups = bulk(cloud, "security-groups", "security_groups", [{"name": path} for path in paths])
-    for some in in_parts(list(zip(groups, paths, strict=True))):
-        cloud.network.create_security_group_rules([rule for group, path in some for rule in rules(group["id"], path)])
     wanted = [
         {"name": path, "network_id": asked["network"], "security_groups": [group["id"]]}
         for group, path in zip(groups, paths, strict=True)
     ]
     ports = [port for some in in_parts(wanted) for port in cloud.network.create_ports(some)]
+
+    def rest(group: Json, port: Any) -> Any:
+        cloud.network.create_security_group_rules(rules(group["id"], port.name))  # of one group in each request
+        return floating_ip(cloud, asked, port.name, port.id)
+
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        floating = list(threads.map(lambda each: floating_ip(cloud, asked, *each), [(p.name, p.id) for p in ports]))
+        floating = list(threads.map(rest, groups, ports))
     rows = zip(asked["names"], groups, ports, floating, strict=True)
     return {"made": [{**shown(name, group["id"], port, ip), "machines": []} for name, group, port, ip in rows]}
 
