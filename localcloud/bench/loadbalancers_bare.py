@@ -81,7 +81,7 @@ def networks(cloud: Any, asked: Asked) -> Json:
         {"name": path, "network_id": asked["network"], "security_groups": [group["id"]]}
         for group, path in zip(groups, paths, strict=True)
     ]
-    ports = [port for some in in_parts(wanted) for port in cloud.network.create_ports(some)]
+    ports = made_ports(cloud, wanted)
 
     def rest(group: Json, port: Any) -> Any:
         cloud.network.create_security_group_rules(rules(group["id"], port.name))  # of one group in each request
@@ -99,7 +99,7 @@ def servers(cloud: Any, asked: Asked) -> Json:
         machine_port(asked, f"{asked['namespace']}/{each['name']}", each["group"], each["address"])
         for each in asked["machines"]
     ]
-    ports = [port for some in in_parts(wanted) for port in cloud.network.create_ports(some)]
+    ports = made_ports(cloud, wanted)
     names = [each["name"] for each in asked["machines"]]
     first = builder(cloud, asked)(names[0], ports[0].id).id
     await_active(cloud, {first})
@@ -119,6 +119,12 @@ def bulk(cloud: Any, path: str, plural: str, wanted: Sequence[Json]) -> list[Jso
         answer.raise_for_status()
         made += answer.json()[plural]
     found = {each["name"]: each for each in made}
+    return [found[each["name"]] for each in wanted]
+
+
+def made_ports(cloud: Any, wanted: Sequence[Json]) -> list[Any]:
+    """Ports, in the order in which they are wanted."""
+    found = {port.name: port for some in in_parts(wanted) for port in cloud.network.create_ports(some)}
     return [found[each["name"]] for each in wanted]
 
 
