@@ -40,8 +40,8 @@ from localcloud.threescale.control import ThreescaleControl
 
 NAMESPACE = "petshop"
 TENANT = "3scale"
-# Those that need others come first: so they are deleted.
-_KINDS = (PROXY_CONFIG_PROMOTE, APPLICATION_AUTH, APPLICATION, DEVELOPER_USER, DEVELOPER_ACCOUNT, PRODUCT, BACKEND)
+# Those that need others come first: so they are deleted. Users go with their account, whose last admin 3scale keeps.
+_KINDS = (PROXY_CONFIG_PROMOTE, APPLICATION_AUTH, APPLICATION, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT, BACKEND)
 # No call is to be made while they wait: for so long that is watched.
 _WATCHED_SECONDS = 2.0
 
