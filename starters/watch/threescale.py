@@ -4,7 +4,7 @@
 |---|---|
 | any object, in what others see of it | whoever refers to one of its names (`domain/threescale/wakes.py`) |
 | any object that goes, or is called otherwise in 3scale | those that are called as it was |
-| the first object of a kind | the sweep over all tenants |
+| any new object | the sweep over all tenants |
 | Product: which backends it uses, its going | Backends that are being deleted and wait for it |
 | Application: its going | its product and its account, which 3scale may have refused something because of it |
 | DeveloperUser | its account, which is made together with its first admin |
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, partial
-from itertools import islice
 
 from domain.custom_resources import custom_resources
 from domain.identity import Key
@@ -103,8 +102,7 @@ def object_dependents(before: Projection | None, after: Projection | None, index
         concerned |= _called_alike(before, index)
     elif after is not None and not before:
         concerned |= _called_alike(after, index)
-        if len(tuple(islice(index.all(after.key.kind), 2))) < 2:  # the first of its kind
-            concerned.add(THE_TENANTS.model_copy(update={"cluster": after.key.cluster}))
+        concerned.add(THE_TENANTS.model_copy(update={"cluster": after.key.cluster}))
     if after is None and before is not None:
         concerned |= _referents(before, index)
     return concerned - {side.key for side in sides}
