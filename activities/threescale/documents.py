@@ -10,11 +10,13 @@ from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources, as_sent
 from activities.threescale.subjects import SingleSubject, of_tenant
+from domain.decision import earliest
 from domain.refusal import Refusal
 from domain.resource import CustomResource
 from domain.threescale.active_doc import ObservedDocument, Text, is_document, work_for_document
 from domain.threescale.calls import Resource
 from domain.threescale.found import FoundDocument, FoundPolicy
+from domain.threescale.open_api import FETCH_EVERY
 from domain.threescale.policy import ObservedPolicy, is_policy, work_for_policy
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, Product
 from domain.threescale.work import Work
@@ -62,7 +64,13 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
             refusals=dict(refusals),
             look=look,
         )
-        return work_for_document(observed, now)
+        return self._again(work_for_document(observed, now), now)
+
+    def _again(self, work: Work, now: datetime) -> Work:
+        """A page says nothing of its changes: it is fetched again, unless something else is looked at before."""
+        if not self.resource.spec.active_doc_open_api_ref.url or self.resource.metadata.deleting:
+            return work
+        return work.model_copy(update={"deadline": earliest([work.deadline, now + FETCH_EVERY])})
 
     def is_it(self, found: FoundDocument) -> bool:
         """By its system name."""

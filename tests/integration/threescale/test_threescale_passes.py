@@ -7,20 +7,24 @@ answered by what stands in between. However they strike, in the end the tenant h
 from __future__ import annotations
 
 import asyncio
+import json
 import random
+import threading
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 from threescale_lab import Shop, true_conditions
 from threescale_passes_lab import Passes, one_worker
 from threescale_process import Client, fresh
-from threescale_scene import EVERYTHING, PRODUCT_SPEC, everything, holds
+from threescale_scene import DOCUMENT, EVERYTHING, PRODUCT_SPEC, everything, holds
 
 from activities.threescale.predecessor import LEADER_LEASE
 from domain.decision import Outcome
 from domain.identity import Kind
-from domain.threescale import APPLICATION, BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT, TENANT
+from domain.threescale import ACTIVE_DOC, APPLICATION, BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT, TENANT
 from domain.threescale.memo import DRIFT, RETAIN
 from engine.kube import EVENT, LEASE
 from localcloud.threescale.contract import TenantWorld
@@ -71,6 +75,39 @@ async def test_twenty_orders_come_to_the_same_end(
         await everything(shop, dice)
         await passes.settled(shop, order=dice)
         assert holds(world_of(control, shop.tenant)) == reference, f"order {seed}"
+
+
+class Page:
+    """A document at an address of its own; None for none."""
+
+    def __init__(self) -> None:
+        self.body: str | None = ""
+        page = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = (page.body or "").encode()
+                self.send_response(200 if page.body is not None else 404)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Nobody reads it."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/api.json"
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    found = Page()
+    thread = threading.Thread(target=found.server.serve_forever)
+    thread.start()
+    yield found
+    found.server.shutdown()
+    thread.join()
+    found.server.server_close()
 
 
 @pytest.fixture
@@ -400,6 +437,22 @@ async def test_what_a_secret_says_of_a_policy_is_brought_to_3scale_when_it_chang
     await bare_shop.change_secret("cors", configuration='{"allow_origin": "two"}')
     await passes.settled(bare_shop)
     assert await origin() == "two"
+
+
+async def test_a_page_is_fetched_again_and_waited_for_where_it_is_not_there(
+    bare_shop: Shop, passes: Passes, tenant: Client, page: Page
+) -> None:
+    page.body = None
+    await bare_shop.create(ACTIVE_DOC, "goods", {"name": "goods", "activeDocOpenAPIRef": {"url": page.url}})
+    await passes.round(bare_shop)
+    assert "Orphan" in true_conditions(await bare_shop.get(ACTIVE_DOC, "goods") or {})
+    for title in ("One", "Two"):
+        page.body = json.dumps({**DOCUMENT, "info": {"title": title, "version": "1"}})
+        await passes.settled(bare_shop)
+        (told,) = (passes.worlds[key].decision for key in await passes.keys(bare_shop))
+        assert told.deadline is not None
+        (document,) = tenant.list("active_docs")
+        assert json.loads(document["body"])["info"]["title"] == title
 
 
 async def test_the_last_admin_stays_until_its_account_goes_and_says_so(bare_shop: Shop, passes: Passes) -> None:
