@@ -17,7 +17,7 @@ from starters.events.queues import MOST_IN_BATCH
 T = TypeVar("T")
 
 # What an entry waits for others: nobody notices it, and ten messages received together are done with together.
-GATHERING_SECONDS = 0.01
+GATHERING_SECONDS = 0.005
 
 logger = logging.getLogger(__name__)
 
