@@ -38,6 +38,9 @@ from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View, chosen, own_write
 
+# A worker looks at its own mirror, which may hear of a change a little later than the watcher.
+MIRRORED = 1.0
+
 _OURS = (STATE_LABEL, INTERRUPTION_LABEL)
 _HOLDS = (PAUSED_ANNOTATION, PAUSED)
 
@@ -144,8 +147,11 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
     if not settings.instances_queues:
         return ()
     whom = Instances(settings)
-    return (
-        Watched(kind=AWS_MACHINE, read=read_machine, dependents=whom.of_machine, has_workflow=False),
-        Watched(kind=AWS_MACHINE_POOL, read=read_pool, dependents=whom.of_pool, has_workflow=False),
-        Watched(kind=MACHINE, read=read_owner, dependents=whom.of_owner, has_workflow=False),
+    return tuple(
+        Watched(kind=kind, read=read, dependents=dependents, has_workflow=False, gathers=MIRRORED)
+        for kind, read, dependents in (
+            (AWS_MACHINE, read_machine, whom.of_machine),
+            (AWS_MACHINE_POOL, read_pool, whom.of_pool),
+            (MACHINE, read_owner, whom.of_owner),
+        )
     )

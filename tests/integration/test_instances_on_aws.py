@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -115,8 +115,9 @@ class Cloud:
 
 
 def event(key: InstanceKey, kind: EventKind, **facts: Any) -> InstanceEvent:
-    moment = datetime.now(UTC).replace(microsecond=0)
-    whole = {"time": moment, "received_at": moment} | facts
+    now = datetime.now(UTC)
+    # AWS's times are whole seconds: of the second in which EC2 was asked, nobody can tell what came later.
+    whole = {"time": now.replace(microsecond=0) + timedelta(seconds=1), "received_at": now} | facts
     place = {"account": key.account, "region": key.region, "instance_id": key.instance_id}
     return InstanceEvent(event_id=f"e-{uuid4()}", kind=kind, **place, **whole)
 
