@@ -1,0 +1,101 @@
+"""Nodes on a real API server, entered as a workload cluster is: by the kubeconfig in a Secret of Cluster API."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+from uuid import uuid4
+
+import pytest
+from temporalio.testing import ActivityEnvironment
+
+from activities.instances.nodes import NodeActivities
+from domain.identity import Key, Kind
+from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
+from domain.instances.names import InstanceKey
+from engine.errors import Absent
+from engine.kube import NODE, POD, SECRET, KubeApi
+from engine.kube.json import JsonObject, at, text
+from engine.settings import Settings
+from localcloud.deployment import Deployment
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+
+SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
+DAEMON_SET = Kind(name="DaemonSet", group="apps", version="v1", plural="daemonsets", area="")
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+
+class Workload:
+    """A workload cluster with one Node, which is Perdure's own cluster entered by a Secret."""
+
+    def __init__(self, kube: KubeApi, namespace: str) -> None:
+        self.kube = kube
+        self.namespace = namespace
+        self.node = f"node-{uuid4().hex[:8]}"
+        instance = InstanceKey(account="123456789012", region="us-east-1", instance_id=f"i-{uuid4().hex[:17]}")
+        self.key: Key = instance.lifecycle
+        self.activities = NodeActivities(kube, Settings())
+        self.where = {"key": self.key, "namespace": namespace, "cluster": "c1", "node": self.node}
+
+    async def begin(self, kubeconfig: bytes) -> None:
+        content = {"value": base64.b64encode(kubeconfig).decode()}
+        await self.kube.create(SECRET, {"metadata": {"name": "c1-kubeconfig"}, "data": content}, self.namespace)
+        await self.kube.create(SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, self.namespace)
+        spec = {"providerID": f"aws:///us-east-1a/{self.key.name}"}
+        await self.kube.create(NODE, {"metadata": {"name": self.node}, "spec": spec})
+
+    async def pod(self, name: str, **metadata: object) -> None:
+        spec: JsonObject = {
+            "nodeName": self.node,
+            "terminationGracePeriodSeconds": 0,  # nobody runs it, so nobody would say that it has ended
+            "containers": [{"name": "c", "image": "none"}],
+        }
+        await self.kube.create(POD, {"metadata": {"name": name, **metadata}, "spec": spec}, self.namespace)
+
+    async def daemon_set(self) -> JsonObject:
+        """As an owner reference; nobody makes Pods of it here."""
+        template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "none"}]}}
+        spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+        made = await self.kube.create(DAEMON_SET, {"metadata": {"name": "logs"}, "spec": spec}, self.namespace)
+        return {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "logs", "uid": text(made, "metadata", "uid")}
+
+    async def exists(self, name: str) -> bool:
+        try:
+            await self.kube.get(POD, self.namespace, name)
+        except Absent:
+            return False
+        return True
+
+    async def unschedulable(self) -> object:
+        return at(await self.kube.get(NODE, "", self.node), "spec", "unschedulable")
+
+    async def run(self, activity: Callable[[A], Awaitable[T]], action: A) -> T:
+        return await ActivityEnvironment().run(activity, action)
+
+
+@pytest.fixture
+async def workload(deployment: Deployment, kube: KubeApi, namespace: str) -> Workload:
+    found = Workload(kube, namespace)
+    await found.begin(Path(deployment.env()["KUBECONFIG"]).read_bytes())
+    return found
+
+
+async def test_a_node_is_found_by_its_instance_cordoned_emptied_and_used_again(workload: Workload) -> None:
+    await workload.pod("web")
+    await workload.pod("logs", ownerReferences=[await workload.daemon_set()])
+    activities = workload.activities
+    node = await workload.run(activities.find, FindNode(**workload.where))
+    assert (node.name, node.ready) == (workload.node, False)
+    await workload.run(activities.cordon, CordonNode(cause="c", **workload.where))
+    assert await workload.unschedulable() is True
+    await workload.run(activities.drain, EmptyNode(cause="c", **workload.where))
+    assert (await workload.exists("web"), await workload.exists("logs")) == (False, True)
+    await workload.run(activities.uncordon, ReleaseNode(**workload.where))
+    assert await workload.unschedulable() is None
+    await workload.kube.delete(NODE, "", workload.node)
+    await workload.run(activities.cordon, CordonNode(cause="c", **workload.where))
