@@ -89,7 +89,7 @@ class Emulator(DisturbableCloud):
     def announce(self, kind: str, account: str, region: str, *instances: str, **more: object) -> Told:
         """Announce something of instances: `spot`, `rebalance`, `capacity-reservation` or `health`.
 
-        `Notice` has the list of what else can be said (action; code, start, status, communication, ...).
+        `Notice` has the list of what else can be said (action; code, start, status, event, ...).
         """
         said = {"kind": kind, "account": account, "region": region, "instances": instances, **more}
         return self._send("POST", "notices", Notice.model_validate(said).model_dump(mode="json"), Told)

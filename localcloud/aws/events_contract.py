@@ -51,7 +51,8 @@ class Notice(BaseModel):
         kind: `spot` (the instance is taken after `spot_lead_seconds`), `rebalance`, `capacity-reservation`, `health`.
         action: what Spot or the reservation does: terminate, stop, hibernate.
         code: the type of a Health event.
-        communication: the Health event it is of; empty for a new one. Given again it moves or ends that one.
+        event: the Health event it is of, as the first answer named it; empty for a new one. Given again it moves or
+            ends that one, by a communication of its own.
         start: when it takes place, seconds since the epoch.
         end: when it is over.
         status: upcoming, open or closed.
@@ -66,7 +67,7 @@ class Notice(BaseModel):
     instances: tuple[str, ...] = Field(min_length=1)
     action: Literal["terminate", "stop", "hibernate"] = "terminate"
     code: str = "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED"
-    communication: str = ""
+    event: str = ""
     start: float | None = None
     end: float | None = None
     status: Literal["upcoming", "open", "closed"] = "upcoming"
@@ -74,9 +75,9 @@ class Notice(BaseModel):
 
 
 class Told(BaseModel):
-    """The events by which something was announced, and a Health event's communication."""
+    """The ids of the events by which something was announced, and the name of a Health event."""
 
     model_config = ConfigDict(frozen=True)
 
     events: tuple[str, ...]
-    communication: str = ""
+    event: str = ""

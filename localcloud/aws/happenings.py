@@ -155,6 +155,7 @@ def activity_result(
 def health_event(
     subjects: Sequence[Subject],
     code: str,
+    event: str,
     communication: str,
     *,
     start: float,
@@ -163,9 +164,21 @@ def health_event(
     status: str,
     entity_status: str,
 ) -> Happening:
-    """An event of EC2's for some instances of one account and region. `status` is upcoming, open or closed."""
+    """What is said of an event of EC2's for some instances of one account and region.
+
+    Args:
+        subjects: the instances.
+        code: the event's type.
+        event: what makes its ARN its own: the same for all that is said of it.
+        communication: what makes this message its own: another for each.
+        start: when it takes place.
+        end: when it is over.
+        updated: when this is said.
+        status: upcoming, open or closed.
+        entity_status: of each instance.
+    """
     first = subjects[0]
-    arn = f"arn:aws:health:{first.region}::event/EC2/{code}/{code}_{communication}"
+    arn = f"arn:aws:health:{first.region}::event/EC2/{code}/{code}_{event}"
     described = f"EC2 has scheduled {code} for {', '.join(subject.instance for subject in subjects)}."
     detail: Detail = {
         "eventArn": arn,

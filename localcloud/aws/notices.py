@@ -94,22 +94,23 @@ def _tell_groups(account: str, region: str, instance_id: str) -> None:
 def _announce_health(notice: Notice, instances: list[Instance]) -> Told:
     now = time.time()
     start = notice.start if notice.start is not None else now + _FORTNIGHT
-    communication = notice.communication or uuid4().hex
+    event = notice.event or uuid4().hex
     code = next((code for piece, code in _CODES if piece in notice.code), "")
     if code and notice.code.endswith(("_SCHEDULED", "_EXPEDITED")):
         over = notice.status == "closed" or notice.entity_status == "RESOLVED"
         closed = ("Completed" if start <= now else "Canceled") if over else ""
         for instance in instances:
-            event_id = f"instance-event-{communication[:17]}"
+            event_id = f"instance-event-{event[:17]}"
             lives.schedule(instance, event_id, code, start, notice.end, closed)
     happening = happenings.health_event(
         [subject_of(instance) for instance in instances],
         notice.code,
-        communication,
+        event,
+        uuid4().hex,
         start=start,
         end=notice.end,
         updated=now,
         status=notice.status,
         entity_status=notice.entity_status,
     )
-    return Told(events=(bus.tell(happening),), communication=communication)
+    return Told(events=(bus.tell(happening),), event=event)

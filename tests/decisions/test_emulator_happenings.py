@@ -89,6 +89,7 @@ def test_an_event_of_health_is_read_for_each_instance() -> None:
     happening = happenings.health_event(
         [SUBJECT, other],
         "AWS_EC2_PERSISTENT_INSTANCE_RETIREMENT_SCHEDULED",
+        "event-1",
         "c0ffee",
         start=start.timestamp(),
         end=None,

@@ -294,12 +294,15 @@ def test_a_scheduled_event_is_told_and_listed_moved_and_cancelled(place: Place, 
     told = emulator.announce("health", place.account, REGION, instance, start=start)
     (event,) = listed()
     assert (event["Code"], event["NotBefore"].timestamp()) == ("instance-retirement", start)
-    moved = {"communication": told.communication, "start": start + 3600}
+    moved = {"event": told.event, "start": start + 3600}
     emulator.announce("health", place.account, REGION, instance, **moved)
     assert [each["NotBefore"].timestamp() for each in listed()] == [start + 3600]
     emulator.announce("health", place.account, REGION, instance, status="closed", entity_status="RESOLVED", **moved)
     assert [each["Description"].startswith("[Canceled]") for each in listed()] == [True]
     until(lambda: len([each for each in place.look() if each["source"] == "aws.health"]) == 3, "all three are told")
+    details = [each["detail"] for each in place.seen if each["source"] == "aws.health"]
+    assert len({detail["eventArn"] for detail in details}) == 1, "they are of one event"
+    assert len({detail["communicationId"] for detail in details}) == 3, "and a message of their own each"
 
 
 def test_events_of_put_events_carry_their_account(place: Place) -> None:
