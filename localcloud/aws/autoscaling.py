@@ -140,6 +140,13 @@ class PerdureAutoScaling(AutoScalingBackend):
         self.waits: dict[str, Wait] = {}
         self.activities: list[dict[str, Any]] = []
 
+    def __getattr__(self, name: str) -> Any:
+        """What a state that an earlier version has saved does not hold."""
+        if name not in ("waits", "activities"):
+            raise AttributeError(name)
+        self.__dict__[name] = {} if name == "waits" else []
+        return self.__dict__[name]
+
     @property
     def _url_module(self) -> Any:
         return urls

@@ -228,6 +228,7 @@ def test_a_terminating_instance_waits_for_its_hook(place: Place, emulator: Emula
     assert error_of(lambda: autoscaling.complete_lifecycle_action(**again)) == "ValidationError"
 
 
+@pytest.mark.slow
 def test_heartbeats_do_not_hold_an_instance_for_ever(place: Place, emulator: Emulator) -> None:
     place.group("endless", 1, drain="TERMINATING")
     (instance,) = place.members("endless")
