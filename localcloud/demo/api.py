@@ -175,8 +175,8 @@ async def _get(tenant: TenantRecord, path: str) -> JsonObject:
 
 
 def failure(obj: JsonObject) -> str:
-    """What a person would have to mend; who waits has not failed."""
-    if _has(obj, "Orphan") or _has(obj, "Waiting"):
+    """What a person would have to mend; who waits has not failed, nor who waits to be let go."""
+    if _has(obj, "Orphan") or _has(obj, "Waiting") or text(obj, "metadata", "deletionTimestamp"):
         return ""
     wrong = next((each for each in ("Invalid", "Failed") if _has(obj, each)), "")
     if not wrong:

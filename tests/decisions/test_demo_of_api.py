@@ -50,6 +50,7 @@ def test_a_row_shows_how_far_the_object_is(shown: dict[str, Any], expected: Wait
         (obj("Synced"), ""),
         (obj("Failed", "Orphan", message="no backend"), ""),
         (obj("Failed", message="no"), "Product pets is Failed: no"),
+        (obj("Failed", message="last admin", deletionTimestamp="2026-11-21T12:00:00Z"), ""),
     ],
 )
 def test_who_waits_has_not_failed(shown: dict[str, Any], reason: str) -> None:
