@@ -11,6 +11,7 @@ once. The emulator's settings are put back at the end. The demo writes objects, 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -25,7 +26,7 @@ from localcloud.deployment import Deployment, DeploymentError
 from localcloud.environment import enter
 from localcloud.kubernetes.toolchain import ToolchainError
 from localcloud.progress import ConsoleNarrator
-from localcloud.services import ALL, AWS, TEMPORAL
+from localcloud.services import ALL, AWS, EVENTS, TEMPORAL
 from localcloud.state import Cloud, Running, StateDirectoryError
 from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
 
@@ -43,7 +44,9 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The demo: accounts, api, claims, loadbalancer.")] = "",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The demo: accounts, api, claims, instances, loadbalancer.")
+    ] = "",
     leave: Annotated[
         bool, typer.Option("--exit", help="Stop everything when settled; exit code 0 only if it settled well.")
     ] = False,
@@ -85,6 +88,8 @@ def _up(deployment: Deployment, name: str) -> Running:
     from localcloud.demo.scenarios import SCENARIOS
 
     scenario = SCENARIOS[name]
+    for setting, value in scenario.settings.items():
+        os.environ.setdefault(setting, value)
     with ConsoleNarrator(console) as narrator:
         narrator.say(scenario.title)
         began = time.monotonic()
@@ -94,6 +99,10 @@ def _up(deployment: Deployment, name: str) -> Running:
             narrator.say(f"The local deployment is ready after {time.monotonic() - began:.1f} s.")
         else:
             narrator.say(f"{deployment.state.root} is already up.")
+            if scenario.settings and running.service(EVENTS) is None:
+                raise DeploymentError(
+                    "The deployment that is up serves no EC2 instances: `perdure down` first, or give another --state."
+                )
         temporal = running.service(TEMPORAL)
         if temporal is not None:
             narrator.say(f"Every lifecycle can be read in Temporal's web UI: {temporal.url}")

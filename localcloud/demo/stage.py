@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -25,6 +25,7 @@ from temporalio.client import Client, WorkflowExecution
 from temporalio.service import RPCError
 
 from domain.identity import Key, Kind, all_kinds
+from domain.instances import EXTERNAL_KINDS
 from domain.resource import parse_timestamp
 from domain.why import Why
 from engine.errors import Absent, Conflict
@@ -157,7 +158,12 @@ class Stage:
 
     async def reason(self) -> str:
         """Why it is not settled: what was waited for, and what each unsettled lifecycle says of itself."""
-        shown = (id_ for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj))
+        told = all_kinds()
+        shown = (
+            id_
+            for id_, obj in self.objects.by_workflow.items()
+            if self._scenario.shows(obj) and id_.split("/", maxsplit=1)[0] in told
+        )
         asked = await asyncio.gather(*(self._why(id_) for id_ in shown))
         return "\n  ".join([f"waited for: {self._awaited}", *filter(None, asked)])
 
@@ -188,7 +194,7 @@ class Stage:
         elif known.phase != phase:
             known = Waiting()  # Temporal was asked before the object moved on
         return Row(
-            key=key_of(all_kinds()[id_.split("/", maxsplit=1)[0]], obj),
+            key=key_of(_known_kinds()[id_.split("/", maxsplit=1)[0]], obj),
             phase=phase,
             waits_for=known.waits_for,
             until=known.until,
@@ -242,6 +248,8 @@ class Scenario:
     """Why an object has failed, empty if it has not."""
     hints: tuple[str, ...]
     """Commands to try next."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings without which the deployment would not serve what is shown; the caller's own win."""
     shows: Callable[[JsonObject], bool] = all_of_them
     """Whether an object of the kinds is part of the story."""
     look: Callable[[JsonObject], Waiting] = state_of
@@ -259,7 +267,12 @@ def _waiting(row: WorkflowExecution) -> Waiting:
 
 def _kind_of(document: JsonObject) -> Kind:
     name = text(document, "kind")
-    kind = all_kinds().get(name) or BUILT_IN.get(name)
+    kind = _known_kinds().get(name)
     if kind is None or kind.api_version != text(document, "apiVersion"):
         raise UnsettledError(f"a manifest has an object of {text(document, 'apiVersion')} {name}, which nobody knows")
     return kind
+
+
+def _known_kinds() -> Mapping[str, Kind]:
+    """Kubernetes' own kinds, those that instances belong to, and those with a lifecycle, by name."""
+    return {**BUILT_IN, **{kind.name: kind for kind in EXTERNAL_KINDS}, **all_kinds()}

@@ -15,7 +15,7 @@ from rich.text import Text
 from domain.identity import Key
 from localcloud.demo.stage import Row
 
-_GOOD = frozenset({"Ready", "Full", "Settled"})
+_GOOD = frozenset({"Ready", "Full", "Settled", "running", "in-service"})
 _BAD = frozenset({"Failed", "Error", "Bug"})
 
 

@@ -1,0 +1,118 @@
+"""A fleet of EC2 instances in one place, as a demo has it: launched, stopped, ended, and what AWS announces of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import boto3
+
+from domain.instances.places import Place
+from domain.instances.topology import topology
+from localcloud.aws.control import Emulator
+from localcloud.aws.events_contract import Told
+
+_IMAGE_OWNER = "309956199498"
+_TYPE = "t3.small"
+_TAG = {"Key": "perdure-demo", "Value": "instances"}
+HOOK = "drain"
+
+
+class Fleet:
+    """The instances of one account and region that the demo has tagged. Calls block."""
+
+    def __init__(self, place: Place, emulator: Emulator) -> None:
+        self._place = place
+        self._emulator = emulator
+        self.zone = f"{place.region}a"
+        self._groups: dict[str, str] = {}
+
+    def is_heard(self) -> bool:
+        """Whether the place has a queue, and rules that deliver to it."""
+        rules = self._client("events").list_rule_names_by_target(
+            TargetArn=topology(self._place.account, self._place.region, self._place.queue).queue.arn
+        )
+        return len(rules["RuleNames"]) == len(topology(self._place.account, self._place.region).rules)
+
+    def launch(self, *, spot: bool) -> str:
+        """A new instance's id."""
+        market: dict[str, Any] = {"InstanceMarketOptions": {"MarketType": "spot"}} if spot else {}
+        launched = self._client("ec2").run_instances(
+            ImageId=self._image(),
+            MinCount=1,
+            MaxCount=1,
+            InstanceType=_TYPE,
+            TagSpecifications=[{"ResourceType": "instance", "Tags": [_TAG]}],
+            **market,
+        )
+        return str(launched["Instances"][0]["InstanceId"])
+
+    def launch_group(self, name: str) -> str:
+        """Make an Auto Scaling group of one, whose terminations wait for a hook; its instance's id."""
+        client = self._client("autoscaling")
+        client.create_launch_configuration(LaunchConfigurationName=name, ImageId=self._image(), InstanceType=_TYPE)
+        client.create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            LaunchConfigurationName=name,
+            MinSize=0,
+            MaxSize=1,
+            DesiredCapacity=1,
+            AvailabilityZones=[self.zone],
+        )
+        client.put_lifecycle_hook(
+            AutoScalingGroupName=name,
+            LifecycleHookName=HOOK,
+            LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
+            HeartbeatTimeout=600,
+            DefaultResult="CONTINUE",
+        )
+        (group,) = client.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+        self._groups[name] = group["AutoScalingGroupARN"]
+        return str(group["Instances"][0]["InstanceId"])
+
+    def group_arn(self, name: str) -> str:
+        """A group's ARN."""
+        return self._groups[name]
+
+    def shrink(self, name: str) -> None:
+        """Have a group give up its instance."""
+        self._client("autoscaling").set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0)
+
+    def stop(self, instance: str) -> None:
+        """Stop an instance."""
+        self._client("ec2").stop_instances(InstanceIds=[instance])
+
+    def start(self, instance: str) -> None:
+        """Start it again."""
+        self._client("ec2").start_instances(InstanceIds=[instance])
+
+    def terminate(self, instance: str) -> None:
+        """End it."""
+        self._client("ec2").terminate_instances(InstanceIds=[instance])
+
+    def is_terminated(self, instance: str) -> bool:
+        """Whether it has ended."""
+        found = self._client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]
+        return bool(found[0]["Instances"][0]["State"]["Name"] == "terminated")
+
+    def announce(self, kind: str, instance: str, **more: object) -> Told:
+        """Have AWS announce something of an instance."""
+        return self._emulator.announce(kind, self._place.account, self._place.region, instance, **more)
+
+    def end(self, group: str) -> None:
+        """End what an earlier demo has left, its group included."""
+        groups = self._client("autoscaling")
+        if groups.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]:
+            groups.delete_auto_scaling_group(AutoScalingGroupName=group, ForceDelete=True)
+            groups.delete_launch_configuration(LaunchConfigurationName=group)
+        filters = [{"Name": f"tag:{_TAG['Key']}", "Values": [_TAG["Value"]]}]
+        found = self._client("ec2").describe_instances(Filters=filters)["Reservations"]
+        instances = [each for reservation in found for each in reservation["Instances"]]
+        running = [each["InstanceId"] for each in instances if each["State"]["Name"] != "terminated"]
+        if running:
+            self._client("ec2").terminate_instances(InstanceIds=running)
+
+    def _image(self) -> str:
+        return str(self._client("ec2").describe_images(Owners=[_IMAGE_OWNER])["Images"][0]["ImageId"])
+
+    def _client(self, service: str) -> Any:
+        return boto3.client(service, region_name=self._place.region)  # type: ignore[call-overload]
