@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -15,19 +15,19 @@ from product import process
 from temporalio.client import Client, WithStartWorkflowOperation
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError
 from waiting import eventually
 
 from domain.carry import Carry
-from domain.instances import AWS_MACHINE, MACHINE
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, THE_SWEEP
 from domain.instances.acknowledgement import Outcome
-from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
 from domain.instances.handover import HAND_OVER, HandOver, Taken, update_id
 from domain.instances.names import InstanceKey
 from domain.why import Why
 from engine.errors import Absent
-from engine.kube import KubeApi
-from engine.kube.events import EVENT
+from engine.kube import EVENT, KubeApi
 from engine.kube.json import JsonObject, mapping, text
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.deployment import Deployment
@@ -37,7 +37,6 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 REGION = "us-east-1"
 PLACE = f"{PAYER_ACCOUNT_ID}/{REGION}"
-_serials = itertools.count()
 
 
 class Cloud:
@@ -45,13 +44,9 @@ class Cloud:
 
     def __init__(self, deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str) -> None:
         env = deployment.env()
-        self.ec2: Any = boto3.client(
-            "ec2",
-            region_name=REGION,
-            endpoint_url=env["AWS_ENDPOINT_URL"],
-            aws_access_key_id=env["AWS_ACCESS_KEY_ID"],
-            aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
-        )
+        session: Any = boto3.Session(env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], region_name=REGION)
+        self.ec2: Any = session.client("ec2", endpoint_url=env["AWS_ENDPOINT_URL"])
+        self.scaling: Any = session.client("autoscaling", endpoint_url=env["AWS_ENDPOINT_URL"])
         self.kube = kube
         self.temporal = temporal
         self.namespace = namespace
@@ -60,6 +55,21 @@ class Cloud:
         image = self.ec2.describe_images()["Images"][0]["ImageId"]
         answer = self.ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)
         return self.key(answer["Instances"][0]["InstanceId"])
+
+    def group(self, name: str) -> str:
+        """An Auto Scaling group of one instance; its ARN."""
+        image = self.ec2.describe_images()["Images"][0]["ImageId"]
+        self.scaling.create_launch_configuration(LaunchConfigurationName=name, ImageId=image, InstanceType="t3.micro")
+        self.scaling.create_auto_scaling_group(
+            AutoScalingGroupName=name,
+            LaunchConfigurationName=name,
+            MinSize=1,
+            MaxSize=1,
+            AvailabilityZones=[f"{REGION}a"],
+        )
+        (found,) = self.scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+        arn: str = found["AutoScalingGroupARN"]
+        return arn
 
     @staticmethod
     def key(instance: str) -> InstanceKey:
@@ -188,6 +198,33 @@ async def test_a_forged_event_has_no_reaction_and_is_told_of_and_a_true_one_dele
         await cloud.hand_over(key, state(key, "terminated"))
         await eventually(lambda: _gone(kube, namespace, name), "the Machine is deleted")
         assert await cloud.told("InstanceTaken")
+
+
+@pytest.mark.slow
+async def test_what_no_event_tells_is_found_in_bulk_and_a_group_is_labelled_by_its_instances(
+    deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
+) -> None:
+    cloud = Cloud(deployment, kube, temporal, namespace)
+    # Another test's may have its next look minutes ahead.
+    with suppress(RPCError):
+        await temporal.get_workflow_handle(THE_SWEEP.workflow_id).terminate("begins anew")
+    async with served(deployment, kube, PERDURE_INSTANCES_RESYNC="5"):
+        key = cloud.launch()
+        name = await cloud.machine(key)
+        await cloud.labelled(name, "running")
+        cloud.ec2.stop_instances(InstanceIds=[key.instance_id])
+        await cloud.labelled(name, "stopped")
+
+        group = f"g-{uuid4().hex[:8]}"
+        arn = await asyncio.to_thread(cloud.group, group)
+        pool = {"metadata": {"name": group}, "spec": {"providerID": arn}}
+        await kube.create(AWS_MACHINE_POOL, pool, namespace)
+
+        async def in_service() -> bool:
+            found = await kube.get(AWS_MACHINE_POOL, namespace, group)
+            return text(found, "metadata", "labels", GROUP_STATE_LABEL) == "in-service"
+
+        await eventually(in_service, "the group is labelled")
 
 
 async def _gone(kube: KubeApi, namespace: str, name: str) -> bool:

@@ -39,6 +39,8 @@ AAO = "aws.managed.openshift.io"
 POOLBOY = "poolboy.gpte.redhat.com"
 YAWOL = "yawol.stackit.cloud"
 THREESCALE = "capabilities.3scale.net"
+AWS_PROVIDER = "infrastructure.cluster.x-k8s.io"
+CLUSTER_API = "cluster.x-k8s.io"
 OPERATOR_NAMESPACE = "aws-account-operator"
 TENANT = "rbac-tenant"
 
@@ -118,6 +120,8 @@ NEEDED: dict[str, list[Right]] = {
         *ours("delete", "developerusers applications proxyconfigpromotes", TENANT, THREESCALE),
         Right("list", "apimanagers", TENANT, "", "apps.3scale.net"),
         Right("get", "leases", TENANT, "82355b9c.3scale.net", "coordination.k8s.io"),
+        *ours("get list watch patch", "awsmachines awsmachinepools", TENANT, AWS_PROVIDER),
+        *ours("get list watch delete", "machines", TENANT, CLUSTER_API),
         *(Right(verb, "services", TENANT, "shop") for verb in ("get", "patch")),
         Right("patch", "services/status", TENANT, "shop"),
         Right("list", "nodes"),
@@ -134,6 +138,8 @@ NEEDED: dict[str, list[Right]] = {
         *of_claims("get list create patch", "resourcewatches"),
         *ours("list watch", LB_KINDS, TENANT, YAWOL),
         *ours("list watch", API_KINDS, TENANT, THREESCALE),
+        *ours("list watch", "awsmachines awsmachinepools", TENANT, AWS_PROVIDER),
+        *ours("list watch", "machines", TENANT, CLUSTER_API),
         *(Right(verb, plural) for verb in ("list", "watch") for plural in ("services", "nodes", "events")),
     ],
 }
@@ -147,6 +153,8 @@ WITHHELD: dict[str, list[Right]] = {
         Right("create", "clusterroles", "", "", RBAC_GROUP),
         Right("create", "serviceaccounts/token", "perdure", "perdure-worker"),
         *of_claims("create", "resourceclaims resourcepools resourcepoolscalings"),
+        *ours("create delete update", "awsmachines awsmachinepools awsmachines/status", TENANT, AWS_PROVIDER),
+        *ours("create patch", "machines machines/status", TENANT, CLUSTER_API),
         *of_claims("create patch delete", "resourceproviders resourcewatches"),
         *of_claims("delete", "resourcepools resourcepoolscalings"),
         *ours("create delete", "developeraccounts tenants", TENANT, THREESCALE),
@@ -185,7 +193,7 @@ ROLES = {
 }
 PEOPLE = (
     *("people", "clients", "claims", "loadbalancers", "services", "loadbalancers-people"),
-    *("threescale", "threescale-people"),
+    *("threescale", "threescale-people", "instances"),
 )
 
 
