@@ -27,6 +27,9 @@ from localcloud.objects import Objects
 
 # Templates that depend on the clock are rendered again so often; nothing else may need it.
 CLOCK_SECONDS = 5
+# Everything else has to be noticed when it happens, however slow the machine is: no look by the clock comes to help.
+LOOKS = ("MANAGE_CLAIMS_INTERVAL", "MANAGE_POOLS_INTERVAL", "RESOURCE_REFRESH_INTERVAL")
+NEVER_SECONDS = 3600
 
 DENIED_GROUP = "denied.perdure.dev"  # of kinds on which the product has no rights
 ROLE = "claims-lab"
@@ -47,9 +50,8 @@ class Lab:
     async def start(self) -> None:
         """Worker and watcher in one process, as small installations run them, under a role of the tests' own."""
         kubeconfig = await self._kubeconfig()
-        running = process(
-            self._deployment, "run", KUBECONFIG=str(kubeconfig), MANAGE_HANDLES_INTERVAL=str(CLOCK_SECONDS)
-        )
+        intervals = dict.fromkeys(LOOKS, str(NEVER_SECONDS)) | {"MANAGE_HANDLES_INTERVAL": str(CLOCK_SECONDS)}
+        running = process(self._deployment, "run", KUBECONFIG=str(kubeconfig), **intervals)
         await self._product.enter_async_context(running)
 
     async def _kubeconfig(self) -> Path:

@@ -20,7 +20,7 @@ from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURC
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 # How long the watcher may take to notice that a kind is served now, or that it may be read.
-NOTICED = 30.0
+NOTICED = 60.0
 
 # What must end in a status within two seconds, and the words that name what was wrong.
 HOSTILE = {
