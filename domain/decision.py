@@ -24,7 +24,8 @@ W = TypeVar("W", bound="World")
 class Queue(StrEnum):
     """The activity task queues: one per API family, which every worker serves, and some of an area's own.
 
-    An area has its own where its passes stand on what only its own workers hold: mirrors, evaluators.
+    An area has its own where its activities stand on what only its own workers hold: mirrors, evaluators, questions
+    that are gathered into one call.
     """
 
     KUBE = "kube"
@@ -32,6 +33,7 @@ class Queue(StrEnum):
     CLAIMS = "claims-passes"
     LOAD_BALANCERS = "loadbalancers-passes"
     INSTANCES = "instances-looks"
+    INSTANCES_AWS = "instances-aws"
     THREESCALE = "threescale-passes"
     AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
 

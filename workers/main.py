@@ -115,6 +115,7 @@ async def _workers(
         Queue.CLAIMS: settings.worker_kube_activities,
         Queue.LOAD_BALANCERS: settings.worker_openstack_activities,
         Queue.INSTANCES: settings.worker_kube_activities,
+        Queue.INSTANCES_AWS: settings.worker_aws_activities,
         Queue.THREESCALE: settings.worker_threescale_activities,
     }
     blocking = BlockingKube(kube, asyncio.get_running_loop())

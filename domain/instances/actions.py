@@ -96,7 +96,7 @@ class AskInstance(Action):
     """Ask AWS how the instance stands. Questions that come together are sent as one call."""
 
     activity: ClassVar[str] = "instances.ask"
-    queue: ClassVar[Queue] = Queue.AWS
+    queue: ClassVar[Queue] = Queue.INSTANCES_AWS
     result: ClassVar[type[Model] | None] = Answer
 
     key: Key
@@ -113,7 +113,7 @@ class AskInstance(Action):
 
 
 class _HookAction(Action):
-    queue: ClassVar[Queue] = Queue.AWS
+    queue: ClassVar[Queue] = Queue.INSTANCES_AWS
     result: ClassVar[type[Model] | None] = Done
 
     key: Key

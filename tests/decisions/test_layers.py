@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,20 @@ from workers.roster import actions, by_queue
 
 ROOT = Path(__file__).parents[2]
 OWN = {"domain", "engine", "workflows", "activities", "workers", "starters", "localcloud"}
+EVERY_WORKERS = (
+    KubeActivities,
+    AwsActivities,
+    ObserveActivities,
+    PoolActivities,
+    OrganizationActivities,
+    ClaimActivities,
+)
+AREAS = {
+    "claims": CLAIMS_ACTIVITIES,
+    "loadbalancers": LOAD_BALANCERS_ACTIVITIES,
+    "instances": INSTANCES_ACTIVITIES,
+    "threescale": THREESCALE_ACTIVITIES,
+}
 WORKFLOW_FILES = sorted((ROOT / "workflows").rglob("*.py"))
 
 
@@ -61,23 +76,23 @@ def test_the_lint_sees_an_import_that_is_not_passed_through(tmp_path: Path) -> N
     assert imports(tmp_path / "w.py") == [("domain.carry", False), ("domain.why", True)]
 
 
+def activities_of(kinds: Iterable[type]) -> list[Callable[..., object]]:
+    return [each for kind in kinds for each in object.__new__(kind).all()]
+
+
 def test_actions_and_activities_match_one_to_one() -> None:
-    kinds = (
-        KubeActivities,
-        AwsActivities,
-        ObserveActivities,
-        PoolActivities,
-        OrganizationActivities,
-        ClaimActivities,
-        *CLAIMS_ACTIVITIES,
-        *LOAD_BALANCERS_ACTIVITIES,
-        *INSTANCES_ACTIVITIES,
-        *THREESCALE_ACTIVITIES,
-    )
-    made = [each for kind in kinds for each in object.__new__(kind).all()]
+    made = activities_of(kind for kinds in (EVERY_WORKERS, *AREAS.values()) for kind in kinds)
     names = [activity._Definition.must_from_callable(each).name for each in made]
     assert sorted(str(name) for name in names) == sorted(actions())
     assert sum(len(each) for each in by_queue(made).values()) == len(made)
+
+
+def test_a_queue_is_served_by_every_worker_or_by_one_areas_alone() -> None:
+    """A worker that polls a queue without knowing all of its activities would fail those of others."""
+    served = {name: set(by_queue(activities_of(kinds))) for name, kinds in AREAS.items()}
+    served["every worker"] = set(by_queue(activities_of(EVERY_WORKERS)))
+    listed = [queue for queues in served.values() for queue in queues]
+    assert sorted(listed) == sorted(set(listed)), served
 
 
 def test_no_two_test_files_share_a_name() -> None:

@@ -236,7 +236,7 @@ async def instance(env: WorkflowEnvironment, case: str = "", **policy: Any) -> A
             interceptors=[Boundary()],
         ),
         Worker(env.client, task_queue=Queue.INSTANCES.value, activities=looks, interceptors=[Boundary()]),
-        Worker(env.client, task_queue=Queue.AWS.value, activities=calls, interceptors=[Boundary()]),
+        Worker(env.client, task_queue=Queue.INSTANCES_AWS.value, activities=calls, interceptors=[Boundary()]),
     ):
         yield one
         if case and recording():
