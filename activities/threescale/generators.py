@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from activities.threescale.known import Known, View
 from activities.threescale.secrets import Secrets
-from activities.threescale.sources import Sources
+from activities.threescale.sources import Sources, understood
 from activities.threescale.subjects import Subject
 from domain.identity import all_kinds
 from domain.refusal import Refusal
@@ -48,6 +48,7 @@ class OpenApiSubject(Subject[OpenApi]):
         where = spec.openapi_ref.secret_ref
         if where is not None:
             self._text = await self._sources.in_secret("spec.openapiRef", where, self.namespace, self.secrets)
+            await understood(self._text.body)
         self._look_for_children()
 
     def _look_for_children(self) -> None:
@@ -79,7 +80,9 @@ class OpenApiSubject(Subject[OpenApi]):
 
     async def fetch(self, read: Read) -> object:
         """The document at an address."""
-        return await self._sources.fetched(read.path)
+        document = await self._sources.fetched(read.path)
+        await understood(document)
+        return document
 
     def read(self, read: Read, answer: object) -> None:
         """The document."""

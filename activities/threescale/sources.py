@@ -7,6 +7,7 @@ invalid; one that is not there, or cannot be fetched now, is waited for.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 
@@ -52,6 +53,15 @@ class Sources:
             return text_at(await self.fetched(url))
         except ApiError as error:
             return Text(hindrance=Hindrance(standing=Standing.WAITING, message=error.message))
+
+
+async def understood(text: str) -> None:
+    """Read the document of an OpenAPI beside the loop, where a long one would hold up all other passes.
+
+    Whoever decides by it afterwards finds it read (`read_api` remembers).
+    """
+    with contextlib.suppress(Unreadable):
+        await asyncio.to_thread(read_api, text)
 
 
 async def as_sent(field: str, text: Text) -> Text:

@@ -125,14 +125,28 @@ class _Root(_Strict):
     extension: JsonObject = Field({}, alias=PRODUCT_EXTENSION)
 
 
-@lru_cache(maxsize=8)
 def read_api(text: str) -> Api:
-    """The API that the text describes.
+    """The API that the text describes; the same text again costs nothing for a while, since a long one takes seconds.
 
     Raises:
         Unreadable: it is none, with what is wrong.
     """
-    document = _parsed(text)
+    found = _read(text)
+    if isinstance(found, str):
+        raise Unreadable(found)
+    return found
+
+
+@lru_cache(maxsize=32)
+def _read(text: str) -> Api | str:
+    """The API, or what is wrong."""
+    try:
+        return _api(_parsed(text))
+    except Unreadable as problem:
+        return str(problem)
+
+
+def _api(document: JsonObject) -> Api:
     try:
         root = _Root.model_validate(document)
         return Api(

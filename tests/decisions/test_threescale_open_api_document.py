@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 
 import pytest
 
+from domain.schema import JsonObject
+from domain.threescale import open_api_document
 from domain.threescale.open_api_document import DEEPEST, MOST_BYTES, Unreadable, read_api
 
 HEAD = 'openapi: "3.0.2"\ninfo: {title: Pets, version: "1"}\n'
@@ -83,3 +86,18 @@ def test_what_cannot_be_used_is_refused_with_the_reason(name: str) -> None:
     text, reason = REFUSED[name]
     with pytest.raises(Unreadable, match=re.escape(reason)):
         read_api(text)
+
+
+def test_a_text_is_read_once_whether_it_can_be_used_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed, read = open_api_document._parsed, list[str]()
+
+    def watched(text: str) -> JsonObject:
+        read.append(text)
+        return parsed(text)
+
+    monkeypatch.setattr(open_api_document, "_parsed", watched)
+    texts = [f"{HEAD}paths: {{/once: {{get: {GET}}}}}", f"{HEAD}paths: once"]
+    for text in texts * 2:
+        with contextlib.suppress(Unreadable):
+            read_api(text)
+    assert read == texts

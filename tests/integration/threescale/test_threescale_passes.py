@@ -24,7 +24,18 @@ from threescale_scene import DOCUMENT, EVERYTHING, PRODUCT_SPEC, everything, hol
 from activities.threescale.predecessor import LEADER_LEASE
 from domain.decision import Outcome
 from domain.identity import Kind
-from domain.threescale import ACTIVE_DOC, APPLICATION, BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT, TENANT
+from domain.schema import JsonObject
+from domain.threescale import (
+    ACTIVE_DOC,
+    APPLICATION,
+    BACKEND,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+    OPEN_API,
+    PRODUCT,
+    TENANT,
+    open_api_document,
+)
 from domain.threescale.memo import DRIFT, RETAIN
 from engine.kube import EVENT, LEASE
 from localcloud.threescale.contract import TenantWorld
@@ -453,6 +464,26 @@ async def test_a_page_is_fetched_again_and_waited_for_where_it_is_not_there(
         assert told.deadline is not None
         (document,) = tenant.list("active_docs")
         assert json.loads(document["body"])["info"]["title"] == title
+
+
+async def test_documents_are_read_beside_the_loop(
+    bare_shop: Shop, passes: Passes, page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readers: list[threading.Thread] = []
+    parsed = open_api_document._parsed
+
+    def watched(text: str) -> JsonObject:
+        readers.append(threading.current_thread())
+        return parsed(text)
+
+    monkeypatch.setattr(open_api_document, "_parsed", watched)
+    page.body = json.dumps({**DOCUMENT, "info": {"title": "Beside", "version": "1"}})
+    await bare_shop.secret("document", api="no document at all")
+    for name, where in (("page", {"url": page.url}), ("secret", {"secretRef": {"name": "document"}})):
+        await bare_shop.create(OPEN_API, name, {"openapiRef": where})
+    await passes.round(bare_shop)
+    assert len(readers) == 2
+    assert threading.main_thread() not in readers
 
 
 async def test_the_last_admin_stays_until_its_account_goes_and_says_so(bare_shop: Shop, passes: Passes) -> None:
