@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,48 +14,76 @@ from activities import aws
 from activities.aws.permissions import Role, needed, permitted
 from domain.accounts.actions import CleanGlobal, CleanRegion, DeleteIdentities, OpenSupportCase, RotateKeys
 from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.instances import permissions as instances
+from starters.events import queues
 
 SERVICES = ("ec2", "iam", "organizations", "route53", "s3", "sts", "support")
+PACKAGE = Path(aws.__path__[0])
+# What is called for instances and their events has documents of its own.
+OF_INSTANCES = (
+    PACKAGE / "event_topology.py",
+    PACKAGE / "instances.py",
+    PACKAGE / "places.py",
+    Path(queues.__file__),
+)
+OF_ACCOUNTS = sorted(set(PACKAGE.glob("*.py")) - set(OF_INSTANCES))
 # Names that several services have: which one our code means.
 MEANT = {"tag_resource": "organizations", "list_tags_for_resource": "organizations"}
 
 
-def operations() -> dict[str, list[str]]:
-    """Every Python name of an operation (and its API name) of the services we use."""
+def operations(services: Iterable[str]) -> dict[str, list[str]]:
+    """Every Python name of an operation (and its API name) of these services."""
     from botocore import xform_name
 
     session = Session()
     found: dict[str, list[str]] = {}
-    for service in SERVICES:
+    for service in services:
         for name in session.get_service_model(service).operation_names:
             found.setdefault(xform_name(name), []).append(f"{service}:{name}")
     return found
 
 
-def names_called() -> Iterator[str]:
-    """What the package calls on clients: method names, and names given to paginators."""
-    for file in Path(aws.__path__[0]).glob("*.py"):
+def names_called(files: Iterable[Path], on: tuple[type[ast.expr], ...]) -> Iterator[str]:
+    """What is called on clients: method names, and names given to paginators."""
+    for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 if node.func.attr == "get_paginator":
                     (argument,) = node.args
                     assert isinstance(argument, ast.Constant)
                     yield str(argument.value)
-                elif isinstance(node.func.value, (ast.Name, ast.Call)):
+                elif isinstance(node.func.value, on):
                     yield node.func.attr
 
 
 def test_every_call_in_the_code_is_declared_and_every_declaration_is_called() -> None:
-    known = operations()
+    known = operations(SERVICES)
     own = {"get_paginator"}
     called: set[str] = set()
-    for name in set(names_called()) - own:
+    for name in set(names_called(OF_ACCOUNTS, (ast.Name, ast.Call))) - own:
         candidates = known.get(name, [])
         if len(candidates) > 1:
             candidates = [item for item in candidates if item.startswith(f"{MEANT[name]}:")]
         for operation in candidates:
             called |= needed(operation)
     assert called == permitted(Role.PAYER) | permitted(Role.MEMBER)
+
+
+def test_every_call_for_instances_is_declared_and_every_declaration_is_called() -> None:
+    known = operations(("autoscaling", "ec2", "events", "sqs"))
+    names = set(names_called(OF_INSTANCES, (ast.Name, ast.Call, ast.Attribute)))
+    called = {operation.removesuffix("Batch") for name in names for operation in known.get(name, ())}
+    declared = {
+        *instances.CONSUME,
+        *instances.BURY,
+        *instances.DESCRIBE,
+        *instances.ANSWER_HOOKS,
+        *instances.SET_UP_QUEUES,
+        *instances.SET_UP_RULES,
+        *instances.FIND_RULES,
+    }
+    # AWS asks for these where something is made with tags.
+    assert called == declared - {"sqs:TagQueue", "events:TagResource"}
 
 
 @pytest.mark.integration
