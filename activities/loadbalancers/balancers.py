@@ -18,9 +18,9 @@ from functools import partial
 from temporalio import activity
 
 from activities.conflicts import until_undisturbed
+from activities.leaders import HELD_FOR
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.known import View
-from activities.loadbalancers.predecessor import HELD_FOR
 from activities.openstack.observing import observe_load_balancer, observe_security_group
 from activities.openstack.session import Project
 from domain.decision import Decision, Outcome, earliest

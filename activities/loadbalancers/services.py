@@ -18,7 +18,8 @@ from datetime import datetime
 from temporalio import activity
 
 from activities.conflicts import until_undisturbed
-from activities.loadbalancers.predecessor import HELD_FOR, Predecessor
+from activities.leaders import HELD_FOR
+from activities.loadbalancers.predecessor import Predecessor
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.levers import held

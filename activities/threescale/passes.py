@@ -27,9 +27,9 @@ from temporalio import activity
 
 from activities import attempt
 from activities.conflicts import until_undisturbed
+from activities.leaders import HELD_FOR
 from activities.threescale import metrics
 from activities.threescale.ground import Ground
-from activities.threescale.predecessor import HELD_FOR
 from activities.threescale.secrets import Secrets, insecure
 from activities.threescale.subjects import Subject
 from activities.threescale.tenants import Calls

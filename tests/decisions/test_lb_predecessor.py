@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from activities.loadbalancers import predecessor
+from activities import leaders
 from activities.loadbalancers.predecessor import LEASES, Predecessor
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
@@ -77,7 +77,7 @@ async def test_a_controller_that_comes_back_is_seen_at_the_next_question(
 ) -> None:
     yawol = of(leases, LOAD_BALANCER_SET)
     assert await yawol.leads() == ""
-    monkeypatch.setattr(predecessor, "ASKED_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(leaders, "ASKED_EVERY_SECONDS", 0.0)
     leases.hold(LOAD_BALANCER_SET)
     assert await yawol.leads()
     leases.held.clear()

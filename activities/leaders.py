@@ -1,0 +1,51 @@
+"""Whether a replaced operator still leads: two that serve the same objects would undo each other's work.
+
+While its leader lease is live nothing is done for the objects that are its. That it leads no more sends no event, so
+they look again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+
+from engine.errors import Absent
+from engine.kube import LEASE, KubeApi, lease_is_live
+from engine.kube.json import text
+
+# An operator that comes back is seen so soon; many objects ask.
+ASKED_EVERY_SECONDS = 30.0
+HELD_FOR = timedelta(minutes=1)
+
+
+class Leaders:
+    """Who holds which lease; asked for seldom, by one for all who want to know."""
+
+    def __init__(self, kube: KubeApi) -> None:
+        self._kube = kube
+        self._asking = asyncio.Lock()
+        self._known: dict[tuple[str, str], tuple[float, str]] = {}
+
+    async def leads(self, operator: str, namespace: str, lease: str) -> str:
+        """Why nothing may be done instead of the operator now, empty if it does not lead.
+
+        Raises:
+            ApiError: that cannot be seen, which is no permission.
+        """
+        where = (namespace, lease)
+        async with self._asking:
+            asked, leader = self._known.get(where, (float("-inf"), ""))
+            if time.monotonic() - asked >= ASKED_EVERY_SECONDS:
+                leader = await self._holder(namespace, lease)
+                self._known[where] = (time.monotonic(), leader)
+        if not leader:
+            return ""
+        return f"{operator} still leads ({leader}): scale it down and remove the lease {namespace}/{lease}"
+
+    async def _holder(self, namespace: str, name: str) -> str:
+        try:
+            lease = await self._kube.get(LEASE, namespace, name)
+        except Absent:
+            return ""
+        return text(lease, "spec", "holderIdentity") if lease_is_live(lease, datetime.now(UTC)) else ""
