@@ -29,13 +29,12 @@ from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import BlockingKube, KubeApi
-from engine.kube.events import Said, Subject, event, named, record
+from engine.kube.events import Said, Subject, ToldOnce
 from engine.kube.json import JsonObject, text
 from engine.settings import Settings
 
 R = TypeVar("R", bound=CustomResource)
 T = TypeVar("T")
-MOST_TOLD = 5_000
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +59,7 @@ class Ground:
         kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
         where = settings.loadbalancers_yawol_namespace
         self._yawol = {kind.name: Predecessor(kube, where, kind) for kind in kinds}
-        self._told: dict[tuple[str, str, str], None] = {}
+        self._events = ToldOnce(kube)
 
     # --- Kubernetes ---
 
@@ -135,16 +134,10 @@ class Ground:
 
     async def tell(self, obj: CustomResource, notices: Iterable[Notice], now: datetime) -> None:
         """Kubernetes Events, each once, whatever restarts; that one cannot be written is only logged."""
+        subject = Subject.with_metadata(obj.kind_of, obj.metadata)
         for notice in notices:
-            told = (obj.metadata.uid, notice.reason, notice.message)
-            if told in self._told:
-                continue
-            if len(self._told) >= MOST_TOLD:
-                self._told.clear()
-            self._told[told] = None
-            subject = Subject.with_metadata(obj.kind_of, obj.metadata)
             said = Said(notice.type.value, notice.reason, notice.message, LOAD_BALANCER_COMPONENT)
-            await record(self.kube, event(subject, said, now, name=named(subject, notice.reason, notice.message)))
+            await self._events.tell(subject, said, now)
 
     # --- OpenStack, whose client blocks ---
 

@@ -41,11 +41,9 @@ from engine.clock import now
 from engine.errors import Absent
 from engine.kube import JsonObject, KubeApi
 from engine.kube.events import Subject as EventSubject
-from engine.kube.events import event, named, record
+from engine.kube.events import ToldOnce
 from engine.kube.json import text
 from engine.settings import Settings
-
-MOST_TOLD = 5_000
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +60,7 @@ class Ground:
         self.predecessor = Predecessor(kube, settings.threescale_operator_namespace)
         self._sources = sources
         self._models = {model.kind_of.name: model for model in custom_resources()}
-        self._told: dict[tuple[str, str, str], None] = {}
+        self._events = ToldOnce(kube)
 
     def subject(self, resource: CustomResource, view: View, secrets: Secrets) -> Subject[CustomResource]:
         """What a pass knows of an object, to begin with."""
@@ -138,12 +136,6 @@ class Ground:
 
     async def tell(self, obj: CustomResource, work: Work) -> None:
         """Kubernetes Events of what is the matter, each once, whatever restarts."""
+        subject = EventSubject.with_metadata(obj.kind_of, obj.metadata)
         for said in notices(obj.kind_of, work):
-            told = (obj.metadata.uid, said.reason, said.message)
-            if told in self._told:
-                continue
-            if len(self._told) >= MOST_TOLD:
-                self._told.clear()
-            self._told[told] = None
-            subject = EventSubject.with_metadata(obj.kind_of, obj.metadata)
-            await record(self.kube, event(subject, said, now(), name=named(subject, said.reason, said.message)))
+            await self._events.tell(subject, said, now())

@@ -24,6 +24,8 @@ from engine.kube.kinds import EVENT
 LONGEST_MESSAGE = 1024
 _LONGEST_PREFIX = 200
 _DIGEST = 16
+# What is forgotten beyond this is only written, and refused, once more.
+MOST_TOLD = 5_000
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +104,27 @@ async def record(api: KubeApi, told: JsonObject) -> bool:
         log.info("no Event about %s %s/%s: %s", text(told, "involvedObject", "kind"), namespace, name, error.message)
         return False
     return True
+
+
+class ToldOnce:
+    """Events of which each is written once, whatever restarts: their names say so to the API server.
+
+    What has been told lately is remembered, so that an object that is looked at often costs no request for it.
+    """
+
+    def __init__(self, api: KubeApi) -> None:
+        self._api = api
+        self._told: dict[tuple[str, str, str], None] = {}
+
+    async def tell(self, subject: Subject, said: Said, moment: datetime) -> None:
+        """Write the Event, unless that has been done; that it cannot be written is only logged."""
+        told = (subject.uid, said.reason, said.message)
+        if told in self._told:
+            return
+        if len(self._told) >= MOST_TOLD:
+            self._told.clear()
+        self._told[told] = None
+        await record(self._api, event(subject, said, moment, name=named(subject, said.reason, said.message)))
 
 
 def _if_given(**fields: str) -> dict[str, str]:
