@@ -17,11 +17,11 @@ from activities.instances import metrics
 from activities.instances.asking import Ground
 from activities.instances.bulk import ask_about_all
 from activities.instances.known import KnownInstances
-from domain.decision import Decision, Outcome
 from domain.instances.actions import Answer
 from domain.instances.handover import ANSWERED
 from domain.instances.passes import SweepInstances, SweepMemory, SweepWorld
 from domain.instances.resync import differs
+from domain.passes import swept
 from engine.clock import now
 from engine.temporal import tell
 
@@ -60,11 +60,4 @@ class SweepActivities:
 
 
 def _world(look: SweepInstances, why: str, due: datetime | None) -> SweepWorld:
-    decision = Decision(
-        phase="Sweeping" if due else "Idle",
-        outcome=Outcome.SETTLED,
-        why=why,
-        deadline=due,
-        at_deadline="look at all instances" if due else "",
-    )
-    return SweepWorld(key=look.key, known=SweepMemory(next_sweep=due), decision=decision)
+    return SweepWorld(key=look.key, known=SweepMemory(next_sweep=due), decision=swept(why, due, over="instances"))

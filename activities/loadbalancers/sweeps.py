@@ -14,19 +14,19 @@ from datetime import datetime
 
 from temporalio import activity
 
+from activities.leaders import HELD_FOR
 from activities.loadbalancers import metrics
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.metrics import Swept
-from activities.loadbalancers.predecessor import HELD_FOR
 from activities.openstack.observing import ProjectCloud, observe_project
 from activities.openstack.session import Project
-from domain.decision import Decision, Outcome
 from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, orphans, to_be_compared
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, SweepProjects
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.passes import swept
 from domain.resource import timestamp
 from domain.writes import JsonPatch
 from engine.clock import now
@@ -116,11 +116,4 @@ def _difference(each: Owner, cloud: ProjectCloud, owners: dict[tuple[str, str], 
 
 
 def _world(look: SweepProjects, why: str, due: datetime | None) -> LoadBalancerWorld:
-    decision = Decision(
-        phase="Sweeping" if due else "Idle",
-        outcome=Outcome.SETTLED,
-        why=why,
-        deadline=due,
-        at_deadline="look at all projects" if due else "",
-    )
-    return LoadBalancerWorld(key=look.key, known=Memory(next_sweep=due), decision=decision)
+    return LoadBalancerWorld(key=look.key, known=Memory(next_sweep=due), decision=swept(why, due, over="projects"))

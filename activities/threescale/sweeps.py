@@ -20,9 +20,9 @@ from temporalio import activity
 from activities.threescale import metrics
 from activities.threescale.ground import Ground
 from activities.threescale.secrets import Secrets, insecure
-from domain.decision import Decision, Outcome
 from domain.levers import held
 from domain.model import Model
+from domain.passes import swept
 from domain.resource import CustomResource, timestamp
 from domain.threescale.drift import COMPARED, Lists, differences, in_step, lists_for, with_list, without_owner
 from domain.threescale.memo import DRIFT, LOOKED
@@ -150,11 +150,4 @@ def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAc
 
 
 def _world(look: SweepTenants, why: str, due: datetime | None) -> ThreescaleWorld:
-    decision = Decision(
-        phase="Sweeping" if due else "Idle",
-        outcome=Outcome.SETTLED,
-        why=why,
-        deadline=due,
-        at_deadline="look at all tenants" if due else "",
-    )
-    return ThreescaleWorld(key=look.key, known=Memory(next_sweep=due), decision=decision)
+    return ThreescaleWorld(key=look.key, known=Memory(next_sweep=due), decision=swept(why, due, over="tenants"))

@@ -50,10 +50,6 @@ class ObjectWorld(PassedWorld):
 class PoolWorld(PassedWorld):
     """What a pass over a pool came to."""
 
-    def recall(self, before: World) -> PoolWorld:
-        """As above."""
-        return self.model_copy(update={"refusals": before.refusals})
-
 
 class BinderKnown(Model):
     """What the binder's workflow carries: the claims that have asked and that no batch has answered yet."""
@@ -66,6 +62,10 @@ class BinderWorld(PassedWorld):
 
     known: BinderKnown = BinderKnown()
     more: bool = False
+
+    def recall(self, before: World) -> BinderWorld:
+        """Who has asked is heard by the workflow, also while a batch runs: what it knows counts."""
+        return self.model_copy(update={"refusals": before.refusals, "known": before.known})
 
 
 class _Pass(Action):

@@ -31,10 +31,6 @@ class SweepWorld(PassedWorld):
 
     known: SweepMemory = SweepMemory()
 
-    def recall(self, before: SweepWorld) -> SweepWorld:
-        """Its own memory counts, not the one before."""
-        return self.model_copy(update={"refusals": before.refusals})
-
 
 class LookAtGroup(Action):
     """Ask Auto Scaling how a group stands, and label its AWSMachinePool."""

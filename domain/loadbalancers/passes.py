@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Queue, World
+from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.model import Model
 from domain.passes import PassedWorld
@@ -49,10 +49,6 @@ class LoadBalancerWorld(PassedWorld):
     """What a pass came to."""
 
     known: Memory = Memory()
-
-    def recall(self, before: World) -> LoadBalancerWorld:
-        """The pass was told what was known, and has said what is to be known from now on."""
-        return self.model_copy(update={"refusals": before.refusals})
 
 
 class _Pass(Action):

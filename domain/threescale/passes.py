@@ -14,7 +14,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from domain.decision import Action, Decision, Outcome, Queue, World
+from domain.decision import Action, Decision, Outcome, Queue
 from domain.identity import Key
 from domain.model import Model
 from domain.passes import PassedWorld
@@ -48,10 +48,6 @@ class ThreescaleWorld(PassedWorld):
     """What a pass came to."""
 
     known: Memory = Memory()
-
-    def recall(self, before: World) -> ThreescaleWorld:
-        """The pass was told what was known, and has said what is to be known from now on."""
-        return self.model_copy(update={"refusals": before.refusals})
 
 
 class PassObject(Action):

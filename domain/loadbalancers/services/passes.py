@@ -6,7 +6,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import ClassVar
 
-from domain.decision import Action, Decision, Outcome, Queue, World
+from domain.decision import Action, Decision, Outcome, Queue
 from domain.identity import Key
 from domain.loadbalancers.notices import NoticeType
 from domain.loadbalancers.resources import LoadBalancer
@@ -27,11 +27,7 @@ class ServicePhase(StrEnum):
 
 
 class ServiceWorld(PassedWorld):
-    """What a pass came to."""
-
-    def recall(self, before: World) -> ServiceWorld:
-        """A pass carries nothing: everything is on the Service and its LoadBalancer."""
-        return self.model_copy(update={"refusals": before.refusals})
+    """What a pass came to. It carries nothing: everything is on the Service and its LoadBalancer."""
 
 
 class PassService(Action):
