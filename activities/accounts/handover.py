@@ -29,7 +29,7 @@ from activities.aws.organization import move_account
 from activities.aws.session import Sessions
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT_CLAIM
-from domain.accounts.actions import Fulfil, Fulfilled
+from domain.accounts.actions.handover import Fulfil, Fulfilled
 from domain.accounts.claim import NOT_MOVED, decide, named_by
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest

@@ -35,7 +35,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, KINDS
-from domain.accounts.actions import CleanGlobal, CleanRegion, RotateKeys
+from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
+from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.constants import FINALIZER
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.pool import Room

@@ -13,7 +13,17 @@ from temporalio import activity
 
 from activities.aws import cases, cleaning, creation, identities, regions
 from activities.aws.session import Sessions
-from domain.accounts import actions
+from domain.accounts.actions.cases import OpenSupportCase, SupportCase
+from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
+from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
+from domain.accounts.actions.identities import (
+    AdminSecret,
+    DeleteIdentities,
+    EnsureAdminUser,
+    EnsureSupportRole,
+    RotateKeys,
+)
+from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
 from domain.accounts.worlds import RegionOutcome
 from domain.decision import Action
 from engine.kube import BlockingKube
@@ -52,62 +62,62 @@ class AwsActivities:
             self.clean_global,
         ]
 
-    @_defn(actions.CreateAccount)
-    def create_account(self, action: actions.CreateAccount) -> actions.CreateRequest:
+    @_defn(CreateAccount)
+    def create_account(self, action: CreateAccount) -> CreateRequest:
         """See `creation.create_account`."""
         return creation.create_account(self._sessions, action)
 
-    @_defn(actions.AwaitAccount)
-    def await_account(self, action: actions.AwaitAccount) -> actions.CreatedAccount:
+    @_defn(AwaitAccount)
+    def await_account(self, action: AwaitAccount) -> CreatedAccount:
         """See `creation.await_account`."""
         return creation.await_account(self._sessions, action)
 
-    @_defn(actions.TagAccount)
-    def tag_account(self, action: actions.TagAccount) -> None:
+    @_defn(TagAccount)
+    def tag_account(self, action: TagAccount) -> None:
         """See `creation.tag_account`."""
         creation.tag_account(self._sessions, action)
 
-    @_defn(actions.EnsureSupportRole)
-    def ensure_support_role(self, action: actions.EnsureSupportRole) -> None:
+    @_defn(EnsureSupportRole)
+    def ensure_support_role(self, action: EnsureSupportRole) -> None:
         """See `identities.ensure_support_role`."""
         identities.ensure_support_role(self._sessions, action)
 
-    @_defn(actions.EnsureAdminUser)
-    def ensure_admin_user(self, action: actions.EnsureAdminUser) -> actions.AdminSecret:
+    @_defn(EnsureAdminUser)
+    def ensure_admin_user(self, action: EnsureAdminUser) -> AdminSecret:
         """See `identities.ensure_admin_user`."""
         return identities.ensure_admin_user(self._sessions, self._kube, action)
 
-    @_defn(actions.ListRegions)
-    def list_regions(self, action: actions.ListRegions) -> actions.Regions:
+    @_defn(ListRegions)
+    def list_regions(self, action: ListRegions) -> Regions:
         """See `regions.list_regions`."""
         return regions.list_regions(self._sessions, action)
 
-    @_defn(actions.InitializeRegion)
-    def initialize_region(self, action: actions.InitializeRegion) -> RegionOutcome:
+    @_defn(InitializeRegion)
+    def initialize_region(self, action: InitializeRegion) -> RegionOutcome:
         """See `regions.RegionInitializer`."""
         return self._regions.initialize(action)
 
-    @_defn(actions.OpenSupportCase)
-    def open_support_case(self, action: actions.OpenSupportCase) -> actions.SupportCase:
+    @_defn(OpenSupportCase)
+    def open_support_case(self, action: OpenSupportCase) -> SupportCase:
         """See `cases.open_support_case`."""
         return cases.open_support_case(self._sessions, action)
 
-    @_defn(actions.DeleteIdentities)
-    def delete_identities(self, action: actions.DeleteIdentities) -> None:
+    @_defn(DeleteIdentities)
+    def delete_identities(self, action: DeleteIdentities) -> None:
         """See `identities.delete_identities`."""
         identities.delete_identities(self._sessions, action)
 
-    @_defn(actions.RotateKeys)
-    def rotate_keys(self, action: actions.RotateKeys) -> None:
+    @_defn(RotateKeys)
+    def rotate_keys(self, action: RotateKeys) -> None:
         """See `identities.rotate_keys`."""
         identities.rotate_keys(self._sessions, self._kube, action)
 
-    @_defn(actions.CleanRegion)
-    def clean_region(self, action: actions.CleanRegion) -> actions.Cleaned:
+    @_defn(CleanRegion)
+    def clean_region(self, action: CleanRegion) -> Cleaned:
         """See `cleaning.clean_region`."""
         return cleaning.clean_region(self._sessions, action)
 
-    @_defn(actions.CleanGlobal)
-    def clean_global(self, action: actions.CleanGlobal) -> actions.Cleaned:
+    @_defn(CleanGlobal)
+    def clean_global(self, action: CleanGlobal) -> Cleaned:
         """See `cleaning.clean_global`."""
         return cleaning.clean_global(self._sessions, action)

@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from activities import attempt
 from activities.aws.session import Payer, Sessions
-from domain.accounts.actions import OpenSupportCase, SupportCase
+from domain.accounts.actions.cases import OpenSupportCase, SupportCase
 from domain.accounts.constants import SUPPORT_CASE_SUBJECT
 from engine.errors import Absent, Invalid, Throttled, Unavailable
 

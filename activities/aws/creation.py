@@ -18,7 +18,7 @@ from datetime import timedelta
 from activities import attempt
 from activities.aws.organization import FAILED, IN_PROGRESS, SUCCEEDED, list_accounts, list_attempts
 from activities.aws.session import Payer, Sessions
-from domain.accounts.actions import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
+from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
 from domain.accounts.constants import OWNER_TAG
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
 

@@ -24,7 +24,13 @@ from temporalio import activity
 from activities import attempt
 from activities.aws import keys
 from activities.aws.session import Member, Sessions
-from domain.accounts.actions import AdminSecret, DeleteIdentities, EnsureAdminUser, EnsureSupportRole, RotateKeys
+from domain.accounts.actions.identities import (
+    AdminSecret,
+    DeleteIdentities,
+    EnsureAdminUser,
+    EnsureSupportRole,
+    RotateKeys,
+)
 from domain.accounts.constants import (
     ADMIN_USER_PREFIX,
     ADMINISTRATOR_POLICY,

@@ -29,7 +29,7 @@ from activities import attempt
 from activities.aws.clients import held
 from activities.aws.errors import UNAUTHENTICATED
 from activities.aws.session import Sessions
-from domain.accounts.actions import InitializeRegion, ListRegions, Regions
+from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
 from domain.accounts.constants import REGION_INIT_TAG_NAME
 from domain.accounts.worlds import RegionOutcome
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Unavailable

@@ -24,18 +24,10 @@ from domain.accounts.account_steps import (
     waiting,
     working,
 )
-from domain.accounts.actions import (
-    LIMIT_CODES,
-    TRANSIENT_REASONS,
-    AwaitAccount,
-    CreateAccount,
-    EnsureAdminUser,
-    EnsureSupportRole,
-    InitializeRegion,
-    ListRegions,
-    OpenSupportCase,
-    TagAccount,
-)
+from domain.accounts.actions.cases import OpenSupportCase
+from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount, TagAccount
+from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.regions import InitializeRegion, ListRegions
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
     AT_LIMIT_REASON,

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from domain.accounts.actions import CleanGlobal, CleanRegion, Fulfil, ReleaseAccount, RotateKeys
+from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
+from domain.accounts.actions.handover import Fulfil, ReleaseAccount
+from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.constants import FINALIZER
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, ClaimState

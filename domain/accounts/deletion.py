@@ -14,7 +14,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.account_steps import protected, status_written, waiting, working
-from domain.accounts.actions import AwaitAccount, CleanRegion, DeleteIdentities
+from domain.accounts.actions.cleaning import CleanRegion
+from domain.accounts.actions.creation import AwaitAccount
+from domain.accounts.actions.identities import DeleteIdentities
 from domain.accounts.constants import FINALIZER
 from domain.accounts.naming import email_of
 from domain.accounts.resources import Account, AccountState

@@ -10,8 +10,13 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from domain.accounts import actions as effects
 from domain.accounts.account import decide as decide_account
+from domain.accounts.actions.cases import SupportCase
+from domain.accounts.actions.cleaning import Cleaned
+from domain.accounts.actions.creation import CreatedAccount, CreateRequest
+from domain.accounts.actions.handover import Fulfilled
+from domain.accounts.actions.identities import AdminSecret
+from domain.accounts.actions.regions import Regions
 from domain.accounts.claim import decide as decide_claim
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
@@ -188,19 +193,19 @@ Answer = Callable[[Any], Model | Refusal | None]
 ANSWERS: Mapping[str, Answer] = {
     "kube.patch": lambda a: Written(resource_version=str(int(a.resource_version or "0") + 1)),
     "kube.delete": lambda a: None,
-    "aws.create_account": lambda a: effects.CreateRequest(request_id="car-1"),
-    "aws.await_account": lambda a: effects.CreatedAccount(account_id=AWS_ID),
+    "aws.create_account": lambda a: CreateRequest(request_id="car-1"),
+    "aws.await_account": lambda a: CreatedAccount(account_id=AWS_ID),
     "aws.tag_account": lambda a: None,
     "aws.ensure_support_role": lambda a: None,
-    "aws.ensure_admin_user": lambda a: effects.AdminSecret(secret=a.secret),
-    "aws.list_regions": lambda a: effects.Regions(names=REGIONS),
+    "aws.ensure_admin_user": lambda a: AdminSecret(secret=a.secret),
+    "aws.list_regions": lambda a: Regions(names=REGIONS),
     "aws.initialize_region": lambda a: RegionOutcome(region=a.region, ok=True),
-    "aws.open_support_case": lambda a: effects.SupportCase(case_id="case-1"),
+    "aws.open_support_case": lambda a: SupportCase(case_id="case-1"),
     "aws.delete_identities": lambda a: None,
     "aws.rotate_keys": lambda a: None,
-    "aws.clean_region": lambda a: effects.Cleaned(report="clean"),
-    "aws.clean_global": lambda a: effects.Cleaned(report="clean"),
-    "accounts.fulfil": lambda a: effects.Fulfilled(account_ou="ou-1", support_role_arn=a.support_role_arn),
+    "aws.clean_region": lambda a: Cleaned(report="clean"),
+    "aws.clean_global": lambda a: Cleaned(report="clean"),
+    "accounts.fulfil": lambda a: Fulfilled(account_ou="ou-1", support_role_arn=a.support_role_arn),
     "accounts.release": lambda a: None,
 }
 

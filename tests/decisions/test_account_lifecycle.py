@@ -29,7 +29,10 @@ from account_objects import (
 )
 
 from domain.accounts.account import decide
-from domain.accounts.actions import EnsureAdminUser, EnsureSupportRole, InitializeRegion, OpenSupportCase, TagAccount
+from domain.accounts.actions.cases import OpenSupportCase
+from domain.accounts.actions.creation import TagAccount
+from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.resources import Account
 from domain.accounts.worlds import AccountWorld, RegionOutcome
 from domain.decision import Outcome

@@ -27,7 +27,9 @@ from account_objects import (
     written_condition,
 )
 
-from domain.accounts.actions import CleanGlobal, CleanRegion, Fulfil, ReleaseAccount, RotateKeys
+from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
+from domain.accounts.actions.handover import Fulfil, ReleaseAccount
+from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim import decide
 from domain.accounts.constants import FINALIZER
 from domain.accounts.resources import AccountClaim

@@ -171,7 +171,7 @@ async def test_what_is_pending_is_looked_at_again_by_the_server_without_history(
     world = lifecycle.world
     from world import AWS_ID
 
-    from domain.accounts.actions import CreatedAccount
+    from domain.accounts.actions.creation import CreatedAccount
 
     looks = Pending("IN_PROGRESS", delay=timedelta(seconds=10))
     world.answers["aws.await_account"] = refusing(looks, 30, CreatedAccount(account_id=AWS_ID))
@@ -206,7 +206,7 @@ async def test_a_support_case_is_waited_for_without_a_timer(lifecycle: Lifecycle
 
 async def test_a_case_resolved_before_it_is_recorded_is_not_lost(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
-    from domain.accounts.actions import SupportCase
+    from domain.accounts.actions.cases import SupportCase
 
     gate = Gate(SupportCase(case_id="case-1"))
     world.answers["aws.open_support_case"] = gate
@@ -334,7 +334,7 @@ async def test_a_second_initialisation_has_its_own_51_minutes(lifecycle: Lifecyc
 
 @pytest.mark.recorded
 async def test_a_deletion_during_create_account_waits_for_what_it_leaves_and_cleans_it(lifecycle: Lifecycle) -> None:
-    from domain.accounts.actions import CreateRequest
+    from domain.accounts.actions.creation import CreateRequest
 
     world = lifecycle.world
     gate = Gate(CreateRequest(request_id="car-1"), effect_stands=True)

@@ -17,7 +17,18 @@ from typing import Any
 
 from temporalio import activity
 
-from domain.accounts import actions
+from domain.accounts.actions.cases import OpenSupportCase, SupportCase
+from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
+from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
+from domain.accounts.actions.handover import Fulfil, Fulfilled, ReleaseAccount
+from domain.accounts.actions.identities import (
+    AdminSecret,
+    DeleteIdentities,
+    EnsureAdminUser,
+    EnsureSupportRole,
+    RotateKeys,
+)
+from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observations import ObserveAccount, ObserveClaim
@@ -117,20 +128,20 @@ class World:
             (ObserveClaim, self._observe_claim),
             (Patch, self._patch),
             (Delete, self._delete),
-            (actions.CreateAccount, _answering(actions.CreateRequest(request_id="car-1"))),
-            (actions.AwaitAccount, _answering(actions.CreatedAccount(account_id=AWS_ID))),
-            (actions.TagAccount, _answering(None)),
-            (actions.EnsureSupportRole, _answering(None)),
-            (actions.EnsureAdminUser, self._admin_user),
-            (actions.ListRegions, self._list_regions),
-            (actions.InitializeRegion, self._region),
-            (actions.OpenSupportCase, _answering(actions.SupportCase(case_id="case-1"))),
-            (actions.DeleteIdentities, _answering(None)),
-            (actions.RotateKeys, _answering(None)),
-            (actions.CleanRegion, _answering(actions.Cleaned(report="clean"))),
-            (actions.CleanGlobal, _answering(actions.Cleaned(report="clean"))),
-            (actions.Fulfil, self._fulfil),
-            (actions.ReleaseAccount, self._release),
+            (CreateAccount, _answering(CreateRequest(request_id="car-1"))),
+            (AwaitAccount, _answering(CreatedAccount(account_id=AWS_ID))),
+            (TagAccount, _answering(None)),
+            (EnsureSupportRole, _answering(None)),
+            (EnsureAdminUser, self._admin_user),
+            (ListRegions, self._list_regions),
+            (InitializeRegion, self._region),
+            (OpenSupportCase, _answering(SupportCase(case_id="case-1"))),
+            (DeleteIdentities, _answering(None)),
+            (RotateKeys, _answering(None)),
+            (CleanRegion, _answering(Cleaned(report="clean"))),
+            (CleanGlobal, _answering(Cleaned(report="clean"))),
+            (Fulfil, self._fulfil),
+            (ReleaseAccount, self._release),
         ]
         queues: dict[Queue, list[Callable[..., Any]]] = {queue: [] for queue in Queue}
         for kind, answer in kinds:
@@ -195,22 +206,22 @@ class World:
         else:
             self.claim = after
 
-    async def _admin_user(self, action: actions.EnsureAdminUser) -> actions.AdminSecret:
-        return actions.AdminSecret(secret=action.secret)
+    async def _admin_user(self, action: EnsureAdminUser) -> AdminSecret:
+        return AdminSecret(secret=action.secret)
 
-    async def _list_regions(self, action: actions.ListRegions) -> actions.Regions:
-        return actions.Regions(names=self.regions)
+    async def _list_regions(self, action: ListRegions) -> Regions:
+        return Regions(names=self.regions)
 
-    async def _region(self, action: actions.InitializeRegion) -> RegionOutcome:
+    async def _region(self, action: InitializeRegion) -> RegionOutcome:
         return RegionOutcome(region=action.region, ok=True)
 
-    async def _fulfil(self, action: actions.Fulfil) -> actions.Fulfilled:
+    async def _fulfil(self, action: Fulfil) -> Fulfilled:
         if self.present.spec.claim_link != action.claim.name:
             raise Denied("the Account does not name the claim", code="NotTheHolder")
         self.edit_claim({"spec": {"accountOU": "ou-1", "supportRoleARN": action.support_role_arn}})
-        return actions.Fulfilled(account_ou="ou-1", support_role_arn=action.support_role_arn)
+        return Fulfilled(account_ou="ou-1", support_role_arn=action.support_role_arn)
 
-    async def _release(self, action: actions.ReleaseAccount) -> None:
+    async def _release(self, action: ReleaseAccount) -> None:
         before = self.present.status
         after: AccountStatus = release_failed(before, clock.now()) if action.failed else released(before, clock.now())
         links = {} if action.failed else {"spec": {"claimLink": "", "claimLinkNamespace": ""}}

@@ -22,7 +22,9 @@ from waiting import until
 from activities.aws.activities import AwsActivities
 from activities.aws.session import Services, Sessions
 from domain.accounts import ACCOUNT
-from domain.accounts.actions import AwaitAccount, CreateAccount, EnsureAdminUser, EnsureSupportRole, InitializeRegion
+from domain.accounts.actions.creation import AwaitAccount, CreateAccount
+from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.identity import Key
 from domain.levers import PAUSED

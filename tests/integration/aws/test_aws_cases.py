@@ -6,7 +6,7 @@ import pytest
 from aws_lab import Lab
 
 from activities.aws.cases import describe_cases
-from domain.accounts.actions import OpenSupportCase
+from domain.accounts.actions.cases import OpenSupportCase
 from engine.errors import Denied, Throttled, Unavailable
 
 pytestmark = pytest.mark.integration

@@ -8,7 +8,7 @@ import pytest
 from aws_lab import AMI_OWNER, REGION, Lab
 
 from activities.aws.cleaning import own_record
-from domain.accounts.actions import CleanGlobal, CleanRegion
+from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from engine.errors import Conflict, Denied, Unavailable
 from localcloud.aws.contract import InstanceRecord, ResourceRecord
 

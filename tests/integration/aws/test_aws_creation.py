@@ -8,7 +8,7 @@ import pytest
 from aws_lab import Lab, create, email
 
 from activities.aws import organization
-from domain.accounts.actions import AwaitAccount, TagAccount
+from domain.accounts.actions.creation import AwaitAccount, TagAccount
 from engine.errors import Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
 pytestmark = pytest.mark.integration

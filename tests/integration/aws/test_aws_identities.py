@@ -9,7 +9,7 @@ import pytest
 from aws_lab import Lab, admin_user, marks, support_role
 
 from activities.aws import keys
-from domain.accounts.actions import DeleteIdentities, RotateKeys
+from domain.accounts.actions.identities import DeleteIdentities, RotateKeys
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.identity import Key
 from engine.errors import Absent, Conflict, Denied, Throttled, Unavailable

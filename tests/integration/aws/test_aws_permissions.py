@@ -12,7 +12,9 @@ from botocore.session import Session
 
 from activities import aws
 from activities.aws.permissions import Role, needed, permitted
-from domain.accounts.actions import CleanGlobal, CleanRegion, DeleteIdentities, OpenSupportCase, RotateKeys
+from domain.accounts.actions.cases import OpenSupportCase
+from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
+from domain.accounts.actions.identities import DeleteIdentities, RotateKeys
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.instances import permissions as instances
 from starters.events import queues

@@ -9,7 +9,7 @@ from aws_lab import REGION, Lab, marks, region_init
 from temporalio.exceptions import CancelledError
 
 from activities.aws.regions import instances_of, usable
-from domain.accounts.actions import InitializeRegion, ListRegions
+from domain.accounts.actions.regions import InitializeRegion, ListRegions
 from engine.errors import Denied, Pending, Throttled, Unavailable
 
 pytestmark = pytest.mark.integration

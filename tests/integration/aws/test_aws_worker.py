@@ -18,7 +18,7 @@ from temporalio.exceptions import CancelledError
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from waiting import until
 
-from domain.accounts.actions import InitializeRegion
+from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.worlds import RegionOutcome
 from localcloud.deployment import Deployment
 from workers.boundary import Boundary

@@ -1,0 +1,50 @@
+"""Support cases of the organization."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar
+
+from domain.accounts.actions.member import KILLED_NOTICED
+from domain.accounts.worlds import AccountWorld
+from domain.decision import Action, Queue
+from domain.model import Model
+
+
+class SupportCase(Model):
+    """A support case by id."""
+
+    case_id: str
+
+
+class OpenSupportCase(Action):
+    """Ask AWS Support to add the account to Enterprise Support; with `search`, a case of that subject is adopted.
+
+    `once` is for the moment in which the state is still to be written: whatever hinders the case is told at once, so
+    that the state is never held up by it.
+    """
+
+    activity: ClassVar[str] = "aws.open_support_case"
+    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
+    result: ClassVar[type[Model] | None] = SupportCase
+
+    account_id: str
+    name: str
+    search: bool
+    once: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"open a support case for {self.account_id}"
+
+    @property
+    def most_attempts(self) -> int:
+        """One, where the state waits for it."""
+        return 1 if self.once else 0
+
+    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
+        """The case's id."""
+        assert isinstance(result, SupportCase)  # noqa: S101
+        return world.learn(case_id=result.case_id)

@@ -1,0 +1,93 @@
+"""An account goes to its claim, and comes back from it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar
+
+from domain.accounts.actions.member import KILLED_NOTICED
+from domain.accounts.resources import LegalEntity
+from domain.accounts.worlds import ClaimWorld
+from domain.decision import Action, Queue
+from domain.identity import Key
+from domain.model import Model
+
+
+class Fulfilled(Model):
+    """What the claim got: the OU, the support role, the Secret's resourceVersion is of no interest."""
+
+    account_ou: str
+    support_role_arn: str
+
+
+class Fulfil(Action):
+    """Give a bound account to its claim: move it to the legal entity's OU, copy the key Secret. Quick, so one activity.
+
+    Raises Denied when the Account does not name this claim as its holder.
+    """
+
+    activity: ClassVar[str] = "accounts.fulfil"
+    queue: ClassVar[Queue] = Queue.AWS
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
+    result: ClassVar[type[Model] | None] = Fulfilled
+
+    claim: Key
+    account: str
+    account_id: str
+    legal_entity: LegalEntity
+    root: str
+    base: str
+    secret_name: str
+    secret_namespace: str
+    source_secret: str
+    support_role_arn: str
+    placed: bool = False  # the claim names this account's OU and role already: only the Secret is missing
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"move {self.account_id} to the OU of {self.legal_entity.id}, copy its Secret"
+
+    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
+        """OU and support role stand in the claim's spec now, the Secret is there."""
+        assert isinstance(result, Fulfilled)  # noqa: S101
+        spec = world.claim.spec.model_copy(
+            update={"account_ou": result.account_ou, "support_role_arn": result.support_role_arn}
+        )
+        # The activity has written the claim, so its resourceVersion is not known here: the next write goes without.
+        metadata = world.claim.metadata.model_copy(update={"resource_version": ""})
+        claim = world.claim.model_copy(update={"spec": spec, "metadata": metadata})
+        return world.model_copy(update={"claim": claim}).learn(fulfilled=self.account)
+
+
+class ReleaseAccount(Action):
+    """Write the Account's side of a release: free and Ready for its legal entity, or Failed while cleaning fails.
+
+    Also deletes the claim's Secret where it holds a key of this account. Only an Account that names this claim is
+    written.
+    """
+
+    activity: ClassVar[str] = "accounts.release"
+    queue: ClassVar[Queue] = Queue.KUBE
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
+
+    claim: Key
+    account: str
+    legal_entity: LegalEntity
+    failed: bool = False
+    secret_name: str = ""
+    secret_namespace: str = ""
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"{'mark Failed' if self.failed else 'free'} {self.account}"
+
+    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
+        """The Account as it was written."""
+        if world.account is None:
+            return world
+        if not self.failed:
+            return world.model_copy(update={"account": None})
+        status = world.account.status.model_copy(update={"state": "Failed"})
+        return world.model_copy(update={"account": world.account.model_copy(update={"status": status})})

@@ -1,0 +1,78 @@
+"""The regions of a member account: which are enabled, and the first instance in each."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import ClassVar
+
+from domain.accounts.actions.member import KILLED_NOTICED, MemberAction
+from domain.accounts.worlds import AccountWorld, RegionOutcome
+from domain.identity import Key
+from domain.model import Model
+
+
+class Regions(Model):
+    """The regions enabled in an account."""
+
+    names: tuple[str, ...]
+
+
+class ListRegions(MemberAction):
+    """DescribeRegions in the default region; OptInRequired means a new account that is not ready: looked at again."""
+
+    activity: ClassVar[str] = "aws.list_regions"
+    result: ClassVar[type[Model] | None] = Regions
+    first_retry: ClassVar[timedelta] = timedelta(seconds=5)
+    longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
+
+    default_region: str = "us-east-1"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"list the regions of {self.account_id}"
+
+    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
+        """The regions to initialise."""
+        assert isinstance(result, Regions)  # noqa: S101
+        return world.learn(regions=tuple(sorted(result.names)))
+
+
+class InitializeRegion(MemberAction):
+    """Launch a micro instance in one region, see it run, and terminate it, always.
+
+    With `search`, running instances with the account's four marks are terminated first, and finding any counts as
+    initialised. The ClientToken is made of `owner.uid`, region and `round`, so a repeated launch is the same launch.
+    PendingVerification and OptInRequired are looked at again after 2, 4, 8, ... seconds.
+    """
+
+    activity: ClassVar[str] = "aws.initialize_region"
+    result: ClassVar[type[Model] | None] = RegionOutcome
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=15)
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
+    first_retry: ClassVar[timedelta] = timedelta(seconds=2)
+    longest_retry: ClassVar[timedelta] = timedelta(seconds=512)
+    awaited_when_cancelled: ClassVar[bool] = True
+
+    owner: Key
+    region: str
+    round: str
+    ami_owner: str
+    kms_key_id: str = ""
+    tags: dict[str, str]
+    search: bool
+
+    @property
+    def slot(self) -> str:
+        """Regions are initialised side by side."""
+        return f"{self.activity}/{self.region}"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"initialise {self.region}"
+
+    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
+        """The region's outcome."""
+        assert isinstance(result, RegionOutcome)  # noqa: S101
+        return world.learn(outcomes={**world.known.outcomes, self.region: result})
