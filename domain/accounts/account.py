@@ -72,6 +72,8 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         )
     if not world.config.present:
         return waiting(account, "the operator's ConfigMap does not exist", "ConfigMap")
+    if world.config.missing("fedramp"):
+        return waiting(account, f"ConfigMap key fedramp: {world.config.problems['fedramp']}", "ConfigMap")
     if retry_wanted(account.metadata):
         return _retry(world)
     if account.failed:

@@ -141,8 +141,8 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
         return _waiting(claim, why, "spec.accountLink or the Account's spec.claimLink")
     if _protected(world, account):
         return _waiting(claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal")
-    if missing := config.missing("root", "base"):
-        return _waiting(claim, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap")
+    if missing := config.missing("root", "base", "fedramp"):
+        return _waiting(claim, f"the ConfigMap lacks a readable {', '.join(missing)}", "ConfigMap")
     if world.known.fulfilled != account.metadata.name:
         return _working(claim, f"hand over {account.metadata.name}", _fulfil(world, account))
     message = f"Account claim fulfilled by {account.metadata.name}"

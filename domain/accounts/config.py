@@ -1,4 +1,8 @@
-"""The operator's ConfigMap, read as upstream reads it: key by key, a missing one stops only the step that needs it."""
+"""The operator's ConfigMap, read as upstream reads it: key by key, a missing one stops only the step that needs it.
+
+Flags are off where they cannot be read, with two exceptions: `close_account.dry_run` is on unless it says false, and a
+`fedramp` that cannot be read stops everything, as nobody knows whose partition is meant (upstream ends its process).
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,19 @@ class PoolConfig(Model):
     global_service_quotas: dict[str, ServiceQuota] = {}
 
 
+class Features(Model):
+    """What is switched on, by the keys `feature.<name>`; each is off unless the ConfigMap says otherwise."""
+
+    opt_in_regions: bool = False
+    compliance_tags: bool = False
+    validation_move_account: bool = False
+    validation_tag_account: bool = False
+    validation_delete_account: bool = False
+    accountpool_validation: bool = False
+    accountclaim_fleet_manager_trusted_arn: bool = False
+    close_on_release: bool = False
+
+
 class OperatorConfig(Model):
     """The ConfigMap's content; `None` or empty where a key is absent, and `problems` by key where one is unreadable."""
 
@@ -45,6 +62,9 @@ class OperatorConfig(Model):
     disabled_regions: tuple[str, ...] = ()
     compliance_tags: dict[str, str] = {}
     fedramp: bool = False
+    features: Features = Features()
+    close_dry_run: bool = True  # a released account is only said to be closed
+    ccs_access_arn: str = ""
     pools: dict[str, PoolConfig] | None = None
     problems: dict[str, str] = {}
 
@@ -71,6 +91,7 @@ class OperatorConfig(Model):
             "support-jump-role": self.support_jump_role,
             "sts-jump-role": self.sts_jump_role,
             "accountpool": self.pools is not None,
+            "fedramp": True,
         }[key]
 
 
@@ -79,7 +100,7 @@ def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
     if data is None:
         return OperatorConfig(present=False)
     problems: dict[str, str] = {}
-    flags = {key: _flag(data, key, problems) for key in ("fedramp", "feature.compliance_tags")}
+    features = Features(**{name: _flag(data, f"feature.{name}", problems) for name in Features.model_fields})
     compliance = {key: data[key] for key in ("app-code", "service-phase", "cost-center") if data.get(key)}
     return OperatorConfig(
         account_limit=_integer(data, "account-limit", problems),
@@ -94,8 +115,11 @@ def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
         payer_account_ids=_names(data, "payer-account-ids"),
         opt_in_regions=_names(data, "opt-in-regions"),
         disabled_regions=_names(data, "disabled-regions"),
-        compliance_tags=compliance if flags["feature.compliance_tags"] else {},
-        fedramp=flags["fedramp"],
+        compliance_tags=compliance if features.compliance_tags else {},
+        fedramp=_flag(data, "fedramp", problems),
+        features=features,
+        close_dry_run=_flag(data, "close_account.dry_run", problems, default=True),
+        ccs_access_arn=data.get("CCS-Access-Arn", "").strip(),
         pools=_pools(data, problems),
         problems=problems,
     )
@@ -122,11 +146,15 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
         return None
 
 
-def _flag(data: Mapping[str, str], key: str, problems: dict[str, str]) -> bool:
-    text = data.get(key, "false").strip()
-    if text not in _TRUE | _FALSE:
+def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
+    """A flag in one of Go's spellings; the default where the key is absent or unreadable."""
+    text = data.get(key)
+    if text is None:
+        return default
+    if text.strip() not in _TRUE | _FALSE:
         problems[key] = f"{text!r} is neither true nor false"
-    return text in _TRUE
+        return default
+    return text.strip() in _TRUE
 
 
 def _pools(data: Mapping[str, str], problems: dict[str, str]) -> dict[str, PoolConfig] | None:

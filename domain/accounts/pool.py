@@ -201,7 +201,7 @@ def _fill(
         return (), f"{stuck} accounts wait for room" if stuck else "full", ("AccountLimit",) if stuck else (), None
     if not view.config.present:
         return (), "the operator's ConfigMap does not exist", ("ConfigMap",), None
-    if missing := view.config.missing("accountpool", "account-limit"):
+    if missing := view.config.missing("accountpool", "account-limit", "fedramp"):
         return (), "; ".join(_problem(view.config, key) for key in missing), ("ConfigMap",), None
     if view.room is None or view.room.limit is None:  # the latter: counted before the limit was there
         return (), "the organization is being counted", ("Organization",), None

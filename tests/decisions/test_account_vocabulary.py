@@ -8,7 +8,7 @@ import pytest
 from account_objects import DATA, NOW, account, ago, condition
 
 from domain.accounts.actions.identities import DeleteIdentities
-from domain.accounts.config import parse_config, parse_tags
+from domain.accounts.config import Features, parse_config, parse_tags
 from domain.accounts.naming import account_name, email_of, iam_user_id, secret_of, suffix_of, support_role_arn
 from domain.accounts.resources import AccountClaimStatus, AccountStatus
 from domain.accounts.status import with_account_state, with_claim_state, with_condition, with_failure
@@ -129,6 +129,19 @@ def test_gos_spellings_of_true(text: str) -> None:
 def test_gos_spellings_of_false(text: str) -> None:
     read = parse_config({"fedramp": text})
     assert (read.partition, read.problems) == ("aws", {})
+
+
+@pytest.mark.parametrize("name", sorted(Features.model_fields))
+def test_each_feature_has_a_flag_of_its_own_that_is_off_by_default(name: str) -> None:
+    assert not any(parse_config(DATA).features.model_dump().values())
+    on = parse_config({**DATA, f"feature.{name}": "T"}).features.model_dump()
+    assert [feature for feature, holds in on.items() if holds] == [name]
+    assert not any(parse_config({**DATA, f"feature.{name}": "yes"}).features.model_dump().values())
+
+
+@pytest.mark.parametrize(("text", "dry"), [(None, True), ("", True), ("maybe", True), ("true", True), ("0", False)])
+def test_closing_accounts_is_a_dry_run_unless_the_key_says_false(text: str | None, dry: bool) -> None:
+    assert parse_config({**DATA, **({} if text is None else {"close_account.dry_run": text})}).close_dry_run is dry
 
 
 def test_the_default_pool_is_the_flagged_one_and_of_several_always_the_same() -> None:

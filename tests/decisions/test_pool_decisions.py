@@ -296,6 +296,7 @@ def test_a_spent_budget_says_when_it_has_room_again() -> None:
         (config(accountpool="pool: {servicequotas: {default: {L-1: many}}}"), "cannot be read"),
         (config(account_limit=None), "lacks account-limit"),
         (config(account_limit="many"), "'many' is no whole number"),
+        (config(fedramp="maybe"), "ConfigMap key fedramp: 'maybe' is neither true nor false"),
         (config(account_limit="many", accountpool=None), "lacks accountpool; ConfigMap key account-limit"),
     ],
 )
