@@ -22,7 +22,13 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import PollerBehaviorAutoscaling, Worker
 
-from activities.accounts import ClaimActivities, ObserveActivities, OrganizationActivities, PoolActivities
+from activities.accounts import (
+    ClaimActivities,
+    FakeActivities,
+    ObserveActivities,
+    OrganizationActivities,
+    PoolActivities,
+)
 from activities.accounts import metrics as account_metrics
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
@@ -183,6 +189,7 @@ def _activities(
         *PoolActivities(reader, hand_over, client).all(),
         *OrganizationActivities(reader, sessions, client).all(),
         *ClaimActivities(reader, hand_over, client).all(),
+        *FakeActivities(reader).all(),
     ]
 
 

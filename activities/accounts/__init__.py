@@ -1,8 +1,9 @@
 """What the account area observes, and its passes that are one activity."""
 
 from activities.accounts.claims import ClaimActivities
+from activities.accounts.fake import FakeActivities
 from activities.accounts.observe import ObserveActivities
 from activities.accounts.organization import OrganizationActivities
 from activities.accounts.pool import PoolActivities
 
-__all__ = ["ClaimActivities", "ObserveActivities", "OrganizationActivities", "PoolActivities"]
+__all__ = ["ClaimActivities", "FakeActivities", "ObserveActivities", "OrganizationActivities", "PoolActivities"]

@@ -15,7 +15,7 @@ from activities.accounts.handover import KEY_FIELDS, HandOver
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.handover import Fulfil, Fulfilled, ReleaseAccount
-from domain.accounts.claim import named_by
+from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import Account
 from domain.accounts.status import release_failed, released

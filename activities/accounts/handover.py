@@ -30,7 +30,8 @@ from activities.aws.session import Sessions
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled
-from domain.accounts.claim import NOT_MOVED, decide, named_by
+from domain.accounts.claim import NOT_MOVED, decide
+from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account

@@ -9,7 +9,7 @@ from temporalio import activity
 
 from activities.accounts.metrics import claim_seen
 from activities.accounts.reading import Reader, same_object
-from domain.accounts.claim import holds
+from domain.accounts.claim_steps import holds
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.observations import ObserveAccount, ObserveClaim
 from domain.accounts.pool import belongs, why_none

@@ -1,4 +1,4 @@
-"""The lifecycle of an AccountClaim on a pool.
+"""The lifecycle of an AccountClaim: which sort it is, and the way of one on a pool.
 
     "" --> Pending --the pool's workflow binds an account--> (OU, Secret) --> Ready
     deleted --> keys rotated --> cleaned in every region --> account free for its legal entity --> gone
@@ -6,26 +6,29 @@
 A claim never takes what is not its own: the Account must name the claim as its holder before anything is copied. While
 another finalizer stands on a deleted claim, nothing is released. The previous holder's key dies first, so that nothing
 new appears while its account is being cleaned. A clean-up that keeps failing marks the Account Failed and goes on.
+A fake claim's way is in `claim_fake.py`.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from domain.accounts import claim_fake
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
+from domain.accounts.claim_steps import holds, invalid, patched, protected, status_written, waiting, working
+from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import FINALIZER
 from domain.accounts.naming import secret_of, support_role_arn
-from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, ClaimState
+from domain.accounts.resources import Account, AccountClaimStatus, ClaimState
 from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision, Outcome
-from domain.identity import Key
 from domain.levers import RETRIED, retry_wanted
 from domain.refusal import ErrorType
 from domain.resource import condition_of
-from domain.writes import JsonPatch, Patch
+from domain.writes import JsonPatch
 
 # A new claim's own lifecycle writes nothing for so long: the pool's pass serves it, if it can, without a conflict.
 POOLS_TURN = timedelta(seconds=2)
@@ -41,63 +44,40 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     if not world.exists:
         return Decision(phase="Gone", outcome=Outcome.GONE, why="the AccountClaim does not exist any more")
     claim = world.claim
-    if not claim.from_pool or claim.spec.fleet_manager_config.trusted_arn:
-        kind = "fake" if claim.fake else "BYOC, STS and fleet-manager"
-        return _waiting(claim, f"{kind} claims are not served by this version", "a newer version")
+    if claim.fake:
+        return claim_fake.decide(world, now)
+    if not claim.from_pool or claim.of_fleet_manager:
+        return waiting(claim, "BYOC, STS and fleet-manager claims are not served by this version", "a newer version")
     if claim.metadata.deleting:
         return _releasing(world)
+    return _on_pool(world, now)
+
+
+def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
+    claim = world.claim
     if until := _pools_turn(world, now):
         why = "the pool serves it at once if it can"
-        return _waiting(claim, why, "AccountPool").model_copy(update={"deadline": until, "at_deadline": "say Pending"})
+        return waiting(claim, why, "AccountPool").model_copy(update={"deadline": until, "at_deadline": "say Pending"})
     if FINALIZER not in claim.metadata.finalizers:
         patch: JsonPatch = {"metadata": {"finalizers": [*claim.metadata.finalizers, FINALIZER]}}
-        return _working(claim, "set the finalizer", _patch(world, patch, note="finalizer"))
+        return working(claim, "set the finalizer", patched(world, patch, note="finalizer"))
     if token := retry_wanted(claim.metadata):
         patch = {"metadata": {"annotations": {RETRIED: token}}}
-        return _working(claim, "note the retry", _patch(world, patch, note="retry honoured"))
+        return working(claim, "note the retry", patched(world, patch, note="retry honoured"))
     satisfied = claim.spec.account_link and claim.status.state == ClaimState.READY
     if satisfied and claim.spec.account_ou not in NOT_MOVED:
         return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why=f"holds {claim.spec.account_link}")
     if fault := spec_fault(claim):
-        return _invalid(world, *fault, now)
+        return invalid(world, *fault, now)
     new = claim.status.state == ClaimState.NEW and not claim.spec.account_link
     if new or claim.status.state == ClaimState.ERROR:
         status = with_claim_state(
             claim.status, ClaimState.PENDING, "Unclaimed", "AccountClaimed", "Attempting to claim account", now
         )
-        return _working(claim, "look for an account", _status(world, status))
+        return working(claim, "look for an account", status_written(world, status))
     if not claim.spec.account_link:
         return _unbound(world)
     return _bound(world, now)
-
-
-def spec_fault(claim: AccountClaim) -> tuple[str, str] | None:
-    """What is wrong with the claim's spec: reason and explanation. None if nothing is."""
-    secret = claim.spec.aws_credential_secret
-    if secret.namespace and secret.namespace != claim.metadata.namespace:
-        where = f"{secret.namespace!r}, the claim is in {claim.metadata.namespace!r}"
-        return "AWSSecretRefNamespaceMismatch", f"spec.awsCredentialSecret names namespace {where}"
-    if not secret.name:
-        return "AWSSecretRefMissing", "spec.awsCredentialSecret.name is empty"
-    if not claim.spec.legal_entity.id.strip():
-        return "LegalEntityIDMissing", "spec.legalEntity.id is empty: it names the OU the account is moved to"
-    return None
-
-
-def _invalid(world: ClaimWorld, reason: str, explanation: str, now: datetime) -> Decision:
-    claim = world.claim
-    status = with_claim_state(
-        claim.status, ClaimState.ERROR, "InvalidAccountClaim", reason, "Invalid AccountClaim", now
-    )
-    # The condition is replaced when another fault follows: it says what is wrong now.
-    conditions = tuple(
-        c.model_copy(update={"reason": reason}) if c.type == "InvalidAccountClaim" else c for c in status.conditions
-    )
-    status = status.model_copy(update={"conditions": conditions})
-    actions = () if status == claim.status else (_status(world, status),)
-    return Decision(
-        phase=ClaimState.ERROR, outcome=Outcome.WAITING, why=explanation, actions=actions, waits_for=("a mended spec",)
-    )
 
 
 def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
@@ -123,37 +103,36 @@ def _unbound(world: ClaimWorld) -> Decision:
     pool = claim.spec.account_pool or world.config.default_pool
     if not pool:
         problem = world.config.problems.get("accountpool") or "flags no pool as default"
-        return _waiting(claim, f"names no pool, and the ConfigMap's accountpool {problem}", "ConfigMap")
+        return waiting(claim, f"names no pool, and the ConfigMap's accountpool {problem}", "ConfigMap")
     if not world.pool_exists:
-        return _waiting(claim, f"AccountPool {pool} does not exist", f"AccountPool/{pool}")
+        return waiting(claim, f"AccountPool {pool} does not exist", f"AccountPool/{pool}")
     why = "can't find a suitable account to claim"
-    return _waiting(claim, f"{why}: {world.unserved}" if world.unserved else why, f"AccountPool/{pool}")
+    return waiting(claim, f"{why}: {world.unserved}" if world.unserved else why, f"AccountPool/{pool}")
 
 
 def _bound(world: ClaimWorld, now: datetime) -> Decision:
     claim, account, config = world.claim, world.account, world.config
     if account is None:
-        return _waiting(
-            claim, f"Account {claim.spec.account_link} does not exist", f"Account/{claim.spec.account_link}"
-        )
+        return waiting(claim, f"Account {claim.spec.account_link} does not exist", f"Account/{claim.spec.account_link}")
     if not holds(claim, account):
         why = f"Account {account.metadata.name} does not name this claim as its holder: nothing is copied"
-        return _waiting(claim, why, "spec.accountLink or the Account's spec.claimLink")
-    if _protected(world, account):
-        return _waiting(claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal")
+        return waiting(claim, why, "spec.accountLink or the Account's spec.claimLink")
+    if protected(world, account.spec.aws_account_id):
+        return waiting(claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal")
     if missing := config.missing("root", "base", "fedramp"):
-        return _waiting(claim, f"the ConfigMap lacks a readable {', '.join(missing)}", "ConfigMap")
+        return waiting(claim, f"the ConfigMap lacks a readable {', '.join(missing)}", "ConfigMap")
     if world.known.fulfilled != account.metadata.name:
-        return _working(claim, f"hand over {account.metadata.name}", _fulfil(world, account))
+        return working(claim, f"hand over {account.metadata.name}", _fulfil(world, account))
     message = f"Account claim fulfilled by {account.metadata.name}"
     tried = _pending(claim.status, now)  # clients look for both conditions, however quick it was
     status = with_claim_state(tried, ClaimState.READY, "Claimed", "AccountClaimed", message, now)
-    return _working(claim, message, _status(world, status))
+    return working(claim, message, status_written(world, status))
 
 
 def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
     claim = world.claim
     role = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
+    role = "" if claim.spec.manual_sts_mode else role
     return Fulfil(
         claim=claim.key,
         account=account.metadata.name,
@@ -161,22 +140,12 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
         legal_entity=claim.spec.legal_entity,
         root=world.config.root,
         base=world.config.base,
-        secret_name=claim.spec.aws_credential_secret.name,
+        secret_name=claim.secret_name,
         secret_namespace=claim.metadata.namespace,
         source_secret=account.spec.iam_user_secret or secret_of(account.metadata.name),
         support_role_arn=role,
         placed=claim.spec.account_ou not in NOT_MOVED and claim.spec.support_role_arn == role,
     )
-
-
-def holds(claim: AccountClaim, account: Account) -> bool:
-    """True if the Account names the claim as its holder: its link is the truth, the claim's is tenant-writable."""
-    return named_by(account, claim.key)
-
-
-def named_by(account: Account, claim: Key) -> bool:
-    """The same by the claim's key."""
-    return account.spec.claim_link == claim.name and account.spec.claim_link_namespace == claim.namespace
 
 
 # --- release ---
@@ -188,24 +157,24 @@ def _releasing(world: ClaimWorld) -> Decision:
     if FINALIZER not in finalizers:
         others = ", ".join(finalizers)
         why = f"released; waits for other finalizers: {others}" if others else "released; Kubernetes removes it"
-        return _waiting(claim, why, "other finalizers" if others else "its removal", "Deleting")
+        return waiting(claim, why, "other finalizers" if others else "its removal", "Deleting")
     if len(finalizers) > 1:
         others = ", ".join(finalizer for finalizer in finalizers if finalizer != FINALIZER)
-        return _waiting(
+        return waiting(
             claim, f"nothing is released while other finalizers stand: {others}", "other finalizers", "Deleting"
         )
     if account is None or not holds(claim, account):
-        drop = _patch(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
-        return _working(claim, "nothing is held any more", drop, phase="Deleting")
-    if _protected(world, account):
-        return _waiting(
+        drop = patched(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
+        return working(claim, "nothing is held any more", drop, phase="Deleting")
+    if protected(world, account.spec.aws_account_id):
+        return waiting(
             claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "a person", "Deleting"
         )
     cleaning = _cleaning(world, account)
     if cleaning:
         return _clean(world, account, cleaning)
     why = f"{account.metadata.name} is clean"
-    return _working(claim, why, _release(world, account, failed=False), phase="Deleting")
+    return working(claim, why, _release(world, account, failed=False), phase="Deleting")
 
 
 def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
@@ -232,8 +201,8 @@ def _clean(world: ClaimWorld, account: Account, cleaning: tuple[Action, ...]) ->
     stuck = [r for r in refusals if r.attempts >= CLEANUP_TRIES and r.type is not ErrorType.BUG]
     why = "; ".join(refusal.message for refusal in refusals) or f"clean {account.metadata.name}"
     if stuck and not account.failed:
-        return _working(world.claim, why, *cleaning, _release(world, account, failed=True), phase="Deleting")
-    return _working(world.claim, why, *cleaning, phase="Deleting")
+        return working(world.claim, why, *cleaning, _release(world, account, failed=True), phase="Deleting")
+    return working(world.claim, why, *cleaning, phase="Deleting")
 
 
 def _release(world: ClaimWorld, account: Account, *, failed: bool) -> ReleaseAccount:
@@ -243,40 +212,6 @@ def _release(world: ClaimWorld, account: Account, *, failed: bool) -> ReleaseAcc
         account=account.metadata.name,
         legal_entity=claim.spec.legal_entity,
         failed=failed,
-        secret_name=claim.spec.aws_credential_secret.name,
+        secret_name=claim.secret_name,
         secret_namespace=claim.metadata.namespace,
     )
-
-
-# --- the words of decisions ---
-
-
-def _protected(world: ClaimWorld, account: Account) -> bool:
-    return account.spec.aws_account_id in {*world.config.payer_account_ids, *world.protected}
-
-
-def _working(claim: AccountClaim, why: str, *actions: Action, phase: str = "") -> Decision:
-    return Decision(phase=phase or claim.status.state or "New", outcome=Outcome.WORKING, why=why, actions=actions)
-
-
-def _waiting(claim: AccountClaim, why: str, waits_for: str, phase: str = "") -> Decision:
-    return Decision(
-        phase=phase or claim.status.state or "New", outcome=Outcome.WAITING, why=why, waits_for=(waits_for,)
-    )
-
-
-def _patch(world: ClaimWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
-    meta = world.claim.metadata
-    return Patch(
-        key=world.claim.key,
-        patch=patch,
-        subresource=subresource,
-        resource_version=meta.resource_version,
-        note=note,
-    )
-
-
-def _status(world: ClaimWorld, status: AccountClaimStatus) -> Patch:
-    # conditions and state are both required once the status is present, so the status is written whole.
-    patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
-    return _patch(world, patch, subresource="status", note=f"status {status.state}")

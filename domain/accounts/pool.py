@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from domain.accounts.claim import spec_fault
+from domain.accounts.claim_validation import spec_fault
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import AT_LIMIT_CONDITION, AT_LIMIT_REASON
 from domain.accounts.naming import account_name, suffix_of
@@ -296,7 +296,7 @@ def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> boo
     """True if the claim waits for an account of this pool and could use it: one given to a faulty claim is burnt."""
     if claim.metadata.deleting or paused(claim.metadata) or claim.spec.account_link or not claim.from_pool:
         return False
-    if claim.spec.fleet_manager_config.trusted_arn or spec_fault(claim) or claim.status.state == "Error":
+    if claim.of_fleet_manager or spec_fault(claim) or claim.status.state == "Error":
         return False
     return (claim.spec.account_pool or config.default_pool) == pool.metadata.name
 

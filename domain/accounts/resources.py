@@ -50,6 +50,8 @@ FAILED_STATES = frozenset(
 )
 PROGRESSING_STATES = frozenset({"Creating", "PendingVerification", "InitializingRegions"})
 OPT_IN_STATES = frozenset({"OptingInRegions", "OptInRegionsEnabled"})
+# What a claim calls the default pool, whichever that is: there fleet managers' claims are like any other.
+UNNAMED_POOLS = frozenset({"", "default"})
 
 
 class LegalEntity(KubeModel):
@@ -301,8 +303,19 @@ class AccountClaim(CustomResource):
 
     @property
     def from_pool(self) -> bool:
-        """True if a pool account serves it (BYOC, STS, fake and fleet-manager claims come in a later issue)."""
-        return not (self.spec.byoc or self.spec.manual_sts_mode or self.fake)
+        """True if a pool account serves it; STS mode without `byoc` only keeps the support role off the claim."""
+        return not (self.spec.byoc or self.fake)
+
+    @property
+    def of_fleet_manager(self) -> bool:
+        """True if the claim wants a role that its principal may assume, in the place of a key."""
+        return bool(self.spec.fleet_manager_config.trusted_arn) and self.spec.account_pool not in UNNAMED_POOLS
+
+    @property
+    def secret_name(self) -> str:
+        """The Secret that the claim gets; a fleet manager's claim need not name one."""
+        default = f"{self.metadata.name}-sts-secret" if self.of_fleet_manager else ""
+        return self.spec.aws_credential_secret.name or default
 
     @property
     def fake(self) -> bool:

@@ -112,6 +112,7 @@ class ClaimKnown(Model):
     """
 
     fulfilled: str = ""
+    fake_secret: bool | None = None  # a fake claim's: True when it was put, False when it was removed
     keys_rotated: bool = False
     cleaned: dict[str, str] = {}  # region (or "global") -> report
 

@@ -23,7 +23,8 @@ from pydantic import ValidationError
 
 from domain import levers
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.claim import NOT_MOVED, POOLS_TURN, spec_fault
+from domain.accounts.claim import NOT_MOVED, POOLS_TURN
+from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
     CONFIG_KEPT,
@@ -151,7 +152,7 @@ def _is_the_pools(obj: JsonObject, state: str) -> bool:
         claim = AccountClaim.model_validate(obj)
     except ValidationError:
         return False
-    return claim.from_pool and not claim.spec.fleet_manager_config.trusted_arn and spec_fault(claim) is None
+    return claim.from_pool and not claim.of_fleet_manager and spec_fault(claim) is None
 
 
 def read_pool(obj: JsonObject) -> View:

@@ -282,7 +282,11 @@ RETURNING: tuple[tuple[Effect, ...], ...] = (
 DISCARDING = account(_named("DELETE-accounts", lambda r: r.of("DELETE", "accounts")), "kube.delete")
 
 
+# What a fake claim gets in the place of an account.
+PRETENDING = claim(_named("POST-fake-secret", lambda r: r.of("POST", "secrets")), "accounts.fake_secret")
+
+
 def effects() -> tuple[Effect, ...]:
     """All of them."""
     rows = (*TAKING, OBSERVING, *FINISHING, *RETURNING)
-    return (*(effect for row in rows for effect in row), QUEUEING, DISCARDING)
+    return (*(effect for row in rows for effect in row), QUEUEING, DISCARDING, PRETENDING)

@@ -267,8 +267,6 @@ def test_a_missing_key_stops_the_hand_over_only(key: str) -> None:
     ("fields", "says"),
     [
         ({"spec": {"byoc": True}}, "BYOC"),
-        ({"spec": {"manualSTSMode": True}}, "STS"),
-        ({"meta": {"annotations": {"managed.openshift.com/fake": "true"}}}, "fake"),
         ({"spec": {"fleetManagerConfig": {"trustedARN": "arn"}, "accountPool": "fm"}}, "fleet-manager"),
     ],
 )

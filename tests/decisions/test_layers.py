@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 from temporalio import activity
 
-from activities.accounts import ClaimActivities, ObserveActivities, OrganizationActivities, PoolActivities
+from activities.accounts import (
+    ClaimActivities,
+    FakeActivities,
+    ObserveActivities,
+    OrganizationActivities,
+    PoolActivities,
+)
 from activities.aws.activities import AwsActivities
 from activities.claims import ACTIVITIES as CLAIMS_ACTIVITIES
 from activities.instances.area import ACTIVITIES as INSTANCES_ACTIVITIES
@@ -29,6 +35,7 @@ EVERY_WORKERS = (
     PoolActivities,
     OrganizationActivities,
     ClaimActivities,
+    FakeActivities,
 )
 AREAS = {
     "claims": CLAIMS_ACTIVITIES,

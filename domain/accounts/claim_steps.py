@@ -1,0 +1,84 @@
+"""How the steps of an AccountClaim's lifecycle are told, of whatever sort it is: working, waiting, its writes.
+
+And what all sorts ask of the Account they are linked to: that it names the claim as its holder. Its link is the truth,
+the claim's own can be written by its tenant.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, ClaimState
+from domain.accounts.status import with_claim_state
+from domain.accounts.worlds import ClaimWorld
+from domain.decision import Action, Decision, Outcome
+from domain.identity import Key
+from domain.writes import JsonPatch, Patch
+
+DELETING = "Deleting"
+
+
+def holds(claim: AccountClaim, account: Account) -> bool:
+    """True if the Account names the claim as its holder."""
+    return named_by(account, claim.key)
+
+
+def named_by(account: Account, claim: Key) -> bool:
+    """The same by the claim's key."""
+    return account.spec.claim_link == claim.name and account.spec.claim_link_namespace == claim.namespace
+
+
+def protected(world: ClaimWorld, account_id: str) -> bool:
+    """True for a payer or another account of the blocklist: nothing is done in it."""
+    return bool(account_id) and account_id in {*world.config.payer_account_ids, *world.protected}
+
+
+def working(claim: AccountClaim, why: str, *actions: Action, phase: str = "") -> Decision:
+    """Run these actions now, in this order."""
+    return Decision(phase=phase or claim.status.state or "New", outcome=Outcome.WORKING, why=why, actions=actions)
+
+
+def waiting(claim: AccountClaim, why: str, waits_for: str, phase: str = "", *actions: Action) -> Decision:
+    """What is missing has to change; the actions only tell of it, or try again meanwhile."""
+    return Decision(
+        phase=phase or claim.status.state or "New",
+        outcome=Outcome.WAITING,
+        why=why,
+        actions=actions,
+        waits_for=(waits_for,),
+    )
+
+
+def patched(world: ClaimWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
+    """A write of the claim itself, void when somebody else has written meanwhile."""
+    meta = world.claim.metadata
+    return Patch(
+        key=world.claim.key,
+        patch=patch,
+        subresource=subresource,
+        resource_version=meta.resource_version,
+        note=note,
+    )
+
+
+def status_written(world: ClaimWorld, status: AccountClaimStatus) -> Patch:
+    """The write of the claim's status, whole: conditions and state are both required once it is present."""
+    patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
+    return patched(world, patch, subresource="status", note=f"status {status.state}")
+
+
+def invalid(world: ClaimWorld, reason: str, explanation: str, now: datetime) -> Decision:
+    """A spec at fault: shown as Error with its reason until it is mended."""
+    claim = world.claim
+    status = with_claim_state(
+        claim.status, ClaimState.ERROR, "InvalidAccountClaim", reason, "Invalid AccountClaim", now
+    )
+    # The condition is replaced when another fault follows: it says what is wrong now.
+    conditions = tuple(
+        c.model_copy(update={"reason": reason}) if c.type == "InvalidAccountClaim" else c for c in status.conditions
+    )
+    status = status.model_copy(update={"conditions": conditions})
+    actions = () if status == claim.status else (status_written(world, status),)
+    return Decision(
+        phase=ClaimState.ERROR, outcome=Outcome.WAITING, why=explanation, actions=actions, waits_for=("a mended spec",)
+    )

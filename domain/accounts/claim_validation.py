@@ -1,0 +1,88 @@
+"""What can be wrong with a claim's spec, in the replaced operator's words and order: the first fault counts.
+
+Its own checks come first, so that no client sees another reason than before; those that it lacks, and without which a
+claim could never be served, come after them. A Secret is only ever named in the claim's own namespace: whoever may
+write claims there may read its Secrets, and nobody else's.
+"""
+
+from __future__ import annotations
+
+import re
+
+from domain.accounts.resources import AccountClaim
+
+Fault = tuple[str, str]
+
+_ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/\S+")
+_ACCOUNT = re.compile(r"\d{12}")
+
+
+def spec_fault(claim: AccountClaim) -> Fault | None:
+    """What is wrong with the claim's spec: reason and explanation. None if nothing is."""
+    if claim.spec.manual_sts_mode:
+        return _sts_fault(claim)
+    if claim.spec.byoc:
+        return _byoc_fault(claim)
+    return _secret_elsewhere(claim) or _pool_fault(claim)
+
+
+def sts_account(claim: AccountClaim) -> str:
+    """The account of the role that a claim in STS mode names, empty if it names none."""
+    match = _ROLE.fullmatch(claim.spec.sts_role_arn)
+    return match.group(1) if match else ""
+
+
+def customers_account(claim: AccountClaim) -> str:
+    """The AWS account that a customer brings."""
+    return claim.spec.byoc_aws_account_id or (sts_account(claim) if claim.spec.manual_sts_mode else "")
+
+
+def _sts_fault(claim: AccountClaim) -> Fault | None:
+    spec = claim.spec
+    if not spec.sts_role_arn:
+        return "STSRoleARNMissing", "spec.stsRoleARN is empty: in STS mode the account is entered by that role"
+    if fault := _secret_elsewhere(claim):
+        return fault
+    account = sts_account(claim)
+    if not account:
+        return "STSRoleARNInvalid", f"spec.stsRoleARN {spec.sts_role_arn!r} is no ARN of an IAM role"
+    if spec.byoc and spec.byoc_aws_account_id not in {"", account}:
+        return (
+            "STSRoleARNInvalid",
+            f"spec.stsRoleARN is of account {account}, not of {spec.byoc_aws_account_id}",
+        )
+    return None if spec.byoc else _pool_fault(claim)
+
+
+def _byoc_fault(claim: AccountClaim) -> Fault | None:
+    spec = claim.spec
+    if not spec.byoc_aws_account_id:
+        return "BYOCAccountIDMissing", "spec.byocAWSAccountID is empty"
+    if not spec.byoc_secret_ref.name or not spec.byoc_secret_ref.namespace:
+        return "BYOCSecretRefMissing", "spec.byocSecretRef needs a name and a namespace"
+    if not spec.aws_credential_secret.name or not spec.aws_credential_secret.namespace:
+        return "AWSSecretRefMissing", "spec.awsCredentialSecret needs a name and a namespace"
+    if spec.byoc_secret_ref.namespace != claim.metadata.namespace:
+        where = f"{spec.byoc_secret_ref.namespace!r}, the claim is in {claim.metadata.namespace!r}"
+        return "BYOCSecretRefNamespaceMismatch", f"spec.byocSecretRef names namespace {where}"
+    if fault := _secret_elsewhere(claim):
+        return fault
+    if not _ACCOUNT.fullmatch(spec.byoc_aws_account_id):
+        return "BYOCAccountIDInvalid", f"spec.byocAWSAccountID {spec.byoc_aws_account_id!r} has not twelve digits"
+    return None
+
+
+def _secret_elsewhere(claim: AccountClaim) -> Fault | None:
+    secret = claim.spec.aws_credential_secret
+    if not secret.namespace or secret.namespace == claim.metadata.namespace:
+        return None
+    where = f"{secret.namespace!r}, the claim is in {claim.metadata.namespace!r}"
+    return "AWSSecretRefNamespaceMismatch", f"spec.awsCredentialSecret names namespace {where}"
+
+
+def _pool_fault(claim: AccountClaim) -> Fault | None:
+    if not claim.secret_name:
+        return "AWSSecretRefMissing", "spec.awsCredentialSecret.name is empty"
+    if not claim.spec.legal_entity.id.strip() and not claim.fake:
+        return "LegalEntityIDMissing", "spec.legalEntity.id is empty: it names the OU the account is moved to"
+    return None
