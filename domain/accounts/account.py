@@ -13,6 +13,7 @@ counted from the moment the state was entered last (its condition's lastProbeTim
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
 from domain.accounts import ACCOUNT_POOL
 from domain.accounts.account_steps import (
@@ -27,7 +28,6 @@ from domain.accounts.account_steps import (
 from domain.accounts.actions.cases import OpenSupportCase
 from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount, TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
-from domain.accounts.actions.regions import InitializeRegion, ListRegions
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
     AT_LIMIT_REASON,
@@ -35,18 +35,27 @@ from domain.accounts.constants import (
     FINALIZER,
     IAM_USER_ID_LABEL,
     OWNER_TAG,
-    REGION_INITIALIZATION_TIMEOUT,
 )
 from domain.accounts.deletion import deleting, region_sweeps
+from domain.accounts.initialization import (
+    Done,
+    admin_user,
+    entered_at,
+    iam_failure,
+    initializing,
+    list_regions,
+    none_initialized,
+    refused_regions,
+)
 from domain.accounts.naming import email_of, iam_user_id, secret_of
-from domain.accounts.resources import OPT_IN_STATES, Account, AccountState, AccountStatus
+from domain.accounts.resources import OPT_IN_STATES, Account, AccountState
 from domain.accounts.status import released, with_account_state, with_condition, with_failure
 from domain.accounts.worlds import AccountWorld, Verdict
 from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
 from domain.levers import RETRIED, retry_wanted
-from domain.refusal import ErrorType, Refusal
-from domain.resource import condition_of, parse_timestamp
+from domain.refusal import ErrorType
+from domain.resource import condition_of
 from domain.writes import Delete, JsonPatch
 
 
@@ -80,10 +89,10 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         return _failed(world)
     if FINALIZER not in account.metadata.finalizers or not account.iam_user_id:
         return _prepare(world)
-    steps = {
+    steps: dict[str, Done] = {
         AccountState.NEW: _new,
         AccountState.CREATING: _creating,
-        AccountState.INITIALIZING_REGIONS: _initializing,
+        AccountState.INITIALIZING_REGIONS: partial(initializing, done=_initialized),
         AccountState.PENDING_VERIFICATION: _pending_verification,
         AccountState.READY: _ready,
     }
@@ -188,7 +197,7 @@ def _creating_message(world: AccountWorld) -> str:
 
 def _creating(world: AccountWorld, now: datetime) -> Decision:
     account, known = world.account, world.known
-    entered = _entered(account, AccountState.CREATING)
+    entered = entered_at(account, AccountState.CREATING)
     if entered is None:  # set by hand: the clock starts now
         status = with_account_state(account.status, AccountState.CREATING, "AWS account already created", now)
         return working(account, "start the creation deadline", status_written(world, status))
@@ -209,7 +218,7 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
         return waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
     if (refusal := world.refused(EnsureAdminUser.activity)) and refusal.type is not ErrorType.BUG:
         return working(
-            account, f"IAM refused: {refusal.message}", status_written(world, _iam_failure(account, refusal, now))
+            account, f"IAM refused: {refusal.message}", status_written(world, iam_failure(account, refusal, now))
         )
     actions = _credential_actions(world)
     if actions:
@@ -240,84 +249,16 @@ def _credential_actions(world: AccountWorld) -> tuple[Action, ...]:
             EnsureSupportRole(**member, iam_user_id=account.iam_user_id, jump_role=config.support_jump_role, tags=tags)
         )
     if not known.admin_secret:
-        actions.append(_admin_user(world))
+        actions.append(admin_user(world))
     if known.regions is None and not config.fedramp:
-        actions.append(ListRegions(**member))
+        actions.append(list_regions(world))
     return tuple(actions)
 
 
-def _admin_user(world: AccountWorld) -> EnsureAdminUser:
-    account = world.account
-    return EnsureAdminUser(
-        account_id=account.spec.aws_account_id,
-        partition=world.config.partition,
-        owner=account.key,
-        iam_user_id=account.iam_user_id,
-        secret=secret_of(account.metadata.name),
-        tags=ownership_tags(world),
-    )
-
-
-def _iam_failure(account: Account, refusal: Refusal, now: datetime) -> AccountStatus:
-    if refusal.code == "InvalidClientTokenId":
-        type_, reason = "AuthenticationError", refusal.code
-    elif refusal.type is ErrorType.DENIED:
-        type_, reason = "AuthorizationError", "AccessDenied"
-    elif refusal.code:
-        type_, reason = "AccountClientError", refusal.code
-    else:
-        type_, reason = "UnhandledError", refusal.type.value
-    return with_failure(account.status, type_, reason, refusal.message, now)
-
-
-def _initializing(world: AccountWorld, now: datetime) -> Decision:
-    account, known = world.account, world.known
-    entered = _entered(account, AccountState.INITIALIZING_REGIONS)
-    if entered is None:
-        failed = with_failure(
-            account.status, "InternalError", "MissingCondition", "Condition InitializingRegions is missing", now
-        )
-        return working(account, "condition InitializingRegions is missing", status_written(world, failed))
-    deadline = entered + REGION_INITIALIZATION_TIMEOUT
-    at = "the account fails with RegionInitializationTimeout"
-    all_known = known.regions is not None and set(known.regions) <= set(known.outcomes)
-    if now >= deadline and not all_known:
-        seconds = int(REGION_INITIALIZATION_TIMEOUT.total_seconds())
-        failed = with_failure(
-            account.status,
-            "AccountCreationFailed",
-            "RegionInitializationTimeout",
-            f"Initializing regions for longer than {seconds} seconds",
-            now,
-        )
-        return working(account, f"regions not initialised: {_open_regions(world)}", status_written(world, failed))
-    if missing := world.config.missing("ami-owner"):
-        return waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
-    if known.regions is None and not world.config.fedramp:
-        member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
-        return working(account, "look at the regions", ListRegions(**member), deadline=deadline, at=at)
-    open_regions = [region for region in known.regions or () if region not in known.outcomes]
-    if open_regions:
-        actions = tuple(_region(world, region, entered) for region in open_regions)
-        done = len(known.regions or ()) - len(open_regions)
-        why = f"initialise regions: {done} of {len(known.regions or ())} done"
-        return working(account, why, *actions, deadline=deadline, at=at)
-    return _initialized(world, now)
-
-
 def _initialized(world: AccountWorld, now: datetime) -> Decision:
-    account, outcomes = world.account, world.known.outcomes
-    refused = {region: outcome.message for region, outcome in sorted(outcomes.items()) if not outcome.ok}
-    if outcomes and len(refused) == len(outcomes):
-        first = next(iter(refused.items()))
-        failed = with_failure(
-            account.status,
-            "AccountCreationFailed",
-            "RegionInitializationFailed",
-            f"No region could be initialized; {first[0]}: {first[1]}",
-            now,
-        )
-        return working(account, "every region refused", status_written(world, failed))
+    if failed := none_initialized(world, now):
+        return failed
+    account, refused = world.account, refused_regions(world)
     note = f" ({len(refused)} regions refused: {', '.join(refused)})" if refused else ""
     if condition_of(account.status.conditions, "Ready") is not None:
         message = "Account support case already resolved; Account Ready"
@@ -346,21 +287,6 @@ def _support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase
     account = world.account
     search = bool(world.known.inherited or world.refused(OpenSupportCase.activity))
     return OpenSupportCase(account_id=account.spec.aws_account_id, name=account.metadata.name, search=search, once=once)
-
-
-def _region(world: AccountWorld, region: str, entered: datetime) -> InitializeRegion:
-    account = world.account
-    return InitializeRegion(
-        account_id=account.spec.aws_account_id,
-        partition=world.config.partition,
-        owner=account.key,
-        region=region,
-        round=str(int(entered.timestamp())),
-        ami_owner=world.config.ami_owner,
-        kms_key_id=world.claim.spec.kms_key_id if world.claim else "",
-        tags=ownership_tags(world),
-        search=bool(world.known.inherited),
-    )
 
 
 def _pending_verification(world: AccountWorld, now: datetime) -> Decision:
@@ -395,7 +321,7 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
         return working(account, "complete the release", status_written(world, released(status, now), note="released"))
     if status.reused and not spec.iam_user_secret and not spec.claim_link:
         if not world.known.admin_secret:
-            return working(account, "recreate the IAM user", _admin_user(world))
+            return working(account, "recreate the IAM user", admin_user(world))
         secret = spec.model_copy(update={"iam_user_secret": world.known.admin_secret})
         return working(account, "record the Secret", spec_written(world, secret, note="record iamUserSecret"))
     holder = (
@@ -458,16 +384,3 @@ def _pool(world: AccountWorld) -> Key | None:
 def _owner(account: Account) -> str:
     owner = next((o for o in account.metadata.owner_references if o.controller), None)
     return f"{owner.kind}/{account.metadata.namespace}/{owner.name}" if owner else ""
-
-
-def _entered(account: Account, state: str) -> datetime | None:
-    """When the state was entered last."""
-    condition = condition_of(account.status.conditions, state)
-    if condition is None:
-        return None
-    return parse_timestamp(condition.last_probe_time) or parse_timestamp(condition.last_transition_time)
-
-
-def _open_regions(world: AccountWorld) -> str:
-    known = world.known
-    return ", ".join(region for region in known.regions or ("all",) if region not in known.outcomes)

@@ -142,6 +142,11 @@ class Account(CustomResource):
         return self.status.state in FAILED_STATES
 
     @property
+    def customers(self) -> bool:
+        """True for an account that a customer has brought: nothing is removed there but what we have made."""
+        return self.spec.byoc or self.spec.manual_sts_mode
+
+    @property
     def paused(self) -> bool:
         """True under the replaced operator's own pause, which lets deletion proceed."""
         return self.metadata.annotations.get(PAUSE_ANNOTATION) == "true"

@@ -1,0 +1,34 @@
+"""How the AWS account of an Account is entered.
+
+| account | way |
+|---|---|
+| of a pool | `OrganizationAccountAccessRole`, assumed by the payer |
+| of a customer (`byoc`) | the customer's key makes `ManagedOpenShift-Support-<id>`, which the payer assumes |
+| of a customer in STS mode | the payer's jump role, and from it the role that the claim names, with its external id |
+"""
+
+from __future__ import annotations
+
+from domain.accounts.actions.member import Access
+from domain.accounts.constants import SUPPORT_ROLE_PREFIX
+from domain.accounts.worlds import AccountWorld
+
+
+def access_to(world: AccountWorld) -> Access | None:
+    """The way for everything but the support role itself; None for an account of the organization."""
+    account, claim = world.account, world.claim
+    if account.spec.manual_sts_mode:
+        role = claim.spec.sts_role_arn if claim else ""
+        external_id = claim.spec.sts_external_id if claim else ""
+        return Access(jump_role=world.config.sts_jump_role, sts_role=role, external_id=external_id)
+    if account.spec.byoc:
+        return Access(support_role=f"{SUPPORT_ROLE_PREFIX}{account.iam_user_id}")
+    return None
+
+
+def customers_key(world: AccountWorld) -> Access:
+    """The customer's own key: it makes the support role. Only ever a Secret of the claim's own namespace."""
+    claim = world.claim
+    if claim is None:
+        return Access()
+    return Access(namespace=claim.metadata.namespace, secret=claim.spec.byoc_secret_ref.name)
