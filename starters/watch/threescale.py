@@ -9,12 +9,13 @@
 | Application: its going | its product and its account, which 3scale may have refused something because of it |
 | DeveloperUser | its account, which is made together with its first admin |
 | Secret | whoever refers to it; an account whose admin's password it has |
+| APIManager | whoever looks for its tenant there, as no Secret is named |
 
 What others see of an object is its spec, its ids, how it stands, what it remembers (a backend's part of the gateway),
 and that it goes. An object's own status is input too: people blank ids.
 
 Secrets are watched in the namespaces that objects name, as long as they do, Helm's releases left out; only name and
-version of one are kept.
+version of one are kept. APIManagers, which hardly any cluster has, are watched as long as an object may look for one.
 """
 
 from __future__ import annotations
@@ -31,10 +32,12 @@ from domain.threescale import BACKEND, CUSTOM_KINDS, DEVELOPER_ACCOUNT, DEVELOPE
 from domain.threescale.conditions import FAILED, INVALID, ORPHAN, READY, WAITING
 from domain.threescale.conditions import SYNCED as SYNCED_CONDITION
 from domain.threescale.memo import DRIFT, GATEWAY, LOOKED, SYNCED
+from domain.threescale.providers import SEED_SECRET
 from domain.threescale.wakes import called, known_as, refers_to
 from domain.threescale.work import Phase
 from engine.kube import SECRET, JsonObject
 from engine.kube.json import mapping, sequence, text
+from engine.kube.kinds import API_MANAGER
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View, generation, others_finalizers
@@ -118,6 +121,22 @@ def secret_dependents(before: Projection | None, after: Projection | None, index
     return {each.key for each in found} | {key for user in users for key in _referents(user, index)}
 
 
+def read_installation(obj: JsonObject) -> View:
+    """An APIManager: what makes the address of its tenant."""
+    spec = mapping(obj, "spec")
+    return View((text(spec, "tenantName"), text(spec, "wildcardDomain")), settled=True)
+
+
+def installation_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """Whoever looks for a local 3scale in its namespace: those that draw on the token of one."""
+    known = after or before
+    return {each.key for each in _referring(_seed_of(known.key.namespace), index)} if known else set()
+
+
+def _seed_of(namespace: str) -> str:
+    return f"{SECRET.name}/{namespace}/{SEED_SECRET}"
+
+
 def _referring(name: str, index: Index) -> list[Projection]:
     return [each for kind in CUSTOM_KINDS for each in index.find(kind.name, "refers", name)]
 
@@ -190,10 +209,12 @@ def _annotations(obj: JsonObject) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, str(value)) for name, value in mapping(obj, "metadata", "annotations").items()))
 
 
-def secrets_named(known: Projection) -> tuple[Watched, ...]:
-    """The Secrets of the namespaces in which an object names one."""
-    named = (name.split("/") for name in known.fact("refers").splitlines())
-    return tuple(_secrets_in(namespace) for namespace in sorted({name[1] for name in named if name[0] == SECRET.name}))
+def sources_named(known: Projection) -> tuple[Watched, ...]:
+    """The Secrets of the namespaces in which an object names one; APIManagers, where one may say whose it is."""
+    refers = known.fact("refers").splitlines()
+    named = (name.split("/") for name in refers)
+    secrets = [_secrets_in(namespace) for namespace in sorted({name[1] for name in named if name[0] == SECRET.name})]
+    return (*secrets, *((_INSTALLATIONS,) if _seed_of(known.key.namespace) in refers else ()))
 
 
 @cache
@@ -210,7 +231,15 @@ def _secrets_in(namespace: str) -> Watched:
     )
 
 
+_INSTALLATIONS = Watched(
+    kind=API_MANAGER,
+    read=read_installation,
+    dependents=installation_dependents,
+    has_workflow=False,
+    lingers=SECRETS_LINGER,
+)
+
 WATCHED = tuple(
-    Watched(kind=kind, read=partial(read_object, kind.name), dependents=object_dependents, declares=secrets_named)
+    Watched(kind=kind, read=partial(read_object, kind.name), dependents=object_dependents, declares=sources_named)
     for kind in CUSTOM_KINDS
 )

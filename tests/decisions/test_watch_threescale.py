@@ -14,16 +14,20 @@ from domain.threescale import (
     THE_TENANTS,
 )
 from domain.writes import merge
+from engine.kube import SECRET
 from engine.kube.json import text
+from engine.kube.kinds import API_MANAGER
 from starters.watch.index import Index
 from starters.watch.projection import Projection, project
 from starters.watch.threescale import (
     WATCHED,
+    installation_dependents,
     object_dependents,
+    read_installation,
     read_object,
     read_secret,
     secret_dependents,
-    secrets_named,
+    sources_named,
 )
 
 Json = dict[str, Any]
@@ -37,8 +41,10 @@ def obj(kind: str, name: str, spec: Json | None = None, status: Json | None = No
 
 def seen(body: Json) -> Projection:
     kind = text(body, "kind")
-    if kind == "Secret":
+    if kind == SECRET.name:
         return project(kind, "", body, read_secret)
+    if kind == API_MANAGER.name:
+        return project(kind, "", body, read_installation)
     return project(kind, "", body, lambda each: read_object(kind, each))
 
 
@@ -69,7 +75,8 @@ class World:
             self.index.of(known.key.kind)[known.name] = after
         else:
             del self.index.of(known.key.kind)[known.name]
-        dependents = secret_dependents if known.key.kind == "Secret" else object_dependents
+        others = {SECRET.name: secret_dependents, API_MANAGER.name: installation_dependents}
+        dependents = others.get(known.key.kind, object_dependents)
         woken = dependents(before, after, self.index)
         self.sweep_woken = THE_TENANTS in woken
         return {key.name for key in woken - {THE_TENANTS}}
@@ -163,8 +170,22 @@ def test_secrets_are_watched_where_objects_name_them() -> None:
             "configurationRef": {"name": "cors", "namespace": "elsewhere"},
         }
     ]
-    assert [each.namespace for each in secrets_named(seen(refers))] == ["elsewhere", "shop"]
-    assert secrets_named(seen(refers)) == secrets_named(seen(refers))
+    assert [each.namespace for each in sources_named(seen(refers)) if each.kind == SECRET] == ["elsewhere", "shop"]
+    assert sources_named(seen(refers)) == sources_named(seen(refers))
+
+
+def test_a_local_3scale_is_watched_for_and_wakes_whoever_names_no_secret() -> None:
+    named = obj(PRODUCT.name, "named", {"name": "x", "providerAccountRef": {"name": "mine"}})
+    elsewhere = obj(PRODUCT.name, "far", {"name": "y"}, namespace="elsewhere")
+    assert [API_MANAGER in [each.kind for each in sources_named(seen(one))] for one in (product(), named)] == [
+        True,
+        False,
+    ]
+    world = World(product(), backend(), named, elsewhere)
+    installed = obj(API_MANAGER.name, "apimanager", {"wildcardDomain": "example.com"})
+    assert world.arriving(installed) == {"goods", "store"}
+    world.bodies["apimanager"] = installed
+    assert world.woken("apimanager", {"spec": {"wildcardDomain": "example.org"}}) == {"goods", "store"}
 
 
 def test_an_object_is_settled_when_its_newest_spec_is_in_3scale_and_nobody_asks_for_a_look() -> None:

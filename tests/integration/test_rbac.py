@@ -138,6 +138,7 @@ NEEDED: dict[str, list[Right]] = {
         *of_claims("get list create patch", "resourcewatches"),
         *ours("list watch", LB_KINDS, TENANT, YAWOL),
         *ours("list watch", API_KINDS, TENANT, THREESCALE),
+        *(Right(verb, "apimanagers", TENANT, "", "apps.3scale.net") for verb in ("list", "watch")),
         *ours("list watch", "awsmachines awsmachinepools", TENANT, AWS_PROVIDER),
         *ours("list watch", "machines", TENANT, CLUSTER_API),
         *(Right(verb, plural) for verb in ("list", "watch") for plural in ("services", "nodes", "events")),
