@@ -8,6 +8,7 @@ What is wanted has a digest. As long as the object remembers that digest nothing
 is compared with what is wanted, part by part (`product_sync.py`), and the new digest is remembered at the end, in one
 write together with the one of the gateway's configuration. The spec is never touched but for its defaults: a backend
 that is deleted leaves an orphan, not a product without it. A product that is deleted takes all that is its own along.
+One that is to be called otherwise is Invalid, as 3scale never changes a system name: no second one is made.
 """
 
 from __future__ import annotations
@@ -137,6 +138,8 @@ def _synced(
     before, wished = Memo.of(product.metadata), _memo(observed, backends)
     if wished == before and known_id and not observed.look and not observed.found.looked:
         return fine(product, now, fields, {})
+    if _is_renamed(product, observed.found):
+        return hindered(product, _renaming(product, observed.found), now, fields)
     ids = {name: backend.status.backend_id or 0 for name, backend in backends.items()}
     wanted = Wanted(spec=spec, backends=ids, gateway=wished.gateway)
     found = observed.found.model_copy(update={"deployed": observed.found.deployed or before.gateway})
@@ -153,6 +156,19 @@ def _synced(
     if whole.missing:
         return hindered(product, _missing(product, whole), now, fields)
     return fine(product, now, fields, remembered(product.metadata, wished))
+
+
+def _is_renamed(product: Product, found: FoundProduct) -> bool:
+    """Whether what it has in 3scale is called otherwise: 3scale keeps a system name for good."""
+    service = found.service
+    return service is not None and bool(service.system_name) and service.system_name != product.spec.system_name
+
+
+def _renaming(product: Product, found: FoundProduct) -> Hindrance:
+    kept = found.service.system_name if found.service else ""
+    detail = f"SystemName is immutable: product {product.status.product_id} is called {kept} in 3scale."
+    fault = Fault(path="spec.systemName", value=product.spec.system_name, detail=detail)
+    return Hindrance(standing=Standing.INVALID, message=str(fault))
 
 
 def _forgetting(meta: ObjectMeta, before: Memo, wished: Memo, work: Work) -> Work:

@@ -214,6 +214,7 @@ def test_a_promotion_waits_for_its_product_without_a_call(of: Product | None, te
 
 
 def test_a_promotion_deploys_reads_promotes_and_is_done() -> None:
+    """3scale weakness 19: a promotion with nothing to do fails, as does any refusal."""
     wanted = promotion(production=True)
     assert [each.path for each in on_promotion(wanted).writes] == ["services/5/proxy/deploy"]
     deployed = FoundConfigs(deployed=True)
@@ -282,6 +283,7 @@ def test_credentials_wait_without_a_call(observed: dict[str, Any], waits_for: tu
 def test_what_the_secret_lacks_is_made_up_there_first(
     kind: str, filled: tuple[str, ...], made_up: tuple[str, ...]
 ) -> None:
+    """3scale weakness 17: keys that can be guessed, and a crash where nobody asks for any."""
     found = on_auth(auth(generateSecret=True), *filled, kind=kind)
 
     assert found.make_up == made_up

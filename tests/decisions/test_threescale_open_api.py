@@ -98,6 +98,7 @@ def test_a_document_becomes_a_product_and_a_backend_with_the_known_names() -> No
 
 
 def test_the_order_of_the_document_does_not_matter() -> None:
+    """3scale weakness 4: rules of a document come in another order each time."""
     turned = {path: dict(reversed(item.items())) for path, item in reversed(PATHS.items())}
 
     assert list(turned) != list(PATHS)
@@ -414,6 +415,7 @@ def test_a_generated_spec_at_fault_is_told_as_failed() -> None:
 
 
 def test_a_page_is_fetched_again_every_five_minutes_and_its_faults_are_tried_again() -> None:
+    """3scale weakness 18: a page that could not be fetched once is Invalid for good."""
     paged = open_api(openapiRef={"url": "https://example.com/pets.yaml?sig=s3cret"})
     found = on(paged, text=None)
     (read,) = found.reads

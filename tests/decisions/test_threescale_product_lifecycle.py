@@ -91,6 +91,7 @@ def test_a_backend_that_only_cannot_let_go_of_a_metric_can_be_used() -> None:
 
 
 def test_missing_backends_are_told_in_the_order_of_their_names() -> None:
+    """3scale weakness 1: messages in random order, and so a loop of status writes."""
     names = ["d", "a", "c", "b"]
     found = work(product(backendUsages={name: {"path": f"/{name}"} for name in names}))
 
@@ -132,6 +133,7 @@ def test_an_orphan_looks_again_later_and_later_and_its_status_stays() -> None:
     ids=["rule", "paths", "policy's Secret", "issuer"],
 )
 def test_a_spec_at_fault_is_invalid_without_a_call(spec: dict[str, Any]) -> None:
+    """3scale weakness 16: an issuer that is missing is told as Failed, and tried for ever."""
     found = work(product(**spec))
 
     assert states(found.status) == "Failed Invalid"

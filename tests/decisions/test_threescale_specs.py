@@ -114,6 +114,7 @@ def test_system_names_are_unique_over_metrics_and_methods() -> None:
 
 
 def test_names_for_people_are_unique_among_themselves() -> None:
+    """3scale weakness 15: names for people are compared with system names, at random."""
     both = product(
         metrics={"hits": HITS, "a": {"friendlyName": "Same", "unit": "1"}}, methods={"b": {"friendlyName": "Same"}}
     )

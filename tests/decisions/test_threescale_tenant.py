@@ -150,6 +150,7 @@ def test_with_its_token_kept_a_tenant_is_ready_and_asks_for_nothing_more() -> No
     ids=["no Secret", "no token", "another tenant's"],
 )
 def test_a_token_that_got_lost_is_told_and_no_second_tenant_made(secret: SecretView | None, said: str) -> None:
+    """3scale weakness 12: a tenant's token that got lost is gone silently."""
     found = on(tenant(NOTED), found=known(), secret=secret)
 
     assert (found.reads, found.writes, found.waits_for) == ((), (), ("Secret/shop/acme-acme",))

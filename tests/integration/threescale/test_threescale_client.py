@@ -112,6 +112,7 @@ async def test_what_is_absent_is_none_deleted_and_not_changed(tenant: Tenant) ->
 
 
 async def test_refusals_are_told_without_the_token(tenant: Tenant, client: Client, control: ThreescaleControl) -> None:
+    """3scale weakness 21: tokens in logs."""
     with pytest.raises(Invalid, match="system_name"):
         await tenant.write(creation("!"), {})
     async with Connections(60) as connections:
@@ -127,6 +128,7 @@ async def test_refusals_are_told_without_the_token(tenant: Tenant, client: Clien
 
 
 async def test_a_call_that_hangs_ends(client: Client, control: ThreescaleControl) -> None:
+    """3scale weakness 3: calls without an end."""
     control.fault("GET", "/services", kind="hang")
     async with Connections(1) as connections:
         tenant = Tenant(connections.http, client.url, client.token, Guard("tenant", 10))

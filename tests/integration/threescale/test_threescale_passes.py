@@ -161,6 +161,7 @@ async def test_those_who_look_at_the_same_time_share_a_list(
 
 
 async def test_a_tenant_that_hangs_holds_up_nobody_and_goes_on_when_it_answers(control: ThreescaleControl) -> None:
+    """3scale weakness 3: one tenant that hangs stops all of a kind."""
     async with one_worker(threescale_timeout=timedelta(hours=1), threescale_passes_per_tenant=4) as passes:
         hanging = await passes.shop_of_its_own(control)
         hung = control.fault(tenant=control.tenants()[-1].name, path="/admin/api", kind="hang")
@@ -180,6 +181,7 @@ async def test_a_tenant_that_hangs_holds_up_nobody_and_goes_on_when_it_answers(c
 async def test_passes_that_die_at_any_moment_leave_what_was_wanted_once(
     passes: Passes, control: ThreescaleControl, reference: dict[str, list[str]]
 ) -> None:
+    """3scale weakness 12: who dies between a creation and its note makes a second one."""
     shop = await passes.shop_of_its_own(control)
     await everything(shop)
     dice = random.Random(3)
@@ -197,6 +199,7 @@ async def test_passes_that_die_at_any_moment_leave_what_was_wanted_once(
 async def test_what_is_deleted_in_any_order_leaves_nothing(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
+    """3scale weakness 9: documents and policies stay in 3scale."""
     before = holds(world_of(control, bare_shop.tenant))
     await everything(bare_shop)
     await passes.settled(bare_shop)
@@ -298,6 +301,7 @@ async def test_a_refusal_is_told_tried_more_and_more_seldom_and_at_once_when_wok
 async def test_of_two_with_one_system_name_the_older_has_it_and_the_other_takes_over(
     bare_shop: Shop, passes: Passes, tenant: Client
 ) -> None:
+    """3scale weakness 13: two objects with one system name overwrite each other for ever."""
     await bare_shop.backend("one", systemName="same")
     await passes.settled(bare_shop)
     await bare_shop.backend("two", systemName="same")
@@ -326,6 +330,7 @@ async def test_with_an_account_go_its_users_and_applications(bare_shop: Shop, pa
 async def test_prices_ports_and_slashes_that_mean_the_same_are_written_once(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
+    """3scale weakness 4: what 3scale writes in its own way is written for ever."""
     await everything(bare_shop)
     await passes.settled(bare_shop)
     control.reset_ledger()
@@ -403,6 +408,7 @@ async def test_a_new_tenant_opens_to_the_objects_that_name_its_secret(
 
 
 async def test_one_with_a_bad_reference_waits_and_hinders_nobody(bare_shop: Shop, passes: Passes) -> None:
+    """3scale weakness 7: one bad reference breaks all Products of its namespace."""
     await bare_shop.backend("lost", systemName="lost", providerAccountRef={"name": "nowhere"})
     await bare_shop.backend()
     await bare_shop.product(backendUsages={"stock": {"path": "/"}})
@@ -433,6 +439,7 @@ async def test_a_token_that_is_revoked_is_told_and_the_next_one_is_used(
 async def test_what_a_secret_says_of_a_policy_is_brought_to_3scale_when_it_changes(
     bare_shop: Shop, passes: Passes, tenant: Client
 ) -> None:
+    """3scale weakness 11: what a Secret says anew is seen after ten hours."""
     await bare_shop.secret("cors", configuration='{"allow_origin": "one"}')
     policy = {"name": "cors", "version": "builtin", "enabled": True, "configurationRef": {"name": "cors"}}
     await bare_shop.product(policies=[policy])
@@ -487,6 +494,7 @@ async def test_documents_are_read_beside_the_loop(
 
 
 async def test_the_last_admin_stays_until_its_account_goes_and_says_so(bare_shop: Shop, passes: Passes) -> None:
+    """3scale weakness 10: deletions that 3scale refuses are stuck for ever."""
     await everything(bare_shop)
     await passes.settled(bare_shop)
     await bare_shop.delete(DEVELOPER_USER, "ann")

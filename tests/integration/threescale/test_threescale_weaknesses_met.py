@@ -1,0 +1,123 @@
+"""Situations in which the replaced operator damages, hinders or leaks something, lived through by passes.
+
+The other weaknesses of it are named in the tests of whatever meets them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from threescale_lab import Shop, true_conditions
+from threescale_passes_lab import Passes
+from threescale_process import Client
+from threescale_scene import everything
+
+from domain.threescale import APPLICATION, BACKEND, CUSTOM_KINDS, PRODUCT, TENANT
+from engine.kube import NAMESPACE
+from engine.kube.json import sequence
+from localcloud.bench.threescale_all_kinds import tenant_spec
+from localcloud.threescale.control import ThreescaleControl
+
+pytestmark = pytest.mark.integration
+
+HITS = {"friendlyName": "Hits", "unit": "hit", "description": "Number of API hits"}
+BYTES = {"friendlyName": "Bytes", "unit": "byte"}
+
+
+async def rounds(passes: Passes, shop: Shop, count: int = 3) -> None:
+    for _ in range(count):
+        await passes.round(shop)
+
+
+def limits(*wanted: tuple[str, str]) -> dict[str, Any]:
+    """A plan with a limit for each period and metric of the backend."""
+    return {
+        "basic": {
+            "limits": [
+                {"period": period, "value": 5, "metricMethodRef": {"systemName": metric, "backend": "stock"}}
+                for period, metric in wanted
+            ]
+        }
+    }
+
+
+async def test_a_metric_that_its_backend_drops_leaves_the_products_limits_to_their_owner(
+    bare_shop: Shop, passes: Passes, tenant: Client
+) -> None:
+    """3scale weakness 5: the operator edits the Product, and takes away or doubles limits of other metrics."""
+    metrics = {"hits": HITS, "bytes": BYTES, "kept": {"friendlyName": "Kept", "unit": "1"}}
+    await bare_shop.backend(metrics=metrics)
+    wanted = limits(("day", "bytes"), ("day", "kept"), ("week", "bytes"), ("week", "kept"))
+    await bare_shop.product(backendUsages={"stock": {"path": "/"}}, applicationPlans=wanted)
+    await passes.settled(bare_shop)
+
+    await bare_shop.change(BACKEND, "stock", {"metrics": {"bytes": None}})
+    await rounds(passes, bare_shop)
+    product = await bare_shop.get(PRODUCT, "goods") or {}
+    assert true_conditions(product) == {"Orphan", "Failed"}
+    assert product["spec"]["applicationPlans"] == wanted
+    assert "stock/bytes" in await bare_shop.message(PRODUCT, "goods", "Orphan")
+
+    await bare_shop.change(PRODUCT, "goods", {"applicationPlans": limits(("day", "kept"), ("week", "kept"))})
+    await passes.settled(bare_shop)
+    (plan,) = tenant.list(f"services/{product['status']['productId']}/application_plans")
+    assert sorted(each["period"] for each in tenant.list(f"application_plans/{plan['id']}/limits")) == ["day", "week"]
+
+
+async def test_a_tenant_without_its_secret_stops_nobody_else(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    """3scale weakness 6: a Tenant whose Secret is missing stops every kind in its namespace."""
+    await bare_shop.create(TENANT, "branch", tenant_spec(control.tenant("master"), "nobody"))
+    await bare_shop.backend()
+    await bare_shop.product(backendUsages={"stock": {"path": "/"}})
+    await rounds(passes, bare_shop)
+    assert "Synced" in true_conditions(await bare_shop.get(PRODUCT, "goods") or {})
+
+
+async def test_every_kind_says_that_its_tenant_is_not_known(passes: Passes, control: ThreescaleControl) -> None:
+    """3scale weakness 8: four kinds show no status at all where the provider account is missing."""
+    shop = Shop(cast("Any", passes.kube), cast("Any", None))
+    await passes.kube.create(NAMESPACE, {"metadata": {"name": shop.namespace}})
+    await everything(shop)
+    await rounds(passes, shop)
+    for kind in CUSTOM_KINDS:
+        for each in (await passes.kube.list(kind, shop.namespace)).items:
+            told = [c["message"] for c in sequence(each, "status", "conditions") if c.get("message")]  # type: ignore[attr-defined]
+            assert told, f"{kind.name} says nothing"
+            assert true_conditions(each) & {"Orphan", "Waiting"}, f"{kind.name} says {told}"
+
+
+async def test_another_system_name_makes_no_second_product(bare_shop: Shop, passes: Passes, tenant: Client) -> None:
+    """3scale weakness 14: the operator makes a second product of the new name, and forgets the first."""
+    await bare_shop.product()
+    await passes.settled(bare_shop)
+    made = {each["system_name"]: each["id"] for each in tenant.list("services")}
+
+    await bare_shop.change(PRODUCT, "goods", {"systemName": "wares", "description": "Other"})
+    await rounds(passes, bare_shop)
+    assert {each["system_name"]: each["id"] for each in tenant.list("services")} == made
+    assert true_conditions(await bare_shop.get(PRODUCT, "goods") or {}) == {"Invalid", "Failed"}
+    assert await bare_shop.message(PRODUCT, "goods", "Invalid") == (
+        f'spec.systemName: Invalid value: "wares": SystemName is immutable: product {made["goods"]} is called goods in '
+        "3scale."
+    )
+
+    await bare_shop.change(PRODUCT, "goods", {"systemName": "goods"})
+    await passes.settled(bare_shop)
+    (service,) = [each for each in tenant.list("services") if each["system_name"] == "goods"]
+    assert service["description"] == "Other"
+
+
+async def test_states_and_observed_generations_are_shown(bare_shop: Shop, passes: Passes) -> None:
+    """3scale weakness 20: `state` is never filled, and some kinds do not say which spec they speak of."""
+    await everything(bare_shop)
+    await passes.settled(bare_shop)
+    product = await bare_shop.get(PRODUCT, "goods") or {}
+    assert product["status"]["state"] == "incomplete"
+    assert (await bare_shop.get(APPLICATION, "till") or {})["status"]["state"] == "live"
+    for kind in CUSTOM_KINDS:
+        for each in (await passes.kube.list(kind, bare_shop.namespace)).items:
+            generation = each["metadata"]["generation"]  # type: ignore[index]
+            assert each["status"].get("observedGeneration", generation) == generation  # type: ignore[attr-defined]
