@@ -157,6 +157,10 @@ class Settings(BaseSettings):
     accounts_sweep: Duration = Field(
         timedelta(minutes=5), description="Interval of the sweep that counts the organization's accounts."
     )
+    accounts_validation: Duration = Field(
+        timedelta(hours=10),
+        description="Interval at which places, tags and quotas of all accounts are validated, where flags ask for it.",
+    )
 
     # Resource claims. Their API group is OPERATOR_DOMAIN, which `domain.claims.constants` reads.
     claims_namespace: str = Field(

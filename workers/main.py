@@ -28,6 +28,7 @@ from activities.accounts import (
     ObserveActivities,
     OrganizationActivities,
     PoolActivities,
+    ValidationActivities,
 )
 from activities.accounts import metrics as account_metrics
 from activities.accounts.handover import HandOver
@@ -190,6 +191,7 @@ def _activities(
         *OrganizationActivities(reader, sessions, client).all(),
         *ClaimActivities(reader, hand_over, client).all(),
         *FakeActivities(reader).all(),
+        *ValidationActivities(reader, sessions, hand_over).all(),
     ]
 
 

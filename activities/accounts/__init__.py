@@ -5,5 +5,13 @@ from activities.accounts.fake import FakeActivities
 from activities.accounts.observe import ObserveActivities
 from activities.accounts.organization import OrganizationActivities
 from activities.accounts.pool import PoolActivities
+from activities.accounts.validation import ValidationActivities
 
-__all__ = ["ClaimActivities", "FakeActivities", "ObserveActivities", "OrganizationActivities", "PoolActivities"]
+__all__ = [
+    "ClaimActivities",
+    "FakeActivities",
+    "ObserveActivities",
+    "OrganizationActivities",
+    "PoolActivities",
+    "ValidationActivities",
+]

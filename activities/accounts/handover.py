@@ -123,6 +123,19 @@ class HandOver:
         if (answer.cancelled() or answer.exception()) and self._units.get(request) is answer:
             del self._units[request]
 
+    async def units(self, base: str, legal_entities: Iterable[str]) -> dict[str, str | ApiError]:
+        """The OUs of legal entities by their ids, or why there is none."""
+        wanted = sorted(set(legal_entities))
+        self.prepare(base, wanted)
+        asked = (self._unit(UnitRequest(base=base, legal_entity=each)) for each in wanted)
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        units: dict[str, str | ApiError] = {}
+        for each, unit in zip(wanted, found, strict=True):
+            if not isinstance(unit, str | ApiError):
+                raise unit
+            units[each] = unit
+        return units
+
     async def _unit(self, request: UnitRequest) -> str:
         """The OU, asked for once however many claims of one legal entity come together."""
         self.prepare(request.base, [request.legal_entity])

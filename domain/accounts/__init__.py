@@ -11,6 +11,7 @@ Who writes an object at each moment of its life:
 | AccountClaim `spec.accountLink` | binding | the AccountPool's workflow |
 | AccountClaim everything else | always | the AccountClaim's workflow |
 | AccountPool `status` | always | the AccountPool's workflow |
+| Account quotas in the spec, and blanking their status | they differ from the ConfigMap's | the validation's workflow |
 """
 
 from domain.accounts.constants import FINALIZER, GROUP, OPERATOR_NAMESPACE, VERSION
@@ -27,5 +28,10 @@ ORGANIZATION = Kind(name="Organization", group="", version="", plural="", area="
 
 THE_ORGANIZATION = Key(kind=ORGANIZATION.name, namespace=OPERATOR_NAMESPACE, name="aws", uid="0")
 
-STANDING = (THE_ORGANIZATION,)
-KINDS = (ACCOUNT_POOL, ACCOUNT, ACCOUNT_CLAIM, ORGANIZATION)
+# The one that validates what stands already.
+ACCOUNT_VALIDATION = Kind(name="AccountValidation", group="", version="", plural="", area="accounts")
+
+THE_VALIDATION = Key(kind=ACCOUNT_VALIDATION.name, namespace=OPERATOR_NAMESPACE, name="aws", uid="0")
+
+STANDING = (THE_ORGANIZATION, THE_VALIDATION)
+KINDS = (ACCOUNT_POOL, ACCOUNT, ACCOUNT_CLAIM, ORGANIZATION, ACCOUNT_VALIDATION)

@@ -8,7 +8,8 @@
 | AccountClaim without an account, or gone | its AccountPool; all pools if it names none |
 | AccountClaim: linked to another, deleting, gone | the Account it is linked to, and was |
 | AccountPool: spec, levers, gone | the Organization |
-| ConfigMap, Secret | everything of the area that is not settled, all pools, the Organization |
+| Account: Ready or Failed now, claimed, of another legal entity | the validation |
+| ConfigMap, Secret | everything of the area that is not settled, all pools, the Organization, the validation |
 
 What the pool does for a claim and its Account is not disturbed: their own wakes wait until it is done with them
 (`claim_patience`, `account_patience`). A pool that hands nothing over wakes the claim itself, or time does.
@@ -22,7 +23,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from domain import levers
-from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL, THE_VALIDATION
 from domain.accounts.claim import NOT_MOVED, POOLS_TURN
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import (
@@ -229,7 +230,7 @@ def account_dependents(before: Projection | None, after: Projection | None, inde
     landed = before is not None and after is not None and not before.fact("has id") and after.fact("has id")
     if after is None or landed or (asks and asks != _asks_organization(before)):
         keys |= organization(before, after)
-    return keys
+    return keys | validation(before, after)
 
 
 def _made_by_pool(before: Projection | None, after: Projection | None) -> bool:
@@ -300,7 +301,9 @@ def config_dependents(before: Projection | None, after: Projection | None, index
         return set()
     unsettled = {known.key for kind in (ACCOUNT, ACCOUNT_CLAIM) for known in index.all(kind.name) if not known.settled}
     everyone = unsettled | pools(index, "")
-    return everyone | organization(before, after) if everyone else set()
+    if not everyone and not any(True for _ in index.all(ACCOUNT.name)):
+        return set()
+    return everyone | organization(before, after) | _the_validation(before, after)
 
 
 def pools(index: Index, name: str) -> set[Key]:
@@ -314,6 +317,23 @@ def organization(*sides: Projection | None) -> set[Key]:
     """The one workflow that owns what is scarce in the AWS organization; no custom resource stands behind it."""
     clusters = {side.key.cluster for side in sides if side is not None}
     return {ORGANIZATION.model_copy(update={"cluster": cluster}) for cluster in clusters}
+
+
+def validation(before: Projection | None, after: Projection | None) -> set[Key]:
+    """The validation, for an Account whose place, tags or quotas may be others than they should be now, or that failed.
+
+    An Account that was there when the watcher began is looked at when the sweep is due.
+    """
+    if before is None or after is None or after.deleting:
+        return set()
+    stands = after.fact("state") in {AccountState.READY, AccountState.FAILED}
+    moved = any(before.fact(fact) != after.fact(fact) for fact in ("state", "legal entity", "has id", "claimed"))
+    return _the_validation(after) if stands and moved else set()
+
+
+def _the_validation(*sides: Projection | None) -> set[Key]:
+    clusters = {side.key.cluster for side in sides if side is not None}
+    return {THE_VALIDATION.model_copy(update={"cluster": cluster}) for cluster in clusters}
 
 
 def _existing(*sides: Projection | None) -> list[Projection]:

@@ -17,6 +17,7 @@ from activities.accounts import (
     ObserveActivities,
     OrganizationActivities,
     PoolActivities,
+    ValidationActivities,
 )
 from activities.aws.activities import AwsActivities
 from activities.claims import ACTIVITIES as CLAIMS_ACTIVITIES
@@ -36,6 +37,7 @@ EVERY_WORKERS = (
     OrganizationActivities,
     ClaimActivities,
     FakeActivities,
+    ValidationActivities,
 )
 AREAS = {
     "claims": CLAIMS_ACTIVITIES,

@@ -15,6 +15,7 @@ from starters.watch.kinds import Watched, watched_kinds
 from starters.watch.projection import Projection, project
 
 NAMESPACE = "aws-account-operator"
+VALIDATION = "AccountValidation/aws"
 BY_NAME = {entry.name: entry for entry in WATCHED}
 
 Obj = dict[str, Any]
@@ -175,11 +176,15 @@ def test_a_pool_is_never_settled_and_its_status_is_no_input() -> None:
 
 
 def test_an_account_getting_ready_wakes_its_pool(world: World) -> None:
-    assert world.wakes("Account", account(state="PendingVerification"), account(state="Ready")) == {"AccountPool/pool"}
+    assert world.wakes("Account", account(state="PendingVerification"), account(state="Ready")) == {
+        "AccountPool/pool",
+        VALIDATION,
+    }
 
 
 def test_an_account_of_no_named_pool_wakes_all_pools(world: World) -> None:
-    before, after = (changed(account(state=s), "spec.accountPool", "") for s in ("InitializingRegions", "Ready"))
+    before, after = (changed(account(state=s), "spec.accountPool", "") for s in ("Creating", "InitializingRegions"))
+    after = changed(after, "status.claimed", True)
     assert world.wakes("Account", before, after) == {"AccountPool/pool", "AccountPool/other"}
 
 
@@ -187,6 +192,26 @@ def test_an_account_that_changes_pools_wakes_both(world: World) -> None:
     before = account(state="Ready")
     after = changed(before, "spec.accountPool", "other")
     assert world.wakes("Account", before, after) == {"AccountPool/pool", "AccountPool/other"}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "looked_at"),
+    [
+        ("status.claimed", True, True),
+        ("spec.legalEntity.id", "entity", True),
+        ("status.state", "Failed", True),
+        ("status.state", "Creating", False),
+        ("status.supportCaseID", "case-1", False),
+        ("metadata.labels", {"a": "b"}, False),
+    ],
+)
+def test_an_account_is_validated_when_it_may_have_to_stand_elsewhere(
+    world: World, path: str, value: Any, looked_at: bool
+) -> None:
+    before = account(state="Ready")
+    assert (VALIDATION in world.wakes("Account", before, changed(before, path, value))) is looked_at
+    assert VALIDATION not in world.wakes("Account", None, before)
+    assert VALIDATION not in world.wakes("Account", before, None)
 
 
 def test_a_progress_that_nobody_counts_wakes_nobody(world: World) -> None:
@@ -197,7 +222,7 @@ def test_a_progress_that_nobody_counts_wakes_nobody(world: World) -> None:
 
 def test_a_pool_that_is_unknown_wakes_nobody(world: World) -> None:
     before, after = (changed(account(state=s), "spec.accountPool", "gone") for s in ("InitializingRegions", "Ready"))
-    assert world.wakes("Account", before, after) == set()
+    assert world.wakes("Account", before, after) == {VALIDATION}
 
 
 BOUND = changed(changed(account(state="Ready"), "spec.claimLink", "claim"), "spec.claimLinkNamespace", "tenant")
@@ -211,7 +236,7 @@ def by(each: Obj, writer: list[dict[str, str]]) -> Obj:
 
 def test_a_linked_account_wakes_its_claim_by_its_state_and_not_by_being_claimed(world: World) -> None:
     assert "AccountClaim/claim" in world.wakes("Account", BOUND, changed(BOUND, "status.state", "Failed"))
-    assert world.wakes("Account", BOUND, changed(BOUND, "status.claimed", True)) == {"AccountPool/pool"}
+    assert world.wakes("Account", BOUND, changed(BOUND, "status.claimed", True)) == {"AccountPool/pool", VALIDATION}
 
 
 def test_a_claim_that_the_pool_is_about_to_link_is_left_in_peace(world: World) -> None:
@@ -346,7 +371,7 @@ def test_a_changed_config_map_wakes_what_is_not_settled() -> None:
         (ACCOUNT, {**account(state="Creating"), "metadata": {**account()["metadata"], "name": "young"}}),
     )
     before = obj("aws-account-operator-configmap", data={"account-limit": "1"})
-    everyone = {"AccountPool/pool", "AccountClaim/claim", "Account/young", "Organization/aws"}
+    everyone = {"AccountPool/pool", "AccountClaim/claim", "Account/young", "Organization/aws", VALIDATION}
     for name in ("accounts ConfigMap", "accounts Secret"):
         assert world.wakes(name, before, changed(before, "data", {"account-limit": "2"})) == everyone
         assert world.wakes(name, before, changed(before, "metadata.labels", {"a": "b"})) == set()

@@ -101,6 +101,7 @@ NEEDED: dict[str, list[Right]] = {
         *ours("create delete", "accounts"),
         *ours("update", "accountpools/finalizers accounts/finalizers"),
         *(Right(verb, "secrets", TENANT, "aws") for verb in ("get", "create", "patch", "delete")),
+        Right("create", "events", OPERATOR_NAMESPACE),
         Right("get", "secrets", OPERATOR_NAMESPACE, "aws-account-operator-credentials"),
         Right("get", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap"),
         Right("get", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-lock"),

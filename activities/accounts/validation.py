@@ -1,0 +1,253 @@
+"""The pass that validates what stands already; what each check is, is said in `domain/accounts/validation.py`.
+
+Whatever one account or one check is refused hinders no other: it is told by an Event on the Account, and tried again.
+Safe to repeat: every step first looks how things are, and writes of Accounts carry the resourceVersion that was seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+
+from pydantic import ValidationError
+from temporalio import activity
+
+from activities.accounts.handover import HandOver
+from activities.accounts.reading import Reader
+from activities.aws import validation as aws
+from activities.aws.session import Sessions
+from domain.accounts import ACCOUNT
+from domain.accounts.config import OperatorConfig
+from domain.accounts.resources import Account
+from domain.accounts.validation import (
+    MOST_REMEMBERED,
+    ROOT,
+    Check,
+    PassValidation,
+    Sighted,
+    ValidationKnown,
+    ValidationWorld,
+    all_due,
+    chosen,
+    concerned,
+    differing_tags,
+    due_again,
+    enabled,
+    legal_entity_of,
+    measure,
+    name_of,
+    quotas_outdated,
+    removable,
+    settled,
+    wanted_spec,
+)
+from domain.passes import swept
+from domain.resource import ObjectMeta, parse_timestamp
+from domain.writes import JsonPatch, difference
+from engine.clock import now
+from engine.errors import Absent, ApiError, Conflict, Invalid
+from engine.kube import JsonObject
+from engine.kube.events import Said, Subject, ToldOnce
+from engine.kube.json import sequence, text
+
+# Accounts that are written together are looked at together.
+REST = timedelta(seconds=5)
+GATHER = timedelta(seconds=1)
+COMPONENT = "perdure"
+
+
+class ValidationActivities:
+    """The activity over all accounts."""
+
+    def __init__(self, reader: Reader, sessions: Sessions, hand_over: HandOver) -> None:
+        self._read = reader
+        self._kube = reader.kube
+        self._sessions = sessions
+        self._hand_over = hand_over
+        self._events = ToldOnce(reader.kube)
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.pass_validation,)
+
+    @activity.defn(name=PassValidation.activity)
+    async def pass_validation(self, look: PassValidation) -> ValidationWorld:
+        """One pass."""
+        moment, interval = now(), self._read.settings.accounts_validation
+        config = await self._read.config()
+        checks = enabled(config) if config.present else frozenset[Check]()
+        known = look.known.model_copy(update={"looked_at": moment, "failed": ()})
+        everything = all_due(look.known, config, interval, moment)
+        if everything:
+            known = known.model_copy(update={"measure": measure(config), "swept_at": moment})
+        if not checks:
+            return _world(look, known, "no flag of the ConfigMap asks for validation", None)
+        hold = await self._read.hold(ObjectMeta())
+        if hold or look.dry_run:
+            return _world(look, look.known, "accounts would be validated", due_again(look.known, interval), hold=hold)
+        accounts = chosen(await self._sighted(), look.known, everything=everything)
+        # The payer itself is refused where it would be changed: what asks nothing of AWS goes on without it.
+        protected = {*config.payer_account_ids, *self._read.settings.accounts_protected}
+        accounts = tuple(account for account in accounts if concerned(account, protected))
+        run = _Run(checks, config, moment)
+        await self._validate(run, accounts)
+        for account, said in run.told:
+            await self._events.tell(Subject.with_metadata(ACCOUNT, account.metadata), said, moment)
+        known = known.model_copy(update={"failed": tuple(sorted(run.failed))[:MOST_REMEMBERED]})
+        why = f"{len(accounts)} accounts were looked at for {', '.join(sorted(checks))}: {run.mended} put right"
+        why += f", {len(run.failed)} could not be: {next(iter(run.failed.values()))}" if run.failed else ""
+        return _world(look, known, why, due_again(known, interval))
+
+    async def _sighted(self) -> list[Sighted]:
+        """Every Account that can be read, with the time of its last write."""
+        found: list[Sighted] = []
+        for item in (await self._kube.list(ACCOUNT)).items:
+            try:
+                found.append(Sighted(account=Account.model_validate(item), written_at=_written_at(item)))
+            except ValidationError:
+                continue
+        return found
+
+    async def _validate(self, run: _Run, accounts: Sequence[Account]) -> None:
+        """Every check by itself."""
+        if Check.REMOVAL in run.checks:
+            for account in filter(removable, accounts):
+                await self._remove(run, account)
+        standing = [account for account in accounts if settled(account)]
+        if Check.PLACE in run.checks:
+            await self._place(run, standing)
+        if Check.TAGS in run.checks:
+            for account in standing:
+                await self._tag(run, account)
+        if Check.QUOTAS in run.checks:
+            for account in accounts:
+                await self._quotas(run, account)
+
+    async def _remove(self, run: _Run, account: Account) -> None:
+        meta = account.metadata
+        try:
+            await self._kube.delete(ACCOUNT, meta.namespace, meta.name, uid=meta.uid)
+        except (Absent, Conflict):
+            return
+        except ApiError as error:
+            run.fails(account, "ValidationFailed", error)
+            return
+        run.mends(account, "Removed", "it failed without ever having had an AWS account")
+
+    # --- where accounts stand ---
+
+    async def _place(self, run: _Run, accounts: Sequence[Account]) -> None:
+        if not accounts:
+            return
+        parents = await self._parents(run.config, accounts)
+        wanted: dict[str, str] = {}
+        for account in accounts:
+            parent = parents[legal_entity_of(account)]
+            if isinstance(parent, ApiError):
+                run.fails(account, "NotInItsPlace", parent)
+            else:
+                wanted[account.spec.aws_account_id] = parent
+        strays = await asyncio.to_thread(aws.misplaced, self._sessions, wanted)
+        for account in accounts:
+            source = strays.get(account.spec.aws_account_id)
+            if isinstance(source, ApiError):
+                run.fails(account, "NotInItsPlace", source)
+            elif source is not None:
+                await self._move(run, account, source, wanted[account.spec.aws_account_id])
+
+    async def _parents(self, config: OperatorConfig, accounts: Iterable[Account]) -> dict[str, str | ApiError]:
+        """Where the accounts of each legal entity should stand."""
+        lacking = {key: Invalid(f"the ConfigMap lacks {key}") for key in config.missing("root", "base")}
+        entities = {legal_entity_of(account) for account in accounts} - {ROOT}
+        if error := lacking.get("base"):
+            units: dict[str, str | ApiError] = dict.fromkeys(entities, error)
+        else:
+            units = await self._hand_over.units(config.base, entities)
+        return {**units, ROOT: lacking.get("root", config.root)}
+
+    async def _move(self, run: _Run, account: Account, source: str, target: str) -> None:
+        id_ = account.spec.aws_account_id
+        try:
+            await asyncio.to_thread(aws.move, self._sessions, id_, source, target)
+        except ApiError as error:
+            run.fails(account, "NotInItsPlace", error)
+            return
+        run.mends(account, "Moved", f"{id_} stood in {source} and was moved to {target}")
+
+    # --- tags and quotas ---
+
+    async def _tag(self, run: _Run, account: Account) -> None:
+        id_ = account.spec.aws_account_id
+        try:
+            tags = differing_tags(await asyncio.to_thread(aws.tags_of, self._sessions, id_), run.config)
+            if tags:
+                await asyncio.to_thread(aws.tag, self._sessions, id_, tags)
+        except ApiError as error:
+            run.fails(account, "NotTagged", error)
+            return
+        if tags:
+            run.mends(account, "Tagged", f"{id_} was tagged with {', '.join(sorted(tags))}")
+
+    async def _quotas(self, run: _Run, account: Account) -> None:
+        """The spec's quotas as the ConfigMap has them for its pool; their status then begins anew."""
+        spec = wanted_spec(account, run.config)
+        if spec is None and not quotas_outdated(account):
+            return
+        try:
+            if spec is not None:
+                written = await self._patch(account, {"spec": difference(account.spec, spec)})
+                version = text(written, "metadata", "resourceVersion")
+                meta = account.metadata.model_copy(update={"resource_version": version})
+                account = account.model_copy(update={"spec": spec, "metadata": meta})
+            blank: JsonPatch = {"status": {"regionalServiceQuotas": None, "globalServiceQuotas": None}}
+            if account.status.regional_service_quotas or account.status.global_service_quotas:
+                await self._patch(account, blank, subresource="status")
+        except Absent:
+            return
+        except ApiError as error:
+            run.fails(account, "QuotasNotUpdated", error)
+            return
+        run.mends(account, "QuotasUpdated", "its quotas are those that the ConfigMap has for its pool now")
+
+    async def _patch(self, account: Account, patch: JsonPatch, *, subresource: str = "") -> JsonObject:
+        meta = account.metadata
+        body = {**patch, "metadata": {"uid": meta.uid}}
+        return await self._kube.patch(
+            ACCOUNT, meta.namespace, meta.name, body, subresource=subresource, resource_version=meta.resource_version
+        )
+
+
+class _Run:
+    """One pass over the accounts: what it goes by, and what it came to."""
+
+    def __init__(self, checks: frozenset[Check], config: OperatorConfig, moment: datetime) -> None:
+        self.checks = checks
+        self.config = config
+        self.moment = moment
+        self.mended = 0
+        self.failed: dict[str, str] = {}
+        self.told: list[tuple[Account, Said]] = []
+
+    def mends(self, account: Account, reason: str, message: str) -> None:
+        """Something was put right."""
+        self.mended += 1
+        self.told.append((account, Said("Normal", reason, f"{message} ({self.moment:%H:%M:%S} UTC)", COMPONENT)))
+
+    def fails(self, account: Account, reason: str, error: ApiError) -> None:
+        """Something could not be put right."""
+        self.failed[name_of(account)] = error.message
+        self.told.append((account, Said("Warning", reason, error.message, COMPONENT)))
+
+
+def _written_at(item: JsonObject) -> datetime | None:
+    """When anybody wrote the object last, as far as it says."""
+    times = (parse_timestamp(text(entry, "time")) for entry in sequence(item, "metadata", "managedFields"))
+    return max((moment for moment in times if moment is not None), default=None)
+
+
+def _world(
+    look: PassValidation, known: ValidationKnown, why: str, due: datetime | None, *, hold: str = ""
+) -> ValidationWorld:
+    decision = swept(why, due, over="accounts")
+    return ValidationWorld(key=look.key, hold=hold, known=known, decision=decision, rest=REST, gather=GATHER)

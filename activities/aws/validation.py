@@ -1,0 +1,86 @@
+"""Where accounts stand in the organization and how they are tagged, read in bulk where AWS allows it; and put right.
+
+A parent's children are listed at once (one call per twenty) where several accounts should stand there, an account's
+parent is asked for by itself otherwise. Tags can only be read account by account.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from activities.aws.session import Payer, Sessions
+from engine.errors import Absent, ApiError, Conflict
+
+# Up to so many accounts of one parent are asked for one by one.
+_FEW = 3
+_THERE_ALREADY = "DuplicateAccountException"
+
+
+def misplaced(sessions: Sessions, wanted: Mapping[str, str]) -> dict[str, str | ApiError]:
+    """Of accounts and the parents they should have: the parent that those have which stand elsewhere, or an error."""
+    payer, found = sessions.payer(), dict[str, str | ApiError]()
+    by_parent: defaultdict[str, list[str]] = defaultdict(list)
+    for account_id, parent in wanted.items():
+        by_parent[parent].append(account_id)
+    for parent, accounts in by_parent.items():
+        found.update(_not_in(payer, parent, accounts))
+    return found
+
+
+def _not_in(payer: Payer, parent: str, accounts: Iterable[str]) -> dict[str, str | ApiError]:
+    asked = list(accounts)
+    if len(asked) > _FEW:
+        try:
+            children = _children(payer, parent)
+        except ApiError:  # one by one: each says what is wrong with it
+            children = set()
+        asked = [account_id for account_id in asked if account_id not in children]
+    found = {account_id: _parent(payer, account_id) for account_id in asked}
+    return {account_id: there for account_id, there in found.items() if there != parent}
+
+
+def _children(payer: Payer, parent: str) -> set[str]:
+    pages = payer.organizations().get_paginator("list_children").paginate(ParentId=parent, ChildType="ACCOUNT")
+    return {child["Id"] for page in pages for child in page["Children"]}
+
+
+def _parent(payer: Payer, account_id: str) -> str | ApiError:
+    try:
+        parents = payer.organizations().list_parents(ChildId=account_id)["Parents"]
+    except ApiError as error:
+        return error
+    return parents[0]["Id"] if parents else Absent(f"account {account_id} stands nowhere in the organization")
+
+
+def move(sessions: Sessions, account_id: str, source: str, target: str) -> None:
+    """Move an account from one parent to another; one that somebody has just moved there is fine.
+
+    Raises:
+        ApiError: it is protected, or AWS refuses.
+    """
+    sessions.refuse_protected(account_id)
+    try:
+        sessions.payer().organizations().move_account(
+            AccountId=account_id, SourceParentId=source, DestinationParentId=target
+        )
+    except Conflict as error:
+        if error.code != _THERE_ALREADY:
+            raise
+
+
+def tags_of(sessions: Sessions, account_id: str) -> dict[str, str]:
+    """Every tag of an account."""
+    pages = sessions.payer().organizations().get_paginator("list_tags_for_resource").paginate(ResourceId=account_id)
+    return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
+
+
+def tag(sessions: Sessions, account_id: str, tags: Mapping[str, str]) -> None:
+    """Set these tags, whatever they said before.
+
+    Raises:
+        ApiError: the account is protected, or AWS refuses.
+    """
+    sessions.refuse_protected(account_id)
+    wanted = [{"Key": name, "Value": value} for name, value in tags.items()]
+    sessions.payer().organizations().tag_resource(ResourceId=account_id, Tags=wanted)  # type: ignore[arg-type]

@@ -1,0 +1,43 @@
+"""The workflow that validates what stands already: places in the organization, tags, quotas, failed empties.
+
+    woken by a changed ConfigMap or a written Account --> pass (one activity over those that are due) --> wait
+
+It stands behind no custom resource. What the checks are is said in `domain/accounts/validation.py`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from domain.accounts.validation import PassValidation, ValidationWorld
+    from domain.carry import Carry
+    from domain.decision import Action
+    from domain.why import Why
+    from workflows.passes import Passes
+
+
+@workflow.defn(name="AccountValidation")
+class AccountValidationWorkflow(Passes[ValidationWorld]):
+    """All accounts together."""
+
+    has_object: ClassVar[bool] = False
+
+    @workflow.init
+    def __init__(self, carry: Carry) -> None:
+        super().__init__(carry, ValidationWorld(key=carry.key))
+
+    @workflow.run
+    async def run(self, carry: Carry) -> None:
+        """For ever."""
+        await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One pass."""
+        return PassValidation(key=self.key, known=self.world.known, dry_run=dry_run)
+
+    def retryable(self, why: Why) -> bool:
+        """There is no object to write a retry onto; a wake is all it needs."""
+        return False
