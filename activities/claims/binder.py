@@ -37,8 +37,8 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 
 AT_ONCE = 16
-# Between two batches all workflows of those served are opened, which those who still wait would wait for: a burst is one
-# batch also on a busy machine. A claim that asks anew meanwhile waits for the next one.
+# Between two batches all workflows of those served are opened, which those who still wait would wait for: a burst is
+# one batch also on a busy machine. A claim that asks anew meanwhile waits for the next one.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
 # A claim may be known here some milliseconds after the watcher has woken the binder for it.
