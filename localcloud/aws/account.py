@@ -77,8 +77,8 @@ class PerdureAccountResponse(AccountResponse):
         if sum(1 for r in regions.choices(account) if regions.status(account, r) in _UNDER_WAY) >= _MAX_UNDER_WAY:
             message = f"At most {_MAX_UNDER_WAY} region changes can be under way per account."
             raise _refusal("TooManyRequestsException", message, 429)
-        done_at = runtime.clock.now() + runtime.config().region_enable_seconds
-        regions.choices(account)[region] = Choice(enable, done_at)
+        now = runtime.clock.now()
+        regions.choices(account)[region] = Choice(enable, now + runtime.config().region_enable_seconds, now)
         call.touch(account, "aws")
         return EmptyResult()
 

@@ -18,6 +18,7 @@ from localcloud.aws.contract import (
     InstanceRecord,
     KeyRecord,
     QuotaRequestRecord,
+    RegionRecord,
     ResourceRecord,
     RoleRecord,
     UnitRecord,
@@ -64,9 +65,18 @@ def take() -> World:
                 code=asked.quota.code,
                 desired=asked.desired,
                 status=asked.status,
+                opened_at=asked.opened_at,
+                done_at=asked.done_at,
             )
             for account, region, quotas in _backends("service-quotas")
             for asked in quotas.requests.values()
+        ),
+        opt_in_regions=tuple(
+            RegionRecord(
+                account=account, region=region, enable=made.enable, asked_at=made.asked_at, done_at=made.done_at
+            )
+            for account, _region, backend in _backends("account")
+            for region, made in backend.__dict__.get("region_choices", {}).items()
         ),
         buckets=tuple(
             ResourceRecord(account=account, region=bucket.region_name, id=name)

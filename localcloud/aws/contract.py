@@ -73,6 +73,7 @@ class QuotaOutcome(StrEnum):
     """How a request for a higher quota ends."""
 
     APPROVED = "APPROVED"
+    CASE_CLOSED = "CASE_CLOSED"
     DENIED = "DENIED"
     NOT_APPROVED = "NOT_APPROVED"
     INVALID_REQUEST = "INVALID_REQUEST"
@@ -103,6 +104,8 @@ class Config(Model):
     quota_case_seconds: Seconds = Field(default=0, description="how long it is CASE_OPENED after that")
     quota_outcome: QuotaOutcome = QuotaOutcome.APPROVED
     quota_outcomes: dict[str, QuotaOutcome] = Field(default_factory=dict, description="by quota code")
+    quota_requests_open: int | None = Field(default=20, description="most open quota requests of an account")
+    quota_requests_open_in_opt_in_region: int | None = Field(default=2, description="the same in an opt-in region")
     regions: tuple[str, ...] = Field(default=DEFAULT_REGIONS, description="enabled in every account")
     opt_in_regions: tuple[str, ...] = Field(default=DEFAULT_OPT_IN_REGIONS, description="exist, have to be enabled")
     region_enable_seconds: Seconds = Field(default=0, description="how long a region is ENABLING or DISABLING")
@@ -323,6 +326,18 @@ class QuotaRequestRecord(Model):
     code: str
     desired: float
     status: str
+    opened_at: float  # this and its end are instants of the emulator's clock
+    done_at: float
+
+
+class RegionRecord(Model):
+    """The last change of an opt-in region of an account: asked for and done at instants of the emulator's clock."""
+
+    account: str
+    region: str
+    enable: bool
+    asked_at: float
+    done_at: float
 
 
 class World(Model):
@@ -338,6 +353,7 @@ class World(Model):
     roles: tuple[RoleRecord, ...]
     cases: tuple[CaseRecord, ...]
     quota_requests: tuple[QuotaRequestRecord, ...]
+    opt_in_regions: tuple[RegionRecord, ...]
     buckets: tuple[ResourceRecord, ...]
     volumes: tuple[ResourceRecord, ...]
     snapshots: tuple[ResourceRecord, ...]

@@ -29,10 +29,11 @@ class OptStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Choice:
-    """The last change of an opt-in region: wanted on or off, done at that instant of the emulator's clock."""
+    """The last change of an opt-in region: wanted on or off, asked for and done at instants of the emulator's clock."""
 
     enable: bool
     done_at: float
+    asked_at: float = 0
 
 
 def known() -> tuple[str, ...]:

@@ -2,12 +2,14 @@
 
     RequestServiceQuotaIncrease ─► PENDING ──quota_pending_seconds──► CASE_OPENED ──quota_case_seconds──► the outcome
 
-    outcome: APPROVED, DENIED, NOT_APPROVED or INVALID_REQUEST
+    outcome: APPROVED, CASE_CLOSED, DENIED, NOT_APPROVED or INVALID_REQUEST
 
 The outcome is a setting, for all or by quota code. An approved request raises the value that GetServiceQuota
 answers. A second request for a quota with an open one is refused with ResourceAlreadyExistsException
-(https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html). moto knows
-two of the quotas and none of the requests.
+(https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html), and one more
+than an account may have open, in all regions or in one that it opted in to, with QuotaExceededException
+(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). moto knows two of the quotas and
+none of the requests.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ class Quota(NamedTuple):
 # https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html
 _VPC = "Amazon Virtual Private Cloud (Amazon VPC)"
 _EC2 = "Amazon Elastic Compute Cloud (Amazon EC2)"
+_ELB = "Elastic Load Balancing"
+_EBS = "Amazon Elastic Block Store (Amazon EBS)"
 _IAM = "AWS Identity and Access Management (IAM)"
 QUOTAS = {
     (quota.service, quota.code): quota
@@ -56,8 +60,19 @@ QUOTAS = {
         Quota("vpc", _VPC, "L-2AEEBF1A", "Rules per network ACL", 20),
         Quota("ec2", _EC2, "L-1216C47A", "Running On-Demand Standard instances", 5),
         Quota("ec2", _EC2, "L-0263D0A3", "EC2-VPC Elastic IPs", 5),
-        Quota("elasticloadbalancing", "Elastic Load Balancing", "L-69A177A2", "Network Load Balancers per Region", 50),
-        Quota("ebs", "Amazon Elastic Block Store (Amazon EBS)", "L-7A658B76", "Storage for gp3 volumes, in TiB", 50),
+        Quota("elasticloadbalancing", _ELB, "L-69A177A2", "Network Load Balancers per Region", 50),
+        Quota("ebs", _EBS, "L-7A658B76", "Storage for gp3 volumes, in TiB", 50),
+        Quota("vpc", _VPC, "L-F678F1CE", "VPCs per Region", 5),
+        Quota("vpc", _VPC, "L-A4707A72", "Internet gateways per Region", 5),
+        Quota("vpc", _VPC, "L-FE5A380F", "NAT gateways per Availability Zone", 5),
+        Quota("vpc", _VPC, "L-DF5E4CA3", "Network interfaces per Region", 5000),
+        Quota("vpc", _VPC, "L-E79EC296", "VPC security groups per Region", 2500),
+        Quota("vpc", _VPC, "L-407747CB", "Subnets per VPC", 200),
+        Quota("vpc", _VPC, "L-29B6F2EB", "Interface VPC endpoints per VPC", 50),
+        Quota("vpc", _VPC, "L-1B52E74A", "Gateway VPC endpoints per Region", 20),
+        Quota("elasticloadbalancing", _ELB, "L-53DA6B97", "Application Load Balancers per Region", 50),
+        Quota("elasticloadbalancing", _ELB, "L-E9E9831D", "Classic Load Balancers per Region", 20),
+        Quota("ebs", _EBS, "L-D18FCD1D", "Storage for gp2 volumes, in TiB", 50),
         Quota("iam", _IAM, "L-FE177D64", "Roles per account", 1000, is_global=True),
     )
 }
@@ -80,6 +95,12 @@ class QuotaRequest:
     case_from: float
     done_at: float
     outcome: QuotaOutcome
+    opened_at: float = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has no outcome yet."""
+        return runtime.clock.now() < self.done_at
 
     @property
     def status(self) -> str:
@@ -113,6 +134,7 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
             raise _refusal("ResourceAlreadyExistsException", message)
         if desired <= self.value_of(quota):
             raise _refusal("IllegalArgumentException", "You must provide a quota value greater than the current value.")
+        self._refuse_too_many()
         settings, now = runtime.config(), runtime.clock.now()
         case_from = now + settings.quota_pending_seconds
         asked = QuotaRequest(
@@ -123,9 +145,31 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
             case_from=case_from,
             done_at=case_from + settings.quota_case_seconds,
             outcome=settings.quota_outcomes.get(quota.code, settings.quota_outcome),
+            opened_at=now,
         )
         self.requests[asked.id] = asked
+        self._recent().append(asked)
         return asked
+
+    def open_requests(self) -> int:
+        """How many have no outcome yet."""
+        recent = self._recent()
+        recent[:] = [asked for asked in recent if asked.is_open]
+        return len(recent)
+
+    def _recent(self) -> list[QuotaRequest]:
+        """Those that were open when they were counted last; a saved state may be from before there was this list."""
+        return cast(list[QuotaRequest], self.__dict__.setdefault("recent", list(self.requests.values())))
+
+    def _refuse_too_many(self) -> None:
+        settings = runtime.config()
+        everywhere = dict.values(servicequotas_backends[self.account_id])
+        most, here = settings.quota_requests_open, settings.quota_requests_open_in_opt_in_region
+        if most is not None and sum(cast(PerdureServiceQuotas, each).open_requests() for each in everywhere) >= most:
+            raise _refusal("QuotaExceededException", f"An account may have {most} open requests.")
+        opt_in = self.region_name not in settings.regions
+        if opt_in and here is not None and self.open_requests() >= here:
+            raise _refusal("QuotaExceededException", f"An opt-in Region may have {here} open requests.")
 
     def history(self, parameters: dict[str, Any]) -> list[QuotaRequest]:
         """The requests a listing asks for."""
