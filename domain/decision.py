@@ -61,6 +61,8 @@ class Action(Model):
     last: ClassVar[bool] = False
     # True: carried out by the worker that runs the workflow, within its task: quick, and costs the server one event.
     local: ClassVar[bool] = False
+    # True: a look that may last for days and can be begun anew at any moment: it never keeps a history from ending.
+    renewable: ClassVar[bool] = False
     # True: what it leaves behind is not folded but observed.
     observed_after: ClassVar[bool] = False
 

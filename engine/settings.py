@@ -137,6 +137,13 @@ class Settings(BaseSettings):
     accounts_case_poll: Duration = Field(
         timedelta(seconds=60), description="Interval of the one look at all open support cases."
     )
+    accounts_opt_in_poll: Duration = Field(
+        timedelta(seconds=60), description="Interval of an account's look at the regions that AWS is enabling for it."
+    )
+    accounts_quota_poll: Duration = Field(
+        timedelta(seconds=30),
+        description="First interval of an account's look at its open quota requests in a region; grows to 20 times it.",
+    )
     accounts_create_in_flight: int = Field(
         5, description="CreateAccount requests under way at once, for the whole organization."
     )

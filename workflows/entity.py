@@ -13,7 +13,8 @@ What an action's failure means is the decision's business; the loop only keeps i
 that action again when its time has come, or at once when somebody wakes the object. A failure outside our classes is a
 bug: shown as phase `Bug` and tried again by the same growing delay.
 
-Continue-as-new carries what cannot be observed again (`domain.carry.Carry`) and happens only while nothing runs.
+Continue-as-new carries what cannot be observed again (`domain.carry.Carry`) and happens only while nothing runs; looks
+that can be renewed (`Action.renewable`) are given up for it.
 """
 
 from __future__ import annotations
@@ -171,7 +172,8 @@ class Entity(Generic[W]):
             return  # blind: nothing begins, and what runs is left alone
         wanted: dict[str, Action] = {}
         for action in () if self.world.hold else decision.actions:
-            wanted.setdefault(action.slot, action)
+            if not (action.renewable and self._is_long):
+                wanted.setdefault(action.slot, action)
         for slot, running in self._running.items():
             if slot not in wanted and not running.cancelled:
                 running.cancelled = True
@@ -303,10 +305,14 @@ class Entity(Generic[W]):
         rest = {name: refusal for name, refusal in world.refusals.items() if name != slot}
         return world.model_copy(update={"refusals": rest})
 
-    def _grown_old(self) -> bool:
+    @property
+    def _is_long(self) -> bool:
+        """True when the history should end: looks that can be renewed are given up, and the next run begins them."""
         info = workflow.info()
-        old = info.is_continue_as_new_suggested() or info.get_current_history_length() > LONGEST_HISTORY
-        return old and not self._running
+        return info.is_continue_as_new_suggested() or info.get_current_history_length() > LONGEST_HISTORY
+
+    def _grown_old(self) -> bool:
+        return self._is_long and not self._running
 
     def _carry(self) -> Carry:
         return Carry(

@@ -3,6 +3,7 @@
 from activities.accounts.claims import ClaimActivities
 from activities.accounts.fake import FakeActivities
 from activities.accounts.observe import ObserveActivities
+from activities.accounts.opt_in import OptInActivities
 from activities.accounts.organization import OrganizationActivities
 from activities.accounts.pool import PoolActivities
 from activities.accounts.validation import ValidationActivities
@@ -11,6 +12,7 @@ __all__ = [
     "ClaimActivities",
     "FakeActivities",
     "ObserveActivities",
+    "OptInActivities",
     "OrganizationActivities",
     "PoolActivities",
     "ValidationActivities",

@@ -15,6 +15,7 @@ from temporalio import activity
 from temporalio.client import Client
 
 from activities.accounts.metrics import organization_seen
+from activities.accounts.opt_in import give_turns
 from activities.accounts.reading import Reader
 from activities.aws.cases import describe_cases
 from activities.aws.organization import census, count_active, ensure_organizational_units
@@ -28,6 +29,7 @@ from domain.accounts.observations import (
     TellPools,
     Units,
 )
+from domain.accounts.opt_in_permits import turns_age
 from domain.accounts.organization import (
     Budget,
     OrganizationKnown,
@@ -92,7 +94,7 @@ class OrganizationActivities:
         hold = await self._read.hold(ObjectMeta())
         tells = not hold and not look.dry_run
         known = look.known
-        if look.woken or look.dry_run or known.wanting or self._sweep_is_due(known) or room_ages(known, now()):
+        if look.woken or look.dry_run or self._count_is_due(known):
             known = await self._count(known, tells=tells)
             organization_seen(known, self._read.settings.accounts_sweep)
         known = await self._look_at_cases(known, tells=tells)
@@ -121,6 +123,7 @@ class OrganizationActivities:
                 "wanting": sum(wants_account(account) for account in accounts),
             }
         )
+        known = await give_turns(self._read, known, accounts, config, self._signal, tells=tells)
         return await self._judge(known, accounts, config, tells=tells)
 
     async def _judge(
@@ -172,6 +175,11 @@ class OrganizationActivities:
             found = verdicts(pools, config)
         gives = found.granted.items() - known.granted.items()
         return verdicts(pools, await self._read.config()) if gives else found
+
+    def _count_is_due(self, known: OrganizationKnown) -> bool:
+        """True if Accounts wait, or a moment has come, though nobody asks."""
+        aged = room_ages(known, now()) or turns_age(known, now())
+        return bool(known.wanting or known.opt_in_wanting) or aged or self._sweep_is_due(known)
 
     def _sweep_is_due(self, known: OrganizationKnown) -> bool:
         return known.counted_at is None or now() >= known.counted_at + self._read.settings.accounts_sweep
@@ -237,15 +245,18 @@ class OrganizationActivities:
         settings, moment, room = self._read.settings, now(), known.room
         young, old = bool(known.young_cases), bool(known.old_cases)
         cases = next_case_look(known, young=young, old=old, case_poll=settings.accounts_case_poll, now=moment)
-        recount = moment + RECOUNT if known.wanting else None
+        recount = moment + RECOUNT if known.wanting or known.opt_in_wanting else None
         budget_free_at = room.budget_free_at if room and room.budget <= 0 else None
         limit = room.limit if room and room.limit is not None else "unreadable"
         why = (
             f"{room.active if room else '?'} active accounts, account-limit {limit}, create budget "
             f"{room.budget if room else '?'} left; {known.wanting} wait to be created, "
-            f"{len(known.young_cases) + len(known.old_cases)} for a support case"
+            f"{len(known.young_cases) + len(known.old_cases)} for a support case, "
+            f"{known.opt_in_wanting} for their turn to opt in to regions"
         )
-        waits = (("Account",) if known.wanting else ()) + (("SupportCase",) if young or old else ())
+        waits = (("Account",) if known.wanting or known.opt_in_wanting else ()) + (
+            ("SupportCase",) if young or old else ()
+        )
         return Decision(
             phase="Busy" if waits else "Idle",
             outcome=Outcome.WORKING if waits else Outcome.SETTLED,
@@ -255,6 +266,7 @@ class OrganizationActivities:
                 [
                     cases,
                     *known.granted.values(),
+                    *known.opt_in_granted.values(),
                     recount,
                     budget_free_at,
                     (known.counted_at or moment) + settings.accounts_sweep,

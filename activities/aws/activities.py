@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from activities.aws import cases, cleaning, creation, identities, regions
+from activities.aws import cases, cleaning, creation, identities, opt_in, quotas, regions
 from activities.aws.session import Sessions
 from domain.accounts.actions.cases import OpenSupportCase, SupportCase
 from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
@@ -23,6 +23,8 @@ from domain.accounts.actions.identities import (
     EnsureSupportRole,
     RotateKeys,
 )
+from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
+from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
 from domain.accounts.worlds import RegionOutcome
 from domain.decision import Action
@@ -55,6 +57,8 @@ class AwsActivities:
             self.ensure_admin_user,
             self.list_regions,
             self.initialize_region,
+            self.enable_regions,
+            self.raise_quotas,
             self.open_support_case,
             self.delete_identities,
             self.rotate_keys,
@@ -96,6 +100,16 @@ class AwsActivities:
     def initialize_region(self, action: InitializeRegion) -> RegionOutcome:
         """See `regions.RegionInitializer`."""
         return self._regions.initialize(action)
+
+    @_defn(EnableRegions)
+    def enable_regions(self, action: EnableRegions) -> RegionStatuses:
+        """See `opt_in.enable_regions`."""
+        return opt_in.enable_regions(self._sessions, action, self._settings.accounts_opt_in_poll)
+
+    @_defn(RaiseQuotas)
+    def raise_quotas(self, action: RaiseQuotas) -> QuotaStatuses:
+        """See `quotas.raise_quotas`."""
+        return quotas.raise_quotas(self._sessions, action, self._settings.accounts_quota_poll)
 
     @_defn(OpenSupportCase)
     def open_support_case(self, action: OpenSupportCase) -> SupportCase:

@@ -45,11 +45,13 @@ from engine.kube import SECRET, BlockingKube
 from engine.settings import Settings
 
 if TYPE_CHECKING:
+    from mypy_boto3_account.client import AccountClient
     from mypy_boto3_ec2.client import EC2Client
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_organizations.client import OrganizationsClient
     from mypy_boto3_route53.client import Route53Client
     from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_service_quotas.client import ServiceQuotasClient
     from mypy_boto3_sts.client import STSClient
     from mypy_boto3_support.client import SupportClient
 
@@ -92,6 +94,14 @@ class Services(Caller):
     def s3(self, region: str = "") -> S3Client:
         """S3 in a region."""
         return cast("S3Client", self.client("s3", region or self.default_region))
+
+    def service_quotas(self, region: str = "") -> ServiceQuotasClient:
+        """Service Quotas in a region; the account-wide quotas are asked in the default region."""
+        return cast("ServiceQuotasClient", self.client("service-quotas", region or self.default_region))
+
+    def account(self) -> AccountClient:
+        """Account Management: which regions are enabled."""
+        return cast("AccountClient", self.client("account", self.default_region))
 
     def iam(self) -> IAMClient:
         """IAM."""

@@ -1,9 +1,10 @@
 """The lifecycle of an Account of a pool.
 
     ""  --permit, CreateAccount--> Creating --credentials--> InitializingRegions --every region--> PendingVerification
-                                                                                     |                  | case resolved
-                                                 (was Ready before) Ready <----------+                  v
-                                                                                                      Ready
+                                   |     ^                                           |                  | case resolved,
+                         (feature) v     | no deadline                               |                  | quotas settled
+                     OptingInRegions --> OptInRegionsEnabled                         |                  v
+                                                 (was Ready before) Ready <----------+                Ready
 
 Any state may be written by people and tools: a blank one starts again (an AWS account id is kept), Failed stays until
 somebody blanks it or asks for a retry. Deadlines are absolute: 25 minutes in Creating, 51 in InitializingRegions, both
@@ -25,7 +26,6 @@ from domain.accounts.account_steps import (
     waiting,
     working,
 )
-from domain.accounts.actions.cases import OpenSupportCase
 from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount, TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.constants import (
@@ -48,8 +48,10 @@ from domain.accounts.initialization import (
     refused_regions,
 )
 from domain.accounts.naming import email_of, iam_user_id, secret_of
-from domain.accounts.resources import OPT_IN_STATES, Account, AccountState
+from domain.accounts.opt_in import before_credentials, of_ready_account, opting_in
+from domain.accounts.resources import Account, AccountState
 from domain.accounts.status import released, with_account_state, with_condition, with_failure
+from domain.accounts.verification import pending_verification, quotas_of_ready_account, to_pending_verification
 from domain.accounts.worlds import AccountWorld, Verdict
 from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
@@ -92,14 +94,17 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     steps: dict[str, Done] = {
         AccountState.NEW: _new,
         AccountState.CREATING: _creating,
+        AccountState.OPTING_IN_REGIONS: opting_in,
+        AccountState.OPT_IN_REGIONS_ENABLED: _opted_in,
         AccountState.INITIALIZING_REGIONS: partial(initializing, done=_initialized),
-        AccountState.PENDING_VERIFICATION: _pending_verification,
+        AccountState.PENDING_VERIFICATION: pending_verification,
         AccountState.READY: _ready,
     }
     step = steps.get(account.status.state)
     if step is None:
-        what = "opt-in regions are" if account.status.state in OPT_IN_STATES else f"state {account.status.state!r} is"
-        return waiting(account, f"{what} not served by this version", "a change of status.state")
+        return waiting(
+            account, f"state {account.status.state!r} is not served by this version", "a change of status.state"
+        )
     return step(world, now)
 
 
@@ -196,11 +201,13 @@ def _creating_message(world: AccountWorld) -> str:
 
 
 def _creating(world: AccountWorld, now: datetime) -> Decision:
-    account, known = world.account, world.known
+    account = world.account
     entered = entered_at(account, AccountState.CREATING)
     if entered is None:  # set by hand: the clock starts now
         status = with_account_state(account.status, AccountState.CREATING, "AWS account already created", now)
         return working(account, "start the creation deadline", status_written(world, status))
+    if decision := before_credentials(world, now):
+        return decision
     deadline = entered + CREATION_TIMEOUT
     if now >= deadline:
         failed = with_failure(
@@ -211,9 +218,19 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
             now,
         )
         return working(account, "creation took longer than 25 minutes", status_written(world, failed))
-    at = "the account fails with CreationTimeout"
+    return _credentials(world, now, deadline, "the account fails with CreationTimeout")
+
+
+def _opted_in(world: AccountWorld, now: datetime) -> Decision:
+    """Opting in has taken as long as it took: no deadline runs."""
+    return _credentials(world, now, None, "")
+
+
+def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None, at: str) -> Decision:
+    account, known = world.account, world.known
     if not account.spec.aws_account_id:
-        return waiting(account, "state Creating without an AWS account id", "spec.awsAccountID", deadline, at)
+        why = f"state {account.status.state} without an AWS account id"
+        return waiting(account, why, "spec.awsAccountID", deadline, at)
     if missing := world.config.missing("ami-owner", "support-jump-role"):
         return waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
     if (refusal := world.refused(EnsureAdminUser.activity)) and refusal.type is not ErrorType.BUG:
@@ -265,44 +282,7 @@ def _initialized(world: AccountWorld, now: datetime) -> Decision:
         return working(
             account, message, status_written(world, with_account_state(account.status, "Ready", message, now))
         )
-    if _case_first(world):
-        return working(account, f"regions are initialised{note}", _support_case(world, once=True))
-    message = "Account pending AWS limits verification"
-    status = with_account_state(account.status, AccountState.PENDING_VERIFICATION, message, now)
-    case_id = account.status.support_case_id or world.known.case_id
-    status = status.model_copy(update={"support_case_id": case_id})
-    return working(account, f"regions are initialised{note}", status_written(world, status))
-
-
-def _case_first(world: AccountWorld) -> bool:
-    """True while the case may still be asked for, to be written together with the state that waits for it.
-
-    One try: a case that is refused is asked for again from PendingVerification, which has no deadline.
-    """
-    has_case = world.account.status.support_case_id or world.known.case_id
-    return not (has_case or world.dev_mode or world.refused(OpenSupportCase.activity))
-
-
-def _support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
-    account = world.account
-    search = bool(world.known.inherited or world.refused(OpenSupportCase.activity))
-    return OpenSupportCase(account_id=account.spec.aws_account_id, name=account.metadata.name, search=search, once=once)
-
-
-def _pending_verification(world: AccountWorld, now: datetime) -> Decision:
-    account, known = world.account, world.known
-    case_id = account.status.support_case_id
-    ready = with_account_state(account.status, AccountState.READY, "Account ready to be claimed", now)
-    if world.dev_mode:
-        return working(account, "development mode opens no support case", status_written(world, ready))
-    if not case_id and known.case_id:
-        status = account.status.model_copy(update={"support_case_id": known.case_id})
-        return working(account, "record the support case", status_written(world, status, note="record supportCaseID"))
-    if not case_id:
-        return working(account, "ask AWS Support to verify the account", _support_case(world))
-    if known.resolved_case == case_id:
-        return working(account, f"support case {case_id} is resolved", status_written(world, ready))
-    return waiting(account, f"waits until AWS Support resolves case {case_id}", f"SupportCase/{case_id}")
+    return to_pending_verification(world, now, note)
 
 
 def _ready(world: AccountWorld, now: datetime) -> Decision:
@@ -324,6 +304,8 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
             return working(account, "recreate the IAM user", admin_user(world))
         secret = spec.model_copy(update={"iam_user_secret": world.known.admin_secret})
         return working(account, "record the Secret", spec_written(world, secret, note="record iamUserSecret"))
+    if decision := of_ready_account(world, now) or quotas_of_ready_account(world, now):
+        return decision
     holder = (
         f"held by claim {spec.claim_link_namespace}/{spec.claim_link}" if spec.claim_link else "ready to be claimed"
     )

@@ -32,12 +32,25 @@ REGION_INIT_TAG_NAME = "red-hat-region-init"
 # Of an AWS account: the installation that made it, by its `shard-name`.
 OWNER_TAG = "owner"
 
+# How far AWS's limit on closing accounts has pushed back the next try; on the Account (.io, unlike the pause).
+CLOSE_LIMITED_UNTIL = "aws.managed.openshift.io/close-rate-limited-until"
+CLOSE_BACKOFF_SECONDS = "aws.managed.openshift.io/close-backoff-seconds"
+
 # Condition and reason of an Account that the organization has no room for.
 AT_LIMIT_CONDITION = "Pending"
 AT_LIMIT_REASON = "AWSAccountLimitReached"
 
 CREATION_TIMEOUT = timedelta(minutes=25)
 REGION_INITIALIZATION_TIMEOUT = timedelta(seconds=3060)
+# The most accounts that opt in to regions at once, and the most regions that one of them is opting in to.
+OPTING_IN_ACCOUNTS = 9
+OPTING_IN_REGIONS = 6
+# The most requests for a higher quota that an account may have open, and in an opt-in region.
+# https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html
+QUOTA_REQUESTS = 20
+QUOTA_REQUESTS_OF_OPT_IN_REGION = 2
+FIRST_CLOSE_BACKOFF = timedelta(hours=1)
+LONGEST_CLOSE_BACKOFF = timedelta(hours=24)
 # How long a worker may decide by the ConfigMap it has read; who a change concerns is woken again after that.
 CONFIG_KEPT = timedelta(seconds=10)
 

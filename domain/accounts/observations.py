@@ -204,3 +204,9 @@ class CaseResolved(Model):
     """What the organization tells an Account whose support case is resolved."""
 
     case_id: str
+
+
+class OptInPermit(Model):
+    """What the organization tells an Account whose turn it is to opt in to regions: it may begin until then."""
+
+    until: datetime

@@ -6,6 +6,7 @@
   lost its memory gives the same permits again, and nothing is created twice for it.
 - One look at all open support cases per interval: `case_poll` for those younger than an hour, ten minutes for the rest.
 - The organizational units, by legal entity.
+- The turns to opt in to regions (`opt_in_permits.py`).
 """
 
 from __future__ import annotations
@@ -101,6 +102,8 @@ class OrganizationKnown(Model):
     untold: bool = False  # the pools have not been told of the last change of the room
     news: bool = False  # they are to be told now
     units: dict[str, str] = {}  # legal entity id -> OU id
+    opt_in_granted: dict[str, datetime] = {}  # Account name -> until when it may begin to opt in to regions
+    opt_in_wanting: int = 0  # Accounts that wait for that, seen last
 
 
 class Verdicts(Model):

@@ -7,7 +7,8 @@ from enum import StrEnum
 from typing import Self
 
 from domain.accounts.config import OperatorConfig
-from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
+from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState, ServiceQuota
+from domain.accounts.unwritten import still_unwritten
 from domain.decision import World
 from domain.model import Model
 from domain.writes import patched
@@ -66,6 +67,10 @@ class AccountKnown(Model):
     case_id: str = ""
     resolved_case: str = ""
     identities_deleted: bool = False
+    opt_in_asked: bool = False  # the organization knows that this account wants to opt in to regions
+    opt_in_until: datetime | None = None  # how long its permit to begin with that is valid
+    opt_in_news: dict[str, str] = {}  # opt-in regions whose status is not written yet; "": AWS knows no such region
+    quota_news: dict[str, dict[str, ServiceQuota]] = {}  # the same of quotas, by region ("": account-wide) and code
 
 
 class AccountWorld(World):
@@ -102,7 +107,7 @@ class AccountWorld(World):
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}
         if ended or (before.failed and not self.account.failed):
             return self.model_copy(update={"known": AccountKnown(inherited=True), "refusals": {}})
-        return self
+        return self.learn(**still_unwritten(self.account.status, self.known.opt_in_news, self.known.quota_news))
 
 
 class ClaimKnown(Model):
@@ -115,6 +120,8 @@ class ClaimKnown(Model):
     fake_secret: bool | None = None  # a fake claim's: True when it was put, False when it was removed
     keys_rotated: bool = False
     cleaned: dict[str, str] = {}  # region (or "global") -> report
+    closed: str = ""  # the AWS account that was closed instead of being freed
+    closing_refused: str = ""  # why it cannot be closed: it is freed
 
 
 class ClaimWorld(World):

@@ -90,6 +90,8 @@ def read_account(obj: JsonObject) -> View:
             flag(status, "reused"),
             text(status, "supportCaseID"),
             len(sequence(status, "conditions")),
+            # Emptied, quotas and regions begin anew.
+            *(bool(status.get(name)) for name in ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")),
         ),
         handed=(*link, entity),
         settled=state == AccountState.READY and has_id and bound == claimed and not _retry_wanted(annotations),
@@ -226,9 +228,9 @@ def account_dependents(before: Projection | None, after: Projection | None, inde
     if _differ(before, after, "state", "claim", "claim namespace") and not _being_bound(before, after, index):
         for side in _existing(before, after):
             keys.update(index.keys(ACCOUNT_CLAIM.name, side.fact("claim namespace"), [side.fact("claim")]))
-    asks = _asks_organization(after)
+    asks, gave_way = _asks_organization(after), _stopped_opting_in(before, after)
     landed = before is not None and after is not None and not before.fact("has id") and after.fact("has id")
-    if after is None or landed or (asks and asks != _asks_organization(before)):
+    if after is None or landed or gave_way or (asks and asks != _asks_organization(before)):
         keys |= organization(before, after)
     return keys | validation(before, after)
 
@@ -256,6 +258,12 @@ def _asks_organization(account: Projection | None) -> tuple[str, ...]:
         return ("id", account.fact("state"), _word(account.deleting))
     pending = account.fact("state") == AccountState.PENDING_VERIFICATION
     return ("case", account.fact("support case")) if pending and account.fact("support case") else ()
+
+
+def _stopped_opting_in(before: Projection | None, after: Projection | None) -> bool:
+    """True when another Account may have the turn to opt in to regions."""
+    opting_in = [side is not None and side.fact("state") == AccountState.OPTING_IN_REGIONS for side in (before, after)]
+    return opting_in == [True, False]
 
 
 def claim_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:

@@ -3,8 +3,9 @@ r"""An Account's workflow: from nothing to Ready, and for years after.
     Pending --permit--> CreateAccount --> Creating --> InitializingRegions --> PendingVerification --> Ready
                                              \________________\___> Failed (deadlines, refusals)
 
-What should happen is decided in `domain/accounts/account.py`. Two messages come from the organization's workflow: the
-permit to create, and that the support case is resolved. Both are only remembered; lost ones are said again.
+What should happen is decided in `domain/accounts/account.py`. Three messages come from the organization's workflow: the
+permit to create, the one to opt in to regions, and that the support case is resolved. They are only remembered; lost
+ones are said again.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from domain.accounts.account import decide
-    from domain.accounts.observations import CaseResolved, ObserveAccount
+    from domain.accounts.observations import CaseResolved, ObserveAccount, OptInPermit
     from domain.accounts.worlds import AccountWorld, Permit
     from domain.carry import Carry
     from domain.decision import Action
@@ -52,3 +53,9 @@ class AccountWorkflow(Entity[AccountWorld]):
     def case_resolved(self, resolved: CaseResolved) -> None:
         """Remember it."""
         self.tell(self.world.learn(resolved_case=resolved.case_id))
+
+    @workflow.signal(description="It is this Account's turn to opt in to regions.")
+    def opt_in_permit(self, permit: OptInPermit) -> None:
+        """Remember it, and look: the list of regions may have grown since."""
+        self.tell(self.world.learn(opt_in_until=permit.until))
+        self.wake()

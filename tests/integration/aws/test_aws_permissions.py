@@ -19,7 +19,7 @@ from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.instances import permissions as instances
 from starters.events import queues
 
-SERVICES = ("ec2", "iam", "organizations", "route53", "s3", "sts", "support")
+SERVICES = ("account", "ec2", "iam", "organizations", "route53", "s3", "service-quotas", "sts", "support")
 PACKAGE = Path(aws.__path__[0])
 # What is called for instances and their events has documents of its own.
 OF_INSTANCES = (
@@ -41,7 +41,7 @@ def operations(services: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for service in services:
         for name in session.get_service_model(service).operation_names:
-            found.setdefault(xform_name(name), []).append(f"{service}:{name}")
+            found.setdefault(xform_name(name), []).append(f"{service.replace('-', '')}:{name}")
     return found
 
 

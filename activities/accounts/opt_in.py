@@ -1,0 +1,59 @@
+"""The organization's turns to opt in to regions: asked for by Accounts, given out in the organization's pass."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from temporalio import activity
+from temporalio.client import Client
+
+from activities.accounts.reading import Reader
+from domain.accounts.actions.opt_in import AskToOptIn
+from domain.accounts.config import OperatorConfig
+from domain.accounts.observations import OptInPermit
+from domain.accounts.opt_in_permits import turns
+from domain.accounts.organization import OrganizationKnown
+from domain.accounts.resources import Account
+from domain.identity import Key
+from domain.model import Model
+from engine.clock import now
+from engine.temporal import wake
+
+Signal = Callable[[Key, str, Model], Awaitable[None]]
+
+
+class OptInActivities:
+    """What Accounts ask of the organization."""
+
+    def __init__(self, reader: Reader, client: Client) -> None:
+        self._read = reader
+        self._client = client
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.ask_to_opt_in,)
+
+    @activity.defn(name=AskToOptIn.activity)
+    async def ask_to_opt_in(self, wish: AskToOptIn) -> None:
+        """Wake the organization's lifecycle: its pass sees who waits."""
+        await wake(self._client, self._read.organization)
+
+
+async def give_turns(
+    read: Reader,
+    known: OrganizationKnown,
+    accounts: Iterable[Account],
+    config: OperatorConfig,
+    signal: Signal,
+    *,
+    tells: bool,
+) -> OrganizationKnown:
+    """Give out the turns; every Account that has one is told, again if it has not begun: it may have forgotten."""
+    everyone = tuple(accounts)
+    given = turns(everyone, config, known.opt_in_granted, now())
+    if tells:
+        keys = {account.metadata.name: read.key(account) for account in everyone}
+        told = ((keys[name], until) for name, until in given.granted.items() if name in keys)
+        await asyncio.gather(*(signal(key, "opt_in_permit", OptInPermit(until=until)) for key, until in told))
+    return known.model_copy(update={"opt_in_granted": given.granted, "opt_in_wanting": given.waiting})

@@ -1,0 +1,106 @@
+"""Opt-in regions: asking for them, and looking how far AWS is.
+
+Enabling a region takes AWS some minutes, at times hours, and nobody is told when it is done
+(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). One ListRegions tells of all regions;
+where a policy of the organization allows only the single question, each region is asked for by itself. At most six may
+be under way in an account. The account speaks for itself, under its role: naming it as the payer would need trusted
+access, which not every organization has switched on.
+
+EnableRegion is safe to repeat: a region that is ENABLING stays so. One that is DISABLING is asked for when it is
+DISABLED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from activities import attempt
+from activities.aws.session import Sessions
+from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
+from engine.errors import Conflict, Denied, Invalid, Pending, Throttled
+
+if TYPE_CHECKING:
+    from mypy_boto3_account.client import AccountClient
+
+_DONE = frozenset({"ENABLED", "ENABLED_BY_DEFAULT"})
+_UNDER_WAY = frozenset({"ENABLING", "DISABLING"})
+_UNKNOWN = ""
+# In an account some minutes old a denial may pass; that of a service control policy is heard again.
+_ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
+
+
+def enable_regions(sessions: Sessions, action: EnableRegions, poll: timedelta) -> RegionStatuses:
+    """Ask for what is not asked for yet; how the regions stand, once one stands otherwise than seen.
+
+    Raises:
+        Pending: nothing has changed; looked at again.
+    """
+    member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
+    account = member.account()
+    stand = _stand(account, action.seen)
+    statuses = _enabled(account, action, stand)
+    if statuses == action.seen:
+        raise Pending(f"AWS is enabling {', '.join(sorted(action.seen))} in {action.account_id}", delay=poll)
+    return RegionStatuses(statuses=statuses)
+
+
+def _enabled(account: AccountClient, action: EnableRegions, stand: Mapping[str, str]) -> dict[str, str]:
+    """The regions' statuses after as many have been asked for as may be under way."""
+    places = action.at_once - sum(state in _UNDER_WAY for state in stand.values())
+    statuses: dict[str, str] = {}
+    for region in sorted(action.seen, key=lambda name: (action.seen[name] == "TODO", name)):
+        state = stand.get(region, _UNKNOWN)
+        if state == _UNKNOWN:
+            statuses[region] = _UNKNOWN
+        elif state in _DONE:
+            statuses[region] = "ENABLED"
+        elif state == "ENABLING":
+            statuses[region] = "ENABLING"
+        elif state == "DISABLED" and places > 0:
+            attempt.checkpoint()
+            statuses[region] = _asked_for(account, region)
+            places -= statuses[region] == "ENABLING"
+        else:
+            statuses[region] = "TODO"
+    return statuses
+
+
+def _asked_for(account: AccountClient, region: str) -> str:
+    try:
+        account.enable_region(RegionName=region)
+    except Conflict:
+        return "TODO"  # it is being disabled
+    except Throttled:
+        return "TODO"  # too many under way: somebody else asked for others
+    except Invalid:
+        return _UNKNOWN
+    except Denied as error:
+        _raise_unless_definite(error)
+        return "MANUAL_ACTION"
+    return "ENABLING"
+
+
+def _stand(account: AccountClient, regions: Iterable[str]) -> dict[str, str]:
+    """RegionOptStatus by region, of all of them where the account may list."""
+    try:
+        pages = list(account.get_paginator("list_regions").paginate())
+    except Denied as error:
+        _raise_unless_definite(error)
+        return {region: _one(account, region) for region in regions}
+    return {item["RegionName"]: item["RegionOptStatus"] for page in pages for item in page["Regions"]}
+
+
+def _one(account: AccountClient, region: str) -> str:
+    try:
+        return account.get_region_opt_status(RegionName=region)["RegionOptStatus"]
+    except Invalid:
+        return _UNKNOWN
+    except Denied:
+        return "DISABLED"  # whether it may be enabled, AWS says when it is asked to
+
+
+def _raise_unless_definite(error: Denied) -> None:
+    if attempt.age() < attempt.SETTLING and not attempt.definite(error, _ATTEMPTS_BEFORE_DENIAL_COUNTS):
+        raise attempt.settling(error) from error.__cause__

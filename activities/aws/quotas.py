@@ -1,0 +1,132 @@
+"""Service quotas: the requests to raise them, and how far AWS is with those.
+
+A request is PENDING, then perhaps CASE_OPENED with AWS Support, for minutes to days; nobody is told of its end. One
+list tells of all requests of a region in the last 90 days, so a look costs one call however many are open. A quota's
+value is asked for only before a request is made for it: one that is high enough needs none.
+
+An account may have 20 requests open, one per quota, and 2 in a region that it opted in to
+(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). The decision keeps to that; should
+somebody else have requests open too, AWS refuses (QuotaExceededException) and what is left stays to be done.
+
+RequestServiceQuotaIncrease has no token. A second one for a quota with an open request is refused
+(ResourceAlreadyExistsException), whatever value it wants, so a repetition makes no second request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from activities import attempt
+from activities.aws.session import Sessions
+from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
+from domain.accounts.quota_codes import SERVICE_OF
+from domain.accounts.quotas import COMPLETED, DENIED, IN_PROGRESS, MANUAL_ACTION
+from domain.accounts.resources import ServiceQuota
+from engine.errors import Absent, Conflict, Invalid, Pending
+
+if TYPE_CHECKING:
+    from mypy_boto3_service_quotas.client import ServiceQuotasClient
+    from mypy_boto3_service_quotas.type_defs import RequestedServiceQuotaChangeTypeDef
+
+_ENDS = {
+    "APPROVED": COMPLETED,
+    "CASE_CLOSED": COMPLETED,
+    "DENIED": DENIED,
+    "NOT_APPROVED": DENIED,
+    "INVALID_REQUEST": MANUAL_ACTION,
+}
+_OPEN = frozenset({"PENDING", "CASE_OPENED"})
+_REFUSALS = frozenset({"DENIED", "NOT_APPROVED", "INVALID_REQUEST"})
+_FULL = "QuotaExceededException"
+_LONGEST_POLLS = 20
+
+
+class _FullError(Exception):
+    """AWS takes no more requests now."""
+
+
+def raise_quotas(sessions: Sessions, action: RaiseQuotas, poll: timedelta) -> QuotaStatuses:
+    """Make the requests that are missing; how the quotas stand, once one stands otherwise than it did.
+
+    Raises:
+        Pending: nothing has changed; looked at again.
+    """
+    member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
+    client = member.service_quotas(action.region)
+    requests = _requests(client, action)
+    statuses = {code: quota.status for code, quota in action.quotas.items()}
+    try:
+        for code, quota in sorted(action.quotas.items()):
+            statuses[code] = _requested(client, code, quota, requests.get(code))
+    except _FullError:
+        pass  # the rest stays as it is
+    if all(statuses[code] == quota.status for code, quota in action.quotas.items()):
+        where = action.region or "the whole account"
+        delay = poll * min(attempt.number(), _LONGEST_POLLS)
+        raise Pending(f"AWS decides on {len(statuses)} quotas of {where} in {action.account_id}", delay=delay)
+    return QuotaStatuses(statuses=statuses)
+
+
+def _requested(client: ServiceQuotasClient, code: str, quota: ServiceQuota, status: str | None) -> str:
+    """How one quota stands; asked for if there is no request that says."""
+    if status in _OPEN:
+        return IN_PROGRESS
+    if status in _ENDS:
+        return _ENDS[status]
+    service = SERVICE_OF.get(code)
+    if service is None:
+        return MANUAL_ACTION
+    attempt.checkpoint()
+    try:
+        value = client.get_service_quota(ServiceCode=service, QuotaCode=code)["Quota"]["Value"]
+    except Absent:
+        return MANUAL_ACTION
+    if value >= quota.value:
+        return COMPLETED
+    return _ask(client, service, code, quota.value)
+
+
+def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> str:
+    try:
+        client.request_service_quota_increase(ServiceCode=service, QuotaCode=code, DesiredValue=value)
+    except Conflict:
+        return IN_PROGRESS  # one is open, perhaps of another value: seen to when that has ended
+    except Absent:
+        return MANUAL_ACTION
+    except Invalid as error:
+        if error.code == _FULL:
+            raise _FullError from error
+        return MANUAL_ACTION  # not adjustable, or no such value
+    return IN_PROGRESS
+
+
+def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> Mapping[str, str]:
+    """The status that counts of each quota's requests: an open one, else the newest for the wanted value."""
+    found: dict[str, RequestedServiceQuotaChangeTypeDef] = {}
+    for page in client.get_paginator("list_requested_service_quota_change_history").paginate():
+        for request in page["RequestedQuotas"]:
+            code = request.get("QuotaCode", "")
+            quota = action.quotas.get(code)
+            if quota is None or request.get("ServiceCode") != SERVICE_OF.get(code):
+                continue
+            if _counts(request, quota, action.since) and _rank(request) > _rank(found.get(code)):
+                found[code] = request
+    return {code: request["Status"] for code, request in found.items()}
+
+
+def _counts(request: RequestedServiceQuotaChangeTypeDef, quota: ServiceQuota, since: datetime | None) -> bool:
+    """True for an open request of any value, and for an ended one of the wanted value that is not an old refusal."""
+    if request["Status"] in _OPEN:
+        return True
+    if request["DesiredValue"] != quota.value:
+        return False
+    old = since is not None and request["Created"] < since
+    return not (old and request["Status"] in _REFUSALS)
+
+
+def _rank(request: RequestedServiceQuotaChangeTypeDef | None) -> tuple[bool, float]:
+    if request is None:
+        return (False, 0.0)
+    return (request["Status"] in _OPEN, request["Created"].timestamp())

@@ -1,0 +1,183 @@
+"""Opting in to regions that AWS enables only on request, for accounts of pools, behind `feature.opt_in_regions`.
+
+    Creating --the organization's permit--> OptingInRegions --every region ENABLED--> OptInRegionsEnabled --> ...
+                                             TODO --> ENABLING --> ENABLED
+                                              +------------------> MANUAL_ACTION (AWS denies it)
+
+The regions are the ConfigMap's `opt-in-regions` without its `disabled-regions`. Enabling one takes AWS minutes to
+hours, so no more than nine accounts of the organization do it at once: its lifecycle gives the permits, oldest Account
+first, and counts by the state, which this lifecycle writes while its permit is valid. Waiting for the turn is no
+failure: the deadline of Creating does not run meanwhile. Within an account, six regions are under way at once.
+
+An account that is Ready opts in likewise when the list has grown, and stays Ready; its quotas are expanded anew then.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.account_steps import status_written, waiting, working
+from domain.accounts.actions.opt_in import AskToOptIn, EnableRegions
+from domain.accounts.config import OperatorConfig
+from domain.accounts.resources import Account, AccountState, AccountStatus, OptInRegion
+from domain.accounts.status import with_account_state, with_condition
+from domain.accounts.unwritten import with_news
+from domain.accounts.worlds import AccountWorld
+from domain.decision import Action, Decision, Outcome
+from domain.levers import paused
+
+TODO = "TODO"
+ENABLING = "ENABLING"
+ENABLED = "ENABLED"
+MANUAL_ACTION = "MANUAL_ACTION"
+OPEN = frozenset({TODO, ENABLING})
+
+OPTING_IN_MESSAGE = "Opting-In Regions"
+ENABLED_MESSAGE = "Opt-In Regions Enabled"
+MANUAL_CONDITION = "OptInRegionsManualAction"
+
+
+def regions_of(config: OperatorConfig) -> tuple[str, ...]:
+    """The regions that accounts are to opt in to, none while the feature is off."""
+    if not config.features.opt_in_regions:
+        return ()
+    return tuple(sorted({*config.opt_in_regions} - {*config.disabled_regions}))
+
+
+def is_opting_in(account: Account) -> bool:
+    """True for an Account that counts among those that opt in at once."""
+    if account.status.state == AccountState.OPTING_IN_REGIONS:
+        return True
+    return account.status.state == AccountState.READY and _open(account.status)
+
+
+def wants_to_opt_in(account: Account, config: OperatorConfig) -> bool:
+    """True for an Account that waits for a permit to opt in."""
+    spec, meta, status = account.spec, account.metadata, account.status
+    if spec.byoc or spec.manual_sts_mode or not spec.aws_account_id or meta.deleting:
+        return False
+    if account.paused or paused(meta) or is_opting_in(account):
+        return False
+    if status.state == AccountState.CREATING:
+        return not status.claimed and bool(regions_of(config))
+    return status.state == AccountState.READY and not {*regions_of(config)} <= {*status.opt_in_regions}
+
+
+def _open(status: AccountStatus) -> bool:
+    return any(region.status in OPEN for region in status.opt_in_regions.values())
+
+
+def _wanted(world: AccountWorld) -> tuple[str, ...]:
+    """The regions to opt in to, but for those that AWS does not know."""
+    news = world.known.opt_in_news
+    return tuple(region for region in regions_of(world.config) if news.get(region) != "")
+
+
+# --- on the way to Ready ---
+
+
+def before_credentials(world: AccountWorld, now: datetime) -> Decision | None:
+    """What an account in Creating does first; None where no region is to be opted in to."""
+    account, regions = world.account, _wanted(world)
+    if not regions or account.status.claimed or not account.spec.aws_account_id:
+        return None
+    if world.dev_mode:
+        return _enabled(world, account.status, now)
+    if decision := _without_permit(world, now):
+        return decision
+    status = with_account_state(_todo(account.status, regions), AccountState.OPTING_IN_REGIONS, OPTING_IN_MESSAGE, now)
+    return working(account, f"opt in to {len(regions)} regions", status_written(world, status))
+
+
+def opting_in(world: AccountWorld, now: datetime) -> Decision:
+    """What an account in OptingInRegions needs now."""
+    account, regions = world.account, _wanted(world)
+    if world.dev_mode or not regions:
+        return _enabled(world, account.status, now)
+    if not account.status.opt_in_regions:  # the state was set by hand
+        status = _todo(account.status, regions)
+        return working(account, f"opt in to {len(regions)} regions", status_written(world, status, note="optInRegions"))
+    status = _current(world)
+    return _looking(world, status) if _open(status) else _enabled(world, status, now)
+
+
+def _enabled(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision:
+    status = _with_manual_actions(status, now)
+    status = with_account_state(status, AccountState.OPT_IN_REGIONS_ENABLED, ENABLED_MESSAGE, now)
+    return working(world.account, "no opt-in region is open", status_written(world, status))
+
+
+# --- in Ready ---
+
+
+def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
+    """What an account that is Ready does for its opt-in regions; None where there is nothing."""
+    account, regions = world.account, _wanted(world)
+    if world.dev_mode or account.spec.byoc or account.spec.manual_sts_mode or not account.spec.aws_account_id:
+        return None
+    if _open(account.status):
+        status = _current(world)
+        if _open(status):
+            return _looking(world, status)
+        status = _with_manual_actions(status, now)
+        return working(account, "no opt-in region is open", status_written(world, status, note="optInRegions"))
+    grown = tuple(region for region in regions if region not in account.status.opt_in_regions)
+    if not grown:
+        return None
+    if decision := _without_permit(world, now):
+        return decision
+    # The quotas are expanded anew, over the new regions as well.
+    status = _todo(account.status, grown).model_copy(update={"regional_service_quotas": {}})
+    status = status.model_copy(update={"opt_in_regions": {**account.status.opt_in_regions, **status.opt_in_regions}})
+    return working(account, f"opt in to {len(grown)} more regions", status_written(world, status, note="optInRegions"))
+
+
+# --- the steps of both ---
+
+
+def _without_permit(world: AccountWorld, now: datetime) -> Decision | None:
+    """Ask for the permit, or wait for it; None while it is valid."""
+    account, until = world.account, world.known.opt_in_until
+    if until is not None and now < until:
+        return None
+    if until is not None or not world.known.opt_in_asked:
+        return working(account, "ask for the turn to opt in to regions", AskToOptIn(account=world.key))
+    return waiting(account, "waits for its turn to opt in to regions: nine accounts do at once", "Organization")
+
+
+def _todo(status: AccountStatus, regions: tuple[str, ...]) -> AccountStatus:
+    return status.model_copy(update={"opt_in_regions": {region: OptInRegion(status=TODO) for region in regions}})
+
+
+def _current(world: AccountWorld) -> AccountStatus:
+    """The status as it is known by now, without regions that are to be left alone meanwhile."""
+    status = with_news(world.account.status, world.known.opt_in_news, {})
+    disabled = {*world.config.disabled_regions}
+    kept = {name: region for name, region in status.opt_in_regions.items() if name not in disabled}
+    return status.model_copy(update={"opt_in_regions": kept})
+
+
+def _looking(world: AccountWorld, status: AccountStatus) -> Decision:
+    account = world.account
+    seen = {name: region.status for name, region in sorted(status.opt_in_regions.items()) if region.status in OPEN}
+    look = EnableRegions(account_id=account.spec.aws_account_id, partition=world.config.partition, seen=seen)
+    actions: tuple[Action, ...] = (look,)
+    if status != account.status:
+        actions = (status_written(world, status, note="optInRegions"), look)
+    enabling = [name for name, state in seen.items() if state == ENABLING]
+    return Decision(
+        phase=account.status.state,
+        outcome=Outcome.WORKING,
+        why=f"{len(seen)} opt-in regions are open; AWS is enabling {', '.join(enabling) or 'none yet'}",
+        actions=actions,
+        waits_for=tuple(f"Region/{name}" for name in enabling),
+    )
+
+
+def _with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
+    named = [name for name, region in sorted(status.opt_in_regions.items()) if region.status == MANUAL_ACTION]
+    if not named:
+        return status
+    message = f"AWS denies to enable {', '.join(named)}: allow account:EnableRegion, or enable them by hand"
+    conditions = with_condition(status.conditions, MANUAL_CONDITION, MANUAL_ACTION, message, now)
+    return status.model_copy(update={"conditions": conditions})

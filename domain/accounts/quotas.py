@@ -1,0 +1,179 @@
+"""Service quotas of a pool's account: which are wanted where, and which requests may be open now.
+
+    TODO --asked for--> IN_PROGRESS --approved, or high enough already--> COMPLETED
+      |                      +--denied, not approved--> DENIED
+      +--------------------- +--no such quota here, an invalid request--> MANUAL_ACTION
+
+What is wanted stands in the spec: `default` for every region, entries by region beside it, and the account-wide ones.
+It is expanded once into the status, over the regions that the account has and the ConfigMap does not disable. AWS has
+at most 20 requests open per account and 2 per opt-in region, and answers by no event: requests are made in the order of
+regions and codes, as many as fit, and each region has one look for all of its requests. Because the order is fixed and
+what is open comes first, a lifecycle that has lost its memory asks for the same ones again, which finds them.
+
+A status of IN_PROGRESS means that AWS has the request. A denied quota fails an account that was never Ready, as the
+replaced operator has it; a retry asks anew. MANUAL_ACTION holds nothing up: a condition names what is left to people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from domain.accounts.actions.quotas import RaiseQuotas
+from domain.accounts.config import OperatorConfig
+from domain.accounts.constants import QUOTA_REQUESTS, QUOTA_REQUESTS_OF_OPT_IN_REGION
+from domain.accounts.initialization import list_regions
+from domain.accounts.quota_codes import SERVICE_OF
+from domain.accounts.resources import Account, AccountSpec, AccountStatus, ServiceQuota
+from domain.accounts.status import with_condition
+from domain.accounts.unwritten import ACCOUNT_WIDE, Quotas, quotas_of, with_news, with_quotas
+from domain.accounts.worlds import AccountWorld
+from domain.decision import Action
+from domain.model import Model
+from domain.resource import condition_of, parse_timestamp
+
+TODO = "TODO"
+IN_PROGRESS = "IN_PROGRESS"
+COMPLETED = "COMPLETED"
+DENIED = "DENIED"
+MANUAL_ACTION = "MANUAL_ACTION"
+OPEN = frozenset({TODO, IN_PROGRESS})
+
+DEFAULT = "default"  # in the spec: every region
+MANUAL_CONDITION = "ServiceQuotasManualAction"
+_TOLD = 5  # so many are named in a message
+
+
+class Raising(Model):
+    """How the quotas of an account stand: the status that says so, and what is done now.
+
+    `open` are those that are not settled, `denied` those that AWS denied, each as region/code.
+    """
+
+    status: AccountStatus
+    actions: tuple[Action, ...] = ()
+    open: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+
+    @property
+    def done(self) -> bool:
+        """True when nothing is left to do or to wait for."""
+        return not (self.open or self.actions)
+
+
+def wanted(spec: AccountSpec) -> bool:
+    """True if the account is to have quotas raised."""
+    return bool(any(spec.regional_service_quotas.values()) or spec.global_service_quotas)
+
+
+def raising(world: AccountWorld, *, through_denial: bool = False) -> Raising:
+    """What is to be done for the account's quotas now; nothing more once one is denied, unless `through_denial`."""
+    account, known, config = world.account, world.known, world.config
+    status = scrubbed(with_news(account.status, known.opt_in_news, known.quota_news), config)
+    if _unexpanded(account.spec, status):
+        if known.regions is None and account.spec.regional_service_quotas:
+            return Raising(status=status, actions=(list_regions(world),), open=("of all regions",))
+        status = expanded(account.spec, status, known.regions or (), config)
+    standing = quotas_of(status)
+    denied = _named(standing, {DENIED})
+    actions = () if denied and not through_denial else batches(world, standing)
+    return Raising(status=status, actions=actions, open=_named(standing, OPEN), denied=denied)
+
+
+def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], config: OperatorConfig) -> AccountStatus:
+    """The status with every wanted quota; what it lists already stays as it is."""
+    wanted_codes = spec.regional_service_quotas
+    quotas: Quotas = {
+        region: _todo({**wanted_codes.get(DEFAULT, {}), **wanted_codes.get(region, {})})
+        for region in sorted(regions)
+        if region not in config.disabled_regions
+    }
+    quotas[ACCOUNT_WIDE] = _todo(spec.global_service_quotas)
+    shown = quotas_of(status)
+    regional = any(region != ACCOUNT_WIDE for region in shown)
+    kept = {region: codes for region, codes in shown.items() if regional or region == ACCOUNT_WIDE}
+    fresh = {region: codes for region, codes in quotas.items() if codes and not (regional and region != ACCOUNT_WIDE)}
+    return with_quotas(status, {**fresh, **kept})
+
+
+def _todo(codes: dict[str, ServiceQuota]) -> dict[str, ServiceQuota]:
+    """Wanted, nothing done yet; a code of no service that is known here is left to people."""
+    return {
+        code: ServiceQuota(value=codes[code].value, status=TODO if code in SERVICE_OF else MANUAL_ACTION)
+        for code in sorted(codes)
+    }
+
+
+def _unexpanded(spec: AccountSpec, status: AccountStatus) -> bool:
+    regional = any(spec.regional_service_quotas.values()) and not status.regional_service_quotas
+    return regional or (bool(spec.global_service_quotas) and not status.global_service_quotas)
+
+
+def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
+    """The status without the regions that the ConfigMap disables."""
+    quotas = quotas_of(status)
+    kept = {region: codes for region, codes in quotas.items() if region not in config.disabled_regions}
+    return status if len(kept) == len(quotas) else with_quotas(status, kept)
+
+
+def batches(world: AccountWorld, standing: Quotas) -> tuple[RaiseQuotas, ...]:
+    """One look per region that has requests, with as many new ones as AWS has room for."""
+    account, config = world.account, world.config
+    room = QUOTA_REQUESTS - sum(q.status == IN_PROGRESS for codes in standing.values() for q in codes.values())
+    opt_in = {*config.opt_in_regions, *account.status.opt_in_regions}
+    actions: list[RaiseQuotas] = []
+    for region, codes in standing.items():
+        under_way = {code: quota for code, quota in codes.items() if quota.status == IN_PROGRESS}
+        most = QUOTA_REQUESTS_OF_OPT_IN_REGION if region in opt_in else QUOTA_REQUESTS
+        places = max(0, min(room, most - len(under_way)))
+        new = dict([(code, quota) for code, quota in sorted(codes.items()) if quota.status == TODO][:places])
+        room -= len(new)
+        if under_way or new:
+            actions.append(_batch(world, region, {**under_way, **new}))
+    return tuple(actions)
+
+
+def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota]) -> RaiseQuotas:
+    account = world.account
+    return RaiseQuotas(
+        account_id=account.spec.aws_account_id,
+        partition=world.config.partition,
+        region=region,
+        quotas=quotas,
+        since=_since(account),
+    )
+
+
+def _since(account: Account) -> datetime | None:
+    """From when on a refusal of AWS counts: the account's last way to Ready, or its last release."""
+    entered = (condition_of(account.status.conditions, type_) for type_ in ("PendingVerification", "Ready", "Reused"))
+    moments = [parse_timestamp(condition.last_probe_time) for condition in entered if condition is not None]
+    return max((moment for moment in moments if moment is not None), default=None)
+
+
+def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
+    """The status, with a condition that names the quotas that people have to see to."""
+    named = _named(quotas_of(status), {MANUAL_ACTION})
+    if not named:
+        return status
+    message = f"{len(named)} quotas have to be raised by hand: {_listed(named)}"
+    conditions = with_condition(status.conditions, MANUAL_CONDITION, MANUAL_ACTION, message, now)
+    return status.model_copy(update={"conditions": conditions})
+
+
+def told(names: tuple[str, ...]) -> str:
+    """The quotas, for people: the first ones by name."""
+    return f"{len(names)} service quotas ({_listed(names)})"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:_TOLD]) + (", ..." if len(names) > _TOLD else "")
+
+
+def _named(quotas: Quotas, statuses: Iterable[str]) -> tuple[str, ...]:
+    return tuple(
+        f"{region or 'account'}/{code}"
+        for region, codes in quotas.items()
+        for code, quota in codes.items()
+        if quota.status in statuses
+    )

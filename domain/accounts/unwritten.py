@@ -1,0 +1,69 @@
+"""What an Account's lifecycle has learnt of its regions and quotas and not written into the status yet.
+
+Looks bring statuses, decisions write them. In between they are kept in the lifecycle's memory, and laid over the status
+that was observed; what the status shows by then is forgotten, so that the status stays what counts: people and tools
+change it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from domain.accounts.resources import AccountStatus, OptInRegion, ServiceQuota
+
+ACCOUNT_WIDE = ""  # where a region would stand
+
+RegionNews = Mapping[str, str]
+QuotaNews = Mapping[str, Mapping[str, ServiceQuota]]
+Quotas = dict[str, dict[str, ServiceQuota]]
+
+
+def quotas_of(status: AccountStatus) -> Quotas:
+    """Every quota of a status, by region and code; the account-wide ones last."""
+    everywhere = {ACCOUNT_WIDE: status.global_service_quotas} if status.global_service_quotas else {}
+    regional = {region: status.regional_service_quotas[region] for region in sorted(status.regional_service_quotas)}
+    return {**regional, **everywhere}
+
+
+def with_quotas(status: AccountStatus, quotas: Quotas) -> AccountStatus:
+    """The status with these quotas in the place of all others."""
+    regional = {region: codes for region, codes in quotas.items() if region != ACCOUNT_WIDE}
+    return status.model_copy(
+        update={"regional_service_quotas": regional, "global_service_quotas": quotas.get(ACCOUNT_WIDE, {})}
+    )
+
+
+def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> AccountStatus:
+    """The status with what is known by now; news of what it no longer lists change nothing."""
+    opt_in = {name: OptInRegion(status=regions.get(name, has.status)) for name, has in status.opt_in_regions.items()}
+    opt_in = {name: has for name, has in opt_in.items() if has.status}
+    told = {
+        region: {code: _newer(quota, quotas.get(region, {}).get(code)) for code, quota in codes.items()}
+        for region, codes in quotas_of(status).items()
+    }
+    return with_quotas(status.model_copy(update={"opt_in_regions": opt_in}), told)
+
+
+def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
+    """The news, if they are of the value that is wanted now."""
+    return news if news is not None and news.value == shown.value else shown
+
+
+def still_unwritten(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> dict[str, object]:
+    """The facts of memory without those that the status shows; a region that AWS does not know is kept in mind."""
+    if not regions and not quotas:
+        return {}
+    shown = quotas_of(status)
+    left = {
+        region: {code: quota for code, quota in codes.items() if shown.get(region, {}).get(code) != quota}
+        for region, codes in quotas.items()
+    }
+    listed = status.opt_in_regions
+    return {
+        "opt_in_news": {
+            name: state
+            for name, state in regions.items()
+            if not state or (name in listed and listed[name].status != state)
+        },
+        "quota_news": {region: codes for region, codes in left.items() if codes},
+    }

@@ -1,0 +1,129 @@
+"""The last step of a pool's account before Ready: AWS Support's case, and the quotas, side by side.
+
+    InitializingRegions --> (case opened, quotas expanded) PendingVerification --case resolved, quotas settled--> Ready
+                                                                   +--a quota is denied--> Failed
+
+AWS Support tells nobody: the organization's lifecycle looks at all open cases together and tells each Account. Quotas
+are seen to by `quotas.py`. In development mode there is neither.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.account_steps import status_written, waiting, working
+from domain.accounts.actions.cases import OpenSupportCase
+from domain.accounts.quotas import Raising, expanded, raising, told, wanted, with_manual_actions
+from domain.accounts.resources import AccountState, AccountStatus
+from domain.accounts.status import with_account_state
+from domain.accounts.worlds import AccountWorld
+from domain.decision import Action, Decision, Outcome
+from domain.writes import Patch
+
+DENIED_MESSAGE = "ServiceQuota increase got denied"
+PENDING_MESSAGE = "Account pending AWS limits verification"
+READY_MESSAGE = "Account ready to be claimed"
+
+
+def to_pending_verification(world: AccountWorld, now: datetime, note: str) -> Decision:
+    """Leave InitializingRegions; the case, if it comes at the first try, and the quotas stand in the same write."""
+    account = world.account
+    if _case_first(world):
+        return working(account, f"regions are initialised{note}", support_case(world, once=True))
+    status = with_account_state(account.status, AccountState.PENDING_VERIFICATION, PENDING_MESSAGE, now)
+    case_id = account.status.support_case_id or world.known.case_id
+    status = status.model_copy(update={"support_case_id": case_id})
+    if wanted(account.spec) and not world.dev_mode and world.known.regions is not None:
+        status = expanded(account.spec, status, world.known.regions, world.config)
+    return working(account, f"regions are initialised{note}", status_written(world, status))
+
+
+def _case_first(world: AccountWorld) -> bool:
+    """True while the case may still be asked for, to be written together with the state that waits for it.
+
+    One try: a case that is refused is asked for again from PendingVerification, which has no deadline.
+    """
+    has_case = world.account.status.support_case_id or world.known.case_id
+    return not (has_case or world.dev_mode or world.refused(OpenSupportCase.activity))
+
+
+def support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
+    """Open the account's case."""
+    account = world.account
+    search = bool(world.known.inherited or world.refused(OpenSupportCase.activity))
+    return OpenSupportCase(account_id=account.spec.aws_account_id, name=account.metadata.name, search=search, once=once)
+
+
+def pending_verification(world: AccountWorld, now: datetime) -> Decision:
+    """What an account in PendingVerification needs now."""
+    account = world.account
+    if world.dev_mode:
+        ready = with_account_state(account.status, AccountState.READY, READY_MESSAGE, now)
+        return working(account, "development mode opens no support case", status_written(world, ready))
+    quotas = raising(world) if wanted(account.spec) else Raising(status=account.status)
+    if quotas.denied:
+        failed = with_account_state(quotas.status, AccountState.FAILED, DENIED_MESSAGE, now)
+        return working(account, f"AWS denied {told(quotas.denied)}", status_written(world, failed))
+    verified = _case(world, quotas.status, now)
+    if not quotas.done:
+        return _with_quotas(world, verified, quotas)
+    return verified
+
+
+def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision:
+    """What the support case needs; Ready once it is resolved."""
+    account, known = world.account, world.known
+    case_id = account.status.support_case_id
+    if not case_id and known.case_id:
+        recorded = status.model_copy(update={"support_case_id": known.case_id})
+        return working(account, "record the support case", status_written(world, recorded, note="record supportCaseID"))
+    if not case_id:
+        return working(account, "ask AWS Support to verify the account", support_case(world))
+    if known.resolved_case == case_id:
+        ready = with_account_state(with_manual_actions(status, now), AccountState.READY, READY_MESSAGE, now)
+        return working(account, f"support case {case_id} is resolved", status_written(world, ready))
+    changed = () if status == account.status else (status_written(world, status, note="service quotas"),)
+    pending = waiting(account, f"waits until AWS Support resolves case {case_id}", f"SupportCase/{case_id}")
+    return pending.model_copy(update={"actions": changed})
+
+
+def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> Decision:
+    """The same while quotas are open: nobody is Ready before they are settled."""
+    account, known = world.account, world.known
+    resolved = bool(known.resolved_case) and known.resolved_case == account.status.support_case_id
+    why = f"waits for {told(quotas.open)}"
+    actions: tuple[Action, ...] = () if resolved else verified.actions
+    if quotas.status != account.status and not any(isinstance(action, Patch) for action in actions):
+        actions = (status_written(world, quotas.status, note="service quotas"), *actions)
+    return Decision(
+        phase=account.status.state,
+        outcome=Outcome.WORKING,
+        why=why if resolved else f"{verified.why}; {why}",
+        actions=(*actions, *quotas.actions),
+        waits_for=(*(() if resolved else verified.waits_for), "ServiceQuotas"),
+    )
+
+
+def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
+    """What an account that is Ready does for its quotas; None where there is nothing, or validation is off.
+
+    A denied one is shown, and no reason to take an account away that may be in use.
+    """
+    account = world.account
+    customers = account.spec.byoc or account.spec.manual_sts_mode
+    if customers or world.dev_mode or not account.spec.aws_account_id or world.config.shard_name is None:
+        return None
+    if not wanted(account.spec):
+        return None
+    quotas = raising(world, through_denial=True)
+    status = quotas.status if quotas.open else with_manual_actions(quotas.status, now)
+    if quotas.done and status == account.status:
+        return None
+    written = (status_written(world, status, note="service quotas"),) if status != account.status else ()
+    return Decision(
+        phase=account.status.state,
+        outcome=Outcome.WORKING,
+        why=f"waits for {told(quotas.open)}" if quotas.open else "the quotas are settled",
+        actions=(*written, *quotas.actions),
+        waits_for=("ServiceQuotas",) if quotas.open else (),
+    )

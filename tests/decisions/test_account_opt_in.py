@@ -1,0 +1,309 @@
+"""Opting in to regions: whose turn it is, what is asked of AWS, what the status says, and that no deadline runs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from account_objects import (
+    AWS_ID,
+    NAME,
+    NOW,
+    account,
+    activities,
+    ago,
+    condition,
+    config,
+    ready_account,
+    status_of,
+    world,
+)
+
+from domain.accounts.account import decide
+from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
+from domain.accounts.config import OperatorConfig
+from domain.accounts.opt_in import is_opting_in, regions_of, wants_to_opt_in
+from domain.accounts.opt_in_permits import PERMIT_LIFETIME, turns, turns_age
+from domain.accounts.organization import OrganizationKnown
+from domain.accounts.resources import Account
+from domain.accounts.worlds import AccountWorld
+from domain.decision import Decision, Outcome
+from domain.resource import timestamp
+from domain.writes import Patch
+
+AFRICA, MILAN, ZURICH = "af-south-1", "eu-south-1", "eu-central-2"
+TURN = {"opt_in_asked": True, "opt_in_until": NOW + timedelta(minutes=1)}
+
+
+def feature(regions: str = f"{AFRICA}, {MILAN}", **data: str) -> OperatorConfig:
+    return config(**{"feature.opt_in_regions": "true", "opt-in-regions": regions, **data})
+
+
+def creating(**fields: Any) -> Account:
+    since = fields.pop("since", ago(minutes=1))
+    status = {"state": "Creating", "conditions": [condition("Creating", entered=since)], **fields}
+    return account(spec={"awsAccountID": AWS_ID}, status=status)
+
+
+def opting_in(**regions: str) -> Account:
+    listed = {name.replace("_", "-"): {"status": status} for name, status in regions.items()}
+    return account(
+        spec={"awsAccountID": AWS_ID},
+        status={"state": "OptingInRegions", "conditions": [condition("OptingInRegions")], "optInRegions": listed},
+    )
+
+
+def decided(of: Account, known: dict[str, Any] | None = None, **fields: Any) -> Decision:
+    return decide(world(of, known=known or {}, config=fields.pop("config", feature()), **fields), NOW)
+
+
+def shown(decision: Decision) -> dict[str, str]:
+    return {name: region["status"] for name, region in status_of(decision)["optInRegions"].items()}
+
+
+def looked_at(decision: Decision) -> dict[str, str]:
+    (look,) = [action for action in decision.actions if isinstance(action, EnableRegions)]
+    return look.seen
+
+
+# --- the list ---
+
+
+@pytest.mark.parametrize(
+    ("data", "regions"),
+    [
+        ({}, (AFRICA, MILAN)),
+        ({"disabled-regions": MILAN}, (AFRICA,)),
+        ({"disabled-regions": f"{MILAN},{AFRICA}"}, ()),
+        ({"feature.opt_in_regions": "false"}, ()),
+        ({"opt-in-regions": " , "}, ()),
+    ],
+)
+def test_the_regions_are_those_listed_and_not_disabled_while_the_feature_is_on(
+    data: dict[str, str], regions: tuple[str, ...]
+) -> None:
+    assert regions_of(feature(**data)) == regions
+
+
+# --- the turn ---
+
+
+def test_without_the_feature_credentials_come_next() -> None:
+    decision = decided(creating(), config=config())
+    assert "aws.ensure_support_role" in activities(decision)
+
+
+def test_the_turn_is_asked_for_once_and_then_waited_for() -> None:
+    assert activities(decided(creating())) == ["accounts.ask_to_opt_in"]
+    waits = decided(creating(), {"opt_in_asked": True})
+    assert (waits.actions, waits.outcome, waits.waits_for) == ((), Outcome.WAITING, ("Organization",))
+
+
+def test_the_deadline_of_creating_does_not_run_while_an_account_waits_for_its_turn() -> None:
+    late = creating(since=ago(hours=3))
+    waits = decided(late, {"opt_in_asked": True})
+    assert (waits.outcome, waits.deadline) == (Outcome.WAITING, None)
+    assert status_of(decided(late, config=config()))["state"] == "Failed", "as without the feature"
+
+
+def test_a_turn_that_was_missed_is_asked_for_again() -> None:
+    missed = {"opt_in_asked": True, "opt_in_until": NOW}
+    decision = decided(creating(), missed)
+    assert activities(decision) == ["accounts.ask_to_opt_in"]
+    asked = decision.actions[0].fold(world(creating(), known=missed, config=feature()), None)
+    assert decide(asked, NOW).outcome is Outcome.WAITING
+
+
+def test_the_turn_begins_with_every_region_todo() -> None:
+    decision = decided(creating(), TURN)
+    assert status_of(decision)["state"] == "OptingInRegions"
+    assert shown(decision) == {AFRICA: "TODO", MILAN: "TODO"}
+    (said,) = [c for c in status_of(decision)["conditions"] if c["type"] == "OptingInRegions"]
+    assert said["message"] == "Opting-In Regions"
+
+
+@pytest.mark.parametrize("of", [creating(), opting_in(af_south_1="TODO")])
+def test_in_development_mode_nothing_is_asked(of: Account) -> None:
+    assert status_of(decided(of, dev_mode=True))["state"] == "OptInRegionsEnabled"
+
+
+def test_a_claimed_account_does_not_opt_in() -> None:
+    assert "accounts.ask_to_opt_in" not in activities(decided(creating(claimed=True)))
+
+
+# --- the regions ---
+
+
+def test_every_open_region_is_in_one_look() -> None:
+    decision = decided(
+        opting_in(af_south_1="TODO", eu_south_1="ENABLING", eu_central_2="ENABLED", me_south_1="MANUAL_ACTION")
+    )
+    assert looked_at(decision) == {AFRICA: "TODO", MILAN: "ENABLING"}
+    assert decision.waits_for == (f"Region/{MILAN}",)
+
+
+def learnt(before: AccountWorld, **statuses: str) -> AccountWorld:
+    look = next(action for action in decide(before, NOW).actions if isinstance(action, EnableRegions))
+    return look.fold(before, RegionStatuses(statuses={n.replace("_", "-"): s for n, s in statuses.items()}))
+
+
+def test_progress_is_written_while_the_look_goes_on() -> None:
+    before = world(opting_in(af_south_1="TODO", eu_south_1="TODO"), config=feature())
+    after = learnt(before, af_south_1="ENABLING", eu_south_1="ENABLED")
+    decision = decide(after, NOW)
+    (write,) = [a for a in decision.actions if isinstance(a, Patch)]
+    assert write.patch == {"status": {"optInRegions": {AFRICA: {"status": "ENABLING"}, MILAN: {"status": "ENABLED"}}}}
+    assert looked_at(decision) == {AFRICA: "ENABLING"}
+    assert after.written(write.patch, "9").known.opt_in_news == {}
+
+
+def test_the_last_region_ends_the_state_in_the_same_write_and_the_regions_are_listed_anew() -> None:
+    before = world(opting_in(af_south_1="ENABLING", eu_south_1="ENABLED"), config=feature(), known={"regions": ("x",)})
+    after = learnt(before, af_south_1="ENABLED")
+    decision = decide(after, NOW)
+    assert status_of(decision)["state"] == "OptInRegionsEnabled"
+    assert status_of(decision)["optInRegions"] == {AFRICA: {"status": "ENABLED"}}
+    assert after.known.regions is None
+
+
+def test_what_aws_denies_is_named_and_holds_nothing_up() -> None:
+    before = world(opting_in(af_south_1="TODO"), config=feature())
+    decision = decide(learnt(before, af_south_1="MANUAL_ACTION"), NOW)
+    assert status_of(decision)["state"] == "OptInRegionsEnabled"
+    (said,) = [c for c in status_of(decision)["conditions"] if c["type"] == "OptInRegionsManualAction"]
+    assert AFRICA in said["message"]
+
+
+def test_what_is_no_region_leaves_the_status_and_is_not_asked_for_again() -> None:
+    before = world(opting_in(af_south_1="TODO", eu_south_1="ENABLED"), config=feature())
+    after = learnt(before, af_south_1="")
+    decision = decide(after, NOW)
+    assert status_of(decision)["optInRegions"] == {AFRICA: None}
+    (write,) = [a for a in decision.actions if isinstance(a, Patch)]
+    assert AFRICA not in regions_wanted_of(after.written(write.patch, "9"))
+
+
+def regions_wanted_of(of: AccountWorld) -> tuple[str, ...]:
+    from domain.accounts.opt_in import _wanted
+
+    return _wanted(of)
+
+
+def test_a_state_that_was_set_by_hand_begins_with_every_region() -> None:
+    assert shown(decided(opting_in())) == {AFRICA: "TODO", MILAN: "TODO"}
+
+
+def test_a_region_that_is_disabled_meanwhile_is_left_alone() -> None:
+    of = opting_in(af_south_1="TODO", eu_south_1="ENABLED")
+    decision = decided(of, config=feature(**{"disabled-regions": AFRICA}))
+    assert status_of(decision)["state"] == "OptInRegionsEnabled"
+
+
+def test_after_opting_in_credentials_come_next_and_no_deadline_runs() -> None:
+    since = condition("OptInRegionsEnabled", entered=ago(days=2))
+    of = account(spec={"awsAccountID": AWS_ID}, status={"state": "OptInRegionsEnabled", "conditions": [since]})
+    decision = decided(of)
+    assert "aws.ensure_support_role" in activities(decision)
+    assert decision.deadline is None
+    known = {"tagged": True, "support_role": True, "admin_secret": f"{NAME}-secret", "regions": ("us-east-1",)}
+    of = of.model_copy(update={"spec": of.spec.model_copy(update={"iam_user_secret": f"{NAME}-secret"})})
+    assert status_of(decided(of, known))["state"] == "InitializingRegions"
+
+
+# --- Ready ---
+
+
+def ready(*regions: str, status: str = "ENABLED") -> Account:
+    return ready_account(status={"optInRegions": {region: {"status": status} for region in regions}})
+
+
+def test_a_ready_account_with_every_region_is_left_alone() -> None:
+    assert decided(ready(AFRICA, MILAN)).outcome is Outcome.SETTLED
+
+
+def test_a_ready_account_opts_in_to_what_the_list_has_more_and_stays_ready() -> None:
+    assert activities(decided(ready(AFRICA))) == ["accounts.ask_to_opt_in"]
+    decision = decided(ready(AFRICA), TURN)
+    assert status_of(decision)["optInRegions"] == {MILAN: {"status": "TODO"}}
+    assert "state" not in status_of(decision)
+    assert looked_at(decided(ready(AFRICA, MILAN, status="ENABLING"))) == {AFRICA: "ENABLING", MILAN: "ENABLING"}
+
+
+def test_a_list_that_grew_expands_the_quotas_anew() -> None:
+    of = ready(AFRICA)
+    quotas = {"us-east-1": {"L-0EA8095F": {"value": 1, "status": "COMPLETED"}}}
+    of = Account.model_validate(
+        {**of.model_dump(mode="json"), "status": {**of.status.model_dump(mode="json"), "regionalServiceQuotas": quotas}}
+    )
+    assert status_of(decided(of, TURN))["regionalServiceQuotas"] == {"us-east-1": None}
+
+
+# --- whose turn it is ---
+
+
+def born(minutes: int, of: Account) -> Account:
+    meta = of.metadata.model_copy(
+        update={"name": f"account-{minutes}", "creation_timestamp": NOW - timedelta(minutes=minutes)}
+    )
+    return of.model_copy(update={"metadata": meta})
+
+
+def test_nine_accounts_opt_in_at_once_the_oldest_first() -> None:
+    crowd = [born(minutes, creating()) for minutes in range(1, 21)]
+    given = turns(crowd, feature(), {}, NOW)
+    assert sorted(given.granted) == sorted(f"account-{minutes}" for minutes in range(12, 21))
+    assert given.waiting == 11
+    assert set(given.granted.values()) == {NOW + PERMIT_LIFETIME}
+
+
+def test_those_under_way_and_those_with_a_valid_permit_count() -> None:
+    under_way = [born(100 + number, opting_in(af_south_1="TODO")) for number in range(4)]
+    under_way += [born(200, ready(AFRICA, status="ENABLING"))]
+    crowd = [*under_way, *(born(minutes, creating()) for minutes in range(1, 21))]
+    permitted = {"account-1": NOW + timedelta(seconds=5), "gone": NOW + timedelta(seconds=5), "account-2": NOW}
+    given = turns(crowd, feature(), permitted, NOW)
+    assert sorted(given.granted) == ["account-1", "account-19", "account-20", "gone"]
+
+
+def test_a_lifecycle_that_lost_its_memory_gives_the_same_turns() -> None:
+    crowd = [born(minutes, creating()) for minutes in range(1, 21)]
+    first = turns(crowd, feature(), {}, NOW)
+    assert turns(crowd, feature(), {}, NOW) == first
+    assert turns(crowd, feature(), first.granted, NOW) == first
+
+
+def test_an_account_that_has_begun_uses_its_permit_up() -> None:
+    begun = born(5, opting_in(af_south_1="TODO"))
+    assert turns([begun], feature(), {"account-5": NOW + PERMIT_LIFETIME}, NOW).granted == {}
+
+
+def test_an_unused_permit_ends() -> None:
+    known = OrganizationKnown(opt_in_granted={"a": NOW})
+    assert turns_age(known, NOW)
+    assert not turns_age(known, NOW - timedelta(seconds=1))
+    assert turns([], feature(), known.opt_in_granted, NOW).granted == {}
+
+
+@pytest.mark.parametrize(
+    ("of", "wants"),
+    [
+        (creating(), True),
+        (creating(claimed=True), False),
+        (ready(AFRICA), True),
+        (ready(AFRICA, MILAN), False),
+        (opting_in(), False),
+        (account(spec={"awsAccountID": AWS_ID, "byoc": True}, status={"state": "Creating"}), False),
+        (account(status={"state": "Creating"}), False),
+        (account(spec={"awsAccountID": AWS_ID}, meta={"deletionTimestamp": timestamp(NOW)}), False),
+    ],
+)
+def test_who_wants_a_turn(of: Account, wants: bool) -> None:
+    assert wants_to_opt_in(of, feature()) is wants
+
+
+def test_who_counts_as_opting_in() -> None:
+    assert is_opting_in(opting_in())
+    assert is_opting_in(ready(AFRICA, status="TODO"))
+    assert not is_opting_in(ready(AFRICA))
+    assert not is_opting_in(creating())

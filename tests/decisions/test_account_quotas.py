@@ -1,0 +1,326 @@
+"""Service quotas of a pool's account: what is expanded, what may be asked for at once, what waits, what fails."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from account_objects import (
+    AWS_ID,
+    NOW,
+    account,
+    activities,
+    ago,
+    condition,
+    config,
+    present,
+    ready_account,
+    status_of,
+    world,
+)
+
+from domain.accounts.account import decide
+from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
+from domain.accounts.quotas import batches, expanded, quotas_of
+from domain.accounts.resources import Account, AccountStatus, ServiceQuota
+from domain.accounts.worlds import AccountWorld
+from domain.decision import Decision, Outcome
+from domain.writes import Patch
+
+RULES, VCPUS, ADDRESSES, ROLES = "L-0EA8095F", "L-1216C47A", "L-0263D0A3", "L-FE177D64"
+MANY = tuple(f"region-{number:02}" for number in range(17))
+FIFTEEN = {f"L-{number:02}": 100 for number in range(15)}
+
+
+def spec(regional: dict[str, dict[str, int]] | None = None, everywhere: dict[str, int] | None = None) -> dict[str, Any]:
+    return {
+        "awsAccountID": AWS_ID,
+        "regionalServiceQuotas": {
+            region: {code: {"value": value, "status": ""} for code, value in codes.items()}
+            for region, codes in (regional or {}).items()
+        },
+        "globalServiceQuotas": {code: {"value": v, "status": ""} for code, v in (everywhere or {}).items()},
+    }
+
+
+def pending(status: dict[str, dict[str, str]] | None = None, of: dict[str, Any] | None = None, **more: Any) -> Account:
+    """An Account in PendingVerification whose case is open; quota statuses by region ("" is the account) and code."""
+    status = status or {}
+    codes = {c: 100 for region, listed in status.items() for c in listed if region}
+    wide = dict.fromkeys(status.get("", {}), 100)
+    return account(
+        spec=of or spec({"default": codes} if codes else None, wide),
+        status={
+            "state": "PendingVerification",
+            "supportCaseID": "case-1",
+            "conditions": [condition("PendingVerification", entered=ago(minutes=5))],
+            "regionalServiceQuotas": {
+                region: {c: {"value": 100, "status": s} for c, s in listed.items()}
+                for region, listed in status.items()
+                if region
+            },
+            "globalServiceQuotas": {c: {"value": 100, "status": s} for c, s in status.get("", {}).items()},
+            **more,
+        },
+    )
+
+
+def raised(decision: Decision) -> dict[str, RaiseQuotas]:
+    return {action.region: action for action in decision.actions if isinstance(action, RaiseQuotas)}
+
+
+def shown(decision: Decision) -> dict[str, dict[str, str]]:
+    """The quota statuses that the decision writes."""
+    written = status_of(decision)
+    found = {r: {c: q["status"] for c, q in codes.items()} for r, codes in written["regionalServiceQuotas"].items()}
+    wide = {code: quota["status"] for code, quota in written.get("globalServiceQuotas", {}).items()}
+    return {**found, **({"": wide} if wide else {})}
+
+
+def learn(before: AccountWorld, action: RaiseQuotas, **statuses: str) -> AccountWorld:
+    names = {code.replace("_", "-"): status for code, status in statuses.items()}
+    return action.fold(before, QuotaStatuses(statuses=names))
+
+
+# --- expansion ---
+
+
+def test_the_default_holds_for_every_region_and_a_regions_own_entry_wins() -> None:
+    of = account(spec=spec({"default": {RULES: 100, VCPUS: 10}, "eu-west-1": {VCPUS: 50}}, {ROLES: 5000}))
+    status = expanded(of.spec, of.status, ("us-east-1", "eu-west-1"), config())
+    assert status.regional_service_quotas == {
+        "eu-west-1": {RULES: ServiceQuota(value=100, status="TODO"), VCPUS: ServiceQuota(value=50, status="TODO")},
+        "us-east-1": {RULES: ServiceQuota(value=100, status="TODO"), VCPUS: ServiceQuota(value=10, status="TODO")},
+    }
+    assert status.global_service_quotas == {ROLES: ServiceQuota(value=5000, status="TODO")}
+
+
+def test_disabled_regions_get_none_and_entries_of_regions_that_the_account_lacks_neither() -> None:
+    of = account(spec=spec({"default": {RULES: 100}, "mars-1": {RULES: 7}}))
+    status = expanded(of.spec, of.status, ("us-east-1", "eu-west-1"), config(disabled_regions="eu-west-1"))
+    assert list(status.regional_service_quotas) == ["us-east-1"]
+
+
+def test_entries_of_regions_alone_need_no_default() -> None:
+    of = account(spec=spec({"eu-west-1": {RULES: 100}}))
+    status = expanded(of.spec, of.status, ("us-east-1", "eu-west-1"), config())
+    assert list(status.regional_service_quotas) == ["eu-west-1"]
+
+
+def test_a_code_that_nobody_knows_is_left_to_people_and_holds_nothing_up() -> None:
+    of = account(spec=spec({"default": {"L-UNKNOWN": 1}}))
+    status = expanded(of.spec, of.status, ("us-east-1",), config())
+    assert status.regional_service_quotas["us-east-1"]["L-UNKNOWN"].status == "MANUAL_ACTION"
+
+
+def test_quotas_are_expanded_in_the_write_that_begins_to_wait_for_the_case() -> None:
+    of = account(
+        spec=spec({"default": {RULES: 100}}),
+        status={"state": "InitializingRegions", "conditions": [condition("InitializingRegions")]},
+    )
+    decision = decide(world(of, known={"regions": (), "case_id": "case-1"}), NOW)
+    assert status_of(decision)["state"] == "PendingVerification"
+    known = {
+        "regions": ("us-east-1",),
+        "case_id": "case-1",
+        "outcomes": {"us-east-1": {"region": "us-east-1", "ok": True}},
+    }
+    decision = decide(world(of, known=known), NOW)
+    assert status_of(decision)["regionalServiceQuotas"] == {"us-east-1": {RULES: {"value": 100, "status": "TODO"}}}
+
+
+def test_a_life_that_lost_its_memory_lists_the_regions_before_it_expands() -> None:
+    of = pending(of=spec({"default": {RULES: 100}}))
+    assert activities(decide(world(of), NOW)) == ["aws.list_regions"]
+    decision = decide(world(of, known={"regions": ("us-east-1",)}), NOW)
+    assert shown(decision) == {"us-east-1": {RULES: "TODO"}}
+    assert raised(decision)["us-east-1"].quotas == {RULES: ServiceQuota(value=100, status="TODO")}
+
+
+def test_an_account_without_wanted_quotas_asks_for_nothing() -> None:
+    assert activities(decide(world(pending()), NOW)) == []
+
+
+# --- how many at once ---
+
+
+def standing(status: str, codes: dict[str, int] = FIFTEEN, regions: tuple[str, ...] = MANY) -> AccountStatus:
+    quotas = {code: ServiceQuota(value=value, status=status) for code, value in codes.items()}
+    return AccountStatus(regional_service_quotas={region: dict(quotas) for region in regions})
+
+
+def asked(of: AccountStatus, **fields: Any) -> dict[str, int]:
+    acting = world(account(spec={"awsAccountID": AWS_ID}).model_copy(update={"status": of}), **fields)
+    return {action.region: len(action.quotas) for action in batches(acting, quotas_of(of))}
+
+
+def test_never_more_than_twenty_are_open_and_each_region_has_one_look() -> None:
+    assert asked(standing("TODO")) == {"region-00": 15, "region-01": 5}
+
+
+def test_what_is_open_comes_first_and_leaves_the_rest_of_the_places() -> None:
+    first = {code: ServiceQuota(value=1, status="IN_PROGRESS") for code in list(FIFTEEN)[:12]}
+    of = standing("TODO", regions=MANY[:3])
+    of = of.model_copy(update={"regional_service_quotas": {**of.regional_service_quotas, "region-02": first}})
+    assert asked(of) == {"region-00": 8, "region-02": 12}
+
+
+def test_all_places_taken_leave_only_looks() -> None:
+    ten = standing("IN_PROGRESS", dict(list(FIFTEEN.items())[:10]), MANY[:2]).regional_service_quotas
+    of = AccountStatus(regional_service_quotas={**standing("TODO").regional_service_quotas, **ten})
+    assert asked(of) == {"region-00": 10, "region-01": 10}
+
+
+def test_a_region_that_was_opted_in_to_takes_two() -> None:
+    assert asked(standing("TODO", regions=MANY[:2]), config=config(opt_in_regions="region-00")) == {
+        "region-00": 2,
+        "region-01": 15,
+    }
+
+
+def test_account_wide_quotas_count_and_come_last() -> None:
+    of = standing("TODO", regions=MANY[:1]).model_copy(
+        update={"global_service_quotas": {ROLES: ServiceQuota(value=1, status="TODO")}}
+    )
+    assert asked(of) == {"region-00": 15, "": 1}
+
+
+def test_what_runs_stays_among_the_chosen_while_earlier_ones_end_in_any_way() -> None:
+    """A running look is not told of new choices: all it was given must stay chosen, or more than twenty were open."""
+    of = standing("TODO", regions=MANY[:4])
+    running = {
+        a.region: set(a.quotas) for a in batches(world(account().model_copy(update={"status": of})), quotas_of(of))
+    }
+    for status in ("COMPLETED", "IN_PROGRESS", "MANUAL_ACTION"):
+        for ended in range(16):
+            codes = dict(of.regional_service_quotas["region-00"])
+            for code in list(codes)[:ended]:
+                codes[code] = codes[code].model_copy(update={"status": status})
+            later = of.model_copy(
+                update={"regional_service_quotas": {**of.regional_service_quotas, "region-00": codes}}
+            )
+            again = batches(world(account().model_copy(update={"status": later})), quotas_of(later))
+            chosen = {(action.region, code) for action in again for code in action.quotas}
+            assert {("region-01", code) for code in running["region-01"]} <= chosen
+            assert len(chosen) <= 20
+
+
+# --- what comes of them ---
+
+
+def test_what_was_learnt_is_written_once_and_then_forgotten() -> None:
+    before = world(pending({"us-east-1": {RULES: "TODO", VCPUS: "TODO"}}))
+    action = raised(decide(before, NOW))["us-east-1"]
+    after = learn(before, action, L_0EA8095F="IN_PROGRESS", L_1216C47A="COMPLETED")
+    decision = decide(after, NOW)
+    (write,) = [a for a in decision.actions if isinstance(a, Patch)]
+    assert write.patch == {
+        "status": {
+            "regionalServiceQuotas": {"us-east-1": {RULES: {"status": "IN_PROGRESS"}, VCPUS: {"status": "COMPLETED"}}}
+        }
+    }
+    assert set(raised(decision)["us-east-1"].quotas) == {RULES}, "and the look goes on for what is open"
+    written = after.written(write.patch, "8")
+    assert written.known.quota_news == {}
+    assert not any(isinstance(a, Patch) for a in decide(written, NOW).actions)
+
+
+def test_news_of_a_value_that_is_not_wanted_any_more_are_none() -> None:
+    before = world(pending({"us-east-1": {RULES: "TODO"}}))
+    after = learn(before, raised(decide(before, NOW))["us-east-1"], L_0EA8095F="COMPLETED")
+    changed = pending({"us-east-1": {RULES: "TODO"}}).model_dump(mode="json")
+    changed["status"]["regionalServiceQuotas"]["us-east-1"][RULES]["value"] = 200
+    after = after.model_copy(update={"account": Account.model_validate(changed)})
+    assert raised(decide(after, NOW))["us-east-1"].quotas[RULES] == ServiceQuota(value=200, status="TODO")
+
+
+@pytest.mark.parametrize("open_", ["TODO", "IN_PROGRESS"])
+def test_nobody_is_ready_before_the_quotas_are_settled_however_early_the_case_is(open_: str) -> None:
+    decision = decide(world(pending({"us-east-1": {RULES: open_}}), known={"resolved_case": "case-1"}), NOW)
+    assert activities(decision) == ["aws.raise_quotas"]
+    assert decision.waits_for == ("ServiceQuotas",)
+    assert "us-east-1/L-0EA8095F" in decision.why
+
+
+def test_settled_quotas_wait_for_the_case_and_a_resolved_one_makes_ready() -> None:
+    of = pending({"us-east-1": {RULES: "COMPLETED", VCPUS: "MANUAL_ACTION"}})
+    assert decide(world(of), NOW).waits_for == ("SupportCase/case-1",)
+    ready = status_of(decide(world(of, known={"resolved_case": "case-1"}), NOW))
+    assert ready["state"] == "Ready"
+    (manual,) = [c for c in ready["conditions"] if c["type"] == "ServiceQuotasManualAction"]
+    assert "us-east-1/L-1216C47A" in manual["message"]
+
+
+def test_a_denied_quota_fails_the_account_in_the_replaced_operators_words() -> None:
+    decision = decide(world(pending({"us-east-1": {RULES: "DENIED", VCPUS: "TODO"}})), NOW)
+    assert activities(decision) == ["kube.patch"], "nothing more is asked for"
+    failed = status_of(decision)
+    (said,) = [c for c in failed["conditions"] if c["type"] == "Failed"]
+    assert (failed["state"], said["reason"], said["message"]) == (
+        "Failed",
+        "Failed",
+        "ServiceQuota increase got denied",
+    )
+    assert "us-east-1/L-0EA8095F" in decision.why
+
+
+def test_a_denial_from_before_the_way_to_ready_began_anew_does_not_count() -> None:
+    of = pending({"us-east-1": {RULES: "TODO"}})
+    entered = present(of.status.conditions, "PendingVerification")
+    action = raised(decide(world(of), NOW))["us-east-1"]
+    assert action.since == NOW - timedelta(minutes=5)
+    assert entered.last_probe_time == "2026-05-01T11:55:00Z"
+
+
+def test_a_region_that_was_disabled_is_scrubbed() -> None:
+    of = pending({"us-east-1": {RULES: "COMPLETED"}, "eu-west-1": {RULES: "IN_PROGRESS"}})
+    decision = decide(world(of, config=config(disabled_regions="eu-west-1")), NOW)
+    (write,) = decision.actions
+    assert isinstance(write, Patch)
+    assert write.patch == {"status": {"regionalServiceQuotas": {"eu-west-1": None}}}
+
+
+def test_the_case_and_the_quotas_are_asked_for_side_by_side() -> None:
+    of = pending({"us-east-1": {RULES: "TODO"}}, supportCaseID="")
+    assert activities(decide(world(of), NOW)) == ["aws.open_support_case", "aws.raise_quotas"]
+
+
+def test_in_development_mode_no_quota_is_asked_for() -> None:
+    decision = decide(world(pending({"us-east-1": {RULES: "TODO"}}), dev_mode=True), NOW)
+    assert status_of(decision)["state"] == "Ready"
+
+
+# --- Ready ---
+
+
+def ready(quotas: dict[str, str], **fields: Any) -> Account:
+    listed = {code: {"value": 100, "status": status} for code, status in quotas.items()}
+    return ready_account(
+        spec=spec({"default": dict.fromkeys(quotas, 100)}),
+        status={"regionalServiceQuotas": {"us-east-1": listed} if quotas and fields.get("expanded", True) else {}},
+    )
+
+
+def test_a_settled_ready_account_is_left_alone() -> None:
+    decision = decide(world(ready({RULES: "COMPLETED", VCPUS: "DENIED"})), NOW)
+    assert (decision.outcome, decision.actions) == (Outcome.SETTLED, ())
+
+
+def test_a_ready_account_whose_quotas_were_emptied_has_them_raised_and_stays_ready() -> None:
+    of = ready({RULES: "TODO"}, expanded=False)
+    assert activities(decide(world(of), NOW)) == ["aws.list_regions"]
+    decision = decide(world(of, known={"regions": ("us-east-1",)}), NOW)
+    assert shown(decision) == {"us-east-1": {RULES: "TODO"}}
+    assert (decision.phase, list(raised(decision))) == ("Ready", ["us-east-1"])
+
+
+def test_a_denied_quota_takes_no_ready_account_away_and_stops_no_other() -> None:
+    decision = decide(world(ready({RULES: "DENIED", VCPUS: "TODO"})), NOW)
+    assert set(raised(decision)["us-east-1"].quotas) == {VCPUS}
+    assert not any(isinstance(action, Patch) for action in decision.actions)
+
+
+def test_without_a_shard_name_the_quotas_of_ready_accounts_are_not_looked_at() -> None:
+    decision = decide(world(ready({RULES: "TODO"}), config=config(shard_name=None)), NOW)
+    assert decision.outcome is Outcome.SETTLED
