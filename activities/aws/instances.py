@@ -52,9 +52,9 @@ class _Ec2(Protocol):
 
 
 class GroupFound(Model):
-    """An Auto Scaling group: its instances' lifecycle states, and how its last activities ended."""
+    """An Auto Scaling group: its instances' lifecycle states by their ids, and how its last activities ended."""
 
-    lifecycle_states: tuple[str, ...] = ()
+    instances: dict[str, str] = {}
     record: GroupRecord = GroupRecord()
 
 
@@ -92,9 +92,9 @@ def describe_group(caller: Services, region: str, group: str) -> GroupFound | No
     groups = sequence(answer, "AutoScalingGroups")
     if not groups:
         return None
-    states = tuple(text(each, "LifecycleState") for each in sequence(groups[0], "Instances"))
+    states = {text(each, "InstanceId"): text(each, "LifecycleState") for each in sequence(groups[0], "Instances")}
     activities = client.describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=_MOST_ACTIVITIES)
-    return GroupFound(lifecycle_states=states, record=_results(sequence(activities, "Activities")))
+    return GroupFound(instances=states, record=_results(sequence(activities, "Activities")))
 
 
 def send_heartbeat(caller: Services, region: str, group: str, hook: str, token: str) -> bool:

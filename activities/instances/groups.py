@@ -1,4 +1,7 @@
-"""The look at an Auto Scaling group: the worst state of its instances becomes its AWSMachinePool's label."""
+"""The look at an Auto Scaling group: the worst state of its instances becomes its AWSMachinePool's label.
+
+The annotation beside it tells of each instance that is not in service.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from temporalio import activity
 
-from activities.aws.instances import describe_group
+from activities.aws.instances import GroupFound, describe_group
 from activities.instances import metrics
 from activities.instances.asking import Ground
 from activities.instances.known import KnownInstances
@@ -15,13 +18,15 @@ from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.instances import AWS_MACHINE_POOL
 from domain.instances.constants import GROUP_STATE_LABEL
-from domain.instances.groups import GroupState, group_state, pool_patch
+from domain.instances.groups import GroupState, group_state, group_story, pool_patch
 from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from domain.instances.resources import AWSMachinePool
 from domain.levers import paused
+from domain.writes import JsonPatch
 from engine.errors import Absent
 from engine.kube import KubeApi
+from engine.kube.json import mapping
 
 _SETTLED = (GroupState.IN_SERVICE, GroupState.WARM)
 
@@ -48,15 +53,14 @@ class GroupActivities:
         if not pools:
             return _gone(look.key, "no AWSMachinePool has this group")
         caller = self._ground.caller(key.account, key.region)
-        found = await asyncio.to_thread(describe_group, caller, key.region, key.group)
-        state = group_state(found.lifecycle_states, found.record) if found else None
+        found = await asyncio.to_thread(describe_group, caller, key.region, key.group) or GroupFound()
+        state = group_state(found.instances.values(), found.record)
         for pool in pools:
             if not (look.dry_run or self._observing or paused(pool.metadata)):
-                await self._label(pool, state)
+                await self._label(pool, pool_patch(pool, state, group_story(found.instances, found.record)))
         return GroupWorld(key=look.key, decision=_decision(pools[0], state))
 
-    async def _label(self, pool: AWSMachinePool, state: GroupState | None) -> None:
-        patch = pool_patch(pool, state)
+    async def _label(self, pool: AWSMachinePool, patch: JsonPatch) -> None:
         if not patch:
             return
         try:
@@ -64,7 +68,8 @@ class GroupActivities:
         except Absent:
             return
         self._known.learn(AWS_MACHINE_POOL, answer)
-        metrics.LABELS.labels(GROUP_STATE_LABEL).inc()
+        if GROUP_STATE_LABEL in mapping(patch, "metadata", "labels"):
+            metrics.LABELS.labels(GROUP_STATE_LABEL).inc()
 
 
 def _decision(pool: AWSMachinePool, state: GroupState | None) -> Decision:

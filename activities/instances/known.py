@@ -84,6 +84,12 @@ class KnownInstances:
             )
         return AWSMachine.model_validate(found) if found else None
 
+    def namesakes(self, instance: str, machine: AWSMachine) -> tuple[AWSMachine, ...]:
+        """Further AWSMachines that name the same instance: their labels are to be true, too."""
+        names = self._machines.get(instance, set()) - {(machine.metadata.namespace, machine.metadata.name)}
+        found = (self._mirrors[AWS_MACHINE.name].get(*name) for name in sorted(names))
+        return read_all(AWSMachine, (each for each in found if each is not None))[0]
+
     def pool(self, instance: str) -> AWSMachinePool | None:
         """The AWSMachinePool that has the instance in its list."""
         found = self._object(AWS_MACHINE_POOL, self._pools.get(instance, set()))
@@ -107,9 +113,9 @@ class KnownInstances:
         return found
 
     def _object(self, kind: Kind, names: set[Name]) -> JsonObject | None:
-        """Of several objects that name one instance the oldest."""
+        """Of several objects that name one instance the oldest that is not being deleted."""
         found = [each for name in sorted(names) if (each := self._mirrors[kind.name].get(*name)) is not None]
-        return min(found, key=lambda each: text(each, "metadata", "creationTimestamp"), default=None)
+        return min(found, key=_precedence, default=None)
 
 
 def _move(
@@ -124,6 +130,10 @@ def _move(
             del index[each]
     for each in ids(after) if after else ():
         index[each].add(_name(after))
+
+
+def _precedence(obj: JsonObject) -> tuple[bool, str]:
+    return bool(text(obj, "metadata", "deletionTimestamp")), text(obj, "metadata", "creationTimestamp")
 
 
 def _name(obj: JsonObject | None) -> Name:

@@ -2,6 +2,9 @@
 
     known objects --> record, machine --> patch_for --> merge patch with the machine's uid, only what differs
 
+Several AWSMachines may name one instance while one replaces the other, and each is labelled; what is done is done by
+the oldest that is not being deleted.
+
 The look reads no cloud and no API server, so an event costs one activity and, where a label changes, one request. A
 label is written before anything else is done about the instance, and also for machines that Cluster API has paused.
 Whether EC2 bears a written state out is seen half a minute later, for many at once (`checking.py`).
@@ -59,7 +62,11 @@ class LookActivities:
         if machine is None or look.dry_run:
             return seen
         told = recalled(look.record, machine.metadata) if look.recall else look.record
-        patch = patch_for(seen.model_copy(update={"known": InstanceMemory(record=told)}).observed, look.at)
+        known = seen.model_copy(update={"known": InstanceMemory(record=told)}).observed
+        for each in self._known.namesakes(look.key.name, machine):
+            if patch := patch_for(known.model_copy(update={"machine": each}), look.at):
+                await self._patched(each, patch)
+        patch = patch_for(known, look.at)
         if not patch:
             return seen
         if told.only_to_check and told.state is not None and STATE_LABEL in mapping(patch, "metadata", "labels"):

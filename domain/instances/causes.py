@@ -1,7 +1,7 @@
 """Why an instance is to be given up or emptied now, later, or not: notices, scheduled events, its own end.
 
-    Spot, reservation   at once; past once the instance runs on after the deadline, or has been started since
-    rebalance           at once; past once the instance has been started since
+    Spot, reservation   at once; past once the instance outlives the deadline, or has been stopped and started since
+    rebalance           at once; past once the instance has been stopped and started since
     scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved, or over
     ended               at once
 
@@ -128,6 +128,7 @@ def scheduled_cause(planned: Planned) -> str:
 
 def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool:
     started = record.started_at is not None and record.started_at > notice.deadline
+    started = started or record.restarted_after(notice.time)
     standing = record.standing
     if started or kind is EventKind.REBALANCE or standing is None:
         return started

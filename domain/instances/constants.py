@@ -19,6 +19,8 @@ CLUSTER_LABEL = f"{CLUSTER_GROUP}/cluster-name"
 POOL_LABEL = f"{CLUSTER_GROUP}/pool-name"
 CONTROL_PLANE_LABEL = f"{CLUSTER_GROUP}/control-plane"
 PAUSED_ANNOTATION = f"{CLUSTER_GROUP}/paused"
+# Told by newer controllers, also while the Cluster's own spec is paused.
+PAUSED_CONDITION = "Paused"
 
 # The label that the AWS provider's controllers are woken by; other tools compare its six values as strings.
 STATE_LABEL = "ec2-instance-state"

@@ -3,7 +3,8 @@
 A message of SQS may hold none, one or many of them. `key` is the id of the update by which an event is handed over, so
 that the same event given again has no effect. It includes the instance: one Health event names many, and each has its
 own. Pages and backup copies of a Health event come as messages of their own with one communication id, which therefore
-stands in the key in place of the event's id.
+stands in the key in place of the event's id, together with what is said: a date that moved, or a withdrawal, is news
+under whichever communication it comes.
 
 Times are AWS's, whole seconds. `degraded` names what the message left out or had wrong, so that it was filled in from
 the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`).
@@ -103,6 +104,13 @@ class HealthNotice(Model):
         """True once AWS has withdrawn it, or it is dealt with."""
         return self.status == "closed" or self.entity_status == "RESOLVED"
 
+    @property
+    def said(self) -> str:
+        """What it says of the instance, in a short text: the same in each copy of it."""
+        start = f"{self.start:%Y%m%dT%H%M%S}" if self.start else "undated"
+        end = f"-{self.end:%Y%m%dT%H%M%S}" if self.end else ""
+        return f"{start}{end}{'-over' if self.over else ''}"
+
 
 class InstanceEvent(Model):
     """One thing that happened to one instance (or to a dedicated host, or to a group whose launch failed).
@@ -146,7 +154,7 @@ class InstanceEvent(Model):
         """What makes a second delivery of it recognisable."""
         subject = self.instance_id or self.host or self.group
         if self.health is not None and self.health.communication:
-            return f"health/{self.account}/{self.health.communication}/{subject}"
+            return f"health/{self.account}/{self.health.communication}/{subject}/{self.health.said}"
         return f"{self.event_id}/{subject}"
 
     @property

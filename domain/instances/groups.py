@@ -4,15 +4,21 @@ Auto Scaling's own names of lifecycle states hold colons, which no label value m
 group's workflow asks Auto Scaling when it is woken; only that a launch or a termination failed is told by nothing but
 an event, and holds until a later one of the same kind succeeded. A group is `warm` when all its instances are: a warm
 pool beside instances that serve is nothing worse.
+
+One label cannot say how each instance stands. The annotation beside it does, for those that are not in service, and
+says why what failed has failed. An edit wakes the AWS provider, so that the number of those in service alone, which
+changes with every scaling, is no reason to write it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 
-from domain.instances.constants import GROUP_STATE_LABEL
+from pydantic import ValidationError
+
+from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, LONGEST_ANNOTATION
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.resources import AWSMachinePool
 from domain.model import Model
@@ -90,10 +96,57 @@ def group_state(lifecycle_states: Iterable[str], record: GroupRecord) -> GroupSt
     return next((word for word in GroupState if word in found), None)
 
 
-def pool_patch(pool: AWSMachinePool, state: GroupState | None) -> JsonPatch:
-    """The merge patch that makes the pool's label true; empty if it is."""
+class GroupStory(Model):
+    """The annotation's content.
+
+    Attributes:
+        in_service: how many instances were, when it was written.
+        instances: how each of the others stands, by id.
+        more: how many others there was no room for.
+        failed: the launch or termination that failed last, and was followed by none that succeeded.
+    """
+
+    in_service: int = 0
+    instances: dict[str, str] = {}
+    more: int = 0
+    failed: dict[str, LastResult] = {}
+
+    @property
+    def kept(self) -> tuple[object, ...]:
+        """What of it is worth a write by itself."""
+        return self.instances, self.more, self.failed
+
+
+def group_story(instances: Mapping[str, str], record: GroupRecord) -> GroupStory:
+    """The story of a group, from its instances' lifecycle states by id."""
+    words = {each: word_of(state) or state.lower() for each, state in sorted(instances.items())}
+    others = {each: str(word) for each, word in words.items() if word is not GroupState.IN_SERVICE}
+    failed = {activity: result for activity, result in record.results.items() if result.failed}
+    story = GroupStory(in_service=len(words) - len(others), instances=others, failed=failed)
+    while len(_written(story).encode()) > LONGEST_ANNOTATION and story.instances:
+        shown = dict(list(story.instances.items())[: len(story.instances) * 3 // 4])
+        story = story.model_copy(update={"instances": shown, "more": len(others) - len(shown)})
+    return story
+
+
+def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory) -> JsonPatch:
+    """The merge patch that makes the pool's label and annotation true; empty if they are."""
     wanted = state.value if state else None
-    if pool.metadata.labels.get(GROUP_STATE_LABEL) == wanted:
+    label = {} if pool.metadata.labels.get(GROUP_STATE_LABEL) == wanted else {GROUP_STATE_LABEL: wanted}
+    if not label and _told(pool).kept == story.kept:
         return {}
     uid = {"uid": pool.metadata.uid} if pool.metadata.uid else {}
-    return {"metadata": {**uid, "labels": {GROUP_STATE_LABEL: wanted}}}
+    labels = {"labels": label} if label else {}
+    return {"metadata": {**uid, **labels, "annotations": {EVENTS_ANNOTATION: _written(story)}}}
+
+
+def _told(pool: AWSMachinePool) -> GroupStory:
+    """What the annotation says; nothing if it is absent, or somebody else wrote it."""
+    try:
+        return GroupStory.model_validate_json(pool.metadata.annotations.get(EVENTS_ANNOTATION, "{}"))
+    except ValidationError:
+        return GroupStory()
+
+
+def _written(story: GroupStory) -> str:
+    return story.model_dump_json(exclude_defaults=True)

@@ -95,11 +95,18 @@ def moment(text: object) -> datetime | None:
     return None
 
 
-class Entities(Model):
-    """What an event affects: instances and dedicated hosts with their status, and how many other things."""
+class Affected(Model):
+    """How one entity is affected; its account where the entity says that itself, as in an organization's view."""
 
-    instances: dict[str, str] = {}
-    hosts: dict[str, str] = {}
+    status: str = ""
+    account: str = ""
+
+
+class Entities(Model):
+    """What an event affects: instances and dedicated hosts, and how many other things."""
+
+    instances: dict[str, Affected] = {}
+    hosts: dict[str, Affected] = {}
     others: int = 0
 
 
@@ -108,21 +115,24 @@ def affected(entities: object, resources: object) -> Entities:
     found = Entities()
     for entity in entities if isinstance(entities, list) else []:
         fields = entity if isinstance(entity, dict) else {}
-        status = fields.get("status") or fields.get("statusCode")
-        found = _with(found, fields.get("entityValue"), status if isinstance(status, str) else "")
+        status, account = fields.get("status") or fields.get("statusCode"), fields.get("awsAccountId")
+        how = Affected(
+            status=status if isinstance(status, str) else "", account=account if isinstance(account, str) else ""
+        )
+        found = _with(found, fields.get("entityValue"), how)
     if not (found.instances or found.hosts or found.others):
         for resource in resources if isinstance(resources, list) else []:
-            found = _with(found, resource, "")
+            found = _with(found, resource, Affected())
     return found
 
 
-def _with(found: Entities, value: object, status: str) -> Entities:
+def _with(found: Entities, value: object, how: Affected) -> Entities:
     kind, name = _entity(value)
     # An entity that is listed twice keeps the status that was given first.
     if kind == "instance":
-        found.instances.setdefault(name, status)
+        found.instances.setdefault(name, how)
     elif kind == "host":
-        found.hosts.setdefault(name, status)
+        found.hosts.setdefault(name, how)
     else:
         return found.model_copy(update={"others": found.others + 1})
     return found

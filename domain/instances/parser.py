@@ -78,12 +78,14 @@ def parse(message: Message) -> Parsed:
     invalid: list[str] = []
     for part in unwrap(message):
         found = _read(part, message)
-        if isinstance(found, Ignored):
-            ignored.append(found)
-        elif isinstance(found, Invalid):
+        if isinstance(found, Invalid):
             invalid.append(found.reason)
-        else:
-            events.extend(found)
+            continue
+        for each in found:
+            if isinstance(each, Ignored):
+                ignored.append(each)
+            else:
+                events.append(each)
     if events:
         reasons = tuple(each.reason for each in ignored)
         return Events(
@@ -94,21 +96,21 @@ def parse(message: Message) -> Parsed:
     return ignored[0] if ignored else Invalid(reason="nothing in it")
 
 
-def _read(part: Unwrapped, message: Message) -> tuple[InstanceEvent, ...] | Ignored | Invalid:
+def _read(part: Unwrapped, message: Message) -> Read | Invalid:
     if isinstance(part, Fault):
         return Invalid(reason=part.reason)
     if isinstance(part, Notice):
-        return Ignored(reason=part.reason)
+        return (Ignored(reason=part.reason),)
     try:
         return _envelope(part, message)
     except InvalidError as error:
         return Invalid(reason=str(error))
 
 
-def _envelope(part: Part, message: Message) -> tuple[InstanceEvent, ...] | Ignored:
+def _envelope(part: Part, message: Message) -> Read:
     fields = part.content
     if _is_test(fields):
-        return Ignored(reason="autoscaling-test")
+        return (Ignored(reason="autoscaling-test"),)
     if "LifecycleTransition" in fields and "source" not in fields:
         return (_direct_hook(fields, part, message),)
     if "instance-id" in fields and "state" in fields and "source" not in fields and "detail-type" not in fields:
@@ -116,10 +118,10 @@ def _envelope(part: Part, message: Message) -> tuple[InstanceEvent, ...] | Ignor
     source, type_ = known_text(fields, "source"), known_text(fields, "detail-type")
     reader = _READERS.get((source, type_))
     if reader is None:
-        return Ignored(reason=_unknown(source), what=clean(f"{source}: {type_}"))
+        return (Ignored(reason=_unknown(source), what=clean(f"{source}: {type_}")),)
     detail = _detail(fields)
     if _is_test(detail):
-        return Ignored(reason="autoscaling-test")
+        return (Ignored(reason="autoscaling-test"),)
     return reader(detail, Header(fields=fields, part=part, message=message))
 
 
@@ -211,7 +213,7 @@ def _action(detail: Fields, header: Header) -> InstanceEvent:
 
 
 def _result(kind: EventKind) -> Reader:
-    def read(detail: Fields, header: Header) -> tuple[InstanceEvent, ...]:
+    def read(detail: Fields, header: Header) -> Read:
         # A launch that failed early has no instance.
         instance = "" if detail.get("EC2InstanceId") in (None, "") else instance_id(detail, "EC2InstanceId")
         told = clean(detail.get("StatusMessage"))
@@ -225,9 +227,9 @@ def _result(kind: EventKind) -> Reader:
 # --- Health ---
 
 
-def _health(detail: Fields, header: Header) -> tuple[InstanceEvent, ...] | Ignored:
+def _health(detail: Fields, header: Header) -> Read:
     if known_text(detail, "service") != "EC2":
-        return Ignored(reason="other-service", what=clean(detail.get("service"), 64))
+        return (Ignored(reason="other-service", what=clean(detail.get("service"), 64)),)
     code = name_of(detail, "eventTypeCode")
     kind = (
         EventKind.HEALTH_SCHEDULED
@@ -236,7 +238,7 @@ def _health(detail: Fields, header: Header) -> tuple[InstanceEvent, ...] | Ignor
     )
     entities = affected(detail.get("affectedEntities"), header.fields.get("resources"))
     if not (entities.instances or entities.hosts):
-        return Ignored(reason="no-instance", what=clean(code, 128))
+        return (Ignored(reason="no-instance", what=clean(code, 128)),)
     # In an organization's view the event is delivered elsewhere than where the instance is.
     for name, field, shape in (("account", "affectedAccount", ACCOUNT), ("region", "eventRegion", REGION)):
         value = detail.get(field)
@@ -246,15 +248,16 @@ def _health(detail: Fields, header: Header) -> tuple[InstanceEvent, ...] | Ignor
             setattr(header, name, value)
             header.degraded.discard(name)
     notice = _notice(detail, code, header)
-    of_instances = (
-        header.event(kind, instance_id=name, health=notice.model_copy(update={"entity_status": clean(status, 32)}))
-        for name, status in entities.instances.items()
-    )
-    of_hosts = (
-        header.event(kind, host=name, health=notice.model_copy(update={"entity_status": clean(status, 32)}))
-        for name, status in entities.hosts.items()
-    )
-    return (*of_instances, *of_hosts)
+    subjects = [
+        *(({"instance_id": name}, how) for name, how in entities.instances.items()),
+        *(({"host": name}, how) for name, how in entities.hosts.items()),
+    ]
+    found: list[InstanceEvent | Ignored] = [Ignored(reason="other-entity")] * entities.others
+    for subject, how in subjects:
+        told = notice.model_copy(update={"entity_status": clean(how.status, 32)})
+        account = {"account": how.account} if ACCOUNT.fullmatch(how.account) else {}
+        found.append(header.event(kind, health=told, **subject, **account))
+    return tuple(found)
 
 
 def _notice(detail: Fields, code: str, header: Header) -> HealthNotice:
@@ -275,7 +278,8 @@ def _notice(detail: Fields, code: str, header: Header) -> HealthNotice:
     )
 
 
-Reader = Callable[[Fields, Header], tuple[InstanceEvent, ...] | Ignored]
+Read = tuple[InstanceEvent | Ignored, ...]
+Reader = Callable[[Fields, Header], Read]
 
 _READERS: dict[tuple[str, str], Reader] = {
     (c.EC2_SOURCE, c.STATE_CHANGE): _state_change,

@@ -118,4 +118,8 @@ def _over(observed: ObservedInstance, due: Sequence[Cause]) -> bool:
         return False
     # A completed lifecycle action is still a reason: the instance runs on for a moment.
     reasons = {cause.name for cause in due} | {hook.key for hook in record.hooks.values()}
-    return record.drain.cause not in reasons and not any(cause.ends for cause in due)
+    # The same notice told under another id is another cause, for which the Node would be drained again.
+    still = any(
+        cause.ends or (cause.reaction is Reaction.DRAIN and cause.verdict is not Verdict.REFUTED) for cause in due
+    )
+    return record.drain.cause not in reasons and not still

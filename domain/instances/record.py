@@ -90,6 +90,7 @@ class InstanceRecord(Model):
         only_to_check: whether that is for nothing but to see a change borne out that an event told.
         misses: how often in a row EC2 did not know the instance.
         started_at: the latest start that was told of.
+        stopped_at: the latest stops that were told of, sorted.
         interruptions: by kind.
         planned: scheduled events by Health's ARN of them.
         hooks: lifecycle actions by token.
@@ -106,6 +107,7 @@ class InstanceRecord(Model):
     only_to_check: bool = False
     misses: int = 0
     started_at: datetime | None = None
+    stopped_at: tuple[datetime, ...] = ()
     interruptions: dict[EventKind, Interruption] = {}
     planned: dict[str, Planned] = {}
     hooks: dict[str, HeldHook] = {}
@@ -119,6 +121,11 @@ class InstanceRecord(Model):
     def state(self) -> InstanceState | None:
         """EC2's state as far as it is known."""
         return self.standing.state if self.standing else None
+
+    def restarted_after(self, moment: datetime) -> bool:
+        """Whether the instance was stopped after a moment and started again: what threatened it then is past."""
+        started = self.started_at
+        return started is not None and any(moment <= stopped < started for stopped in self.stopped_at)
 
     @property
     def absent(self) -> bool:
@@ -192,6 +199,8 @@ def _with_state(record: InstanceRecord, event: InstanceEvent) -> InstanceRecord:
         changes["only_to_check"] = placing.ask is Ask.SOON and placing.applies and nothing_else
     if event.state is InstanceState.RUNNING and event.timely:
         changes["started_at"] = max(record.started_at or event.time, event.time)
+    if event.state in (InstanceState.STOPPING, InstanceState.STOPPED) and event.timely:
+        changes["stopped_at"] = tuple(sorted({*record.stopped_at, event.time}))[-_MOST_NOTICES:]
     return record.model_copy(update=changes)
 
 
@@ -235,9 +244,9 @@ def _with_planned(record: InstanceRecord, event: InstanceEvent, notice: HealthNo
     return record.model_copy(update={"planned": planned})
 
 
-def _telling(planned: Planned) -> tuple[datetime, bool, str]:
-    """Which of two notices of one event was given later; of the same second the one that withdraws it."""
-    return planned.told_at, planned.notice.over, planned.key
+def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
+    """Which of two notices of one event was given later; of the same update the one that withdraws it."""
+    return planned.told_at, planned.notice.over, planned.received_at, planned.key
 
 
 # --- answers and results ---

@@ -24,6 +24,7 @@ from domain.instances.constants import (
     GROUP_STATE_LABEL,
     INTERRUPTION_LABEL,
     PAUSED_ANNOTATION,
+    PAUSED_CONDITION,
     STATE_LABEL,
 )
 from domain.instances.events import InstanceState
@@ -51,7 +52,9 @@ def read_machine(obj: JsonObject) -> View:
     instance = text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID"))
     owners = sequence(obj, "metadata", "ownerReferences")
     owner = next((text(each, "name") for each in owners if text(each, "kind") == MACHINE.name), "")
-    news = (instance, chosen(labels, _OURS), chosen(annotations, (*_HOLDS, EVENTS_ANNOTATION)))
+    conditions = {text(each, "type"): text(each, "status") for each in sequence(obj, "status", "conditions")}
+    held = conditions.get(PAUSED_CONDITION) == "True"
+    news = (instance, chosen(labels, _OURS), chosen(annotations, (*_HOLDS, EVENTS_ANNOTATION)), held)
     return View(
         fingerprint=(*news, owner),
         settled=not instance or labels.get(STATE_LABEL) in set(InstanceState),
@@ -59,6 +62,8 @@ def read_machine(obj: JsonObject) -> View:
             "instance": instance,
             "region": region_of_provider_id(text(obj, "spec", "providerID")),
             "machine": owner,
+            "state": text(obj, "metadata", "labels", STATE_LABEL),
+            "interruption": text(obj, "metadata", "labels", INTERRUPTION_LABEL),
             "news": repr(news),
         },
     )
@@ -67,7 +72,7 @@ def read_machine(obj: JsonObject) -> View:
 def read_owner(obj: JsonObject) -> View:
     """A Machine."""
     machine = Machine.model_validate(obj)
-    news = (machine.node, machine.node_ready, chosen(machine.metadata.annotations, _HOLDS))
+    news = (machine.node, machine.node_ready, machine.paused, chosen(machine.metadata.annotations, _HOLDS))
     return View(fingerprint=news, settled=True, facts={"news": repr(news)})
 
 
@@ -75,11 +80,11 @@ def read_pool(obj: JsonObject) -> View:
     """An AWSMachinePool; settled once it tells a state."""
     labels, annotations = mapping(obj, "metadata", "labels"), mapping(obj, "metadata", "annotations")
     group = text(obj, "spec", "providerID")
-    news = (group, chosen(labels, (GROUP_STATE_LABEL,)), chosen(annotations, _HOLDS))
+    news = (group, chosen(labels, (GROUP_STATE_LABEL,)), chosen(annotations, (*_HOLDS, EVENTS_ANNOTATION)))
     return View(
         fingerprint=news,
         settled=group_of_arn(group) is None or GROUP_STATE_LABEL in labels,
-        facts={"group": group, "news": repr(news)},
+        facts={"group": group, "state": text(obj, "metadata", "labels", GROUP_STATE_LABEL), "news": repr(news)},
     )
 
 

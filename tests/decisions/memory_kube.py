@@ -47,7 +47,7 @@ class MemoryKube:
     async def create(self, kind: Kind, obj: Mapping[str, Any], namespace: str = "", **_: Any) -> Json:
         """A new object."""
         made = copy.deepcopy(dict(obj))
-        name = text(made, "metadata", "name")
+        name = text(made, "metadata", "name") or f"{text(made, 'metadata', 'generateName')}{next(self._versions)}"
         if (kind.name, namespace, name) in self._objects:
             raise Conflict(f"create {kind.name} {namespace}/{name}: already exists", code="AlreadyExists")
         for key, value in made.pop("stringData", {}).items():
@@ -55,6 +55,7 @@ class MemoryKube:
         version = str(next(self._versions))
         made["metadata"] = {
             **made["metadata"],
+            "name": name,
             "namespace": namespace,
             "uid": f"uid-{version}",
             "generation": 1,

@@ -13,7 +13,16 @@ from domain.instances import EXTERNAL_KINDS
 from domain.instances.causes import interruption_label
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.groups import GroupRecord, GroupState, fold_result, group_state, pool_patch, word_of
+from domain.instances.groups import (
+    GroupRecord,
+    GroupState,
+    GroupStory,
+    fold_result,
+    group_state,
+    group_story,
+    pool_patch,
+    word_of,
+)
 from domain.instances.health import Effect, effect_of
 from domain.instances.labels import label_patch, recalled, story_of
 from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, parse_arn, partition_of
@@ -255,9 +264,53 @@ def test_a_group_stands_as_its_worst_instance(
 
 def test_a_pool_is_labelled_once() -> None:
     pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "uid": "u-p"}})
-    patch = pool_patch(pool, GroupState.LAUNCHING)
-    assert patch == {"metadata": {"uid": "u-p", "labels": {GROUP_STATE_LABEL: "launching"}}}
-    kept = AWSMachinePool.model_validate(merge(pool.model_dump(mode="json"), patch))
-    assert pool_patch(kept, GroupState.LAUNCHING) == {}
-    assert pool_patch(kept, None) == {"metadata": {"uid": "u-p", "labels": {GROUP_STATE_LABEL: None}}}
+    story = group_story({"i-1": "Pending"}, GroupRecord())
+    patch: Any = pool_patch(pool, GroupState.LAUNCHING, story)
+    assert (patch["metadata"]["uid"], patch["metadata"]["labels"]) == ("u-p", {GROUP_STATE_LABEL: "launching"})
+    kept = written(pool, patch)
+    assert pool_patch(kept, GroupState.LAUNCHING, story) == {}
+    emptied: Any = pool_patch(kept, None, GroupStory())
+    assert emptied["metadata"]["labels"] == {GROUP_STATE_LABEL: None}
+
+
+def written(pool: AWSMachinePool, patch: Any) -> AWSMachinePool:
+    return AWSMachinePool.model_validate(merge(pool.model_dump(mode="json"), patch))
+
+
+def told(patch: Any) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(patch["metadata"]["annotations"][EVENTS_ANNOTATION])
+    return found
+
+
+def test_a_pools_annotation_says_how_each_instance_stands_that_is_not_in_service() -> None:
+    states = {"i-1": "InService", "i-2": "Terminating:Wait", "i-3": "Standby", "i-4": "InService", "i-5": "Pending"}
+    known = fold_result(GroupRecord(), result(EventKind.LAUNCH_FAILED, 3))
+    patch = pool_patch(AWSMachinePool(), GroupState.LAUNCH_FAILED, group_story(states, known))
+    assert told(patch)["in_service"] == 2
+    assert told(patch)["instances"] == {"i-2": "terminating-wait", "i-3": "standby", "i-5": "launching"}
+    assert told(patch)["failed"]["launch"]["detail"] == "no capacity"
+
+
+def test_a_pools_annotation_is_written_anew_when_another_instance_changes_though_the_label_does_not() -> None:
+    one = group_story({"i-1": "Pending", "i-2": "InService"}, GroupRecord())
+    both = group_story({"i-1": "Pending", "i-2": "Pending"}, GroupRecord())
+    kept = written(AWSMachinePool(), pool_patch(AWSMachinePool(), GroupState.LAUNCHING, one))
+    patch: Any = pool_patch(kept, GroupState.LAUNCHING, both)
+    assert set(patch["metadata"]) == {"annotations"}
+    more = group_story({"i-1": "Pending", "i-2": "InService", "i-3": "InService"}, GroupRecord())
+    assert pool_patch(kept, GroupState.LAUNCHING, more) == {}
+
+
+def test_a_pools_annotation_stays_small_however_many_instances_there_are() -> None:
+    patch: Any = pool_patch(
+        AWSMachinePool(), None, group_story({f"i-{n:017}": "Terminating:Wait" for n in range(500)}, GroupRecord())
+    )
+    assert len(patch["metadata"]["annotations"][EVENTS_ANNOTATION].encode()) <= 4096
+    assert len(told(patch)["instances"]) + told(patch)["more"] == 500
+
+
+def test_a_pools_annotation_that_somebody_broke_is_put_right() -> None:
+    story = group_story({"i-1": "Pending"}, GroupRecord())
+    broken = AWSMachinePool.model_validate({"metadata": {"annotations": {EVENTS_ANNOTATION: "[{"}}})
+    assert told(pool_patch(broken, None, story))["instances"] == {"i-1": "launching"}
     assert fold_result(GroupRecord(), spot(1)) == GroupRecord()

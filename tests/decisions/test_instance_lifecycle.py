@@ -355,6 +355,16 @@ def test_an_event_without_a_readable_date_is_only_told() -> None:
     assert (effects(done), labels(done)[INTERRUPTION_LABEL]) == ([], "scheduled-stop")
 
 
+def test_a_node_stays_cordoned_while_the_same_notice_is_told_under_another_id() -> None:
+    told, again = (event(EventKind.REBALANCE, 5, id_) for id_ in ("a", "b"))
+    policy = ReactionPolicy(rebalance=Reaction.DRAIN)
+    drained = cordoned(record(told), told.key, "node-0", at(9))
+    doubled = fold(drained, again)
+    assert effects(work(doubled, 20, policy=policy, facts=facts(15, spot=True))) == []
+    restarted = fold(fold(doubled, state("stopped", 30)), state("running", 40))
+    assert effects(work(restarted, 50, policy=policy)) == ["uncordon"]
+
+
 def test_a_node_drained_for_a_reboot_is_used_again_afterwards() -> None:
     reboot = scheduled(5, at(100), "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", end=at(200))
     first = work(record(reboot), 10, policy=DRAINING, facts=facts(9, scheduled=(REBOOT,)))

@@ -270,13 +270,32 @@ def test_v9_pages_and_backup_copies_of_health_have_one_key() -> None:
         for page, copy in ((1, "false"), (2, "false"), (1, "true"))
     ]
     backup = health(communicationId="01b0", backupEvent="true") | {"id": "other"}
-    assert {only(each).key for each in [*pages, backup]} == {f"health/{ACCOUNT}/01b0/{ID}"}
+    assert {only(each).key for each in [*pages, backup]} == {f"health/{ACCOUNT}/01b0/{ID}/20260518T120000"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"startTime": "Tue, 19 May 2026 12:00:00 GMT"},
+        {"endTime": "Mon, 18 May 2026 14:00:00 GMT"},
+        {"statusCode": "closed"},
+        {"affectedEntities": [{"entityValue": ID, "status": "RESOLVED"}]},
+    ],
+)
+def test_v9_what_moves_or_withdraws_it_is_news_even_in_the_same_communication(change: dict[str, Any]) -> None:
+    assert only(health(**change)).key != only(health()).key
 
 
 def test_v11_health_speaks_of_the_account_and_region_affected() -> None:
     event = only(health(affectedAccount="999999999999", eventRegion="us-east-1"))
     assert (event.account, event.region) == ("999999999999", "us-east-1")
     assert event.key.startswith("health/999999999999/")
+
+
+def test_v11_an_entity_speaks_of_its_own_account() -> None:
+    entities = [{"entityValue": "i-1", "awsAccountId": "999999999999"}, {"entityValue": "i-2", "awsAccountId": "none"}]
+    found = read(health(affectedEntities=entities))
+    assert [(event.instance_id, event.account) for event in found] == [("i-1", "999999999999"), ("i-2", ACCOUNT)]
 
 
 @pytest.mark.parametrize(
@@ -465,6 +484,12 @@ def test_v23_each_instance_of_a_health_event_is_an_event() -> None:
     ]
     assert [event.instance_id for event in read(health(affectedEntities=[*entities, 7, entity(7)]))] == ["i-1", "i-2"]
     assert len(read(health(affectedEntities=[entity(f"i-{number}") for number in range(3000)]))) == 3000
+
+
+def test_v23_what_is_no_instance_is_counted() -> None:
+    parsed = parse(message(health(affectedEntities=[entity("i-1"), entity("vol-1"), entity("subnet-1")])))
+    assert isinstance(parsed, Events)
+    assert parsed.ignored == ("other-entity", "other-entity")
 
 
 def test_v23_a_host_is_an_event_of_its_own() -> None:

@@ -214,6 +214,24 @@ def test_notices_are_past_once_the_instance_was_started_after_them() -> None:
     assert interruption_label(fold(stopped, state(R, 300)), at(310)) == ""
 
 
+@EXAMPLES
+@given(st.permutations([spot(100, "stop"), event(EventKind.REBALANCE, 90), state(STOPPED, 110), state(R, 130)]))
+def test_a_restart_ends_notices_at_once_in_whatever_order_it_is_told(order: list[InstanceEvent]) -> None:
+    assert interruption_label(record(*order), at(131)) == ""
+
+
+def test_a_start_without_a_stop_after_the_notice_ends_none() -> None:
+    known = record(state(STOPPED, 50), state(R, 60), spot(70), state(R, 80))
+    assert interruption_label(known, at(90)) == "spot-terminate"
+
+
+def test_a_later_notice_of_the_same_update_moves_a_scheduled_event() -> None:
+    moved = scheduled(20, at(5000), updated=at(10))
+    for order in ((scheduled(10, at(9000)), moved), (moved, scheduled(10, at(9000)))):
+        (planned,) = record(*order).planned.values()
+        assert planned.notice.start == at(5000)
+
+
 def test_a_notice_outlived_is_past_once_ec2_says_so() -> None:
     known = record(spot(100), event(EventKind.REBALANCE, 90))
     assert interruption_label(answered(known, facts(150)), at(150)) == "spot-terminate"

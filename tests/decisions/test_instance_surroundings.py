@@ -13,7 +13,7 @@ from activities.instances.nodes import evictable, kubeconfig
 from domain.decision import Outcome
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, THE_SWEEP
 from domain.instances.actions import CordonNode, EmptyNode, action_of
-from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.decision import decide_instance
 from domain.instances.events import InstanceState
 from domain.instances.labels import recalled
@@ -30,6 +30,7 @@ from engine.kube.json import JsonObject
 from engine.settings import Settings
 from starters.watch.index import Index
 from starters.watch.instances import Instances, read_machine, read_owner, read_pool, watched_for
+from starters.watch.instances_metrics import instance_gauges
 from starters.watch.projection import Projection, project
 
 KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
@@ -228,6 +229,18 @@ def test_a_machine_wakes_the_instance_that_it_owns_when_its_node_is_ready() -> N
     assert Machine.model_validate({"status": ready}).node_ready
 
 
+@pytest.mark.parametrize("status", ["True", "False"])
+def test_an_object_whose_whole_cluster_is_paused_is_held_and_that_is_news(status: str) -> None:
+    held = {"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "Paused", "status": status}]}}
+    obj = {**machine(), **held}
+    paused = AWSMachine.model_validate(obj)
+    assert paused.paused is Machine.model_validate(held).paused is (status == "True")
+    assert AWSMachine.model_validate(paused.model_dump(mode="json")) == paused
+    assert [each.type for each in paused.status.conditions] == ["Paused"]
+    woken = Instances(SERVED).of_machine(seen(machine()), seen(obj), Index())
+    assert woken == ({KEY.lifecycle} if status == "True" else set())
+
+
 def test_a_pool_wakes_its_group() -> None:
     arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT}:autoScalingGroup:1:autoScalingGroupName/g"
     pool = seen({"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn}}, AWS_MACHINE_POOL.name)
@@ -238,3 +251,22 @@ def test_a_pool_wakes_its_group() -> None:
 def test_nothing_is_watched_where_no_instances_are_served() -> None:
     assert watched_for(Settings()) == ()
     assert [entry.kind for entry in watched_for(SERVED)] == [AWS_MACHINE, AWS_MACHINE_POOL, MACHINE]
+
+
+# --- what the watcher tells ---
+
+
+def test_machines_and_pools_are_counted_by_what_their_labels_tell() -> None:
+    index = Index()
+    told = ({STATE_LABEL: "running"}, {STATE_LABEL: "running", INTERRUPTION_LABEL: "rebalance"}, {})
+    for number, labels in enumerate(told):
+        index.of(AWS_MACHINE.name)["c", f"m{number}"] = seen(machine(labels))
+    pool = {"metadata": {"name": "p", "namespace": "c", "labels": {GROUP_STATE_LABEL: "in-service"}}}
+    index.of(AWS_MACHINE_POOL.name)["c", "p"] = seen(pool, AWS_MACHINE_POOL.name)
+    machines, pools = instance_gauges(index)
+    assert {tuple(each.labels.values()): each.value for each in machines.samples} == {
+        ("running", ""): 1,
+        ("running", "rebalance"): 1,
+        ("", ""): 1,
+    }
+    assert [(each.labels["state"], each.value) for each in pools.samples] == [("in-service", 1)]

@@ -23,13 +23,14 @@ import starters.watch.metrics  # noqa: F401 - all put their metrics into the reg
 from starters.watch.account_metrics import account_gauges
 from starters.watch.claim_metrics import claim_gauges
 from starters.watch.index import Index
+from starters.watch.instances_metrics import instance_gauges
 from starters.watch.loadbalancer_metrics import balancer_gauges
 from starters.watch.threescale_metrics import threescale_gauges
 
 ROOT = Path(__file__).parents[2]
 MONITORING = ROOT / "deploy" / "monitoring"
 DASHBOARDS = sorted(MONITORING.glob("dashboard-*.json"))
-GAUGES = (account_gauges, claim_gauges, balancer_gauges, threescale_gauges)
+GAUGES = (account_gauges, claim_gauges, balancer_gauges, threescale_gauges, instance_gauges)
 SUFFIXES = ("", "_total", "_bucket", "_count", "_sum")
 NAME = re.compile(
     r"\b(?:(?:aws_account_operator|perdure|poolboy|yawol|loadbalancer|loadbalancerset)_[a-z_]+|loadbalancermachine\w*)\b"

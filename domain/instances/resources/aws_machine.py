@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from domain.identity import Kind
 from domain.instances import AWS_MACHINE, MACHINE
-from domain.instances.constants import CLUSTER_LABEL, PAUSED_ANNOTATION, POOL_LABEL
+from domain.instances.constants import CLUSTER_LABEL, PAUSED_ANNOTATION, PAUSED_CONDITION, POOL_LABEL
 from domain.instances.names import instance_of_provider_id
-from domain.resource import CustomResource, KubeModel
+from domain.instances.resources.machine import held_by_cluster
+from domain.resource import Condition, CustomResource, KubeModel
 
 
 class AWSMachineSpec(KubeModel):
@@ -37,6 +38,14 @@ class AWSMachineStatus(KubeModel):
     failure_reason: str = ""
     failure_message: str = ""
     dedicated_host: DedicatedHost = DedicatedHost()
+    conditions: tuple[Condition, ...] = ()
+
+    @field_validator("conditions", mode="before")
+    @classmethod
+    def _only_read(cls, found: object) -> object:
+        """The one that is read: looks are part of histories, and the provider writes a dozen."""
+        listed = found if isinstance(found, list | tuple) else ()
+        return [each for each in listed if not isinstance(each, dict) or each.get("type") == PAUSED_CONDITION]
 
 
 class AWSMachine(CustomResource):
@@ -64,8 +73,8 @@ class AWSMachine(CustomResource):
 
     @property
     def paused(self) -> bool:
-        """True while Cluster API holds it: only the annotation's presence counts."""
-        return PAUSED_ANNOTATION in self.metadata.annotations
+        """True while Cluster API holds it, by the annotation's presence or with its whole Cluster."""
+        return PAUSED_ANNOTATION in self.metadata.annotations or held_by_cluster(self.status.conditions)
 
     @property
     def spot(self) -> bool:

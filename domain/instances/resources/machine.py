@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 from pydantic import Field
 
 from domain.identity import Kind
 from domain.instances import MACHINE
-from domain.instances.constants import CONTROL_PLANE_LABEL, PAUSED_ANNOTATION
+from domain.instances.constants import CONTROL_PLANE_LABEL, PAUSED_ANNOTATION, PAUSED_CONDITION
 from domain.resource import Condition, CustomResource, KubeModel, condition_of
 
 
@@ -34,6 +35,12 @@ class MachineStatus(KubeModel):
     conditions: tuple[Condition, ...] = ()
 
 
+def held_by_cluster(conditions: Iterable[Condition]) -> bool:
+    """Whether controllers say that they hold an object: `Paused` is true also while its Cluster's spec is paused."""
+    paused = condition_of(conditions, PAUSED_CONDITION)
+    return paused is not None and paused.status == "True"
+
+
 class Machine(CustomResource):
     """One machine of a cluster."""
 
@@ -49,8 +56,8 @@ class Machine(CustomResource):
 
     @property
     def paused(self) -> bool:
-        """True while Cluster API holds it."""
-        return PAUSED_ANNOTATION in self.metadata.annotations
+        """True while Cluster API holds it, by the annotation's presence or with its whole Cluster."""
+        return PAUSED_ANNOTATION in self.metadata.annotations or held_by_cluster(self.status.conditions)
 
     @property
     def node_ready(self) -> bool:

@@ -1,0 +1,69 @@
+"""An instance that two AWSMachines name, as while one replaces the other: both are labelled, the living one counts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from instance_scenes import ID, REGION, at, record, spot, state
+from memory_kube import MemoryKube
+from temporalio.testing import ActivityEnvironment
+
+from activities.instances.asking import Ground
+from activities.instances.checking import Checks
+from activities.instances.known import KnownInstances
+from activities.instances.looks import LookActivities
+from domain.instances import AWS_MACHINE
+from domain.instances.actions import LookAtInstance
+from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.lifecycle import InstanceWorld
+from domain.instances.policy import ReactionPolicy
+from engine.kube.json import mapping
+
+
+class _NoAws:
+    """Nobody is asked within these tests: only what would be asked later is remembered."""
+
+
+@pytest.fixture
+def kube() -> MemoryKube:
+    return MemoryKube()
+
+
+async def made(kube: MemoryKube, namespace: str, name: str, **metadata: object) -> None:
+    spec = {"instanceID": ID, "providerID": f"aws:///{REGION}a/{ID}"}
+    await kube.create(AWS_MACHINE, {"metadata": {"name": name, **metadata}, "spec": spec}, namespace)
+
+
+async def looked(kube: MemoryKube) -> InstanceWorld:
+    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    for namespace, name in (("a", "m"), ("b", "m")):
+        known.learn(AWS_MACHINE, await kube.get(AWS_MACHINE, namespace, name))
+    checks = Checks(Ground((), _NoAws()), _NoAws(), timedelta(hours=1))  # type: ignore[arg-type]
+    looks = LookActivities(kube, known, checks, ReactionPolicy(), observing=False)  # type: ignore[arg-type]
+    told = record(state("running", 5), spot(6))
+    look = LookAtInstance(key=told.key.lifecycle, at=at(7), record=told, recall=False, version="")
+    found: InstanceWorld = await ActivityEnvironment().run(looks.look, look)
+    return found
+
+
+async def labels(kube: MemoryKube, namespace: str) -> dict[str, object]:
+    return dict(mapping(await kube.get(AWS_MACHINE, namespace, "m"), "metadata", "labels"))
+
+
+async def test_both_are_labelled(kube: MemoryKube) -> None:
+    await made(kube, "a", "m")
+    await made(kube, "b", "m")
+    await looked(kube)
+    for namespace in ("a", "b"):
+        assert await labels(kube, namespace) == {STATE_LABEL: "running", INTERRUPTION_LABEL: "spot-terminate"}
+
+
+async def test_reactions_are_decided_for_the_one_that_is_not_being_deleted(kube: MemoryKube) -> None:
+    await made(kube, "a", "m", finalizers=["awsmachine.infrastructure.cluster.x-k8s.io"])
+    await made(kube, "b", "m")
+    await kube.delete(AWS_MACHINE, "a", "m")
+    world = await looked(kube)
+    assert world.machine is not None
+    assert world.machine.metadata.namespace == "b"
+    assert (await labels(kube, "a"))[STATE_LABEL] == "running"
