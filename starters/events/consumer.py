@@ -6,7 +6,7 @@
 
 A message in work is kept out of others' sight (`in_work.py`); none is received while as many are in work as may be, so
 that none waits unattended. Pollers back off with full jitter, from 0.2 to 20 s, to 30 s while the queue does not exist:
-its maker makes it anew. One message's error is that message's alone: it is kept for later.
+its maker is asked to make it anew. One message's error is that message's alone: it is kept for later.
 
 Told to stop, it receives no more, lets what is in work end, and gives back the rest at once (visibility 0).
 """
@@ -17,31 +17,24 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 
-from domain.instances.acknowledgement import (
-    Acknowledgement,
-    Handled,
-    Outcome,
-    Verdict,
-    acknowledge,
-    back_off,
-    dead_letter_attributes,
-)
-from domain.instances.parser import Events
+from domain.instances.acknowledgement import Acknowledgement, Outcome, Verdict, back_off, dead_letter_attributes
+from domain.instances.envelope import clean
 from domain.instances.transport import Message
 from engine.errors import Absent, ApiError
 from starters.events import metrics
 from starters.events.batches import Batches
 from starters.events.in_work import InWork
-from starters.events.library import EventBridgeEvent, get_events_from_sqs, in_words
+from starters.events.library import EventBridgeEvent, acknowledgement_of, get_events_from_sqs, in_words
 from starters.events.queues import Queue, Receipt, TextAttributes
 from starters.events.teller import Teller
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
 # AWS lets nobody make a queue anew within a minute of its deletion.
 LONGEST_WITHOUT_QUEUE = 30.0
+TELL_MISSING_EVERY = 60.0
 # SQS takes ten message attributes; two are ours.
 _MOST_KEPT_ATTRIBUTES = 8
 # Reasons of acknowledgements; strangers' events, doubled ones and old news would drown the rest.
@@ -61,6 +54,7 @@ class Consumer:
         visibility: how long received messages are out of sight.
         drain: how long messages in work may take to end.
         patience: how long (seconds) it may hold back while something is wrong.
+        missing: told, at most once a minute, that the queue does not exist.
     """
 
     def __init__(
@@ -73,6 +67,7 @@ class Consumer:
         visibility: timedelta = timedelta(seconds=60),
         drain: timedelta = timedelta(seconds=25),
         patience: float = LONGEST_BACKOFF,
+        missing: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._queue = queue
         self._teller = teller
@@ -80,6 +75,8 @@ class Consumer:
         self._most = most
         self._drain = drain
         self._patience = patience
+        self._missing = missing
+        self._told_missing = 0.0
         self._in_work = InWork(visibility)
         self._stopping = asyncio.Event()
         self._works: set[asyncio.Task[None]] = set()
@@ -142,6 +139,8 @@ class Consumer:
             except ApiError as error:
                 failures += 1
                 self._refused(error, failures)
+                if isinstance(error, Absent):
+                    await self._tell_missing()
                 await self._pause(failures, LONGEST_WITHOUT_QUEUE if isinstance(error, Absent) else self._patience)
                 continue
             if not self._teller.troubled:
@@ -166,6 +165,16 @@ class Consumer:
         if failures in (1, 10) or failures % 100 == 0:
             logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, error)
 
+    async def _tell_missing(self) -> None:
+        """Ask for the queue to be made again: whoever keeps it would look for it within the hour otherwise."""
+        if self._missing is None or (self._told_missing and time.monotonic() - self._told_missing < TELL_MISSING_EVERY):
+            return
+        self._told_missing = time.monotonic()
+        try:
+            await self._missing()
+        except Exception as error:  # it is asked for again, and looked for anyway
+            logger.warning("%s: nobody could be told that it does not exist: %s", self.name, error)
+
     async def _pause(self, failures: int, longest: float) -> None:
         seconds = random.uniform(0, min(longest, FIRST_BACKOFF * 2.0 ** min(failures, 10)))  # noqa: S311
         await self._unless_stopping(asyncio.sleep(seconds))
@@ -184,7 +193,7 @@ class Consumer:
     async def _work(self, received: EventBridgeEvent) -> None:
         message, began = received.message, time.monotonic()
         try:
-            acknowledgement = await self._judged(received)
+            acknowledgement = await acknowledgement_of(self._teller, received)
             metrics.HANDLING.observe(time.monotonic() - began)
             self._tell(received, acknowledgement)
             await self._do(message, acknowledgement)
@@ -193,19 +202,6 @@ class Consumer:
             await self._hidings.add((message.receipt_handle, back_off(message.receives)))
         self._in_work.remove(message)
 
-    async def _judged(self, received: EventBridgeEvent) -> Acknowledgement:
-        """What is to be done with a message, once what comes of its events is known."""
-        message, parsed = received.message, received.parsed
-        handled: Sequence[Handled] = ()
-        if isinstance(parsed, Events):
-            outcomes = [self._teller.outcome(event, message.receives) for event in parsed.events]
-            handled = [await outcomes[0]] if len(outcomes) == 1 else await asyncio.gather(*outcomes)
-        now = datetime.now(UTC)
-        for each in handled:
-            if each.outcome is Outcome.APPLIED:
-                metrics.LAG.observe(max(0.0, (now - each.event.time).total_seconds()))
-        return acknowledge(parsed, handled, message.receives, now)
-
     def _tell(self, received: EventBridgeEvent, acknowledgement: Acknowledgement) -> None:
         """Count a message, and log it without its body: at INFO where it changed something, or could not."""
         verdict, reason = acknowledgement.verdict, acknowledgement.reason
@@ -213,9 +209,12 @@ class Consumer:
             metrics.EVENTS.labels(word).inc()
         metrics.MESSAGES.labels(self.name, verdict.value).inc()
         level = logging.INFO if reason in _WORTH_A_LINE else logging.DEBUG
+        message_id = received.message.message_id
         if logger.isEnabledFor(level):
-            message_id, what = received.message.message_id, in_words(received.parsed)
-            logger.log(level, "message %s: %s: %s, %s", message_id, what, verdict.value, reason)
+            logger.log(level, "message %s: %s: %s, %s", message_id, in_words(received.parsed), verdict.value, reason)
+        if code := received.message.attributes.get("ERROR_CODE"):
+            rule = clean(received.message.attributes.get("RULE_ARN"))
+            logger.info("message %s could not be delivered before: %s, %s", message_id, clean(code), rule)
 
     async def _do(self, message: Message, acknowledgement: Acknowledgement) -> None:
         verdict = acknowledgement.verdict

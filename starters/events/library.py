@@ -3,21 +3,23 @@
 The record has a controller take an event from the queue (`GetEventFromSQS`) and delete its message once it was acted
 upon (`IsEventProcessed`). Here an event is processed once the workflow of its instance has recorded it, and the label
 that follows is written or proven needless. Asking that tells the workflow of the event, unless it knows of it: so
-asking often, or by several, has no effect beyond the first.
+asking often, or by several, has no effect beyond the first. The consumer, which also has to know why not and until
+when, takes `acknowledgement_of` in place of the plain answer.
 """
 
 from __future__ import annotations
 
-from domain.instances.acknowledgement import Outcome
-from domain.instances.events import InstanceEvent
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from domain.instances.acknowledgement import Acknowledgement, Handled, Outcome, Verdict, acknowledge
 from domain.instances.parser import Events, Ignored, Parsed, parse
 from domain.instances.transport import Message
 from domain.model import Model
+from starters.events import metrics
 from starters.events.queues import MOST_IN_BATCH, Queue
 from starters.events.teller import Teller
-
-# What of an event makes its message one that need not be seen again.
-PROCESSED = frozenset({Outcome.APPLIED, Outcome.DUPLICATE, Outcome.STALE, Outcome.FOREIGN})
 
 
 class EventBridgeEvent(Model):
@@ -42,9 +44,23 @@ async def get_events_from_sqs(queue: Queue, most: int = MOST_IN_BATCH) -> list[E
     return [EventBridgeEvent.model_construct(message=each, parsed=parse(each)) for each in await queue.receive(most)]
 
 
-async def is_event_processed(teller: Teller, event: InstanceEvent) -> bool:
-    """Whether the event's message may be deleted: nothing is left to do for which it would have to be seen again."""
-    return (await teller.outcome(event)).outcome in PROCESSED
+async def is_event_processed(teller: Teller, received: EventBridgeEvent) -> bool:
+    """Whether the message may be deleted: nothing is left to do for which it would have to be seen again."""
+    return (await acknowledgement_of(teller, received)).verdict is Verdict.DELETE
+
+
+async def acknowledgement_of(teller: Teller, received: EventBridgeEvent) -> Acknowledgement:
+    """What is to be done with the message, once what comes of each of its events is known."""
+    message, parsed = received.message, received.parsed
+    handled: Sequence[Handled] = ()
+    if isinstance(parsed, Events):
+        outcomes = [teller.outcome(event, message.receives) for event in parsed.events]
+        handled = [await outcomes[0]] if len(outcomes) == 1 else await asyncio.gather(*outcomes)
+    now = datetime.now(UTC)
+    for each in handled:
+        if each.outcome is Outcome.APPLIED:
+            metrics.LAG.observe(max(0.0, (now - each.event.time).total_seconds()))
+    return acknowledge(parsed, handled, message.receives, now)
 
 
 def in_words(parsed: Parsed) -> str:

@@ -15,14 +15,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+
+from temporalio.client import Client
 
 from activities.aws.places import Places
 from domain.instances.places import Place, places, served
+from domain.instances.upkeep import key_of
 from engine.health import Health, serve
 from engine.kube import KubeApi
 from engine.kube.reflector import Timing
 from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
+from engine.temporal import wake
 from starters.events import metrics
 from starters.events.consumer import Consumer
 from starters.events.index import Feed, Index
@@ -116,9 +121,10 @@ async def _until_stopped(
     if stop.is_set():
         starting.cancel()
         return
-    teller = state.teller = await starting
+    client, teller = await starting
+    state.teller = teller
     with _threads(settings, found) as threads:
-        state.consumers = _consumers(settings, found, teller, threads)
+        state.consumers = _consumers(settings, found, client, teller, threads)
         try:
             async with asyncio.TaskGroup() as group:
                 for consumer in state.consumers:
@@ -127,12 +133,14 @@ async def _until_stopped(
             await teller.close()
 
 
-async def _teller(settings: Settings, found: Sequence[Place], index: Index, feed: Feed, state: _State) -> Teller:
+async def _teller(
+    settings: Settings, found: Sequence[Place], index: Index, feed: Feed, state: _State
+) -> tuple[Client, Teller]:
     """What tells workflows, once there is Temporal and it is known whose instances there are."""
     client = await connected(settings, PROCESS)
     state.stage = ""
     await feed.settled()
-    return Teller(
+    return client, Teller(
         index,
         served(found),
         hand_over(client),
@@ -144,7 +152,7 @@ async def _teller(settings: Settings, found: Sequence[Place], index: Index, feed
 
 
 def _consumers(
-    settings: Settings, found: Sequence[Place], teller: Teller, threads: ThreadPoolExecutor
+    settings: Settings, found: Sequence[Place], client: Client, teller: Teller, threads: ThreadPoolExecutor
 ) -> list[Consumer]:
     callers = Places(connections=_most_calls(settings, found), observing=settings.observing)
     # A queue that floods the process leaves the others their share.
@@ -163,6 +171,7 @@ def _consumers(
             most=most,
             visibility=settings.events_visibility,
             drain=settings.events_drain,
+            missing=partial(wake, client, key_of(place, settings.cluster)) if settings.instances_setup else None,
         )
         for place in found
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +15,7 @@ from domain.instances.acknowledgement import Outcome
 from domain.instances.events import InstanceState
 from domain.instances.handover import Taken
 from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.transport import Message
 from engine.errors import Absent, Unavailable
 from starters.events.batches import Batches
 from starters.events.consumer import Consumer
@@ -87,10 +88,11 @@ async def consuming(
     most: int = 200,
     visibility: timedelta = timedelta(seconds=60),
     drain: timedelta = timedelta(seconds=60),
+    missing: Callable[[], Awaitable[None]] | None = None,
 ) -> AsyncIterator[Consumer]:
     teller = Teller(index or index_of(MACHINES), {(ACCOUNT, REGION)}, workflows.hand_over, workflows.wake)
     stop = asyncio.Event()
-    consumer = Consumer(queue, teller, most=most, visibility=visibility, drain=drain, patience=0.01)
+    consumer = Consumer(queue, teller, most=most, visibility=visibility, drain=drain, patience=0.01, missing=missing)
     running = asyncio.create_task(consumer.run(stop))
     try:
         yield consumer
@@ -209,6 +211,21 @@ async def test_a_queue_that_refuses_is_asked_again_until_it_answers() -> None:
         assert consumer.trouble == ""
 
 
+async def test_whoever_keeps_a_queue_that_does_not_exist_is_told_once_for_all_pollers() -> None:
+    queue, told = memory(), list[str]()
+    queue.refuse = Absent("no such queue")
+
+    async def missing() -> None:
+        told.append(queue.name)
+        queue.refuse = None
+        raise RuntimeError("and whatever comes of it")
+
+    async with consuming(queue, Workflows(), missing=missing):
+        queue.put(spot_warning(instance_name(0), "e", NOW))
+        await until(lambda: queue.deleted == 1)
+    assert told == [queue.name]
+
+
 async def test_a_deletion_that_fails_is_tried_again() -> None:
     class Forgetful(MemoryQueue):
         calls = 0
@@ -308,6 +325,23 @@ async def test_what_is_done_is_logged_without_the_body(caplog: pytest.LogCapture
     assert f"message message-1: ec2.spot {instance_name(0)}: delete, applied" in caplog.messages
     assert "message-2" in caplog.text
     assert "nobody" not in caplog.text
+
+
+class _Undelivered(MemoryQueue):
+    """A queue with copies of what EventBridge could not deliver elsewhere."""
+
+    async def receive(self, most: int) -> list[Message]:
+        told = {"ERROR_CODE": "NO_PERMISSIONS", "RULE_ARN": "arn:aws:events:rule/r"}
+        return [each.model_copy(update={"attributes": told}) for each in await super().receive(most)]
+
+
+async def test_v21_why_eventbridge_could_not_deliver_it_before_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    queue = _Undelivered(wait=SHORT)
+    queue.put(spot_warning(instance_name(0), "e", NOW))
+    with caplog.at_level(logging.INFO, "starters.events"):
+        async with consuming(queue, Workflows()):
+            await until(lambda: queue.deleted == 1)
+    assert "message message-1 could not be delivered before: NO_PERMISSIONS, arn:aws:events:rule/r" in caplog.messages
 
 
 async def test_an_event_is_got_from_a_queue_by_itself() -> None:

@@ -12,8 +12,10 @@ from domain.instances.acknowledgement import Handled, Outcome
 from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
 from domain.instances.handover import Taken
 from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.parser import Events, Invalid
+from domain.instances.transport import Message
 from starters.events.index import Index, machine, pool
-from starters.events.library import is_event_processed
+from starters.events.library import EventBridgeEvent, is_event_processed
 from starters.events.rehearsal import ACCOUNT, REGION
 from starters.events.teller import TROUBLE_AFTER, Teller
 
@@ -265,7 +267,12 @@ async def test_an_event_is_processed_once_its_workflow_says_so(
     workflows: Workflows, outcome: Outcome, processed: bool
 ) -> None:
     workflows.outcome = outcome
-    assert await is_event_processed(teller(workflows, "i-1"), state("i-1")) is processed
+    message = Message(body="", received_at=NOW, account=ACCOUNT, region=REGION)
+    told = (state("i-1", received_at=datetime.now(UTC), at=InstanceState.TERMINATED),)
+    received = EventBridgeEvent(message=message, parsed=Events(events=told))
+    assert await is_event_processed(teller(workflows, "i-1"), received) is processed
+    unread = EventBridgeEvent(message=message, parsed=Invalid(reason="not JSON"))
+    assert not await is_event_processed(teller(workflows, "i-1"), unread)
 
 
 async def until(holds: object, seconds: float = 60) -> None:
