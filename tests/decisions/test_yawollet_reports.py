@@ -13,7 +13,7 @@ from domain.loadbalancers.health import RELEVANT
 from domain.loadbalancers.resources import LoadBalancer, MachineCondition
 from domain.resource import timestamp
 from yawollet.conditions import Finding, config_ready, envoy_ready, envoy_up_to_date, reported
-from yawollet.debugging import wish
+from yawollet.debugging import Wish, fulfil, wish
 from yawollet.keepalived import findings, read_statistics
 from yawollet.measurements import envoy_values, keepalived_values, machine_values, metrics
 from yawollet.options import Address, interface_address, requeue_time, server_address
@@ -260,6 +260,48 @@ def test_a_key_of_another_form_is_refused(key: str) -> None:
 
 def test_no_key_is_let_in_where_debugging_is_on_anyway() -> None:
     assert "debugSettings" in asked("ssh-rsa AAAA", debug=True).refusal
+
+
+def sudo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str = "") -> Path:
+    """The machine image's sudo, which writes down what it runs and is given, and refuses one program."""
+    log, program = tmp_path / "log", tmp_path / "sudo"
+    program.write_text(
+        f'#!/bin/sh\nif [ "$1" = "{refused}" ]; then echo denied >&2; exit 1; fi\n(echo "$@"; cat) >>{log}\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    return log
+
+
+async def test_the_key_is_written_and_sshd_started_as_the_image_allows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = sudo(tmp_path, monkeypatch)
+    told = await fulfil(Wish(key="ssh-rsa AAAA"))
+    assert (told.type, told.reason) == ("Warning", "AdHocDebuggingEnabled")
+    assert log.read_text().splitlines() == [
+        "tee /home/yawoldebug/.ssh/authorized_keys",
+        "ssh-rsa AAAA",
+        "rc-service sshd start",
+    ]
+
+
+@pytest.mark.parametrize("refused", ["tee", "rc-service"])
+async def test_a_machine_that_does_not_let_a_key_in_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    sudo(tmp_path, monkeypatch, refused)
+    told = await fulfil(Wish(key="ssh-rsa AAAA"))
+    assert (told.type, told.reason) == ("Warning", "AdHocDebuggingNotEnabled")
+    assert told.message.startswith(f"Ad-hoc debugging is not enabled: sudo {refused}")
+    assert told.message.endswith("exit code 1: denied")
+
+
+async def test_a_refused_wish_runs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = sudo(tmp_path, monkeypatch)
+    told = await fulfil(Wish(refusal="no key"))
+    assert (told.reason, log.exists()) == ("AdHocDebuggingNotEnabled", False)
+    assert told.message.endswith("no key")
 
 
 # Flags.
