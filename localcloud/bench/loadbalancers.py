@@ -6,7 +6,7 @@
     d    from a Service to its clients' bytes
     e    twenty at once, against a bare script (`loadbalancers_crowds.py`)
     f, j clients that go on asking, whatever is killed or replaced (`loadbalancers_traffic.py`)
-    g    machines that never report: when each is replaced, with timeouts shortened by the settings
+    g    machines that never report: when each is replaced, with timeouts shortened by the settings, whatever dies
     h    lost and refused calls: what is there twice, and what is left
     i    twenty of yawol's, taken over (`loadbalancers_crowds.py`)
 
@@ -44,12 +44,14 @@ from localcloud.bench.loadbalancers_things import (
     settle,
 )
 from localcloud.machines.contract import Fare
+from localcloud.services import API_SERVER, TEMPORAL, WATCH, WORKER
 
 __all__ = ["MEASUREMENTS"]
 
 SLOW_BOOT_SECONDS = 60.0
 BOOT_TIMEOUT_SECONDS, GRACE_SECONDS = 20.0, 10.0
 REPLACED = 3
+EVERYTHING = (WORKER, WATCH, TEMPORAL, API_SERVER)
 # What strikes in row h: twice each, on every call of that kind.
 FAULTS = tuple(
     (service, method, kind, status)
@@ -155,7 +157,7 @@ async def _to_bytes(on: Scene) -> Found:
 
 
 async def silent(_: frozenset[str]) -> Found:
-    """Row g: nobody ever reports."""
+    """Row g: nobody ever reports, and everything is killed while the first machine is waited for."""
     with _shortened():
         return await _silent()
 
@@ -179,7 +181,10 @@ async def _silent() -> Found:
                     gone.setdefault(uid, now)
             return len(gone) >= REPLACED
 
-        await on.until(enough)
+        await on.until(lambda: bool(enough() or began))
+        async with asyncio.TaskGroup() as meanwhile:
+            meanwhile.create_task(_everything_killed(on))
+            await on.until(enough)
     after = [gone[uid] - began[uid].timestamp() for uid in gone]
     births = sorted(each.timestamp() for each in began.values())
     pauses = [later - earlier for earlier, later in pairwise(births)]
@@ -191,7 +196,7 @@ async def _silent() -> Found:
             measured=", ".join(f"{each:.1f}" for each in after),
             unit="s",
             goal=f"{expected:g} s, to the second",
-            note="born at whole seconds",
+            note=f"born at whole seconds; {', '.join(EVERYTHING)} killed while the first one was waited for",
         ),
         Figure(
             row="g",
@@ -202,6 +207,14 @@ async def _silent() -> Found:
         ),
     )
     return Found(figures=figures)
+
+
+async def _everything_killed(on: Scene) -> None:
+    """At once, and all of it is back."""
+    deployment = on.lab.deployment
+    killed = {name: await asyncio.to_thread(deployment.kill, name) for name in EVERYTHING}
+    for name, pid in killed.items():
+        await asyncio.to_thread(deployment.wait_service, name, other_than_pid=pid, timeout_seconds=120)
 
 
 async def disturbed(_: frozenset[str]) -> Found:
