@@ -26,6 +26,7 @@ from domain.loadbalancers.constants import SWEEP_INTERVAL
 from domain.model import Model
 from engine.kube import EVENT
 from engine.kube.json import JsonObject, text
+from engine.temporal import OP_PHASE
 from localcloud import environment, services
 from localcloud.bench import loadbalancers_bare
 from localcloud.bench.claims_telling import step
@@ -251,15 +252,28 @@ async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
 
 
 async def _looked_at(on: Scene, wanted: int) -> None:
-    """Wait until the worker has found so many objects well, and has looked at the projects."""
-    query = "ExecutionStatus = 'Running' AND OpPhase IN ('Ready', 'Sweeping')"
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while (await on.lab.temporal.count_workflows(query)).count < wanted + 1:  # noqa: ASYNC110 - sends no event
-            await asyncio.sleep(0.5)
-        calls = -1
-        while (now := on.cloud.ledger().calls()) != calls:
-            calls = now
-            await asyncio.sleep(5)
+    """Wait until the worker has found so many objects well, and has looked at the projects.
+
+    Raises:
+        TimeoutError: with the phases in which they are instead.
+    """
+    well = "ExecutionStatus = 'Running' AND OpPhase IN ('Ready', 'Sweeping')"
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (found := (await on.lab.temporal.count_workflows(well)).count) < wanted + 1:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{found} of {wanted + 1} are well after {PATIENCE_SECONDS:g} s: {await _phases(on)}")
+        await asyncio.sleep(0.5)
+    calls = -1
+    while (now := on.cloud.ledger().calls()) != calls and time.monotonic() < deadline:
+        calls = now
+        await asyncio.sleep(5)
+
+
+async def _phases(on: Scene) -> dict[str, int]:
+    """How many lifecycles of each kind are in each phase."""
+    running = on.lab.temporal.list_workflows("ExecutionStatus = 'Running'")
+    found = [(each.id.partition("/")[0], each.typed_search_attributes.get(OP_PHASE)) async for each in running]
+    return {f"{kind} {phase}": count for (kind, phase), count in Counter(found).items()}
 
 
 async def _warm(on: Scene) -> None:
