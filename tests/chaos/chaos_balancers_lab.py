@@ -68,7 +68,7 @@ class BalancersLab(Installation):
     def __init__(self, state: Path) -> None:
         used = (*services.CLUSTER, services.TEMPORAL, services.PREPARATION, *services.OPENSTACK)
         worker = ("worker", "--only", "loadbalancers")
-        super().__init__(state, used, SETTINGS, worker, clouds=(Cloud.OPENSTACK,))
+        super().__init__(state, used, SETTINGS, worker, clouds=(Cloud.OPENSTACK,), reserve=True)
         self.cloud = OpenStackControl.of(self.deployment)
         self.cloud.clear()
         self.expected = Expected()

@@ -35,37 +35,73 @@ STRIKE_SECONDS = 120.0
 Record = Callable[[Sequence[Effect | tuple[str, str]], str], None]
 
 
+# What a process in reserve does: what takes seconds to import is there already when it is told to begin.
+_RESERVE = """
+import importlib, sys
+for name in sys.argv.pop(1).split(","):
+    importlib.import_module(name)
+sys.stdin.readline() or sys.exit()
+importlib.import_module("starters.cli.main").main()
+"""
+
+
 class Process:
-    """One of the product's processes, as its service would run it, started again by the test."""
+    """One of the product's processes, as its service would run it, started again by the test.
+
+    With `reserve`, names of modules, the next one has imported them before it is needed, as most of a start goes there.
+    """
 
     def __init__(
-        self, deployment: Deployment, command: Sequence[str], environ: dict[str, str], label: str = ""
+        self,
+        deployment: Deployment,
+        command: Sequence[str],
+        environ: dict[str, str],
+        label: str = "",
+        reserve: Sequence[str] = (),
     ) -> None:
         self._deployment = deployment
         self._command = command
         self._environ = environ
+        self._imports = reserve
         self.log = deployment.log(f"chaos-{label or command[0]}")
         self._running: subprocess.Popen[bytes] | None = None
+        self._reserve: tuple[subprocess.Popen[bytes], int] | None = None
         self._port = 0
 
     def start(self) -> None:
         """Start it; it becomes ready later."""
+        if not self._imports:
+            self._running, self._port = self._spawn("-m", "starters.cli.main")
+            return
+        (self._running, self._port), self._reserve = self._reserve or self._reserved(), None
+        assert self._running.stdin is not None
+        self._running.stdin.write(b"begin\n")
+        self._running.stdin.close()
+
+    def _reserved(self) -> tuple[subprocess.Popen[bytes], int]:
+        return self._spawn("-c", _RESERVE, ",".join(self._imports))
+
+    def _spawn(self, *program: str) -> tuple[subprocess.Popen[bytes], int]:
+        """A process, and the port of its health endpoint."""
         ports, _ = choose_ports((self._command[0],), {})
-        self._port = ports[self._command[0]]
-        arguments = [sys.executable, "-m", "starters.cli.main", *self._command]
+        port = ports[self._command[0]]
+        arguments = [sys.executable, *program, *self._command]
         with self.log.open("ab") as output:
-            self._running = subprocess.Popen(
+            started = subprocess.Popen(
                 tethered(arguments, signal.SIGKILL),
                 cwd=ROOT,
-                env=self._deployment.program_env() | self._environ | {"PERDURE_HEALTH_PORT": str(self._port)},
-                stdin=subprocess.DEVNULL,
+                env=self._deployment.program_env() | self._environ | {"PERDURE_HEALTH_PORT": str(port)},
+                stdin=subprocess.PIPE if self._imports else subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
             )
+        return started, port
 
     def await_ready(self) -> None:
         """Wait until it says that it is ready."""
         until(self.is_ready, f"{self._command[0]} ready; its log is {self.log}", READY_SECONDS)
+        if self._imports and self._reserve is None:
+            self._reserve = self._reserved()
 
     def is_ready(self) -> bool:
         """Whether it says so.
@@ -89,6 +125,9 @@ class Process:
 
     def stop(self) -> None:
         """End it, whatever state it is in."""
+        if self._reserve is not None:
+            spare, self._reserve = self._reserve[0], None
+            spare.communicate()  # it reads that nobody needs it
         if self._running is not None and self._running.poll() is None:
             self.kill()
 
@@ -112,6 +151,7 @@ class Installation:
         worker: Sequence[str] = ("worker",),
         *,
         clouds: Sequence[Cloud] = (Cloud.AWS,),
+        reserve: bool = False,
     ) -> None:
         self.deployment = Deployment(state)
         self.deployment.up(clouds=clouds, only=services, tether=True)
@@ -122,8 +162,9 @@ class Installation:
         kubeconfig = self.proxy.write_kubeconfig(self.deployment.log("chaos-kubeconfig"))
         self.through_proxy = {"KUBECONFIG": str(kubeconfig), "PERDURE_STATE": ""}
         self.settings = settings
-        self.worker = Process(self.deployment, worker, settings | self.through_proxy)
-        self.watch = Process(self.deployment, ("watch",), settings)
+        of_worker, of_watcher = (("workers.main",), ("starters.watch.main",)) if reserve else ((), ())
+        self.worker = Process(self.deployment, worker, settings | self.through_proxy, reserve=of_worker)
+        self.watch = Process(self.deployment, ("watch",), settings, reserve=of_watcher)
 
     def start(self) -> None:
         """Start worker and watcher; where that fails, nothing of the installation is left behind."""

@@ -3,7 +3,8 @@
 Takes and give-backs alternate, so that hardly a case needs an undisturbed turn before it. `CHAOS_SHARD=i/n` runs every
 n-th case, beginning with the i-th (from 1); `CHAOS_SECONDS=n` begins no further case after so long.
 `CHAOS_STATE=DIR` is where the state lives (`CHAOS_KEEP=1` leaves it there), `CHAOS_REPORT=FILE` gets the table as JSON
-lines: case, lifecycle, effect, fault, seconds to settle, violation or not.
+lines, each case's when it has ended: case, lifecycle, effect, fault, seconds to settle, violation or not. With
+`CHAOS_RESUME=1` cases that stand there without a violation are not run again.
 """
 
 from __future__ import annotations
@@ -41,10 +42,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in items if id(item) in others])
         items[:] = [item for item in items if id(item) not in others]
         cases = [item for item in cases if id(item) not in others]
+    if "CHAOS_RESUME" in os.environ:
+        done = _done()
+        config.hook.pytest_deselected(items=[item for item in cases if item.nodeid in done])
+        items[:] = [item for item in items if item.nodeid not in done]
+        cases = [item for item in cases if item.nodeid not in done]
     takes, returns = ([item for item in cases if _turn(item) == turn] for turn in ("take", "give back"))
     alternating = [item for item in chain.from_iterable(zip_longest(takes, returns)) if item is not None]
     placed = {id(item) for item in alternating}
     items[:] = alternating + [item for item in items if id(item) not in placed]
+
+
+def _done() -> set[str]:
+    """Cases that an earlier run has found well, as its report says."""
+    report = Path(os.environ["CHAOS_REPORT"])
+    lines = [json.loads(line) for line in report.read_text().splitlines()] if report.exists() else []
+    return {line["case"] for line in lines if not line["violated"]}
 
 
 def _turn(item: pytest.Item) -> str:
@@ -154,22 +167,33 @@ def record(record_property: Callable[[str, object], None]) -> Record:
     return note
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Write down what a case has tried, at once: a run of hours may not come to its end."""
+    tried = _tried(report)
+    if tried and (file := os.environ.get("CHAOS_REPORT")):
+        more = dict(each for each in report.user_properties if each[0] != "chaos")
+        with Path(file).open("a") as output:
+            for lifecycle, name, fault in tried:
+                told = {"case": report.nodeid, "lifecycle": lifecycle, "what": name, "fault": fault}
+                output.write(json.dumps({**told, "violated": report.failed, **more}) + "\n")
+
+
+def _tried(report: pytest.TestReport) -> list[tuple[str, str, str]]:
+    """Lifecycle, effect and fault of each thing that a case has tried, once it has."""
+    over = report.when == "call" or (report.failed and report.when == "setup")
+    properties: list[tuple[str, Any]] = report.user_properties if over else []
+    return [each for name, each in properties if name == "chaos"]
+
+
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """The table: lifecycle x fault x (runs, violations)."""
     runs: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
-    lines = []
     for report in (r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])):
-        properties = dict(p for p in report.user_properties if p[0] != "chaos")
-        for _, (lifecycle, name, fault) in (p for p in report.user_properties if p[0] == "chaos"):
+        for lifecycle, _, fault in _tried(report):
             runs[lifecycle, fault][0] += 1
             runs[lifecycle, fault][1] += report.failed
-            told = {"case": report.nodeid, "lifecycle": lifecycle, "what": name, "fault": fault}
-            lines.append({**told, "violated": report.failed, **properties})
     if not runs:
         return
     terminalreporter.section("chaos: runs and violations")
     for (lifecycle, fault), (count, violated) in sorted(runs.items()):
         terminalreporter.write_line(f"{lifecycle:14} {fault:32} {count:4} {violated:4}")
-    if file := os.environ.get("CHAOS_REPORT"):
-        with Path(file).open("a") as output:
-            output.writelines(json.dumps(line) + "\n" for line in lines)
