@@ -285,7 +285,7 @@ class BalancersLab(Installation):
         calls = [each for each in self.cloud.ledger(recent=True).recent if each.mutating and each.service != "keystone"]
         return writes - {UNTOLD}, {f"{each.service} {each.method} {each.route}" for each in calls}
 
-    def disturb(self, call: str, **fault: object) -> Callable[[], bool]:
+    def disturb(self, call: str, **fault: Any) -> Callable[[], bool]:
         """Disturb the next call of that kind; whether it was struck."""
         service, method, route = call.split(" ")
         path = route.replace("{id}", "[^/]+") + "$"
