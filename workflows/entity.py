@@ -150,7 +150,7 @@ class Entity(Generic[W]):
         action = self.observation()
         self._looked_at = workflow.now()
         try:
-            seen = cast("W", await self._start(action))
+            seen = cast("W", await self._start(action, self.told_of_look(action)))
         except FAILED as error:
             if is_cancelled_exception(error):
                 raise
@@ -162,6 +162,10 @@ class Entity(Generic[W]):
         self.world = self._without_refusal(seen.recall(self.world), OBSERVE)
         self._looked = self._looks
         self.observed()
+
+    def told_of_look(self, look: Action) -> str:
+        """What the timeline says of a look."""
+        return look.summary
 
     def observed(self) -> None:
         """Told after each observation, for lifecycles that go on from what it brought."""
@@ -252,7 +256,8 @@ class Entity(Generic[W]):
             self.world = action.fold(self._without_refusal(self.world, slot), result)
             self.dirty = self.dirty or action.observed_after
 
-    def _start(self, action: Action) -> workflow.ActivityHandle[Any]:
+    def _start(self, action: Action, told: str = "") -> workflow.ActivityHandle[Any]:
+        summary = (told or action.summary)[:SUMMARY_LENGTH]
         if action.local:
             return workflow.start_local_activity(
                 action.activity,
@@ -262,7 +267,7 @@ class Entity(Generic[W]):
                 retry_policy=RetryPolicy(
                     initial_interval=action.first_retry, maximum_attempts=max(1, action.most_attempts)
                 ),
-                summary=action.summary[:SUMMARY_LENGTH],
+                summary=summary,
             )
         awaited = action.awaited_when_cancelled
         return workflow.start_activity(
@@ -280,7 +285,7 @@ class Entity(Generic[W]):
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
             if awaited
             else workflow.ActivityCancellationType.TRY_CANCEL,
-            summary=action.summary[:SUMMARY_LENGTH],
+            summary=summary,
         )
 
     def _refusal(self, slot: str, error: ActivityError | ApplicationError) -> Refusal:

@@ -9,8 +9,9 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
+    from domain.decision import Action
     from domain.passes import PassedWorld, passed
-    from workflows.entity import Entity
+    from workflows.entity import OBSERVE, Entity
 
 P = TypeVar("P", bound=PassedWorld)
 
@@ -32,3 +33,11 @@ class Passes(Entity[P]):
     def gather(self) -> timedelta:
         """As the last pass said."""
         return self.world.gather
+
+    def told_of_look(self, look: Action) -> str:
+        """What the last pass came to: the activity is always the same one, and a timeline of it would tell nothing."""
+        if refused := self.world.refusals.get(OBSERVE):
+            return f"look again, could not: {refused.message}"
+        if self.decision is None:
+            return look.summary
+        return f"look again, was {self.decision.phase}: {self.decision.why}"

@@ -8,6 +8,7 @@ from datetime import timedelta
 from lifecycles import PATIENCE
 from temporalio import activity
 from temporalio.client import WorkflowHandle
+from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
@@ -81,3 +82,25 @@ async def test_a_deadline_that_stays_in_the_past_leads_to_one_look_a_second(env:
     gaps = len(passes.made) - 1
     assert gaps > 3
     assert (passes.made[-1] - passes.made[0]) / gaps > 0.9
+
+
+async def test_the_timeline_says_what_each_look_was_made_after(env: WorkflowEnvironment) -> None:
+    passes = Passes(1, 0)
+    workflows, activities = await begin(env, passes)
+    async with workflows, activities:
+        await wake(env.client, KEY)
+        await env.sleep(timedelta(seconds=5))
+        await passes.until(2)
+        told = await summaries(env)
+        await end(env)
+    assert told == ["count, fill, bind", "look again, was Waiting: a test"]
+
+
+async def summaries(env: WorkflowEnvironment) -> list[str]:
+    """What the UI shows beside each activity."""
+    handle: WorkflowHandle[object, object] = env.client.get_workflow_handle(KEY.workflow_id)
+    events = (await handle.fetch_history()).events
+    payloads = [
+        each.user_metadata.summary for each in events if each.HasField("activity_task_scheduled_event_attributes")
+    ]
+    return list(await pydantic_data_converter.decode(payloads, [str] * len(payloads)))
