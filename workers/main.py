@@ -32,9 +32,11 @@ from activities.accounts import (
     ValidationActivities,
 )
 from activities.accounts import metrics as account_metrics
+from activities.accounts.federated import FederatedObjects
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws.activities import AwsActivities
+from activities.aws.federated import FederatedActivities
 from activities.aws.session import Sessions
 from activities.claims import ClaimsArea
 from activities.instances import area as instances
@@ -187,6 +189,8 @@ def _activities(
     return [
         *KubeActivities(kube, client, served).all(),
         *AwsActivities(sessions, blocking, settings).all(),
+        *FederatedActivities(sessions, blocking).all(),
+        *FederatedObjects(reader).all(),
         *ObserveActivities(reader).all(),
         *PoolActivities(reader, hand_over, client).all(),
         *OptInActivities(reader, client).all(),

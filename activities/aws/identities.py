@@ -259,7 +259,7 @@ def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
         attempt.checkpoint()
         with _absent_is_done():
             if _marked(iam.list_role_tags(RoleName=role)["Tags"], marks):
-                _delete_role(iam, role)
+                delete_role(iam, role)
 
 
 def _users(iam: IAMClient) -> list[str]:
@@ -289,7 +289,8 @@ def _delete_user(iam: IAMClient, user: str) -> None:
     iam.delete_user(UserName=user)
 
 
-def _delete_role(iam: IAMClient, role: str) -> None:
+def delete_role(iam: IAMClient, role: str) -> None:
+    """Delete a role with all that hangs on it; policies that others may have are detached only."""
     for attached in iam.get_paginator("list_attached_role_policies").paginate(RoleName=role):
         for policy in attached["AttachedPolicies"]:
             iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])

@@ -21,6 +21,7 @@ class Role(StrEnum):
 
     PAYER = "payer"
     MEMBER = "member"
+    CUSTOMER = "customer"
 
 
 class Permission(Model):
@@ -33,8 +34,14 @@ class Permission(Model):
 
 
 _PAYER = {
+    "iam:CreatePolicy": "have IAM judge a federated role's custom policy",
+    "iam:DeletePolicy": "leave nothing of it behind",
+    "iam:DeletePolicyVersion": "leave nothing of it behind",
+    "iam:ListPolicies": "know AWS's managed policies by name (federated roles)",
+    "iam:ListPolicyVersions": "leave nothing of it behind",
     "organizations:CreateAccount": "create the accounts of the pools",
     "organizations:CreateOrganizationalUnit": "one unit per legal entity",
+    "organizations:DescribeAccount": "know a closed account, in which nothing is left to clean",
     "organizations:DescribeCreateAccountStatus": "wait for a new account",
     "organizations:ListAccounts": "count against the limit, find an account by name",
     "organizations:ListChildren": "validate where accounts stand",
@@ -119,6 +126,37 @@ _MEMBER = {
     "route53:ListResourceRecordSets": "clean a released account",
 }
 
+_REVOKE = {
+    "iam:DeletePolicy": "take a federated access back",
+    "iam:DeletePolicyVersion": "take a federated access back",
+    "iam:DeleteRole": "take a federated access back",
+    "iam:DeleteRolePolicy": "take a federated access back",
+    "iam:DetachRolePolicy": "take a federated access back",
+    "iam:GetRole": "look whose role it is",
+    "iam:ListAttachedRolePolicies": "look what the role has",
+    "iam:ListInstanceProfilesForRole": "take a federated access back",
+    "iam:ListPolicies": "find the policies of a federated access",
+    "iam:ListPolicyTags": "find the policies of a federated access",
+    "iam:ListPolicyVersions": "take a federated access back",
+    "iam:ListRolePolicies": "take a federated access back",
+    "iam:RemoveRoleFromInstanceProfile": "take a federated access back",
+}
+
+_CUSTOMER = {
+    **_REVOKE,
+    "sts:GetCallerIdentity": "know whose account the keys open",
+    "iam:AttachRolePolicy": "grant a federated access",
+    "iam:CreatePolicy": "grant a federated access",
+    "iam:CreatePolicyVersion": "follow the federated role",
+    "iam:CreateRole": "grant a federated access",
+    "iam:GetPolicy": "look whether the policy is what it should be",
+    "iam:GetPolicyVersion": "look whether the policy is what it should be",
+    "iam:TagPolicy": "mark the policy when it is made",
+    "iam:TagRole": "mark the role when it is made",
+    "iam:UpdateAssumeRolePolicy": "trust another outside identity",
+    "iam:UpdateRoleDescription": "follow the federated role",
+}
+
 PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         role=Role.PAYER,
@@ -127,7 +165,8 @@ PERMISSIONS: tuple[Permission, ...] = (
         resource=f"arn:*:iam::*:role/{ACCESS_ROLE}",
     ),
     *(Permission(role=Role.PAYER, action=action, why=why) for action, why in _PAYER.items()),
-    *(Permission(role=Role.MEMBER, action=action, why=why) for action, why in _MEMBER.items()),
+    *(Permission(role=Role.MEMBER, action=action, why=why) for action, why in {**_REVOKE, **_MEMBER}.items()),
+    *(Permission(role=Role.CUSTOMER, action=action, why=why) for action, why in _CUSTOMER.items()),
 )
 
 # API operations whose permissions are called otherwise: the operation, and what IAM asks for.
@@ -140,6 +179,7 @@ API_CALLS: dict[str, tuple[str, ...]] = {
 
 # Permissions that a call needs beside its own, when it tags what it makes.
 TAGGING: dict[str, str] = {
+    "iam:CreatePolicy": "iam:TagPolicy",
     "iam:CreateRole": "iam:TagRole",
     "iam:CreateUser": "iam:TagUser",
     "ec2:RunInstances": "ec2:CreateTags",

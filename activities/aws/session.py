@@ -22,7 +22,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
 
 from botocore.credentials import ReadOnlyCredentials
 
@@ -195,6 +195,8 @@ class Assumed(Services):
 class Member(Assumed):
     """A member account under its OrganizationAccountAccessRole."""
 
+    session_name: ClassVar[str] = ROLE_SESSION_NAME
+
     def __init__(
         self, clients: Clients, payer: Payer, account_id: str, *, partition: str, observing: bool, most_calls: int
     ) -> None:
@@ -230,7 +232,7 @@ class Member(Assumed):
     def assume(self) -> ReadOnlyCredentials:
         """A session in the account that the role is said to be in, and in no other."""
         answer = self._payer.sts().assume_role(
-            RoleArn=self.role_arn, RoleSessionName=ROLE_SESSION_NAME, DurationSeconds=SESSION_SECONDS
+            RoleArn=self.role_arn, RoleSessionName=self.session_name, DurationSeconds=SESSION_SECONDS
         )
         self._check(answer["AssumedRoleUser"]["Arn"])
         keys = answer["Credentials"]
@@ -285,6 +287,11 @@ class Sessions:
         self._lock = threading.Lock()
         self._payers: dict[str, Payer] = {}
         self._members: OrderedDict[tuple[str, str], Member] = OrderedDict()
+
+    @property
+    def observing(self) -> bool:
+        """Whether nothing may be changed."""
+        return self._observing
 
     def payer(self) -> Payer:
         """The management account."""

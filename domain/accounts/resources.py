@@ -18,6 +18,10 @@ from domain.accounts.constants import (
     PAUSE_ANNOTATION,
     SUPPORT_ROLE_PREFIX,
 )
+from domain.accounts.federated.resources import (  # noqa: F401 - definitions are made of the models found here
+    AWSFederatedAccountAccess,
+    AWSFederatedRole,
+)
 from domain.identity import Kind
 from domain.resource import AGE, Condition, CustomResource, KubeModel, PrinterColumn, SecretReference
 from domain.schema import Atomic, MapByType, Required

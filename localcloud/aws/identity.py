@@ -9,7 +9,8 @@ act on the payer and look successful. Here:
 - AssumeRole needs an existing role of an account that is not closed, whose trust policy names the caller; otherwise
   AccessDenied (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
 - DeleteUser is refused while the user has access keys
-  (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteUser.html).
+  (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteUser.html), DeletePolicy while the policy is
+  attached or has several versions (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicy.html).
 - AWS's managed policies: the handful that provisioning attaches, made in microseconds; loading all of them costs
   seconds an account.
 
@@ -135,7 +136,7 @@ def caller_arn(account_id: str, access_key_id: str) -> str:
 
 
 class PerdureIAM(IAMBackend):
-    """moto's IAM with few managed policies, an index of keys, and DeleteUser as strict as AWS's."""
+    """moto's IAM with few managed policies, an index of keys, and DeleteUser and DeletePolicy as strict as AWS's."""
 
     @property
     def _url_module(self) -> Any:
@@ -177,6 +178,15 @@ class PerdureIAM(IAMBackend):
         """Delete a key; from now on it is unknown."""
         super().delete_access_key_by_name(name)
         _account_of_key.pop(name, None)
+
+    def delete_policy(self, policy_arn: str) -> None:
+        """Delete a policy that is attached to nobody and has no version beside its default one."""
+        policy = self.get_policy(policy_arn)
+        if policy.attachment_count > 0:
+            raise DeleteConflictException("Cannot delete a policy attached to entities.")
+        if len(policy.versions) > 1:
+            raise DeleteConflictException("This policy has more than one version. Delete the others first.")
+        super().delete_policy(policy_arn)
 
     def forget_session_key(self, key_id: str) -> None:
         """Drop the key of a session that is over."""

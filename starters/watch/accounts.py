@@ -23,7 +23,14 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from domain import levers
-from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL, THE_VALIDATION
+from domain.accounts import (
+    ACCOUNT,
+    ACCOUNT_CLAIM,
+    ACCOUNT_POOL,
+    AWS_FEDERATED_ACCOUNT_ACCESS,
+    AWS_FEDERATED_ROLE,
+    THE_VALIDATION,
+)
 from domain.accounts.claim import NOT_MOVED, POOLS_TURN
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import (
@@ -307,7 +314,8 @@ def config_dependents(before: Projection | None, after: Projection | None, index
     """Everything that may wait for the content, or decide otherwise by it."""
     if before and after and before.fingerprint == after.fingerprint:
         return set()
-    unsettled = {known.key for kind in (ACCOUNT, ACCOUNT_CLAIM) for known in index.all(kind.name) if not known.settled}
+    kinds = (ACCOUNT, ACCOUNT_CLAIM, AWS_FEDERATED_ROLE, AWS_FEDERATED_ACCOUNT_ACCESS)
+    unsettled = {known.key for kind in kinds for known in index.all(kind.name) if not known.settled}
     everyone = unsettled | pools(index, "")
     if not everyone and not any(True for _ in index.all(ACCOUNT.name)):
         return set()

@@ -27,6 +27,11 @@ CONDITION = "lastProbeTime: date-time, lastTransitionTime: date-time, message: s
 ENTITY = "{id!: string, name!: string}"
 SECRET = "{name!: string, namespace!: string}"
 
+STATEMENT = (
+    "{action!: list<string>, condition: {StringEquals: map<string>, StringLike: map<string>}, effect!: string, "
+    "principal: {AWS!: list<string>}, resource: list<string>}"
+)
+
 SPECS = {
     "AccountPool": "{poolSize!: integer}",
     "Account": (
@@ -39,6 +44,15 @@ SPECS = {
         f"awsCredentialSecret!: {SECRET}, byoc: boolean, byocAWSAccountID: string, byocSecretRef: {SECRET}, "
         f"customTags: string, fleetManagerConfig: {{trustedARN!: string}}, kmsKeyId: string, legalEntity!: {ENTITY}, "
         f"manualSTSMode: boolean, stsExternalID: string, stsRoleARN: string, supportRoleARN: string}}"
+    ),
+}
+SPECS |= {
+    "AWSFederatedRole": (
+        f"{{awsCustomPolicy: {{awsStatements!: list<{STATEMENT}>, description!: string, name!: string}}, "
+        "awsManagedPolicies: list<string>, roleDescription!: string, roleDisplayName!: string}"
+    ),
+    "AWSFederatedAccountAccess": (
+        f"{{awsCustomerCredentialSecret!: {SECRET}, awsFederatedRole!: {SECRET}, externalCustomerAWSIAMARN!: string}}"
     ),
 }
 STATUSES = {
@@ -56,7 +70,19 @@ STATUSES = {
     ),
     "AccountClaim": (f"{{conditions!: map-by-type<{{{CONDITION}, status!: string, type!: string}}>, state!: string}}"),
 }
+STATUSES |= {
+    "AWSFederatedRole": (
+        f"{{conditions!: map-by-type<{{{CONDITION}, status!: string, type!: string}}>, observedGeneration: integer, "
+        "state!: string}"
+    ),
+    "AWSFederatedAccountAccess": (
+        f"{{conditions!: map-by-type<{{{CONDITION}, status!: string, type!: string}}>, consoleURL: string, "
+        "granted: string, state!: string}"
+    ),
+}
 COLUMNS = {
+    "AWSFederatedRole": "State string .status.state; Age date .metadata.creationTimestamp",
+    "AWSFederatedAccountAccess": "State string .status.state; Age date .metadata.creationTimestamp",
     "AccountPool": (
         "Pool Size integer .status.poolSize; Unclaimed Accounts integer .status.unclaimedAccounts; "
         "Claimed Accounts integer .status.claimedAccounts; Available Accounts integer .status.availableAccounts; "
@@ -72,6 +98,12 @@ COLUMNS = {
     ),
 }
 NAMES = {
+    "AWSFederatedRole": ("awsfederatedroles", "awsfederatedrole", "AWSFederatedRoleList"),
+    "AWSFederatedAccountAccess": (
+        "awsfederatedaccountaccesses",
+        "awsfederatedaccountaccess",
+        "AWSFederatedAccountAccessList",
+    ),
     "AccountPool": ("accountpools", "accountpool", "AccountPoolList"),
     "Account": ("accounts", "account", "AccountList"),
     "AccountClaim": ("accountclaims", "accountclaim", "AccountClaimList"),

@@ -20,7 +20,9 @@ from activities.accounts import (
     PoolActivities,
     ValidationActivities,
 )
+from activities.accounts.federated import FederatedObjects
 from activities.aws.activities import AwsActivities
+from activities.aws.federated import FederatedActivities
 from activities.claims import ACTIVITIES as CLAIMS_ACTIVITIES
 from activities.instances.area import ACTIVITIES as INSTANCES_ACTIVITIES
 from activities.kube import KubeActivities
@@ -33,6 +35,8 @@ OWN = {"domain", "engine", "workflows", "activities", "workers", "starters", "lo
 EVERY_WORKERS = (
     KubeActivities,
     AwsActivities,
+    FederatedActivities,
+    FederatedObjects,
     ObserveActivities,
     OptInActivities,
     PoolActivities,

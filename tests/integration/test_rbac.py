@@ -86,7 +86,7 @@ def of_claims(verbs: str, resources: str, namespace: str = "") -> list[Right]:
     return ours(verbs, resources, namespace, POOLBOY)
 
 
-ALL_KINDS = "accountpools accounts accountclaims"
+ALL_KINDS = "accountpools accounts accountclaims awsfederatedroles awsfederatedaccountaccesses"
 LIVING_CLAIM_KINDS = "resourceclaims resourcehandles resourcepools resourcepoolscalings"
 CLAIM_KINDS = f"{LIVING_CLAIM_KINDS} resourceproviders resourcewatches"
 LB_KINDS = "loadbalancers loadbalancersets loadbalancermachines"
@@ -97,8 +97,9 @@ CLAIM_STATUSES = " ".join(f"{plural}/status" for plural in LIVING_CLAIM_KINDS.sp
 NEEDED: dict[str, list[Right]] = {
     WORKER: [
         *ours("get list patch", ALL_KINDS),
-        *ours("patch", "accountpools/status accounts/status accountclaims/status"),
+        *ours("patch", " ".join(f"{plural}/status" for plural in ALL_KINDS.split())),
         *ours("create delete", "accounts"),
+        *ours("delete", "awsfederatedaccountaccesses", TENANT),
         *ours("update", "accountpools/finalizers accounts/finalizers"),
         *(Right(verb, "secrets", TENANT, "aws") for verb in ("get", "create", "patch", "delete")),
         Right("create", "events", OPERATOR_NAMESPACE),
@@ -147,7 +148,8 @@ NEEDED: dict[str, list[Right]] = {
 }
 WITHHELD: dict[str, list[Right]] = {
     WORKER: [
-        *ours("create delete", "accountpools accountclaims"),
+        *ours("create delete", "accountpools accountclaims awsfederatedroles"),
+        *ours("create", "awsfederatedaccountaccesses"),
         *(Right(verb, "secrets") for verb in ("list", "watch", "update", "deletecollection")),
         Right("get", "configmaps", TENANT, "any"),
         Right("patch", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap"),
@@ -266,7 +268,7 @@ async def test_each_process_may_do_nothing_that_it_has_no_use_for(kube: KubeApi,
 async def test_operators_have_every_lever(kube: KubeApi) -> None:
     levers = [
         *ours("get list patch", ALL_KINDS, OPERATOR_NAMESPACE),
-        *ours("patch", "accounts/status", OPERATOR_NAMESPACE),
+        *ours("patch", "accounts/status awsfederatedroles/status", OPERATOR_NAMESPACE),
         Right("create", "events", OPERATOR_NAMESPACE),
     ]
     assert [right for right in levers if not await allowed(kube, right, groups=("operators",))] == []
@@ -352,7 +354,13 @@ async def test_who_may_see_one_area_only_is_shown_that_area(
     async with await KubeApi.open(Settings(), "tests", str(path)) as api:
         rows, readable = await objects_of(Session(Settings(), cast(Client, None), api), None, TENANT)
     assert [row.name for row in rows] == ["seen"]
-    assert readable == {"Account", "AccountClaim", "AccountPool"}
+    assert readable == {
+        "Account",
+        "AccountClaim",
+        "AccountPool",
+        "AWSFederatedAccountAccess",
+        "AWSFederatedRole",
+    }
     assert "resourceclaims without a lifecycle are not shown" in capsys.readouterr().err.replace("\n", " ")
 
 

@@ -25,6 +25,7 @@ from domain.reading import read_all
 from engine.errors import ApiError
 from engine.kube import BlockingKube
 from starters.cli.audits import Finding
+from starters.cli.federated_audit import federated_findings
 from starters.cli.output import warn
 from starters.cli.session import Session
 
@@ -57,6 +58,7 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
     found += without_owner(owners, sessions.config().shard_name or "")
     found += doubled(after, members)
     found += without_account(before, members)
+    found += federated_findings(sessions, kube, thorough=thorough)
     return found + (_running_instances(sessions, after, members) if thorough else [])
 
 

@@ -1,0 +1,113 @@
+"""Federated roles and accesses in Kubernetes: looking at them, telling the accesses of a role, deleting them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from temporalio import activity
+
+from activities.accounts.reading import Reader
+from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
+from domain.accounts.federated import LAST_ROLE_UPDATE
+from domain.accounts.federated.actions import DeleteAccesses, StampAccesses
+from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
+from domain.accounts.federated.worlds import (
+    FederatedAccessWorld,
+    FederatedRoleWorld,
+    ObserveFederatedAccess,
+    ObserveFederatedRole,
+    SeenAccess,
+)
+from domain.reading import read_all
+from engine.errors import Absent, Conflict
+
+
+class FederatedObjects:
+    """What the two kinds do in Kubernetes beyond writing themselves."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._read = reader
+        self._kube = reader.kube
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.observe_role, self.observe_access, self.stamp_accesses, self.delete_accesses)
+
+    @activity.defn(name=ObserveFederatedRole.activity)
+    async def observe_role(self, look: ObserveFederatedRole) -> FederatedRoleWorld:
+        """The role with the ConfigMap, and the accesses that name it."""
+        key = look.key
+        role, config = await asyncio.gather(self._role(key.namespace, key.name), self._read.config(fresh=False))
+        if role is None or role.metadata.uid != key.uid:
+            return FederatedRoleWorld(key=key, exists=False)
+        return FederatedRoleWorld(
+            key=key,
+            hold=await self._read.hold(role.metadata),
+            role=role,
+            config=config,
+            accesses=await self._accesses(role),
+        )
+
+    @activity.defn(name=ObserveFederatedAccess.activity)
+    async def observe_access(self, look: ObserveFederatedAccess) -> FederatedAccessWorld:
+        """The access with the ConfigMap, and the role that it names."""
+        key = look.key
+        access, config = await asyncio.gather(self._access(key.namespace, key.name), self._read.config(fresh=False))
+        if access is None or access.metadata.uid != key.uid:
+            return FederatedAccessWorld(key=key, exists=False)
+        named = access.spec.aws_federated_role
+        return FederatedAccessWorld(
+            key=key,
+            hold=await self._read.hold(access.metadata),
+            access=access,
+            config=config,
+            role=await self._role(named.namespace, named.name) if named.name and named.namespace else None,
+        )
+
+    @activity.defn(name=StampAccesses.activity)
+    async def stamp_accesses(self, action: StampAccesses) -> None:
+        """Write the stamp on each that is still there."""
+        patch = {"metadata": {"annotations": {LAST_ROLE_UPDATE: action.stamp}}}
+        for key in action.accesses:
+            activity.heartbeat()
+            body = {"metadata": {**patch["metadata"], "uid": key.uid}}
+            try:
+                await self._kube.patch(AWS_FEDERATED_ACCOUNT_ACCESS, key.namespace, key.name, body)
+            except (Absent, Conflict):
+                continue
+
+    @activity.defn(name=DeleteAccesses.activity)
+    async def delete_accesses(self, action: DeleteAccesses) -> None:
+        """Ask for the deletion of each that is still there."""
+        for key in action.accesses:
+            activity.heartbeat()
+            try:
+                await self._kube.delete(AWS_FEDERATED_ACCOUNT_ACCESS, key.namespace, key.name, uid=key.uid)
+            except (Absent, Conflict):
+                continue
+
+    async def _role(self, namespace: str, name: str) -> AWSFederatedRole | None:
+        try:
+            return AWSFederatedRole.model_validate(await self._kube.get(AWS_FEDERATED_ROLE, namespace, name))
+        except Absent:
+            return None
+
+    async def _access(self, namespace: str, name: str) -> AWSFederatedAccountAccess | None:
+        try:
+            found = await self._kube.get(AWS_FEDERATED_ACCOUNT_ACCESS, namespace, name)
+        except Absent:
+            return None
+        return AWSFederatedAccountAccess.model_validate(found)
+
+    async def _accesses(self, role: AWSFederatedRole) -> tuple[SeenAccess, ...]:
+        """Those that name the role, in any namespace."""
+        meta = role.metadata
+        listing = await self._kube.list(AWS_FEDERATED_ACCOUNT_ACCESS)
+        accesses, _ = read_all(AWSFederatedAccountAccess, listing.items)
+        return tuple(
+            SeenAccess(key=access.key, deleting=access.metadata.deleting)
+            for access in accesses
+            if (access.spec.aws_federated_role.namespace, access.spec.aws_federated_role.name)
+            == (meta.namespace, meta.name)
+        )

@@ -1,0 +1,254 @@
+"""Federated access in IAM: a role's policies judged in the payer's account, roles and policies in customers' accounts.
+
+What is made is looked for by its name first, and changed only where it differs, so a repeated step changes nothing. A
+custom policy changes by a new default version: who has the role is never without it.
+
+Judging makes the policy in the payer's account, under a path and a name of its own that are the same every time, and
+deletes it: a torn attempt's is deleted by the next one, or found by `perdure audit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from temporalio import activity
+
+from activities import attempt
+from activities.aws.customers import customer, customer_in
+from activities.aws.federated_cleaning import revoke_access
+from activities.aws.federated_policies import (
+    EXISTS,
+    attached_policies,
+    is_aws,
+    managed_policies,
+    name_of,
+    remove_policy,
+    same_trust,
+    set_document,
+    there,
+)
+from activities.aws.session import Payer, Sessions
+from domain.accounts.federated import ACCESS_TAG, VALIDATION_PATH, VALIDATION_PREFIX
+from domain.accounts.federated.actions import (
+    AttachAccessPolicies,
+    ClearValidation,
+    CustomerAccount,
+    EnsureAccessPolicy,
+    EnsureAccessRole,
+    GrantAction,
+    IdentifyCustomer,
+    RevokeAccess,
+    ValidatePolicies,
+)
+from domain.accounts.federated.policies import document, policy_arn, trust
+from domain.accounts.federated.role import ALL_VALID, BAD_CUSTOM, BAD_MANAGED, MESSAGES
+from domain.accounts.federated.worlds import Verdict
+from engine.errors import Absent, Conflict, Invalid
+from engine.kube import BlockingKube
+
+if TYPE_CHECKING:
+    from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_iam.type_defs import TagTypeDef
+
+
+class FederatedActivities:
+    """The effects of federated roles and accesses. One instance per worker process."""
+
+    def __init__(self, sessions: Sessions, kube: BlockingKube) -> None:
+        self._sessions = sessions
+        self._kube = kube
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """What a worker registers."""
+        return (
+            self.validate_policies,
+            self.clear_validation,
+            self.identify_customer,
+            self.ensure_access_policy,
+            self.ensure_access_role,
+            self.attach_access_policies,
+            self.revoke_access,
+        )
+
+    @activity.defn(name=ValidatePolicies.activity, no_thread_cancel_exception=True)
+    def validate_policies(self, action: ValidatePolicies) -> Verdict:
+        """What IAM says of the policies."""
+        payer = self._sessions.payer()
+        fault = _custom_fault(payer, action) if action.custom.name else None
+        if fault is not None:
+            return _verdict(action, BAD_CUSTOM, fault)
+        known = managed_policies(payer.iam()) if action.managed else {}
+        missing = [name for name in action.managed if name_of(name) not in known]
+        if missing:
+            return _verdict(action, BAD_MANAGED, f"AWS has no managed policy {', '.join(missing)}")
+        return _verdict(action, ALL_VALID)
+
+    @activity.defn(name=ClearValidation.activity, no_thread_cancel_exception=True)
+    def clear_validation(self, action: ClearValidation) -> None:
+        """Delete what a torn validation may have left."""
+        payer = self._sessions.payer()
+        remove_policy(payer.iam(), _validation_arn(payer, action.uid))
+
+    @activity.defn(name=IdentifyCustomer.activity, no_thread_cancel_exception=True)
+    def identify_customer(self, action: IdentifyCustomer) -> CustomerAccount:
+        """Whose account the keys open."""
+        account_id = customer(self._sessions, self._kube, action.secret, action.partition).account_id()
+        self._sessions.refuse_protected(account_id)
+        return CustomerAccount(account_id=account_id)
+
+    @activity.defn(name=EnsureAccessPolicy.activity, no_thread_cancel_exception=True)
+    def ensure_access_policy(self, action: EnsureAccessPolicy) -> None:
+        """Make the policy, or make its default version what it should be."""
+        iam = self._iam(action)
+        arn = policy_arn(action.partition, action.account_id, action.name)
+        if there(lambda: iam.get_policy(PolicyArn=arn)) or not _made(
+            lambda: iam.create_policy(
+                PolicyName=action.name,
+                Description=action.description,
+                PolicyDocument=action.document,
+                Tags=_tags(action),
+            )
+        ):
+            set_document(iam, arn, action.document)
+
+    @activity.defn(name=EnsureAccessRole.activity, no_thread_cancel_exception=True)
+    def ensure_access_role(self, action: EnsureAccessRole) -> None:
+        """Make the role, or make whom it trusts what it should be."""
+        iam = self._iam(action)
+        if there(lambda: iam.get_role(RoleName=action.name)) or not _made(
+            lambda: iam.create_role(
+                RoleName=action.name,
+                AssumeRolePolicyDocument=trust(action.principal),
+                Description=action.description,
+                Tags=_tags(action),
+            )
+        ):
+            _mend_role(iam, action)
+
+    @activity.defn(name=AttachAccessPolicies.activity, no_thread_cancel_exception=True)
+    def attach_access_policies(self, action: AttachAccessPolicies) -> None:
+        """Attach what is missing; with `exact` take the rest away."""
+        iam = self._iam(action)
+        attached = _attached(iam, action.role)
+        wanted = {name_of(name): name for name in action.managed}
+        held = {name_of(arn) for arn in attached if is_aws(arn)}
+        for name, asked in wanted.items():
+            if name not in held:
+                _attach_managed(iam, action, asked)
+        own = policy_arn(action.partition, action.account_id, action.custom) if action.custom else ""
+        if own and own not in attached:
+            _attach(iam, action.role, own)
+        rest = [arn for arn in attached if arn != own and not (is_aws(arn) and name_of(arn) in wanted)]
+        for arn in rest if action.exact else ():
+            attempt.checkpoint()
+            _take_away(iam, action, arn)
+
+    @activity.defn(name=RevokeAccess.activity, no_thread_cancel_exception=True)
+    def revoke_access(self, action: RevokeAccess) -> None:
+        """See `federated_cleaning`."""
+        revoke_access(self._sessions, self._kube, action)
+
+    def _iam(self, action: GrantAction) -> IAMClient:
+        return customer_in(self._sessions, self._kube, action.secret, action.partition, action.account_id).iam()
+
+
+# --- judging ---
+
+
+def _verdict(action: ValidatePolicies, reason: str, detail: str = "") -> Verdict:
+    valid, message = reason == ALL_VALID, MESSAGES[reason]
+    return Verdict(generation=action.generation, valid=valid, reason=reason, message=message, detail=detail)
+
+
+def _custom_fault(payer: Payer, action: ValidatePolicies) -> str | None:
+    """Why IAM does not take the custom policy; None if it does. Nothing of it is left behind."""
+    iam, arn = payer.iam(), _validation_arn(payer, action.uid)
+
+    def make() -> bool:
+        return _made(
+            lambda: iam.create_policy(
+                Path=VALIDATION_PATH,
+                PolicyName=f"{VALIDATION_PREFIX}{action.uid}",
+                Description=action.custom.description,
+                PolicyDocument=document(action.custom),
+            )
+        )
+
+    try:
+        if not make():
+            remove_policy(iam, arn)  # of an attempt that was torn
+            make()
+    except Invalid as error:
+        return error.message
+    except Conflict as error:
+        if error.code != "LimitExceeded" or "PolicySize" not in error.message:
+            raise
+        return error.message
+    remove_policy(iam, arn)
+    return None
+
+
+def _validation_arn(payer: Payer, uid: str) -> str:
+    path = VALIDATION_PATH.strip("/")
+    return policy_arn(payer.partition, payer.identity().account_id, f"{path}/{VALIDATION_PREFIX}{uid}")
+
+
+# --- granting ---
+
+
+def _made(create: Callable[[], object]) -> bool:
+    """True if it was made; False if there is one of that name."""
+    try:
+        create()
+    except Conflict as error:
+        if error.code != EXISTS:
+            raise
+        return False
+    return True
+
+
+def _mend_role(iam: IAMClient, action: EnsureAccessRole) -> None:
+    role = iam.get_role(RoleName=action.name)["Role"]
+    if not same_trust(role["AssumeRolePolicyDocument"], action.principal):
+        iam.update_assume_role_policy(RoleName=action.name, PolicyDocument=trust(action.principal))
+    if role.get("Description", "") != action.description:
+        iam.update_role_description(RoleName=action.name, Description=action.description)
+
+
+def _attached(iam: IAMClient, role: str) -> list[str]:
+    """IAM takes a while to know a role that was made a second ago."""
+    try:
+        return attached_policies(iam, role)
+    except Absent as error:
+        raise attempt.settling(error) from error.__cause__
+
+
+def _attach(iam: IAMClient, role: str, arn: str) -> None:
+    """The same of a policy."""
+    try:
+        iam.attach_role_policy(RoleName=role, PolicyArn=arn)
+    except Absent as error:
+        raise attempt.settling(error) from error.__cause__
+
+
+def _attach_managed(iam: IAMClient, action: AttachAccessPolicies, name: str) -> None:
+    """By the ARN that its name gives; those that AWS keeps under a path are looked up."""
+    arn = policy_arn(action.partition, "aws", name)
+    if there(lambda: iam.attach_role_policy(RoleName=action.role, PolicyArn=arn)):
+        return
+    found = managed_policies(iam).get(name_of(name))
+    if found is None:
+        raise Absent(f"AWS has no managed policy {name}: mend spec.awsManagedPolicies", code="NoSuchEntity")
+    _attach(iam, action.role, found)
+
+
+def _take_away(iam: IAMClient, action: AttachAccessPolicies, arn: str) -> None:
+    """Detach a policy that the role should not have; a custom one of this access is deleted."""
+    there(lambda: iam.detach_role_policy(RoleName=action.role, PolicyArn=arn))
+    if not is_aws(arn) and arn.endswith(f"-{action.uid}"):
+        remove_policy(iam, arn)
+
+
+def _tags(action: GrantAction) -> list[TagTypeDef]:
+    return [{"Key": ACCESS_TAG, "Value": action.access_uid}]

@@ -1,0 +1,139 @@
+"""Taking a federated access back: its role and its custom policies go from the customer's account.
+
+Who enters: the payer, by OrganizationAccountAccessRole, where the account is one of the organization's; else whoever
+holds the customer's keys. Labels and spec of an access are its tenant's to write, so the payer deletes only a role that
+carries this access's tag or trusts the access's own outside identity, and beside it only policies with that tag or of
+the very name that the AWSFederatedRole gives. What the customer's own keys delete is the customer's own.
+
+An account that AWS has closed keeps nothing that could be deleted: there the access has been taken back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from activities import attempt
+from activities.aws.customers import customer_in
+from activities.aws.federated_policies import (
+    attached_policies,
+    customers_policies,
+    is_aws,
+    name_of,
+    remove_policy,
+    there,
+    trusted,
+)
+from activities.aws.identities import delete_role
+from activities.aws.session import Member, Services, Sessions
+from domain.accounts.federated import ACCESS_TAG, CLEANUP_SESSION
+from domain.accounts.federated.actions import RevokeAccess
+from engine.errors import Absent, Denied
+from engine.kube import BlockingKube
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_iam.type_defs import RoleTypeDef, TagTypeDef
+
+FOREIGN_ROLE = "ForeignRole"
+_ACTIVE = "ACTIVE"
+
+
+class Cleaner(Member):
+    """A member account, entered to clean up after a federated access."""
+
+    session_name: ClassVar[str] = CLEANUP_SESSION
+
+
+def revoke_access(sessions: Sessions, kube: BlockingKube, action: RevokeAccess) -> None:
+    """Delete what the access has in its account.
+
+    Raises:
+        Denied: nobody may enter the account, or the role is somebody else's.
+    """
+    sessions.refuse_protected(action.account_id)
+    try:
+        member = _entered(sessions, action)
+    except Denied as denied:
+        if _closed(sessions, action.account_id):
+            return
+        _clean(_customer(sessions, kube, action, denied), action, own=True)
+    else:
+        _clean(member, action, own=False)
+
+
+def _entered(sessions: Sessions, action: RevokeAccess) -> Member:
+    payer = sessions.payer()
+    member = Cleaner(
+        sessions.clients,
+        payer,
+        action.account_id,
+        partition=action.partition,
+        observing=sessions.observing,
+        most_calls=1,
+    )
+    member.enter()
+    return member
+
+
+def _closed(sessions: Sessions, account_id: str) -> bool:
+    """True for an account of the organization that is closed, or being closed."""
+    try:
+        account = sessions.payer().organizations().describe_account(AccountId=account_id)["Account"]
+    except (Absent, Denied):
+        return False  # not the organization's, or the payer may not ask
+    return account.get("Status", _ACTIVE) != _ACTIVE
+
+
+def _customer(sessions: Sessions, kube: BlockingKube, action: RevokeAccess, denied: Denied) -> Services:
+    try:
+        return customer_in(sessions, kube, action.secret, action.partition, action.account_id)
+    except Denied as error:
+        message = f"nobody may enter account {action.account_id}: {denied.message} And: {error.message}"
+        raise Denied(message, code=error.code) from error
+
+
+def _clean(caller: Services, action: RevokeAccess, *, own: bool) -> None:
+    iam = caller.iam()
+    try:
+        role = iam.get_role(RoleName=action.role)["Role"]
+    except Absent:
+        role = None
+    attached = attached_policies(iam, action.role) if role is not None else []
+    if role is not None:
+        if not (own or _is_the_accesses(role, action)):
+            raise Denied(
+                f"role {action.role} in account {action.account_id} neither carries this access's tag {ACCESS_TAG} nor "
+                f"trusts {action.principal}: it is left alone. Delete it there, or release the access by hand.",
+                code=FOREIGN_ROLE,
+            )
+        _strip(iam, action, attached)
+    for name, arn in customers_policies(iam).items():
+        if name.endswith(f"-{action.uid}") and (own or name == action.custom or _tagged(_tags_of(iam, arn), action)):
+            attempt.checkpoint()
+            remove_policy(iam, arn)
+    if role is not None:
+        there(lambda: delete_role(iam, action.role))
+
+
+def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> None:
+    """Take the role's policies away; its custom ones, which nobody else has, go."""
+    for arn in attached:
+        attempt.checkpoint()
+        there(lambda arn=arn: iam.detach_role_policy(RoleName=action.role, PolicyArn=arn))  # type: ignore[misc]
+        if not is_aws(arn) and name_of(arn).endswith(f"-{action.uid}"):
+            remove_policy(iam, arn)
+
+
+def _is_the_accesses(role: RoleTypeDef, action: RevokeAccess) -> bool:
+    return _tagged(role.get("Tags", []), action) or action.principal in trusted(role["AssumeRolePolicyDocument"])
+
+
+def _tags_of(iam: IAMClient, arn: str) -> list[TagTypeDef]:
+    pages = iam.get_paginator("list_policy_tags").paginate(PolicyArn=arn)
+    return [tag for page in pages for tag in page["Tags"]]
+
+
+def _tagged(tags: Sequence[TagTypeDef], action: RevokeAccess) -> bool:
+    return any((tag["Key"], tag["Value"]) == (ACCESS_TAG, action.access_uid) for tag in tags)

@@ -1,0 +1,113 @@
+"""IAM policies and whom roles trust, as federated access looks at them and changes them.
+
+IAM keeps five versions of a policy, and deletes no policy that is attached or has versions beside its default one
+(IAM API reference: CreatePolicyVersion, DeletePolicy).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from engine.errors import Absent
+
+if TYPE_CHECKING:
+    from mypy_boto3_iam.client import IAMClient
+    from mypy_boto3_iam.type_defs import PolicyDocumentTypeDef
+
+EXISTS = "EntityAlreadyExists"
+_MOST_VERSIONS = 5
+
+
+def there(call: Callable[[], object]) -> bool:
+    """Whether what a call speaks of exists."""
+    try:
+        call()
+    except Absent:
+        return False
+    return True
+
+
+def name_of(arn: str) -> str:
+    """The name in a policy's ARN, or in a name with a path, as AWS's are sometimes given."""
+    return arn.rsplit("/", 1)[-1]
+
+
+def is_aws(arn: str) -> bool:
+    """Whether AWS manages the policy."""
+    return arn.split(":")[4:5] == ["aws"]
+
+
+def attached_policies(iam: IAMClient, role: str) -> list[str]:
+    """The ARNs of the policies attached to a role."""
+    pages = iam.get_paginator("list_attached_role_policies").paginate(RoleName=role)
+    return [each["PolicyArn"] for page in pages for each in page["AttachedPolicies"]]
+
+
+def managed_policies(iam: IAMClient) -> dict[str, str]:
+    """The ARNs of AWS's own policies by name, whatever path they stand under."""
+    pages = iam.get_paginator("list_policies").paginate(Scope="AWS", PaginationConfig={"PageSize": 1000})
+    return {policy["PolicyName"]: policy["Arn"] for page in pages for policy in page["Policies"]}
+
+
+def customers_policies(iam: IAMClient, path: str = "/") -> dict[str, str]:
+    """The ARNs of an account's own policies by name."""
+    pages = iam.get_paginator("list_policies").paginate(Scope="Local", PathPrefix=path)
+    return {policy["PolicyName"]: policy["Arn"] for page in pages for policy in page["Policies"]}
+
+
+def set_document(iam: IAMClient, arn: str, wanted: str) -> None:
+    """Have the policy's default version say this; nothing is changed where it does."""
+    policy = iam.get_policy(PolicyArn=arn)["Policy"]
+    version = iam.get_policy_version(PolicyArn=arn, VersionId=policy["DefaultVersionId"])["PolicyVersion"]
+    if _parsed(version["Document"]) == json.loads(wanted):
+        return
+    spare = _spare_versions(iam, arn)
+    for version_id in spare[: max(0, len(spare) + 2 - _MOST_VERSIONS)]:
+        iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
+    iam.create_policy_version(PolicyArn=arn, PolicyDocument=wanted, SetAsDefault=True)
+
+
+def remove_policy(iam: IAMClient, arn: str) -> None:
+    """Delete a policy that hangs on nothing any more, with all its versions; one that is gone is done."""
+    try:
+        for version_id in _spare_versions(iam, arn):
+            iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
+        iam.delete_policy(PolicyArn=arn)
+    except Absent:
+        return
+
+
+def _spare_versions(iam: IAMClient, arn: str) -> list[str]:
+    """The versions beside the default one, oldest first."""
+    pages = iam.get_paginator("list_policy_versions").paginate(PolicyArn=arn)
+    versions = sorted((each for page in pages for each in page["Versions"]), key=lambda each: each["CreateDate"])
+    return [each["VersionId"] for each in versions if not each["IsDefaultVersion"]]
+
+
+def trusted(trust: PolicyDocumentTypeDef | str) -> frozenset[str]:
+    """Whom a role's trust policy names, whatever else it says."""
+    statements = _parsed(trust).get("Statement", [])
+    found: set[str] = set()
+    for statement in statements if isinstance(statements, list) else [statements]:
+        principal = statement.get("Principal", {})
+        named = principal.get("AWS", []) if isinstance(principal, dict) else []
+        found.update([named] if isinstance(named, str) else named)
+    return frozenset(found)
+
+
+def same_trust(trust: PolicyDocumentTypeDef | str, principal: str) -> bool:
+    """Whether a trust policy lets this principal assume the role, and does nothing else."""
+    statements = _parsed(trust).get("Statement", [])
+    if not isinstance(statements, list) or len(statements) != 1:
+        return False
+    (statement,) = statements
+    actions = statement.get("Action")
+    allows = statement.get("Effect") == "Allow" and actions in ("sts:AssumeRole", ["sts:AssumeRole"])
+    return allows and "Condition" not in statement and trusted(trust) == {principal}
+
+
+def _parsed(policy: PolicyDocumentTypeDef | str) -> dict[str, list[dict[str, object]]]:
+    found = json.loads(policy) if isinstance(policy, str) else policy
+    return cast("dict[str, list[dict[str, object]]]", found)

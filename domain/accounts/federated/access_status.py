@@ -1,0 +1,93 @@
+"""The statuses of an access: the replaced operator's words, and the condition `Synced` for what it kept to itself.
+
+A fault that only the object's own relatives show (its spec, a role that is not there) makes it Failed. What AWS refuses
+makes an access Failed that never worked; one that works stays Ready. In both cases `Synced` is False with AWS's own
+words, until a renewal succeeds.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.federated.actions import (
+    AttachAccessPolicies,
+    EnsureAccessPolicy,
+    EnsureAccessRole,
+    IdentifyCustomer,
+)
+from domain.accounts.federated.policies import console_url
+from domain.accounts.federated.resources import AccessState, FederatedAccessStatus
+from domain.accounts.status import TRUE, with_condition
+from domain.refusal import Refusal
+from domain.resource import Condition, condition_of, timestamp
+
+SYNCED = "Synced"
+FAILED_TO = {
+    IdentifyCustomer.activity: "Failed to get account ID information",
+    EnsureAccessPolicy.activity: "Failed to create custom policy",
+    EnsureAccessRole.activity: "Failed to create role",
+    AttachAccessPolicies.activity: "Failed to attach policies to role",
+}
+
+
+def ready(
+    status: FederatedAccessStatus, partition: str, account_id: str, role: str, granted: str, now: datetime
+) -> FederatedAccessStatus:
+    """The status of an access that works."""
+    conditions = _with(status.conditions, AccessState.READY, AccessState.READY, "Account Access Ready", now)
+    if condition_of(conditions, SYNCED) is not None:
+        conditions = _synced(conditions, TRUE, "Granted", "the role is as it should be", now)
+    return FederatedAccessStatus(
+        state=AccessState.READY,
+        conditions=conditions,
+        console_url=console_url(partition, account_id, role),
+        granted=granted,
+    )
+
+
+def identified(status: FederatedAccessStatus, message: str, now: datetime) -> FederatedAccessStatus:
+    """The status of an access with a fault that everybody can see."""
+    conditions = _with(status.conditions, AccessState.FAILED, AccessState.FAILED, message, now)
+    return status.model_copy(update={"state": AccessState.FAILED, "conditions": conditions})
+
+
+def failed(status: FederatedAccessStatus, message: str, refusal: Refusal, now: datetime) -> FederatedAccessStatus:
+    """The status of an access to which AWS refuses a step."""
+    if status.state != AccessState.READY:
+        status = identified(status, message, now)
+    reason = refusal.code if refusal.code.isalnum() else refusal.type.value
+    conditions = _synced(status.conditions, "False", reason, f"{message}: {refusal.message}", now)
+    return status.model_copy(update={"conditions": conditions})
+
+
+def _with(
+    conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
+) -> tuple[Condition, ...]:
+    """The conditions with this one True; it says what holds now, not what held first."""
+    present = condition_of(conditions, type_)
+    if present is None or present.status != TRUE:
+        return with_condition(conditions, type_, reason, message, now, probe=False)
+    if (present.reason, present.message) == (reason, message):
+        return conditions
+    said = present.model_copy(update={"reason": reason, "message": message, "last_probe_time": timestamp(now)})
+    return tuple(said if each.type == type_ else each for each in conditions)
+
+
+def _synced(
+    conditions: tuple[Condition, ...], status: str, reason: str, message: str, now: datetime
+) -> tuple[Condition, ...]:
+    """The condition Synced. The same refusal in other words (a request's id) is no news."""
+    present, moment = condition_of(conditions, SYNCED), timestamp(now)
+    if present is not None and (present.status, present.reason) == (status, reason):
+        return conditions
+    changed = present is None or present.status != status
+    entered = moment if changed or present is None else present.last_transition_time
+    said = Condition(
+        type=SYNCED,
+        status=status,
+        reason=reason,
+        message=message,
+        last_probe_time=moment,
+        last_transition_time=entered,
+    )
+    return (*conditions, said) if present is None else tuple(said if c.type == SYNCED else c for c in conditions)

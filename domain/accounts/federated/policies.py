@@ -1,0 +1,102 @@
+"""Policies as IAM takes them, and the names of what is made in a customer's account.
+
+IAM's limits (IAM and AWS STS quotas, https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html): a
+role's name has at most 64 characters, a policy's 128, both of letters, digits and `+=,.@_-`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+
+from domain.accounts.constants import SUFFIX_LENGTH
+from domain.accounts.federated.resources import (
+    AWSFederatedAccountAccess,
+    AWSFederatedRole,
+    CustomPolicy,
+    PolicyStatement,
+)
+from domain.accounts.naming import suffix_of
+
+_NAME = re.compile(r"[\w+=,.@-]+", re.ASCII)
+_LONGEST_ROLE, _LONGEST_POLICY = 64, 128
+_CONSOLES = {"aws-us-gov": "signin.amazonaws-us-gov.com"}
+
+
+def document(policy: CustomPolicy) -> str:
+    """The policy's JSON, its keys in the replaced operator's order."""
+    statements = [_statement(each) for each in policy.aws_statements]
+    return _compact({"Version": "2012-10-17", "Statement": statements})
+
+
+def _statement(statement: PolicyStatement) -> dict[str, object]:
+    found: dict[str, object] = {"Effect": statement.effect, "Action": list(statement.action)}
+    if statement.resource:
+        found["Resource"] = list(statement.resource)
+    if statement.condition is not None:
+        tests = {"StringEquals": statement.condition.string_equals, "StringLike": statement.condition.string_like}
+        found["Condition"] = {name: dict(sorted(values.items())) for name, values in tests.items() if values}
+    if statement.principal is not None:
+        found["Principal"] = {"AWS": list(statement.principal.aws)}
+    return found
+
+
+def trust(principal: str) -> str:
+    """The policy that lets the outside identity assume the role."""
+    allowed = {"Effect": "Allow", "Action": ["sts:AssumeRole"], "Principal": {"AWS": [principal]}}
+    return _compact({"Version": "2012-10-17", "Statement": [allowed]})
+
+
+def _compact(value: Mapping[str, object]) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def uid_of(access: AWSFederatedAccountAccess) -> str:
+    """The six characters that end the names of what is made: those written down, else derived from the object's uid."""
+    return access.place.uid or suffix_of(access.metadata.uid)
+
+
+def named(name: str, uid: str) -> str:
+    """The name of a role or policy in the customer's account."""
+    return f"{name}-{uid}"
+
+
+def policy_arn(partition: str, account_id: str, name: str) -> str:
+    """The ARN of a policy in an account; AWS's own are in the account `aws`."""
+    return f"arn:{partition}:iam::{account_id}:policy/{name}"
+
+
+def console_url(partition: str, account_id: str, role: str) -> str:
+    """Where people assume the role."""
+    host = _CONSOLES.get(partition, "signin.aws.amazon.com")
+    return f"https://{host}/switchrole?account={account_id}&roleName={role}"
+
+
+def role_name_fault(name: str) -> str:
+    """Why IAM would not take a role of this name with a uid behind it; empty if it would."""
+    return _name_fault(name, _LONGEST_ROLE)
+
+
+def policy_name_fault(name: str) -> str:
+    """The same of a policy."""
+    return _name_fault(name, _LONGEST_POLICY)
+
+
+def _name_fault(name: str, longest: int) -> str:
+    room = longest - SUFFIX_LENGTH - 1
+    if len(name) > room:
+        return f"{name!r} has {len(name)} characters, IAM leaves {room} beside the uid"
+    return "" if _NAME.fullmatch(name) else f"{name!r} is no name for IAM: letters, digits and +=,.@_- only"
+
+
+def wanted_digest(access: AWSFederatedAccountAccess, role: AWSFederatedRole, partition: str) -> str:
+    """What an access should have, in a few characters that change with it."""
+    spec = role.spec
+    custom = spec.aws_custom_policy if spec.aws_custom_policy.name else CustomPolicy()
+    content = (
+        *(role.metadata.name, partition, access.spec.external_customer_aws_iam_arn, spec.role_description),
+        *(sorted(set(spec.aws_managed_policies)), custom.name, document(custom)),
+    )
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]

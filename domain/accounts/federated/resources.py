@@ -1,0 +1,174 @@
+"""AWSFederatedRole and AWSFederatedAccountAccess, field for field (group aws.managed.openshift.io, version v1alpha1).
+
+`status.observedGeneration` of the role, and `status.granted` of the access, are Perdure's optional additions: they say
+for which spec the state is true, so that an unchanged object costs no call of AWS. Conditions accumulate, as those of
+claims do; an access has one more type, `Synced`, once a renewal was refused to an access that works.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+from pydantic import Field
+
+from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
+from domain.accounts.federated import ACCOUNT_LABEL, UID_LABEL
+from domain.identity import Kind
+from domain.model import Model
+from domain.resource import AGE, Condition, CustomResource, KubeModel, PrinterColumn, SecretReference
+from domain.schema import MapByType, Required
+
+_STATE = PrinterColumn(name="State", type="string", json_path=".status.state")
+
+
+class RoleState:
+    """Values of an AWSFederatedRole's `status.state`; empty until validated, and where there is nothing to validate."""
+
+    NEW = ""
+    VALID = "Valid"
+    INVALID = "Invalid"
+
+
+class AccessState:
+    """Values of an AWSFederatedAccountAccess's `status.state`."""
+
+    NEW = ""
+    READY = "Ready"
+    FAILED = "Failed"
+
+
+class PolicyCondition(KubeModel):
+    """When a statement applies."""
+
+    string_equals: dict[str, str] = Field({}, alias="StringEquals", description="Keys that must equal their values.")
+    string_like: dict[str, str] = Field(
+        {}, alias="StringLike", description="Keys that must match their values, which may hold `*` and `?`."
+    )
+
+
+class PolicyPrincipal(KubeModel):
+    """Whom a statement speaks of."""
+
+    aws: Required[tuple[str, ...]] = Field((), alias="AWS", description="ARNs of AWS principals.")
+
+
+class PolicyStatement(KubeModel):
+    """One statement of a policy."""
+
+    effect: Required[str] = Field("", description="Allow or Deny.")
+    action: Required[tuple[str, ...]] = Field((), description="The actions that it speaks of.")
+    resource: tuple[str, ...] = Field((), description="The resources that it speaks of.")
+    condition: PolicyCondition | None = Field(None, description="When it applies.")
+    principal: PolicyPrincipal | None = Field(None, description="Whom it speaks of.")
+
+
+class CustomPolicy(KubeModel):
+    """A policy that is made in each account, for each access."""
+
+    name: Required[str] = Field("", description="The beginning of the policy's name; the access's uid follows.")
+    description: Required[str] = Field("", description="The policy's description in IAM.")
+    aws_statements: Required[tuple[PolicyStatement, ...]] = Field((), description="What it allows and denies.")
+
+
+class FederatedRoleSpec(KubeModel):
+    """What the role is called, and what it may do."""
+
+    role_display_name: Required[str] = Field("", description="The role's name for people.")
+    role_description: Required[str] = Field("", description="The role's description, in IAM too.")
+    aws_managed_policies: tuple[str, ...] = Field((), description="Names of policies that AWS manages.")
+    aws_custom_policy: CustomPolicy = Field(CustomPolicy(), description="A policy of its own.")
+
+
+class FederatedRoleStatus(KubeModel):
+    """Whether IAM takes the policies; conditions are a map by type."""
+
+    conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="How its validations ended.")
+    state: Required[str] = Field("", description="Valid or Invalid; empty at first.")
+    observed_generation: int = Field(0, description="The generation of the spec that was validated.")
+
+
+class AWSFederatedRole(CustomResource):
+    """What a federated access allows, for any number of accesses."""
+
+    kind_of: ClassVar[Kind] = AWS_FEDERATED_ROLE
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (_STATE, AGE)
+
+    spec: FederatedRoleSpec = FederatedRoleSpec()
+    status: FederatedRoleStatus = FederatedRoleStatus()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """What its accesses hold."""
+        return (f"the accesses that name {self.metadata.name}, with their roles in customers' accounts",)
+
+
+class RoleReference(KubeModel):
+    """An AWSFederatedRole by name and namespace."""
+
+    name: Required[str] = Field("", description="The AWSFederatedRole's name.")
+    namespace: Required[str] = Field("", description="The AWSFederatedRole's namespace.")
+
+
+class FederatedAccessSpec(KubeModel):
+    """Who gets which role, in whose account."""
+
+    external_customer_aws_iam_arn: Required[str] = Field(
+        "", alias="externalCustomerAWSIAMARN", description="The outside identity that may assume the role."
+    )
+    aws_customer_credential_secret: Required[SecretReference] = Field(
+        SecretReference(), description="Credentials in the customer's account; in the object's own namespace."
+    )
+    aws_federated_role: Required[RoleReference] = Field(RoleReference(), description="What the role may do.")
+
+
+class FederatedAccessStatus(KubeModel):
+    """How the access stands; conditions are a map by type."""
+
+    conditions: Required[MapByType[tuple[Condition, ...]]] = Field((), description="What happened to the access.")
+    console_url: str = Field("", alias="consoleURL", description="Where the role is assumed in AWS's console.")
+    state: Required[str] = Field("", description="Ready or Failed; empty at first.")
+    granted: str = Field("", description="A digest of what was granted: the role's policies, and to whom.")
+
+
+class Place(Model):
+    """Where an access's role is: the account, the suffix of its names, and the role's name where that is recorded."""
+
+    account_id: str
+    uid: str
+    role: str = ""
+
+
+class AWSFederatedAccountAccess(CustomResource):
+    """A federated role in one account."""
+
+    kind_of: ClassVar[Kind] = AWS_FEDERATED_ACCOUNT_ACCESS
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (_STATE, AGE)
+
+    spec: FederatedAccessSpec = FederatedAccessSpec()
+    status: FederatedAccessStatus = FederatedAccessStatus()
+
+    @property
+    def owner(self) -> str:
+        """The AWSFederatedRole that it is an access of."""
+        role = self.spec.aws_federated_role
+        return f"{AWS_FEDERATED_ROLE.name}/{role.namespace}/{role.name}" if role.name else ""
+
+    @property
+    def place(self) -> Place:
+        """Where its role is, as far as that is written down: in the status, which tenants cannot write, else labels."""
+        query = parse_qs(urlsplit(self.status.console_url).query)
+        account_id, role = (query.get(name, [""])[0] for name in ("account", "roleName"))
+        if account_id and "-" in role:
+            return Place(account_id=account_id, uid=role.rsplit("-", 1)[-1], role=role)
+        labels = self.metadata.labels
+        return Place(account_id=labels.get(ACCOUNT_LABEL, ""), uid=labels.get(UID_LABEL, ""))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The role and the custom policy in the customer's account."""
+        place, role = self.place, self.spec.aws_federated_role.name
+        if not (place.account_id and place.uid):
+            return ()
+        name = place.role or f"{role}-{place.uid}"
+        return (f"IAM role {name} and policies whose names end in -{place.uid} in AWS account {place.account_id}",)

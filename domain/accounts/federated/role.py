@@ -1,0 +1,217 @@
+"""The lifecycle of an AWSFederatedRole.
+
+    "" --IAM judges the policies--> Valid | Invalid --spec changes--> judged anew, its accesses told
+    deleted --> its accesses deleted --> all gone --> gone
+
+A role is judged once for each generation of its spec. One that the replaced operator has found Valid is believed. The
+role waits for its accesses when it is deleted: only with it do they know what they have made. Under `fedramp` roles are
+left alone, as before.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from domain.accounts.constants import FINALIZER
+from domain.accounts.federated.actions import ClearValidation, DeleteAccesses, StampAccesses, ValidatePolicies
+from domain.accounts.federated.policies import policy_name_fault
+from domain.accounts.federated.resources import AWSFederatedRole, FederatedRoleStatus, RoleState
+from domain.accounts.federated.worlds import FederatedRoleWorld, Verdict
+from domain.accounts.status import with_condition
+from domain.decision import Action, Decision, Outcome
+from domain.identity import Key
+from domain.levers import RETRIED, retry_wanted
+from domain.resource import Condition
+from domain.writes import DropFinalizer, JsonPatch, Patch
+
+NOTHING = "NoAWSCustomPolicyOrAWSManagedPolicies"
+BAD_CUSTOM = "InvalidCustomerPolicy"
+BAD_MANAGED = "InvalidManagedPolicy"
+ALL_VALID = "AllPoliciesValid"
+MESSAGES = {
+    NOTHING: "AWSCustomPolicy and/or AWSManagedPolicies do not exist",
+    BAD_CUSTOM: "Custom Policy is malformed",
+    BAD_MANAGED: "Managed policy does not exist",
+    ALL_VALID: "All managed and custom policies are validated",
+}
+# How Go writes a time by RFC 850, which is what the stamp has always been.
+_RFC850 = "%A, %d-%b-%y %H:%M:%S UTC"
+
+
+def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
+    """What a role needs now."""
+    role = world.role
+    if not world.exists:
+        return Decision(phase="Gone", outcome=Outcome.GONE, why="the AWSFederatedRole does not exist any more")
+    if role.metadata.deleting:
+        return _ending(world)
+    if world.config.missing("fedramp"):
+        return _waiting(world, f"ConfigMap key fedramp: {world.config.problems['fedramp']}", "ConfigMap")
+    if world.config.fedramp:
+        why = "the ConfigMap says fedramp: federated roles are not looked after"
+        return Decision(phase="Skipped", outcome=Outcome.SETTLED, why=why)
+    if FINALIZER not in role.metadata.finalizers:
+        patch: JsonPatch = {"metadata": {"finalizers": [*role.metadata.finalizers, FINALIZER]}}
+        return _working(world, "set the finalizer", _patch(world, patch, note="finalizer"))
+    if token := retry_wanted(role.metadata):
+        return _retried(world, token)
+    if judged(role):
+        return _told(role)
+    verdict = _verdict(world)
+    if verdict is None:
+        return _judging(world)
+    living = _living(world)
+    if verdict.valid and living and world.known.stamped != verdict.generation:
+        stamp = now.astimezone(UTC).strftime(_RFC850)
+        told = StampAccesses(accesses=living, stamp=stamp, generation=verdict.generation)
+        return _working(world, "tell its accesses", told)
+    return _working(world, verdict.detail or verdict.message, _status(world, status_of(role, verdict, now)))
+
+
+def judged(role: AWSFederatedRole) -> bool:
+    """Whether the status speaks of the spec as it is."""
+    return role.status.observed_generation == role.metadata.generation
+
+
+def _told(role: AWSFederatedRole) -> Decision:
+    if role.status.state == RoleState.VALID:
+        return Decision(phase=RoleState.VALID, outcome=Outcome.SETTLED, why=MESSAGES[ALL_VALID])
+    faults = [c for c in role.status.conditions if c.type == RoleState.INVALID]
+    why = (faults[-1].message or "") if faults else MESSAGES[NOTHING]
+    if fault := _fault(role, role.metadata.generation):
+        why = fault.detail or why
+    return Decision(phase=RoleState.INVALID, outcome=Outcome.WAITING, why=why, waits_for=("a mended spec",))
+
+
+def _retried(world: FederatedRoleWorld, token: str) -> Decision:
+    """A person wants it judged anew: what was found is forgotten first."""
+    if judged(world.role):
+        status = world.role.status.model_copy(update={"observed_generation": 0, "state": RoleState.NEW})
+        return _working(world, "judge the policies anew", _status(world, status))
+    patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
+    return _working(world, "note the retry", _patch(world, patch, note="retry honoured"))
+
+
+def _verdict(world: FederatedRoleWorld) -> Verdict | None:
+    """What is known of this generation: by IAM, by the replaced operator, by the spec alone."""
+    role, generation = world.role, world.role.metadata.generation
+    if world.known.verdict is not None and world.known.verdict.generation == generation:
+        return world.known.verdict
+    if role.status.state == RoleState.VALID and not role.status.observed_generation:
+        return _valid(generation, detail="believed to be Valid, as it was found")
+    return _fault(role, generation)
+
+
+def _fault(role: AWSFederatedRole, generation: int) -> Verdict | None:
+    """What is wrong beyond doubt."""
+    custom, managed = role.spec.aws_custom_policy, role.spec.aws_managed_policies
+    if not custom.name and not managed:
+        return _invalid(generation, NOTHING)
+    if custom.name and (fault := policy_name_fault(custom.name)):
+        return _invalid(generation, BAD_CUSTOM, f"the custom policy's name {fault}")
+    return None
+
+
+def _valid(generation: int, *, detail: str = "") -> Verdict:
+    return Verdict(generation=generation, valid=True, reason=ALL_VALID, message=MESSAGES[ALL_VALID], detail=detail)
+
+
+def _invalid(generation: int, reason: str, detail: str = "") -> Verdict:
+    return Verdict(generation=generation, valid=False, reason=reason, message=MESSAGES[reason], detail=detail)
+
+
+def _judging(world: FederatedRoleWorld) -> Decision:
+    role, spec = world.role, world.role.spec
+    custom = spec.aws_custom_policy
+    action = ValidatePolicies(
+        uid=role.metadata.uid,
+        generation=role.metadata.generation,
+        custom=custom,
+        managed=tuple(dict.fromkeys(spec.aws_managed_policies)),
+    )
+    if refusal := world.refused(action.slot):
+        why = f"its policies cannot be judged: {refusal.message}"
+        return _waiting(world, why, "AWS IAM of the payer's account", action)
+    return _working(world, "have IAM judge the policies", action)
+
+
+def status_of(role: AWSFederatedRole, verdict: Verdict, now: datetime) -> FederatedRoleStatus:
+    """The status that a verdict gives. Where there is nothing to judge, the state stays empty."""
+    type_ = RoleState.VALID if verdict.valid else RoleState.INVALID
+    state = RoleState.NEW if verdict.reason == NOTHING else type_
+    conditions = with_condition(role.status.conditions, type_, verdict.reason, verdict.message, now, probe=False)
+    return FederatedRoleStatus(
+        state=state,
+        conditions=tuple(_saying(each, verdict) if each.type == type_ else each for each in conditions),
+        observed_generation=verdict.generation,
+    )
+
+
+def _saying(condition: Condition, verdict: Verdict) -> Condition:
+    """The condition says what is wrong now, not what was wrong first."""
+    return condition.model_copy(update={"reason": verdict.reason, "message": verdict.message})
+
+
+def _living(world: FederatedRoleWorld) -> tuple[Key, ...]:
+    return tuple(seen.key for seen in world.accesses if not seen.deleting)
+
+
+# --- deletion ---
+
+
+def _ending(world: FederatedRoleWorld) -> Decision:
+    role = world.role
+    if FINALIZER not in role.metadata.finalizers:
+        others = ", ".join(role.metadata.finalizers)
+        why = f"released; waits for other finalizers: {others}" if others else "released; Kubernetes removes it"
+        return _waiting(world, why, "other finalizers" if others else "its removal")
+    if living := _living(world):
+        return _working(world, f"delete its accesses ({len(living)})", DeleteAccesses(accesses=living))
+    if world.accesses:
+        names = ", ".join(f"{seen.key.namespace}/{seen.key.name}" for seen in world.accesses[:5])
+        why = f"{len(world.accesses)} accesses still clean up: {names}"
+        return _waiting(world, why, *(str(seen.key) for seen in world.accesses[:5]))
+    clear = ClearValidation(uid=role.metadata.uid)
+    # Whether a torn validation has left something is not worth holding a role for: the audit finds it.
+    if role.spec.aws_custom_policy.name and not world.known.cleared and world.refused(clear.slot) is None:
+        return _working(world, clear.summary, clear)
+    rest = [name for name in role.metadata.finalizers if name != FINALIZER]
+    drop = DropFinalizer(
+        key=role.key,
+        patch={"metadata": {"finalizers": rest}},
+        resource_version=role.metadata.resource_version,
+        note="drop the finalizer",
+    )
+    return _working(world, "nothing of it is left", drop)
+
+
+# --- the words of decisions ---
+
+
+def _phase(world: FederatedRoleWorld) -> str:
+    return "Deleting" if world.role.metadata.deleting else world.role.status.state or "New"
+
+
+def _working(world: FederatedRoleWorld, why: str, *actions: Action) -> Decision:
+    return Decision(phase=_phase(world), outcome=Outcome.WORKING, why=why, actions=actions)
+
+
+def _waiting(world: FederatedRoleWorld, why: str, *what: str | Action) -> Decision:
+    return Decision(
+        phase=_phase(world),
+        outcome=Outcome.WAITING,
+        why=why,
+        actions=tuple(each for each in what if isinstance(each, Action)),
+        waits_for=tuple(each for each in what if isinstance(each, str)),
+    )
+
+
+def _patch(world: FederatedRoleWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
+    version = world.role.metadata.resource_version
+    return Patch(key=world.role.key, patch=patch, subresource=subresource, resource_version=version, note=note)
+
+
+def _status(world: FederatedRoleWorld, status: FederatedRoleStatus) -> Patch:
+    # conditions and state are both required once the status is present, so the status is written whole.
+    patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
+    return _patch(world, patch, subresource="status", note=f"status {status.state or 'without a state'}")

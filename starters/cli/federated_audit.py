@@ -1,0 +1,118 @@
+"""Federated access: what accesses that are not there any more have left, and what a torn judging has.
+
+A role or policy of an access carries its uid in the tag `perdure.dev/access-uid`. What the aws-account-operator made
+carries none: of that, only names tell, and a finding is a question. In customers' own accounts nobody can look once
+their keys are gone; the accounts looked into are those of Accounts, which the payer may enter. Part of the audit of AWS
+accounts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from activities.aws.federated_policies import customers_policies
+from activities.aws.session import Sessions
+from domain.accounts import ACCOUNT, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
+from domain.accounts.federated import ACCESS_TAG, VALIDATION_PATH, VALIDATION_PREFIX
+from domain.accounts.federated.policies import uid_of
+from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
+from domain.accounts.resources import Account
+from domain.names import SUFFIX_ALPHABET
+from domain.reading import read_all
+from engine.errors import ApiError
+from engine.kube import BlockingKube
+from starters.cli.audits import Finding
+
+if TYPE_CHECKING:
+    from mypy_boto3_iam.client import IAMClient
+
+AREA = "accounts"
+_AT_ONCE = 16
+_SUFFIX = re.compile(rf"(.+)-([{SUFFIX_ALPHABET}]{{6}})")
+_ADVICE = "look who uses it; delete it"
+
+
+def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool) -> list[Finding]:
+    """What a torn judging left in the payer's account; with `thorough` also look into every account."""
+    judging = customers_policies(sessions.payer().iam(), VALIDATION_PATH)
+    roles, _ = read_all(AWSFederatedRole, kube.list(AWS_FEDERATED_ROLE).items)
+    found = torn(judging, roles)
+    if not thorough or not (roles or found):
+        return found
+    accounts, _ = read_all(Account, kube.list(ACCOUNT).items)
+    entered = [account for account in accounts if account.spec.aws_account_id and not account.spec.manual_sts_mode]
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        named = list(threads.map(lambda account: _names_in(sessions, account.spec.aws_account_id), entered))
+    accesses, _ = read_all(AWSFederatedAccountAccess, kube.list(AWS_FEDERATED_ACCOUNT_ACCESS).items)
+    for account, names in zip(entered, named, strict=True):
+        found += left(account.spec.aws_account_id, names, roles, accesses)
+    return found
+
+
+def torn(judging: Iterable[str], roles: Sequence[AWSFederatedRole]) -> list[Finding]:
+    """Policies that were made to be judged, and whose role is not there or has been judged."""
+    at_work = {role.metadata.uid for role in roles if role.status.observed_generation != role.metadata.generation}
+    return [
+        Finding(
+            area=AREA,
+            subject=f"policy {name} of the payer",
+            problem="left by a judging that was torn",
+            advice="delete it: nothing uses it",
+        )
+        for name in judging
+        if name.removeprefix(VALIDATION_PREFIX) not in at_work
+    ]
+
+
+def left(
+    account_id: str,
+    names: Iterable[tuple[str, str, str]],
+    roles: Sequence[AWSFederatedRole],
+    accesses: Sequence[AWSFederatedAccountAccess],
+) -> list[Finding]:
+    """What has no access. `names` are kind, name and the tag's value (empty for none) of roles and policies."""
+    uids = {access.metadata.uid for access in accesses}
+    suffixes = {uid_of(access) for access in accesses}
+    ours = {role.metadata.name for role in roles} | {role.spec.aws_custom_policy.name for role in roles}
+    found = []
+    for kind, name, tag in names:
+        match = _SUFFIX.fullmatch(name)
+        by_name = match is not None and match[1] in ours and match[2] not in suffixes
+        if tag and tag not in uids:
+            problem = "its AWSFederatedAccountAccess is gone"
+        elif not tag and by_name:
+            problem = "called as those of an AWSFederatedRole are, and no AWSFederatedAccountAccess has its uid"
+        else:
+            continue
+        found.append(Finding(area=AREA, subject=f"{kind} {name} in {account_id}", problem=problem, advice=_ADVICE))
+    return found
+
+
+def _names_in(sessions: Sessions, account_id: str) -> list[tuple[str, str, str]]:
+    """Roles and policies whose names end as an access's do, with the tag; nothing of what cannot be entered."""
+    try:
+        iam = sessions.member(account_id).iam()
+        roles = [role["RoleName"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]
+        return [
+            *(("role", name, _role_tag(iam, name)) for name in roles if _SUFFIX.fullmatch(name)),
+            *(
+                ("policy", name, _policy_tag(iam, arn))
+                for name, arn in customers_policies(iam).items()
+                if _SUFFIX.fullmatch(name)
+            ),
+        ]
+    except ApiError:
+        return []
+
+
+def _role_tag(iam: IAMClient, name: str) -> str:
+    pages = iam.get_paginator("list_role_tags").paginate(RoleName=name)
+    return next((tag["Value"] for page in pages for tag in page["Tags"] if tag["Key"] == ACCESS_TAG), "")
+
+
+def _policy_tag(iam: IAMClient, arn: str) -> str:
+    pages = iam.get_paginator("list_policy_tags").paginate(PolicyArn=arn)
+    return next((tag["Value"] for page in pages for tag in page["Tags"] if tag["Key"] == ACCESS_TAG), "")

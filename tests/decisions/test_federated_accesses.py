@@ -1,0 +1,354 @@
+"""What an AWSFederatedAccountAccess needs, as a table: labels before effects, healing, renewal, and a clean end."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from federated_objects import (
+    ACCOUNT_ID,
+    CUSTOM,
+    NOW,
+    OUTSIDER,
+    STATEMENT,
+    TENANT,
+    access,
+    access_world,
+    condition,
+    live,
+    obliging,
+    refusing,
+    role,
+)
+
+from domain.accounts.config import OperatorConfig
+from domain.accounts.constants import FINALIZER
+from domain.accounts.federated.access import decide
+from domain.accounts.federated.actions import AttachAccessPolicies, EnsureAccessRole, RevokeAccess
+from domain.accounts.federated.policies import document, wanted_digest
+from domain.accounts.federated.resources import AWSFederatedAccountAccess, CustomPolicy
+from domain.accounts.federated.worlds import FederatedAccessWorld
+from domain.decision import Outcome, World
+from domain.levers import RETRIED, RETRY
+from domain.refusal import ErrorType
+
+GRANT = ["ensure_access_policy", "ensure_access_role", "attach_access_policies"]
+UID = "bcd456"
+LABELS = {"uid": UID, "awsAccountID": ACCOUNT_ID, "awsFederatedRoleName": "read-only"}
+URL = f"https://signin.aws.amazon.com/switchrole?account={ACCOUNT_ID}&roleName=read-only-{UID}"
+# As the replaced operator leaves one: nothing of ours on it.
+FOUND: dict[str, Any] = {"state": "Ready", "consoleURL": URL, "conditions": [{"type": "Ready", "status": "True"}]}
+KEPT: dict[str, Any] = {"labels": LABELS, "finalizers": [FINALIZER]}
+DELETING = {**KEPT, "deletionTimestamp": "2026-05-01T11:59:00Z"}
+
+
+def of(world: World) -> AWSFederatedAccountAccess:
+    assert isinstance(world, FederatedAccessWorld)
+    return world.access
+
+
+def granted(**spec: Any) -> AWSFederatedAccountAccess:
+    """An access that Perdure has granted."""
+    digest = wanted_digest(access(), role(), "aws")
+    found = access(meta=KEPT, status={**FOUND, "granted": digest}, **spec)
+    assert isinstance(found, AWSFederatedAccountAccess)
+    return found
+
+
+def test_a_new_access_is_marked_before_the_first_effect_and_becomes_ready() -> None:
+    world, decision, done = live(access_world(access(), role()))
+    assert done == ["write object", "identify_customer", "write object", *GRANT, "write status"]
+    found = of(world)
+    uid = found.metadata.labels["uid"]
+    assert found.metadata.finalizers == (FINALIZER,)
+    assert found.metadata.labels == {"uid": uid, "awsAccountID": ACCOUNT_ID, "awsFederatedRoleName": "read-only"}
+    assert len(uid) == 6
+    assert found.status.state == "Ready"
+    url = f"https://signin.aws.amazon.com/switchrole?account={ACCOUNT_ID}&roleName=read-only-{uid}"
+    assert found.status.console_url == url
+    said = condition(found, "Ready")
+    assert said is not None
+    assert (said.status, said.reason, said.message) == ("True", "Ready", "Account Access Ready")
+    assert [c.type for c in found.status.conditions] == ["Ready"]
+    assert (decision.outcome, decision.owner) == (Outcome.SETTLED, "AWSFederatedRole/aws-account-operator/read-only")
+
+
+def test_the_uid_is_derived_so_that_a_lost_label_finds_what_was_made() -> None:
+    first, _, _ = live(access_world(access(), role()))
+    second, _, _ = live(access_world(access(), role()))
+    assert of(first).metadata.labels["uid"] == of(second).metadata.labels["uid"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (
+            {"awsCustomerCredentialSecret": {"name": "customer", "namespace": "other"}},
+            "Invalid spec: AWSCustomerCredentialSecretNamespaceMismatch",
+        ),
+        (
+            {"awsCustomerCredentialSecret": {"name": "", "namespace": TENANT}},
+            "Invalid spec: awsCustomerCredentialSecret names no Secret",
+        ),
+    ],
+)
+def test_a_fault_in_the_spec_fails_it_and_touches_nothing_else(spec: dict[str, Any], message: str) -> None:
+    world, decision, done = live(access_world(access(**spec), role()))
+    said = condition(of(world), "Failed")
+    assert said is not None
+    assert (done, of(world).status.state) == (["write status"], "Failed")
+    assert (said.reason, said.message) == ("Failed", message)
+    assert decision.outcome is Outcome.WAITING
+
+
+def test_a_secret_without_a_namespace_is_one_of_the_access_s_own() -> None:
+    nameless = access(awsCustomerCredentialSecret={"name": "customer", "namespace": ""})
+    _, _, done = live(access_world(nameless, role()), look := _Recorder())
+    assert "identify_customer" in done
+    assert look.secrets == {TENANT}
+
+
+class _Recorder:
+    """An obliging cloud that notes whose Secrets were asked for."""
+
+    def __init__(self) -> None:
+        self.secrets: set[str] = set()
+
+    def __call__(self, action: Any) -> Any:
+        if hasattr(action, "secret"):
+            self.secrets.add(action.secret.namespace)
+        return obliging(action)
+
+
+def test_w28_an_access_whose_role_is_missing_heals_when_the_role_comes() -> None:
+    world, decision, done = live(access_world(access(), None))
+    said = condition(of(world), "Failed")
+    assert said is not None
+    assert (done, said.message, of(world).metadata.finalizers) == (
+        ["write status"],
+        "Requested role does not exist",
+        (),
+    )
+    assert decision.waits_for == ("AWSFederatedRole/aws-account-operator/read-only",)
+    healed, _, _ = live(world.model_copy(update={"role": role()}))
+    assert of(healed).status.state == "Ready"
+
+
+def test_a_role_that_is_being_deleted_grants_nothing_new() -> None:
+    going = role(meta={"deletionTimestamp": "2026-05-01T11:00:00Z"})
+    _, _, done = live(access_world(access(), going))
+    assert done == ["write status"]
+
+
+@pytest.mark.parametrize(
+    ("activity", "message"),
+    [
+        ("aws.identify_customer", "Failed to get account ID information"),
+        ("aws.ensure_access_policy", "Failed to create custom policy"),
+        ("aws.ensure_access_role", "Failed to create role"),
+        ("aws.attach_access_policies", "Failed to attach policies to role"),
+    ],
+)
+def test_w28_each_step_that_is_refused_fails_it_aloud_and_is_tried_again(activity: str, message: str) -> None:
+    world, decision, _ = live(access_world(access(), role()), refusing(activity))
+    found = of(world)
+    said, detail = condition(found, "Failed"), condition(found, "Synced")
+    assert said is not None
+    assert detail is not None
+    assert (found.status.state, said.message) == ("Failed", message)
+    assert (detail.status, detail.reason) == ("False", "AccessDenied")
+    assert "is refused" in (detail.message or "")
+    assert decision.outcome is Outcome.WAITING
+    assert [action.activity for action in decision.actions] == [activity]
+    healed, _, done = live(world.model_copy(update={"refusals": {}}))
+    assert of(healed).status.state == "Ready"
+    synced = condition(of(healed), "Synced")
+    assert synced is not None
+    assert synced.status == "True"
+    assert done[0] == activity.split(".")[1]
+
+
+def test_the_same_refusal_in_other_words_writes_nothing() -> None:
+    world, _, _ = live(access_world(access(), role()), refusing("aws.identify_customer"))
+    (slot,) = world.refusals
+    refusal = world.refusals[slot].model_copy(update={"message": "refused [request 2]", "attempts": 2})
+    decision = decide(world.model_copy(update={"refusals": {slot: refusal}}), NOW)  # type: ignore[arg-type]
+    assert [action.activity for action in decision.actions] == ["aws.identify_customer"]
+
+
+def test_a_settled_access_asks_for_nothing() -> None:
+    decision = decide(access_world(granted(), role()), NOW)
+    assert (decision.actions, decision.outcome) == ((), Outcome.SETTLED)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"roleDescription": "other"},
+        {"awsManagedPolicies": []},
+        {"awsCustomPolicy": {**CUSTOM, "awsStatements": [{**STATEMENT, "effect": "Deny"}]}},
+    ],
+)
+def test_a_changed_role_is_granted_anew_while_the_access_stays_ready(changes: dict[str, Any]) -> None:
+    world, _, done = live(access_world(granted(), role(**changes)))
+    assert done == [*GRANT, "write status"]
+    assert of(world).status.state == "Ready"
+    refused, decision, _ = live(access_world(granted(), role(**changes)), refusing("aws.ensure_access_policy"))
+    synced = condition(of(refused), "Synced")
+    assert synced is not None
+    assert (of(refused).status.state, synced.status) == ("Ready", "False")
+    assert condition(of(refused), "Failed") is None
+    assert decision.outcome is Outcome.WAITING
+
+
+def test_another_outside_identity_is_trusted_instead() -> None:
+    world = access_world(granted(externalCustomerAWSIAMARN="arn:aws:iam::1:user/other"), role())
+    _, _, done = live(world)
+    assert done == [*GRANT, "write status"]
+
+
+def test_what_the_replaced_operator_granted_is_completed_only() -> None:
+    found = access(meta=KEPT, status=FOUND)
+    world, _, done = live(access_world(found, role()), look := _Attaching())
+    assert done == [*GRANT, "write status"]
+    assert look.exact == [False]
+    assert of(world).status.granted
+    live(access_world(granted(), role(roleDescription="other")), look)
+    assert look.exact == [False, True]
+
+
+class _Attaching:
+    def __init__(self) -> None:
+        self.exact: list[bool] = []
+
+    def __call__(self, action: Any) -> Any:
+        if isinstance(action, AttachAccessPolicies):
+            self.exact.append(action.exact)
+        return obliging(action)
+
+
+def test_names_of_what_the_replaced_operator_made_are_kept() -> None:
+    found = access(meta=KEPT, status=FOUND)
+    names: list[str] = []
+    live(access_world(found, role()), lambda a: names.append(a.name) if isinstance(a, EnsureAccessRole) else None)
+    assert names == [f"read-only-{UID}"]
+
+
+def test_a_tenant_cannot_move_it_by_its_labels() -> None:
+    labels = {**LABELS, "uid": "zzzzzz", "awsAccountID": "444455556666"}
+    moved = granted()
+    moved = moved.model_copy(update={"metadata": moved.metadata.model_copy(update={"labels": labels})})
+    world, _, done = live(access_world(moved, role()))
+    assert done == ["write object"]
+    assert of(world).metadata.labels == LABELS
+
+
+def test_another_role_replaces_the_first_which_goes_before() -> None:
+    other = role(meta={"name": "admin"})
+    moved = granted(awsFederatedRole={"name": "admin", "namespace": "aws-account-operator"})
+    world, _, done = live(access_world(moved, other))
+    assert done == ["write object", "revoke_access", "write status", *GRANT, "write status"]
+    assert of(world).status.console_url.endswith(f"roleName=admin-{UID}")
+
+
+def test_a_persons_retry_is_honoured_once() -> None:
+    found = access(meta={**KEPT, "annotations": {RETRY: "1"}}, status={"state": "Failed", "conditions": []})
+    world, _, done = live(access_world(found, role()))
+    assert done == ["write object", *GRANT, "write status"]
+    assert of(world).metadata.annotations[RETRIED] == "1"
+
+
+def test_a_role_name_too_long_for_iam_is_said_without_asking() -> None:
+    long = "r" * 58
+    named = access(awsFederatedRole={"name": long, "namespace": "aws-account-operator"})
+    world, decision, done = live(access_world(named, role(meta={"name": long})))
+    said = condition(of(world), "Failed")
+    assert said is not None
+    assert (done, said.message) == (["write status"], "Failed to create role")
+    assert "58 characters" in decision.why
+
+
+def test_in_govcloud_names_are_of_its_partition() -> None:
+    world = access_world(access(), role()).model_copy(update={"config": OperatorConfig(fedramp=True)})
+    partitions: set[str] = set()
+
+    def note(action: Any) -> Any:
+        partitions.add(getattr(action, "partition", "aws-us-gov"))
+        return obliging(action)
+
+    done, _, _ = live(world, note)
+    assert partitions == {"aws-us-gov"}
+    assert of(done).status.console_url.startswith("https://signin.amazonaws-us-gov.com/switchrole?")
+
+
+# --- the end ---
+
+
+def test_a_deleted_access_takes_its_role_with_it() -> None:
+    gone, decision, done = live(access_world(access(meta=DELETING, status=FOUND), role()))
+    assert done == ["revoke_access", "drop"]
+    assert decision.gone
+    assert not gone.exists
+
+
+@pytest.mark.parametrize("labels", [{}, {"uid": UID}])
+def test_an_access_that_made_nothing_just_goes(labels: dict[str, str]) -> None:
+    failed = access(meta={**DELETING, "labels": labels}, status={"state": "Failed", "conditions": []})
+    _, _, done = live(access_world(failed, role()))
+    assert done == ["drop"]
+
+
+def test_w27_it_cleans_up_though_its_role_is_gone_and_its_labels_are_too() -> None:
+    lost = access(meta={**DELETING, "labels": {}}, status=FOUND)
+    (action,) = decide(access_world(lost, None), NOW).actions
+    assert isinstance(action, RevokeAccess)
+    assert (action.account_id, action.role, action.uid) == (ACCOUNT_ID, f"read-only-{UID}", UID)
+
+
+def test_a_deletion_that_is_refused_says_why_and_ends_after_a_day() -> None:
+    world, decision, _ = live(access_world(access(meta=DELETING, status=FOUND), role()), refusing("aws.revoke_access"))
+    assert isinstance(world, FederatedAccessWorld)
+    assert (decision.outcome, decision.phase) == (Outcome.WAITING, "Deleting")
+    assert "is refused" in decision.why
+    assert decision.deadline is not None
+    later = decide(world, decision.deadline)
+    assert [action.summary for action in later.actions] == ["drop the finalizer"]
+    assert f"read-only-{UID}" in later.why
+    assert decide(world, decision.deadline - timedelta(seconds=1)).actions[0].activity == "aws.revoke_access"
+
+
+def test_what_is_unavailable_is_never_given_up() -> None:
+    found = access(meta={**DELETING, "deletionTimestamp": "2026-04-01T00:00:00Z"}, status=FOUND)
+    (action,) = decide(access_world(found, role()), NOW).actions
+    assert action.activity == "aws.revoke_access"
+
+
+@pytest.mark.parametrize("type_", [ErrorType.BUG])
+def test_a_bug_is_no_fault_of_the_access(type_: ErrorType) -> None:
+    world, _, _ = live(access_world(access(), role()), refusing("aws.identify_customer", type_, ""))
+    assert of(world).status.state == ""
+
+
+def test_the_policy_is_written_as_the_replaced_operator_wrote_it() -> None:
+    policy = CustomPolicy.model_validate(
+        {
+            "name": "p",
+            "description": "d",
+            "awsStatements": [
+                {
+                    "effect": "Allow",
+                    "action": ["s3:GetObject"],
+                    "resource": ["*"],
+                    "condition": {"StringEquals": {"aws:RequestedRegion": "us-east-1"}},
+                    "principal": {"AWS": [OUTSIDER]},
+                },
+                {"effect": "Deny", "action": ["s3:PutObject"]},
+            ],
+        }
+    )
+    assert document(policy) == (
+        '{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":["s3:GetObject"],"Resource":["*"],'
+        '"Condition":{"StringEquals":{"aws:RequestedRegion":"us-east-1"}},'
+        f'"Principal":{{"AWS":["{OUTSIDER}"]}}}},{{"Effect":"Deny","Action":["s3:PutObject"]}}]}}'
+    )

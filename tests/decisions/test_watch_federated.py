@@ -1,0 +1,147 @@
+"""What changes of federated roles and accesses wake."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
+from domain.accounts.constants import FINALIZER
+from starters.watch.federated import WATCHED, federated_gauges, without_role
+from starters.watch.index import Index
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection, project
+
+Obj = dict[str, Any]
+ENTRIES = {entry.name: entry for entry in WATCHED}
+ROLE, ACCESS = ENTRIES[AWS_FEDERATED_ROLE.name], ENTRIES[AWS_FEDERATED_ACCOUNT_ACCESS.name]
+
+
+def obj(name: str, namespace: str, spec: Obj, status: Obj) -> Obj:
+    metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}", "resourceVersion": "1", "generation": 1}
+    return {"metadata": {**metadata, "finalizers": [FINALIZER]}, "spec": spec, "status": status}
+
+
+def role(**status: Any) -> Obj:
+    return obj("role", "ops", {}, {"state": "Valid", "observedGeneration": 1, **status})
+
+
+def access(name: str = "access", to: str = "role", **status: Any) -> Obj:
+    spec = {"awsFederatedRole": {"name": to, "namespace": "ops"}}
+    return obj(name, "tenant", spec, {"state": "Ready", "granted": "digest", **status})
+
+
+def changed(before: Obj, path: str, value: Any) -> Obj:
+    after = deepcopy(before)
+    *parents, last = path.split(".")
+    place = after
+    for parent in parents:
+        place = place.setdefault(parent, {})
+    place[last] = value
+    return after
+
+
+def seen(entry: Watched, each: Obj) -> Projection:
+    return project(entry.kind.name, "", each, entry.read)
+
+
+@pytest.fixture
+def index() -> Index:
+    known = Index()
+    for entry, each in ((ROLE, role()), (ACCESS, access()), (ACCESS, access("other", "elsewhere"))):
+        projection = seen(entry, each)
+        known.of(entry.name)[projection.name] = projection
+    return known
+
+
+def woken(entry: Watched, before: Obj | None, after: Obj | None, index: Index) -> set[str]:
+    sides = [seen(entry, each) if each else None for each in (before, after)]
+    return {key.name for key in entry.dependents(sides[0], sides[1], index)}
+
+
+GOING = "metadata.deletionTimestamp"
+
+
+@pytest.mark.parametrize(
+    ("change", "wakes"),
+    [
+        (lambda before: changed(before, "metadata.generation", 2), {"access"}),
+        (lambda before: changed(before, GOING, "2026-05-01T11:00:00Z"), {"access"}),
+        (lambda before: None, {"access"}),
+        (lambda before: changed(before, "status.state", "Invalid"), set()),
+        (lambda before: changed(before, "metadata.annotations.x", "y"), set()),
+    ],
+)
+def test_a_role_wakes_its_accesses_when_what_they_have_of_it_changes(
+    index: Index, change: Callable[[Obj], Obj | None], wakes: set[str]
+) -> None:
+    assert woken(ROLE, role(), change(role()), index) == wakes
+
+
+def test_a_role_that_comes_wakes_those_who_wait_for_it(index: Index) -> None:
+    assert woken(ROLE, None, role(), index) == {"access"}
+
+
+def test_an_access_that_goes_wakes_its_role_only_while_that_is_being_deleted(index: Index) -> None:
+    assert woken(ACCESS, access(), None, index) == set()
+    going = seen(ROLE, changed(role(), GOING, "2026-05-01T11:00:00Z"))
+    index.of(ROLE.name)[going.name] = going
+    assert woken(ACCESS, access(), None, index) == {"role"}
+    assert woken(ACCESS, None, access("new"), index) == {"role"}
+    assert woken(ACCESS, access(), access(state="Failed"), index) == set()
+
+
+def test_accesses_whose_role_went_unseen_are_found(index: Index) -> None:
+    assert {key.name for key in without_role(index)} == {"other"}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("metadata.annotations.lastRoleUpdate", "Friday"),
+        ("metadata.labels.uid", "zzzzzz"),
+        ("metadata.annotations", {"perdure.dev/retry": "1"}),
+        ("metadata.generation", 2),
+        ("status.state", ""),
+        ("status.granted", ""),
+    ],
+)
+def test_what_an_access_decides_by_is_in_its_fingerprint(path: str, value: Any) -> None:
+    assert seen(ACCESS, access()).fingerprint != seen(ACCESS, changed(access(), path, value)).fingerprint
+
+
+def test_the_stamp_is_news_though_perdure_wrote_it() -> None:
+    stamped = changed(access(), "metadata.annotations.lastRoleUpdate", "Friday")
+    assert seen(ACCESS, access()).handed != seen(ACCESS, stamped).handed
+
+
+@pytest.mark.parametrize(
+    ("entry", "each", "settled"),
+    [
+        (ROLE, role(), True),
+        (ROLE, role(observedGeneration=0), False),
+        (ROLE, role(state="Invalid"), False),
+        (ROLE, changed(role(), "metadata.finalizers", []), False),
+        (ACCESS, access(), True),
+        (ACCESS, access(granted=""), False),
+        (ACCESS, access(state="Failed"), False),
+        (ACCESS, changed(access(), "metadata.annotations", {"perdure.dev/retry": "1"}), False),
+    ],
+)
+def test_what_has_nothing_left_to_do_is_settled(entry: Watched, each: Obj, settled: bool) -> None:
+    assert seen(entry, each).settled is settled
+
+
+def test_lifecycles_are_counted_by_phase(index: Index) -> None:
+    paused = seen(ACCESS, changed(access("paused"), "metadata.annotations", {"perdure.dev/paused": "true"}))
+    index.of(ACCESS.name)[paused.name] = paused
+    (family,) = federated_gauges(index)
+    counted = {(s.labels["kind"], s.labels["phase"]): s.value for s in family.samples}
+    assert counted == {
+        ("AWSFederatedRole", "Valid"): 1,
+        ("AWSFederatedAccountAccess", "Ready"): 2,
+        ("AWSFederatedAccountAccess", "Paused"): 1,
+    }
