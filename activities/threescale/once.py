@@ -64,7 +64,12 @@ class AuthSubject(SingleSubject[ApplicationAuth, FoundApplication]):
             self._secret = None
             return
         filled = tuple(sorted(key for key, value in content.values.items() if value))
-        self._secret = SecretContent(name=name, filled=filled, application_id=content.values.get(APPLICATION_ID, ""))
+        self._secret = SecretContent(
+            name=name,
+            there=tuple(sorted(content.values)),
+            filled=filled,
+            application_id=content.values.get(APPLICATION_ID, ""),
+        )
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""

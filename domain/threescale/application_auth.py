@@ -1,12 +1,13 @@
 """The lifecycle of an ApplicationAuth: an application gets the credentials of a Secret, once.
 
     waits for application, account, product, Secret ─► make up what the Secret lacks ─► write it to 3scale
-        ─► note the application's id in the Secret ─► Ready
+        ─► note the application's id in the Secret, and what keys it lacks ─► Ready
 
 What is made up is random, and is written to the Secret before 3scale hears of it: whoever dies in between finds it
 there, and a repeated write sets the same. Which keys are needed is said by how callers of the product say who they are;
 where the product leaves that open both are. 3scale refuses a key that the application has already: that is what was
-wanted. Once Ready it never acts again.
+wanted. Whoever reads the Secret finds all three keys in it, empty where the application has no such thing. Once Ready
+it never acts again.
 """
 
 from __future__ import annotations
@@ -41,9 +42,17 @@ TAKEN = "has already been taken"
 
 
 class SecretContent(Model):
-    """What decisions see of the Secret: which keys hold something, and the application's id, which is no secret."""
+    """What decisions see of the Secret.
+
+    Attributes:
+        name: the Secret's.
+        there: its keys.
+        filled: those that hold something.
+        application_id: the application's id, which is no secret.
+    """
 
     name: str
+    there: tuple[str, ...] = ()
     filled: tuple[str, ...] = ()
     application_id: str = ""
 
@@ -128,10 +137,11 @@ def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...
         return _plain(work)
     if hindering:
         return _plain(as_refused(auth, hindering, now, {}))
-    noted = {APPLICATION_ID: found.item.application_id if found.item else ""}
-    missing = {key: "" for key in (USER_KEY, APPLICATION_KEY) if key not in keys and key not in secret.filled}
-    if noted[APPLICATION_ID] != secret.application_id:
-        return AuthWork(phase=Phase.SYNCING, why="notes the application's id", note={**noted, **missing})
+    missing = {key: "" for key in (USER_KEY, APPLICATION_ID, APPLICATION_KEY) if key not in secret.there}
+    id_ = found.item.application_id if found.item else ""
+    noted = {**missing, **({APPLICATION_ID: id_} if id_ != secret.application_id else {})}
+    if noted:
+        return AuthWork(phase=Phase.SYNCING, why="notes the application's id", note=noted)
     return _plain(fine(auth, now, {}, {}, "done"))
 
 

@@ -196,6 +196,12 @@ def test_a_user_without_an_account_object_or_tenant_or_address_makes_no_call() -
     assert states(on_user(user(), account=invalid).status) == "Failed Invalid"
 
 
+def test_an_address_that_is_none_is_told_in_the_known_words() -> None:
+    found = on_user(user(email="nowhere"))
+
+    assert message(found.status, "Invalid") == 'spec.email: Invalid value: "nowhere": Email address not valid'
+
+
 def test_a_user_notes_its_account_and_looks_for_itself_there() -> None:
     noted = on_user(user(meta={"ownerReferences": []})).patch
     assert after(user(meta={"ownerReferences": []}), noted).metadata.owner_references[0].uid == "uid-acme"
@@ -254,27 +260,66 @@ def test_users_and_applications_go_when_their_account_is_gone(other: DeveloperAc
 
 
 @pytest.mark.parametrize(
-    ("observed", "standing", "waits_for"),
+    ("observed", "standing", "waits_for", "text"),
     [
-        ({"account": None}, "Failed Orphan", "DeveloperAccount/shop/acme"),
-        ({"product": None}, "Failed Orphan", "Product/shop/shop"),
-        ({"account": account()}, "Failed Orphan", "DeveloperAccount/shop/acme"),
-        ({"product": product()}, "Failed Orphan", "Product/shop/shop"),
-        ({"product": product(product_id=5)}, "Failed Orphan", "Product/shop/shop"),
+        (
+            {"account": None},
+            "Failed Orphan",
+            "DeveloperAccount/shop/acme",
+            'developeraccounts.capabilities.3scale.net "acme" not found',
+        ),
+        (
+            {"product": None},
+            "Failed Orphan",
+            "Product/shop/shop",
+            'products.capabilities.3scale.net "shop" not found',
+        ),
+        (
+            {"account": account()},
+            "Failed Orphan",
+            "DeveloperAccount/shop/acme",
+            "accountCR name doesnt have a valid account reference",
+        ),
+        (
+            {"product": product()},
+            "Failed Orphan",
+            "Product/shop/shop",
+            "productCR name doesnt have a valid product reference",
+        ),
+        ({"product": product(product_id=5)}, "Failed Orphan", "Product/shop/shop", "Product shop has no plan basic"),
+        (
+            {"account": after(ready_account(), {}, {"conditions": [{"type": "Invalid", "status": "True"}]})},
+            "Failed Invalid",
+            "DeveloperAccount/shop/acme",
+            "account CR is in an invalid state",
+        ),
         (
             {"product": after(SHOP, {}, {"conditions": [{"type": "Invalid", "status": "True"}]})},
             "Failed Invalid",
             "Product/shop/shop",
+            "product CR is in an invalid state",
         ),
         (
             {"product": after(SHOP, {}, {"providerAccountHost": "https://other.example.com"})},
             "Failed Invalid",
             "DeveloperAccount/shop/acme",
+            "product and account providerAccounts dont match",
         ),
     ],
-    ids=["no account", "no product", "account not made", "product not made", "no plan", "invalid", "two tenants"],
+    ids=[
+        "no account",
+        "no product",
+        "account not made",
+        "product not made",
+        "no plan",
+        "invalid account",
+        "invalid product",
+        "two tenants",
+    ],
 )
-def test_an_application_waits_without_a_call(observed: dict[str, Any], standing: str, waits_for: str) -> None:
+def test_an_application_waits_without_a_call(
+    observed: dict[str, Any], standing: str, waits_for: str, text: str
+) -> None:
     object_ = application({"ownerReferences": []}) if observed.get("account", 1) is None else application()
     found = on_application(object_, **observed)
 
@@ -282,8 +327,7 @@ def test_an_application_waits_without_a_call(observed: dict[str, Any], standing:
     assert found.waits_for[0] == waits_for
     assert (found.reads, found.writes) == ((), ())
     conditions: Any = found.status["conditions"]
-    assert (conditions[0]["type"], conditions[0]["status"]) == ("Ready", "False")
-    assert conditions[0]["message"]
+    assert (conditions[0]["type"], conditions[0]["status"], conditions[0]["message"]) == ("Ready", "False", text)
 
 
 def test_an_application_is_looked_for_and_made_with_its_credentials() -> None:

@@ -85,6 +85,13 @@ def test_a_document_waits_without_a_call(observed: dict[str, Any], shown: str, w
     assert (found.reads, found.writes) == ((), ())
 
 
+def test_a_product_that_a_document_names_in_vain_is_told_in_the_known_words() -> None:
+    found = on_document(document(productSystemName="shop"))
+
+    expected = 'spec.productSystemName: Invalid value: "shop": not a valid reference'
+    assert message(found.status, "Orphan") == message(found.status, "Failed") == expected
+
+
 def test_a_document_is_made_for_its_product_and_then_asks_for_nothing() -> None:
     named = document(productSystemName="shop", published=True)
     products = (synced(product()),)
@@ -249,7 +256,12 @@ def mode(kind: str) -> Product:
 
 
 def on_auth(object_: ApplicationAuth, *filled: str, kind: str = "userkey", **more: Any) -> AuthWork:
-    secret = SecretContent(name="keys", filled=filled, application_id="id" if "ApplicationID" in filled else "")
+    secret = SecretContent(
+        name="keys",
+        there=more.pop("there", ("UserKey", "ApplicationID", "ApplicationKey")),
+        filled=filled,
+        application_id="id" if "ApplicationID" in filled else "",
+    )
     observed = {"provider": ACCOUNT, "application": APPLICATION, "account": DEVELOPER, "product": mode(kind)}
     return work_for_auth(ObservedAuth(auth=object_, **{**observed, "secret": secret, **more}), NOW)
 
@@ -305,6 +317,15 @@ def test_credentials_are_written_noted_and_never_again() -> None:
 
     assert states(done.status) == "Ready"
     assert on_auth(after(auth(), {}, done.status)).idle
+
+
+def test_a_secret_has_all_three_keys_in_the_end_whatever_the_application_needs() -> None:
+    there = One[FoundApplication](looked=True, item=FoundApplication(id=21))
+    slot = "PUT accounts/11/applications/21 UserKey"
+    found = on_auth(auth(), "UserKey", found=there, written=(slot,), there=("UserKey",))
+
+    assert found.note == {"ApplicationID": "", "ApplicationKey": ""}
+    assert states(on_auth(auth(), "UserKey", found=there, written=(slot,)).status) == "Ready"
 
 
 def test_a_key_that_the_application_has_already_is_what_was_wanted() -> None:

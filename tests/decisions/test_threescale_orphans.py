@@ -82,6 +82,25 @@ def test_a_tenant_is_found_here(
 
 
 @pytest.mark.parametrize(
+    ("named", "secrets", "why"),
+    [
+        ("", [], "LookupProviderAccount: no provider account found"),
+        ("own", [DEFAULT], "LookupProviderAccount: Secret own not found"),
+        (
+            "",
+            [DEFAULT.model_copy(update={"keys": ("adminURL",)})],
+            "LookupProviderAccount: Secret threescale-provider-account has no token",
+        ),
+    ],
+)
+def test_a_tenant_that_is_not_found_is_told_in_the_known_words(named: str, secrets: list[SecretView], why: str) -> None:
+    answer = provider_account("ns", named, {each.name: each for each in secrets})
+
+    assert isinstance(answer, NoAccount)
+    assert answer.why == why
+
+
+@pytest.mark.parametrize(
     ("one", "other", "same"),
     [
         ("https://x.example.com", "https://X.example.com:443/", True),

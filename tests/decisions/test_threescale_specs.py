@@ -155,6 +155,17 @@ def test_limits_name_what_there_is_once_per_period() -> None:
     ]
 
 
+def test_a_price_names_what_there_is() -> None:
+    price = {"from": 1, "to": 2, "pricePerUnit": "1", "metricMethodRef": {"systemName": "gone"}}
+
+    assert details(plan(pricingRules=[price])) == [
+        (
+            "spec.applicationPlans[gold].pricingRules[0]",
+            "Pricing rule does not have valid local metric or method reference.",
+        )
+    ]
+
+
 @pytest.mark.parametrize(
     ("ranges", "detail"),
     [
