@@ -24,6 +24,7 @@ from temporalio.worker import PollerBehaviorAutoscaling, Worker
 
 from activities.accounts import (
     ClaimActivities,
+    CustomerActivities,
     FakeActivities,
     ObserveActivities,
     OptInActivities,
@@ -198,6 +199,7 @@ def _activities(
         *ClaimActivities(reader, hand_over, client).all(),
         *FakeActivities(reader).all(),
         *ValidationActivities(reader, sessions, hand_over).all(),
+        *CustomerActivities(reader).all(),
     ]
 
 

@@ -1,6 +1,7 @@
 """What the account area observes, and its passes that are one activity."""
 
 from activities.accounts.claims import ClaimActivities
+from activities.accounts.customers import CustomerActivities
 from activities.accounts.fake import FakeActivities
 from activities.accounts.observe import ObserveActivities
 from activities.accounts.opt_in import OptInActivities
@@ -10,6 +11,7 @@ from activities.accounts.validation import ValidationActivities
 
 __all__ = [
     "ClaimActivities",
+    "CustomerActivities",
     "FakeActivities",
     "ObserveActivities",
     "OptInActivities",

@@ -7,14 +7,18 @@ from collections.abc import Callable, Sequence
 
 from temporalio import activity
 
+from activities.accounts.handover import KEY_FIELDS
 from activities.accounts.metrics import claim_seen
 from activities.accounts.reading import Reader, same_object
 from domain.accounts.claim_steps import holds
-from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observations import ObserveAccount, ObserveClaim
 from domain.accounts.pool import belongs, why_none
 from domain.accounts.resources import Account, AccountClaim
-from domain.accounts.worlds import AccountWorld, ClaimWorld
+from domain.accounts.worlds import AccountWorld, ClaimWorld, InputSecret
+from engine.errors import Absent
+from engine.kube import SECRET, JsonObject
+from engine.kube.json import mapping, sequence
 
 
 class ObserveActivities:
@@ -37,12 +41,14 @@ class ObserveActivities:
         if account is None or not same_object(account, key):
             return AccountWorld(key=key, exists=False)
         settings = self._read.settings
+        claim = await self._holder(account)
         return AccountWorld(
             key=key,
             hold=await self._read.hold(account.metadata),
             account=account,
             config=config,
-            claim=await self._holder(account),
+            claim=claim,
+            input_secret=await self._input_secret(claim) if claim and account.customers else None,
             protected=settings.accounts_protected,
             email_domain=settings.accounts_email_domain,
             dev_mode=bool(settings.accounts_dev_mode),
@@ -74,12 +80,42 @@ class ObserveActivities:
             rotate_keys=settings.accounts_rotate_keys,
             protected=settings.accounts_protected,
         )
+        if claim.spec.byoc and not claim.metadata.deleting:
+            world = await self._with_secrets(world)
         if claim.spec.account_link:
             account = await self._read.account(OPERATOR_NAMESPACE, claim.spec.account_link)
             return world.model_copy(update={"account": account})
         if claim.metadata.deleting:
             return world.model_copy(update={"account": await self._bound_to(claim)})
         return await self._with_pool(world) if look.thorough else world
+
+    async def _with_secrets(self, world: ClaimWorld) -> ClaimWorld:
+        """What there is of a customer's Secret, and whether the claim has its own."""
+        claim = world.claim
+        own = claim.spec.aws_credential_secret.name
+        secret = await self._secret(claim.metadata.namespace, own)
+        return world.model_copy(
+            update={"input_secret": await self._input_secret(claim), "delivered": secret is not None}
+        )
+
+    async def _input_secret(self, claim: AccountClaim) -> InputSecret | None:
+        """Whether the customer's Secret has a key, which itself stays where it is."""
+        if claim.spec.manual_sts_mode:
+            return None
+        found = await self._secret(claim.metadata.namespace, claim.spec.byoc_secret_ref.name)
+        if found is None:
+            return None
+        data = mapping(found, "data")
+        held = INPUT_SECRET_FINALIZER in sequence(found, "metadata", "finalizers")
+        return InputSecret(complete=all(data.get(field) for field in KEY_FIELDS), held=held)
+
+    async def _secret(self, namespace: str, name: str) -> JsonObject | None:
+        if not name:
+            return None
+        try:
+            return await self._read.kube.get(SECRET, namespace, name)
+        except Absent:
+            return None
 
     async def _bound_to(self, claim: AccountClaim) -> Account | None:
         """The Account that names a claim whose own link was never written."""

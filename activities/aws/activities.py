@@ -23,6 +23,7 @@ from domain.accounts.actions.identities import (
     EnsureSupportRole,
     RotateKeys,
 )
+from domain.accounts.actions.launches import EndLaunches
 from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
 from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
@@ -59,6 +60,7 @@ class AwsActivities:
             self.initialize_region,
             self.enable_regions,
             self.raise_quotas,
+            self.end_launches,
             self.open_support_case,
             self.delete_identities,
             self.rotate_keys,
@@ -110,6 +112,11 @@ class AwsActivities:
     def raise_quotas(self, action: RaiseQuotas) -> QuotaStatuses:
         """See `quotas.raise_quotas`."""
         return quotas.raise_quotas(self._sessions, action, self._settings.accounts_quota_poll)
+
+    @_defn(EndLaunches)
+    def end_launches(self, action: EndLaunches) -> None:
+        """See `regions.end_launches`."""
+        regions.end_launches(self._sessions, action)
 
     @_defn(OpenSupportCase)
     def open_support_case(self, action: OpenSupportCase) -> SupportCase:

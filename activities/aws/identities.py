@@ -23,7 +23,8 @@ from temporalio import activity
 
 from activities import attempt
 from activities.aws import keys
-from activities.aws.session import Member, Sessions
+from activities.aws.entering import entered
+from activities.aws.session import Sessions
 from domain.accounts.actions.identities import (
     AdminSecret,
     DeleteIdentities,
@@ -55,8 +56,8 @@ _EXISTS = "EntityAlreadyExists"
 def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
     """Make the role, or make the one that exists what it should be; nothing is changed that is right."""
     trusted = (sessions.payer().identity().arn, action.jump_role)
-    with _settling():
-        member = _entered(sessions, action.account_id, action.partition)
+    with _settling(young=action.access is None):
+        member = entered(sessions, action, settle=attempt.SETTLING)
         iam, name = member.iam(), f"{SUPPORT_ROLE_PREFIX}{action.iam_user_id}"
         policy = _administrator(action.partition)
         try:
@@ -120,7 +121,7 @@ def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
 def ensure_admin_user(sessions: Sessions, kube: BlockingKube, action: EnsureAdminUser) -> AdminSecret:
     """The user with its policy, and its key in the Secret."""
     with _settling():
-        member = _entered(sessions, action.account_id, action.partition)
+        member = entered(sessions, action, settle=attempt.SETTLING)
         iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
         created = _ensure_user(iam, user, action.tags)
         iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
@@ -246,8 +247,11 @@ def rotate_keys(sessions: Sessions, kube: BlockingKube, action: RotateKeys) -> N
 
 
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
-    """Delete every user and role whose tags name this Account. What is gone already is done."""
-    member = sessions.member(action.account_id, action.partition)
+    """Delete every user and role whose tags name this Account. What is gone already is done.
+
+    The support role goes last: in a customer's account it may be the one that we have come in by.
+    """
+    member = entered(sessions, action)
     member.confirm()
     iam, marks = member.iam(), {OWNER_TAGS[0]: action.name, OWNER_TAGS[1]: action.namespace}
     for user in _users(iam):
@@ -255,7 +259,7 @@ def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
         with _absent_is_done():
             if _marked(iam.list_user_tags(UserName=user)["Tags"], marks):
                 _delete_user(iam, user)
-    for role in _roles(iam):
+    for role in sorted(_roles(iam), key=lambda name: name.startswith(SUPPORT_ROLE_PREFIX)):
         attempt.checkpoint()
         with _absent_is_done():
             if _marked(iam.list_role_tags(RoleName=role)["Tags"], marks):
@@ -306,17 +310,16 @@ def delete_role(iam: IAMClient, role: str) -> None:
 # What they share.
 
 
-def _entered(sessions: Sessions, account_id: str, partition: str) -> Member:
-    return sessions.member(account_id, partition, settle=attempt.SETTLING)
-
-
 @contextmanager
-def _settling() -> Iterator[None]:
-    """Refusals that a new account, user or role may give pass by themselves while the action is young."""
+def _settling(*, young: bool = True) -> Iterator[None]:
+    """Refusals that a new account, user or role may give pass by themselves while the action is young.
+
+    Not with a customer's key (`young` False): what is wrong with that has to be told at once.
+    """
     try:
         yield
     except (Denied, Absent) as error:
-        raise (attempt.settling(error) if error.code in _SETTLES else error) from error.__cause__
+        raise (attempt.settling(error) if young and error.code in _SETTLES else error) from error.__cause__
 
 
 _SETTLES = frozenset({"AccessDenied", "InvalidClientTokenId", "NoSuchEntity"})

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from domain.accounts.constants import ACCESS_ROLE
+from domain.accounts.constants import ACCESS_ROLE, SUPPORT_ROLE_PREFIX
 from domain.model import Model
 
 
@@ -25,12 +25,12 @@ class Role(StrEnum):
 
 
 class Permission(Model):
-    """One action. `resource` is an ARN pattern where IAM can narrow it, `*` where it cannot."""
+    """One action. `resource` is ARN patterns where IAM can narrow it, `*` where it cannot."""
 
     role: Role
     action: str
     why: str
-    resource: str = "*"
+    resource: str | tuple[str, ...] = "*"
 
 
 _PAYER = {
@@ -161,8 +161,8 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission(
         role=Role.PAYER,
         action="sts:AssumeRole",
-        why="enter the member accounts",
-        resource=f"arn:*:iam::*:role/{ACCESS_ROLE}",
+        why="enter the member accounts, and customers' by their support role",
+        resource=(f"arn:*:iam::*:role/{ACCESS_ROLE}", f"arn:*:iam::*:role/{SUPPORT_ROLE_PREFIX}*"),
     ),
     *(Permission(role=Role.PAYER, action=action, why=why) for action, why in _PAYER.items()),
     *(Permission(role=Role.MEMBER, action=action, why=why) for action, why in {**_REVOKE, **_MEMBER}.items()),

@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 from activities import attempt
 from activities.aws.clients import held
+from activities.aws.entering import entered
 from activities.aws.errors import UNAUTHENTICATED
 from activities.aws.session import Sessions
+from domain.accounts.actions.launches import EndLaunches
 from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
 from domain.accounts.constants import REGION_INIT_TAG_NAME
 from domain.accounts.worlds import RegionOutcome
@@ -70,7 +72,7 @@ _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
 
 def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
     """The regions that the account can use; those not opted in to are left out here, whatever the API's filter does."""
-    member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
+    member = entered(sessions, action, settle=attempt.SETTLING)
     try:
         answer = member.ec2(action.default_region).describe_regions(AllRegions=False)
     except Pending as error:
@@ -102,7 +104,7 @@ class RegionInitializer:
 
     def initialize(self, action: InitializeRegion) -> RegionOutcome:
         """Launch, see it run, terminate."""
-        member = self._sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
+        member = entered(self._sessions, action, settle=attempt.SETTLING)
         ec2 = member.ec2(action.region)
         attempt.checkpoint()
         try:
@@ -174,6 +176,15 @@ def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
     ]
     pages = ec2.get_paginator("describe_instances").paginate(Filters=filters)
     return [instance for page in pages for reservation in page["Reservations"] for instance in reservation["Instances"]]
+
+
+def end_launches(sessions: Sessions, action: EndLaunches) -> None:
+    """Terminate what an initialisation has left in a region, and nothing else there."""
+    member = entered(sessions, action)
+    ec2 = member.ec2(action.region)
+    attempt.checkpoint()
+    left = [instance["InstanceId"] for instance in instances_of(ec2, action.tags)]
+    _terminate(ec2, left)
 
 
 def _see_through(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> RegionOutcome:

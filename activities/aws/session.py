@@ -19,7 +19,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
@@ -247,6 +247,9 @@ class Member(Assumed):
             )
 
 
+M = TypeVar("M", bound=Member)
+
+
 class Remembered(Generic[T]):
     """A value that is read again after a minute; a failed reading is not remembered."""
 
@@ -276,7 +279,7 @@ class Sessions:
     """Every caller of this process. Thread-safe; one per process."""
 
     def __init__(self, kube: BlockingKube, settings: Settings, *, kept: int = 4096) -> None:
-        self._kube = kube
+        self.kube = kube
         self._observing = settings.observing
         self._most_calls = settings.worker_aws_calls_per_account
         self._protected = frozenset(settings.accounts_protected)
@@ -286,7 +289,7 @@ class Sessions:
         self._config = Remembered(f"ConfigMap {CONFIG_MAP}", self._read_config)
         self._lock = threading.Lock()
         self._payers: dict[str, Payer] = {}
-        self._members: OrderedDict[tuple[str, str], Member] = OrderedDict()
+        self._members: OrderedDict[tuple[str, Hashable], Member] = OrderedDict()
 
     @property
     def observing(self) -> bool:
@@ -316,13 +319,30 @@ class Sessions:
             Unavailable: it refuses the role, and may only be new.
             Throttled: too many calls are under way in it, or it gives no answers.
         """
+        return self.enter(account_id, partition, lambda: self.make(Member, account_id, partition), settle=settle)
+
+    def enter(
+        self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
+    ) -> Member:
+        """An account, entered in this way; `make` is asked when nobody has come in so before. Raises as `member`."""
         self.refuse_protected(account_id)
-        member = self._member(account_id, partition)
+        member = self._known((account_id, way), make)
         try:
             member.enter()
         except Denied as error:
             raise attempt.settling(error, settle) if settle else error from error.__cause__
         return member
+
+    def make(self, kind: type[M], account_id: str, partition: str) -> M:
+        """A caller in this account, not yet entered."""
+        return kind(
+            self.clients,
+            self.payer(),
+            account_id,
+            partition=partition,
+            observing=self._observing,
+            most_calls=self._most_calls,
+        )
 
     def config(self) -> OperatorConfig:
         """The operator's ConfigMap, at most a minute old."""
@@ -343,28 +363,23 @@ class Sessions:
         """The accounts that are never touched."""
         return self._protected | {*self._config.value().payer_account_ids, self.payer().identity().account_id}
 
-    def _member(self, account_id: str, partition: str) -> Member:
-        payer, key = self.payer(), (account_id, partition)
+    def _known(self, key: tuple[str, Hashable], make: Callable[[], Member]) -> Member:
         with self._lock:
             member = self._members.get(key)
-            if member is None:
-                member = Member(
-                    self.clients,
-                    payer,
-                    account_id,
-                    partition=partition,
-                    observing=self._observing,
-                    most_calls=self._most_calls,
-                )
-                self._members[key] = member
-                while len(self._members) > self._kept:
-                    self._members.popitem(last=False)
+        if member is None:
+            made = make()
+            with self._lock:
+                member = self._members.setdefault(key, made)
+        with self._lock:
+            self._members[key] = member
             self._members.move_to_end(key)
-            return member
+            while len(self._members) > self._kept:
+                self._members.popitem(last=False)
+        return member
 
     def _read_config(self) -> OperatorConfig:
         try:
-            found = self._kube.get(CONFIG_MAP_KIND, OPERATOR_NAMESPACE, CONFIG_MAP)
+            found = self.kube.get(CONFIG_MAP_KIND, OPERATOR_NAMESPACE, CONFIG_MAP)
         except Absent:
             return parse_config(None)
         content = found.get("data")
@@ -373,7 +388,7 @@ class Sessions:
     def _read_keys(self) -> ReadOnlyCredentials:
         where = f"Secret {OPERATOR_NAMESPACE}/{PAYER_SECRET}"
         try:
-            found = self._kube.get(SECRET, OPERATOR_NAMESPACE, PAYER_SECRET)
+            found = self.kube.get(SECRET, OPERATOR_NAMESPACE, PAYER_SECRET)
         except Absent as error:
             raise Denied(f"{where} with the payer's keys does not exist: create it", code=NO_CREDENTIALS) from error
         content = secret_content(found)

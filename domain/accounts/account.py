@@ -16,7 +16,7 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from domain.accounts import ACCOUNT_POOL
+from domain.accounts import ACCOUNT_POOL, customer_account
 from domain.accounts.account_steps import (
     ownership_tags,
     patched,
@@ -75,8 +75,6 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         return deleting(world, now)
     if account.paused:
         return waiting(account, "reconciliation is paused by its annotation", "annotation removed", phase="Paused")
-    if account.spec.byoc or account.spec.manual_sts_mode:
-        return waiting(account, "customer-owned accounts are not served by this version", "a newer version")
     if protected(world):
         return waiting(
             account, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal"
@@ -91,6 +89,8 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         return _failed(world)
     if FINALIZER not in account.metadata.finalizers or not account.iam_user_id:
         return _prepare(world)
+    if account.customers:
+        return customer_account.decide(world, now)
     steps: dict[str, Done] = {
         AccountState.NEW: _new,
         AccountState.CREATING: _creating,

@@ -6,14 +6,14 @@
 A claim never takes what is not its own: the Account must name the claim as its holder before anything is copied. While
 another finalizer stands on a deleted claim, nothing is released. The previous holder's key dies first, so that nothing
 new appears while its account is being cleaned. A clean-up that keeps failing marks the Account Failed and goes on.
-A fake claim's way is in `claim_fake.py`.
+That of a claim on a customer's account is in `claim_byoc.py`, a fake claim's in `claim_fake.py`.
 """
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from domain.accounts import claim_fake
+from domain.accounts import claim_byoc, claim_fake
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
@@ -46,10 +46,12 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
     if claim.fake:
         return claim_fake.decide(world, now)
-    if not claim.from_pool or claim.of_fleet_manager:
-        return waiting(claim, "BYOC, STS and fleet-manager claims are not served by this version", "a newer version")
+    if claim.of_fleet_manager and not claim.spec.byoc:
+        return waiting(claim, "fleet-manager claims are not served by this version", "a newer version")
     if claim.metadata.deleting:
-        return _releasing(world)
+        return _releasing(world, now)
+    if claim_byoc.of_customer(world):
+        return claim_byoc.decide(world, now)
     return _on_pool(world, now)
 
 
@@ -151,7 +153,7 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
 # --- release ---
 
 
-def _releasing(world: ClaimWorld) -> Decision:
+def _releasing(world: ClaimWorld, now: datetime) -> Decision:
     claim, account = world.claim, world.account
     finalizers = claim.metadata.finalizers
     if FINALIZER not in finalizers:
@@ -163,6 +165,8 @@ def _releasing(world: ClaimWorld) -> Decision:
         return waiting(
             claim, f"nothing is released while other finalizers stand: {others}", "other finalizers", "Deleting"
         )
+    if claim_byoc.of_customer(world):
+        return claim_byoc.releasing(world, now)
     if account is None or not holds(claim, account):
         drop = patched(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
         return working(claim, "nothing is held any more", drop, phase="Deleting")

@@ -13,6 +13,8 @@ PAYER_SECRET = "aws-account-operator-credentials"  # noqa: S105 - a name
 LEADER_LOCK = "aws-account-operator-lock"
 
 FINALIZER = "finalizer.aws.managed.openshift.io"
+# On the Secret with a customer's key, while a claim needs it.
+INPUT_SECRET_FINALIZER = "finalizer.aws.managed.openshift.io/byoc"  # noqa: S105 - a name
 IAM_USER_ID_LABEL = "iamUserId"
 PAUSE_ANNOTATION = "aws.managed.openshift.com/pause-reconciliation"  # .com, unlike the group
 FAKE_ANNOTATION = "managed.openshift.com/fake"
@@ -26,6 +28,7 @@ ACCESS_ROLE = "OrganizationAccountAccessRole"
 SUPPORT_ROLE_PREFIX = "ManagedOpenShift-Support-"
 ADMIN_USER_PREFIX = "osdManagedAdmin-"
 ROLE_SESSION_NAME = "awsAccountOperator"
+STS_SESSION_NAME = "RH-Account-Initialization"  # of the customer's role in STS mode
 ADMINISTRATOR_POLICY = "AdministratorAccess"
 
 REGION_INIT_TAG_NAME = "red-hat-region-init"

@@ -6,7 +6,7 @@
 
 The AWS account itself is not closed: nothing but its identities and what an initialisation may have left is removed. A
 refusal is tried again for ever; after a few it is shown as Failed, and the Account goes on being deleted. Payer and
-protected accounts are let go untouched.
+protected accounts are let go untouched. A customer's account ends as `customer_deletion.py` says.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from domain.accounts.actions.cleaning import CleanRegion
 from domain.accounts.actions.creation import AwaitAccount
 from domain.accounts.actions.identities import DeleteIdentities
 from domain.accounts.constants import FINALIZER
+from domain.accounts.customer_deletion import in_the_way, launches_to_end
 from domain.accounts.naming import email_of
 from domain.accounts.resources import Account, AccountState
 from domain.accounts.status import with_condition, with_failure
@@ -42,11 +43,18 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
         email = email_of(account.metadata.name, world.email_domain)
         wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
         return working(account, "AWS is still creating the account", wait, phase="Deleting")
+    if account.customers and not protected(world):
+        return in_the_way(world, now) or _let_go(world, "nothing of ours is left, or can be reached")
     if sweep := region_sweeps(world):
         return working(account, "remove what a cut initialisation may have left", *sweep, phase="Deleting")
     account_id = account.spec.aws_account_id or known.created_account_id
-    if account_id and not known.identities_deleted and not account.spec.manual_sts_mode and not protected(world):
+    if account_id and not known.identities_deleted and not account.customers and not protected(world):
         return _clean_identities(world, account_id, now)
+    return _let_go(world, "nothing of ours is left")
+
+
+def _let_go(world: AccountWorld, why: str) -> Decision:
+    account = world.account
     remaining = [finalizer for finalizer in account.metadata.finalizers if finalizer != FINALIZER]
     drop = DropFinalizer(
         key=account.key,
@@ -54,7 +62,7 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
         resource_version=account.metadata.resource_version,
         note="drop the finalizer",
     )
-    return working(account, "nothing of ours is left", drop, phase="Deleting")
+    return working(account, why, drop, phase="Deleting")
 
 
 def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> Decision:
@@ -73,7 +81,11 @@ def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> De
 
 
 def _held_by_living_claim(world: AccountWorld) -> bool:
-    return bool(world.account.spec.claim_link) and world.claim is not None
+    """A customer's Account goes when its claim is being released, any other when that has ended."""
+    claim = world.claim
+    if not world.account.spec.claim_link or claim is None:
+        return False
+    return not (world.account.customers and claim.metadata.deleting)
 
 
 def _held(world: AccountWorld, now: datetime) -> Decision:
@@ -102,6 +114,8 @@ def region_sweeps(world: AccountWorld) -> tuple[Action, ...]:
     that keeps refusing (the account is suspended, say) holds nothing up: the audit tells what is left.
     """
     account, known = world.account, world.known
+    if account.customers:
+        return () if protected(world) else launches_to_end(world)
     if not account.spec.aws_account_id or protected(world) or not _began_regions(account):
         return ()
     member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}

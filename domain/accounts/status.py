@@ -33,6 +33,27 @@ def with_condition(
     return tuple((kept if c.status == TRUE else fresh) if c.type == type_ else c for c in conditions)
 
 
+def with_latest(
+    conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
+) -> tuple[Condition, ...]:
+    """The conditions with this one True and speaking of the present: for faults that come, change and go.
+
+    One that has this reason already is left as it is, since its message may differ at each attempt (a request's id).
+    """
+    present = condition_of(conditions, type_)
+    if present is not None and present.status == TRUE and present.reason == reason:
+        return conditions
+    rest = tuple(c for c in conditions if c.type != type_)
+    return with_condition(rest, type_, reason, message, now)
+
+
+def lifted(conditions: tuple[Condition, ...], type_: str, now: datetime) -> tuple[Condition, ...]:
+    """The conditions with this one False, if it was True."""
+    moment = timestamp(now)
+    over = {"status": "False", "last_probe_time": moment, "last_transition_time": moment}
+    return tuple(c.model_copy(update=over) if (c.type, c.status) == (type_, TRUE) else c for c in conditions)
+
+
 def with_account_state(status: AccountStatus, state: str, message: str, now: datetime) -> AccountStatus:
     """The status in a new state, with the condition of that name."""
     return status.model_copy(

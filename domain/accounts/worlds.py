@@ -45,6 +45,16 @@ class RegionOutcome(Model):
     message: str = ""
 
 
+class InputSecret(Model):
+    """What is known of the Secret with a customer's key; never its content.
+
+    `held` while it carries the finalizer by which we keep it until the claim is released.
+    """
+
+    complete: bool
+    held: bool
+
+
 class AccountKnown(Model):
     """What an Account's workflow knows beside the custom resource; losing it costs look-ups, never a cloud object.
 
@@ -83,6 +93,7 @@ class AccountWorld(World):
     protected: tuple[str, ...] = ()
     email_domain: str = ""
     dev_mode: bool = False
+    input_secret: InputSecret | None = None  # a BYOC claim's
     known: AccountKnown = AccountKnown()
 
     def recall(self, before: Self) -> Self:
@@ -117,6 +128,9 @@ class ClaimKnown(Model):
     """
 
     fulfilled: str = ""
+    made: str = ""  # the Account that was made for a customer's account
+    secret_held: bool = False
+    secrets_let_go: bool = False
     fake_secret: bool | None = None  # a fake claim's: True when it was put, False when it was removed
     keys_rotated: bool = False
     cleaned: dict[str, str] = {}  # region (or "global") -> report
@@ -139,6 +153,8 @@ class ClaimWorld(World):
     by_pool: bool = False  # the pool's pass decides for the claim right after binding it
     rotate_keys: bool = True
     protected: tuple[str, ...] = ()
+    input_secret: InputSecret | None = None  # a BYOC claim's, None where there is none
+    delivered: bool = False  # whether a BYOC claim's own Secret exists
     known: ClaimKnown = ClaimKnown()
 
     def recall(self, before: Self) -> Self:

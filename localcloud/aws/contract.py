@@ -306,6 +306,15 @@ class RoleRecord(Model):
     name: str
 
 
+class CustomerAccount(Model):
+    """An account outside the organization, with the key of its own administrator."""
+
+    account: str
+    user: str
+    access_key_id: str
+    secret_access_key: str
+
+
 class CaseRecord(Model):
     """A support case."""
 

@@ -14,6 +14,7 @@ from localcloud.aws.contract import (
     CaseRecord,
     ClockReading,
     Config,
+    CustomerAccount,
     Fault,
     FaultKind,
     Health,
@@ -71,6 +72,10 @@ class Emulator(DisturbableCloud):
     def world(self) -> World:
         """What exists."""
         return self._get("world", World)
+
+    def customer(self) -> CustomerAccount:
+        """A new account outside the organization, as a customer brings it."""
+        return self._send("POST", "customers", None, CustomerAccount)
 
     def resolve_case(self, case_id: str) -> CaseRecord:
         """Resolve a support case now."""

@@ -277,7 +277,8 @@ def _role_to_assume(role_arn: str) -> Role | None:
     if match is None:
         return None
     account_id, name = match.group(1), match.group(2).rsplit("/", 1)[-1]
-    if not organizations.exists(account_id) or organizations.is_closed(account_id):
+    # A customer's account is none of the organization's; one that was never used has no roles.
+    if not (organizations.exists(account_id) or account_id in iam_backends) or organizations.is_closed(account_id):
         return None
     role = next((r for r in _iam(account_id).roles.values() if r.name == name), None)
     wait = runtime.config().role_propagation_seconds

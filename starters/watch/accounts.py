@@ -7,9 +7,14 @@
 | Account without an AWS account id, waiting for its support case, gone | the Organization |
 | AccountClaim without an account, or gone | its AccountPool; all pools if it names none |
 | AccountClaim: linked to another, deleting, gone | the Account it is linked to, and was |
+| AccountClaim of a customer: its terms, the word to let go | the Account it is linked to |
+| Secret with a customer's key, while a claim waits for it or ends | that claim, and its Account |
 | AccountPool: spec, levers, gone | the Organization |
 | Account: Ready or Failed now, claimed, of another legal entity | the validation |
 | ConfigMap, Secret | everything of the area that is not settled, all pools, the Organization, the validation |
+
+The Secrets of customers are watched one by one, in their claims' namespaces, as long as somebody waits for them; only
+the version of one is kept.
 
 What the pool does for a claim and its Account is not disturbed: their own wakes wait until it is done with them
 (`claim_patience`, `account_patience`). A pool that hands nothing over wakes the claim itself, or time does.
@@ -19,6 +24,8 @@ Links name an Account of the operator's namespace only, as the replaced operator
 """
 
 from __future__ import annotations
+
+from functools import cache
 
 from pydantic import ValidationError
 
@@ -44,6 +51,8 @@ from domain.accounts.constants import (
     PAUSE_ANNOTATION,
     PAYER_SECRET,
 )
+from domain.accounts.customer_account import TROUBLE
+from domain.accounts.letting_go import LET_GO
 from domain.accounts.organization import BUDGET_SINCE, ORGANIZATION
 from domain.accounts.resources import (
     FAILED_STATES,
@@ -69,6 +78,8 @@ _ACCOUNT_ANNOTATIONS = (*levers.LEVERS, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
 _POOL_ANNOTATIONS = (*levers.LEVERS, BUDGET_SINCE)
 # Written by kubectl and by our own levers; no decision of a claim reads them.
 _UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", levers.RETRIED, levers.ABANDONED})
+# What a customer's Account is made by.
+_TERMS = ("aws", "byocSecretRef", "stsRoleARN", "stsExternalID", "customTags", "kmsKeyId")
 _TRUE = "true"
 
 
@@ -118,6 +129,7 @@ def read_account(obj: JsonObject) -> View:
             "support case": text(status, "supportCaseID"),
             "reused": _word(flag(status, "reused")),
             "byoc": _word(flag(spec, "byoc")),
+            "trouble": _trouble(status),
             "legal entity": entity,
             "paused": _word(paused),
         },
@@ -130,7 +142,11 @@ def read_claim(obj: JsonObject) -> View:
     spec, state = mapping(obj, "spec"), text(obj, "status", "state")
     link = text(spec, "accountLink")
     moved = text(spec, "accountOU") not in NOT_MOVED
-    needs_no_link = annotations.get(FAKE_ANNOTATION) == _TRUE or spec.get("byoc") is True
+    byoc, sts = flag(spec, "byoc"), flag(spec, "manualSTSMode")
+    handed_over = bool(text(spec, "supportRoleARN")) or sts
+    has_all = bool(link) and (handed_over if byoc else moved)
+    settled = state == ClaimState.READY and (has_all or annotations.get(FAKE_ANNOTATION) == _TRUE)
+    waits_for_secret = byoc and not sts and not (settled and not text(obj, "metadata", "deletionTimestamp"))
     finalizers = sequence(obj, "metadata", "finalizers")
     return View(
         fingerprint=(
@@ -140,14 +156,14 @@ def read_claim(obj: JsonObject) -> View:
             state,
         ),
         handed=(link,),
-        settled=state == ClaimState.READY
-        and ((bool(link) and moved) or needs_no_link)
-        and not _retry_wanted(annotations),
+        settled=settled and not _retry_wanted(annotations),
         facts={
             "pool": text(spec, "accountPool"),
             "account": link,
             "state": state,
             "paused": _word(annotations.get(levers.PAUSED) == _TRUE),
+            "input secret": text(spec, "byocSecretRef", "name") if waits_for_secret else "",
+            "terms": repr((annotations.get(LET_GO), *(spec.get(field) for field in _TERMS))) if byoc else "",
             "pool's turn": _word(_is_the_pools(obj, state)),
             "asks as": repr((generation(obj), state, FINALIZER in finalizers, sorted(annotations))),
         },
@@ -200,9 +216,20 @@ def read_config(obj: JsonObject) -> View:
     return View(fingerprint=tuple(sorted((name, str(value)) for name, value in content.items())), settled=True)
 
 
+def read_input_secret(obj: JsonObject) -> View:
+    """A customer's Secret: that it is there, and its version."""
+    return View((text(obj, "metadata", "resourceVersion"),), settled=True)
+
+
 def _retry_wanted(annotations: object) -> bool:
     token = text(annotations, levers.RETRY)
     return bool(token) and token != text(annotations, levers.RETRIED)
+
+
+def _trouble(status: object) -> str:
+    """Why a customer's account cannot be entered, as its claim shows it."""
+    conditions = (c for c in sequence(status, "conditions") if text(c, "type") in (TROUBLE, "AccountClientError"))
+    return repr([(text(c, "status"), text(c, "reason"), text(c, "message")) for c in conditions])
 
 
 def _state_class(state: str) -> str:
@@ -230,9 +257,11 @@ def account_dependents(before: Projection | None, after: Projection | None, inde
     """Pool, claim and Organization of an Account."""
     keys: set[Key] = set()
     if _differ(before, after, "counts as", "pool") and not _made_by_pool(before, after):
-        for side in _existing(before, after):
+        for side in (each for each in _existing(before, after) if not each.fact("byoc")):
             keys |= pools(index, side.fact("pool"))
-    if _differ(before, after, "state", "claim", "claim namespace") and not _being_bound(before, after, index):
+    if _differ(before, after, "state", "claim", "claim namespace", "trouble") and not _being_bound(
+        before, after, index
+    ):
         for side in _existing(before, after):
             keys.update(index.keys(ACCOUNT_CLAIM.name, side.fact("claim namespace"), [side.fact("claim")]))
     asks, gave_way = _asks_organization(after), _stopped_opting_in(before, after)
@@ -280,10 +309,40 @@ def claim_dependents(before: Projection | None, after: Projection | None, index:
         for side in _existing(before, after):
             keys |= pools(index, side.fact("pool"))
     linked = before is not None and after is not None and not before.fact("account") and not after.deleting
-    if _differ(before, after, "account") and not linked:  # an Account is linked first, and knows by that
+    if _differ(before, after, "account", "terms") and not linked:  # an Account is linked first, and knows by that
         for side in _existing(before, after):
             keys.update(index.keys(ACCOUNT.name, OPERATOR_NAMESPACE, [side.fact("account")]))
     return keys
+
+
+def input_secret_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """The claims that wait for a customer's Secret, or end with it, and their Accounts."""
+    known = after or before
+    if known is None:
+        return set()
+    named = index.find(ACCOUNT_CLAIM.name, "input secret", known.key.name)
+    claims = [each for each in named if each.key.namespace == known.key.namespace]
+    accounts = [each.fact("account") for each in claims if each.fact("account")]
+    return {each.key for each in claims} | set(index.keys(ACCOUNT.name, OPERATOR_NAMESPACE, accounts))
+
+
+def input_secrets(claim: Projection) -> tuple[Watched, ...]:
+    """The Secret that a customer's claim waits for."""
+    name = claim.fact("input secret")
+    return (_input_secret(claim.key.namespace, name),) if name else ()
+
+
+@cache
+def _input_secret(namespace: str, name: str) -> Watched:
+    return Watched(
+        kind=built_in.SECRET,
+        name=f"customer's Secret {namespace}/{name}",
+        namespace=namespace,
+        field_selector=f"metadata.name={name}",
+        read=read_input_secret,
+        dependents=input_secret_dependents,
+        has_workflow=False,
+    )
 
 
 def _searching(claim: Projection) -> bool:
@@ -366,7 +425,13 @@ def _differ(before: Projection | None, after: Projection | None, *facts: str) ->
 WATCHED = (
     Watched(kind=ACCOUNT_POOL, read=read_pool, dependents=pool_dependents),
     Watched(kind=ACCOUNT, read=read_account, dependents=account_dependents, patience=account_patience),
-    Watched(kind=ACCOUNT_CLAIM, read=read_claim, dependents=claim_dependents, patience=claim_patience),
+    Watched(
+        kind=ACCOUNT_CLAIM,
+        read=read_claim,
+        dependents=claim_dependents,
+        patience=claim_patience,
+        declares=input_secrets,
+    ),
     Watched(
         kind=built_in.CONFIG_MAP,
         name="accounts ConfigMap",

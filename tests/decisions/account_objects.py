@@ -14,6 +14,7 @@ from domain.accounts.account import decide as decide_account
 from domain.accounts.actions.cases import SupportCase
 from domain.accounts.actions.cleaning import Cleaned
 from domain.accounts.actions.creation import CreatedAccount, CreateRequest
+from domain.accounts.actions.customers import MadeAccount
 from domain.accounts.actions.handover import Fulfilled
 from domain.accounts.actions.identities import AdminSecret
 from domain.accounts.actions.regions import Regions
@@ -208,6 +209,11 @@ ANSWERS: Mapping[str, Answer] = {
     "accounts.fulfil": lambda a: Fulfilled(account_ou="ou-1", support_role_arn=a.support_role_arn),
     "accounts.release": lambda a: None,
     "accounts.fake_secret": lambda a: None,
+    "accounts.make_customer_account": lambda a: MadeAccount(name=f"osd-creds-mgmt-{SUFFIX}"),
+    "accounts.hold_input_secret": lambda a: None,
+    "accounts.deliver_credentials": lambda a: None,
+    "accounts.let_secrets_go": lambda a: None,
+    "aws.end_launches": lambda a: None,
 }
 
 

@@ -329,13 +329,6 @@ def test_only_the_dot_com_annotation_with_true_pauses() -> None:
         assert activities(decision) == ["aws.create_account"]
 
 
-@pytest.mark.parametrize("spec", [{"byoc": True}, {"manualSTSMode": True}])
-def test_customer_owned_accounts_are_shown_as_not_served(spec: dict[str, bool]) -> None:
-    decision = decide(world(account(spec={**spec, "awsAccountID": AWS_ID})), NOW)
-    assert decision.actions == ()
-    assert "not served" in decision.why
-
-
 @pytest.mark.parametrize("state", ["Claimed", "Requested"])
 def test_states_that_nobody_knows_are_shown_and_not_touched(state: str) -> None:
     decision = decide(world(account(spec={"awsAccountID": AWS_ID}, status={"state": state})), NOW)

@@ -266,7 +266,6 @@ def test_a_missing_key_stops_the_hand_over_only(key: str) -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
-        ({"spec": {"byoc": True}}, "BYOC"),
         ({"spec": {"fleetManagerConfig": {"trustedARN": "arn"}, "accountPool": "fm"}}, "fleet-manager"),
     ],
 )

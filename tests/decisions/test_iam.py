@@ -47,9 +47,10 @@ def test_aws_would_take_the_policy(path: Path) -> None:
     assert all(re.fullmatch(r"[a-z0-9]+:[A-Za-z]+", action) for action in actions)
 
 
-def test_the_payer_may_assume_no_role_but_the_organizations_own() -> None:
+def test_the_payer_may_assume_no_role_but_the_organizations_and_our_own() -> None:
     (assume,) = [item for item in policy(Role.PAYER)["Statement"] if "sts:AssumeRole" in item["Action"]]
-    assert assume["Resource"].endswith(":role/OrganizationAccountAccessRole")
+    names = [arn.split(":role/")[1] for arn in assume["Resource"]]
+    assert names == ["OrganizationAccountAccessRole", "ManagedOpenShift-Support-*"]
     assert assume["Action"] == ["sts:AssumeRole"]
 
 

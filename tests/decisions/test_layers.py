@@ -13,6 +13,7 @@ from temporalio import activity
 
 from activities.accounts import (
     ClaimActivities,
+    CustomerActivities,
     FakeActivities,
     ObserveActivities,
     OptInActivities,
@@ -44,6 +45,7 @@ EVERY_WORKERS = (
     ClaimActivities,
     FakeActivities,
     ValidationActivities,
+    CustomerActivities,
 )
 AREAS = {
     "claims": CLAIMS_ACTIVITIES,

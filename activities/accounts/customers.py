@@ -1,0 +1,176 @@
+"""What claims on customers' accounts get in Kubernetes: an Account, and their Secrets kept, filled and let go.
+
+Everything is safe to repeat. The Account is looked up by the claim that it names before one is made, under a name that
+follows from the claim's uid. A Secret is only touched in the claim's own namespace, and the customer's own is never
+written but for our finalizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from temporalio import activity
+
+from activities.accounts.handover import KEY_FIELDS
+from activities.accounts.reading import Reader
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts.actions.customers import (
+    DeliverCredentials,
+    HoldInputSecret,
+    LetSecretsGo,
+    MadeAccount,
+    MakeCustomerAccount,
+)
+from domain.accounts.claim_steps import named_by
+from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.naming import account_name, suffix_of
+from domain.accounts.resources import Account
+from domain.resource import timestamp
+from engine.errors import Absent, Conflict, Denied, Invalid
+from engine.kube import SECRET
+from engine.kube.json import JsonObject, mapping, sequence, text
+
+
+class CustomerActivities:
+    """Effects of claims on customers' accounts."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._read = reader
+        self._kube = reader.kube
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.make_account, self.hold_input_secret, self.deliver_credentials, self.let_secrets_go)
+
+    @activity.defn(name=MakeCustomerAccount.activity)
+    async def make_account(self, action: MakeCustomerAccount) -> MadeAccount:
+        """The oldest Account that names the claim, else a new one."""
+        accounts = await self._read.accounts(OPERATOR_NAMESPACE)
+        own = [each for each in accounts if _serves(each, action) and not each.metadata.deleting]
+        if own:
+            return MadeAccount(name=min(own, key=_age).metadata.name)
+        for serial in count():
+            suffix = suffix_of(action.claim.uid, str(serial))
+            try:
+                await self._kube.create(ACCOUNT, _manifest(action, suffix), OPERATOR_NAMESPACE)
+            except Conflict:
+                # Somebody else's of that name, or our own whose creation was not heard of.
+                present = await self._read.account(OPERATOR_NAMESPACE, account_name(suffix))
+                if present is None or not _serves(present, action) or present.metadata.deleting:
+                    continue
+            break
+        return MadeAccount(name=account_name(suffix))
+
+    @activity.defn(name=HoldInputSecret.activity)
+    async def hold_input_secret(self, action: HoldInputSecret) -> None:
+        """Add our finalizer; a Secret that is going already cannot take one, one without a key need not."""
+        found = await self._kube.get(SECRET, action.claim.namespace, action.secret)
+        if not all(mapping(found, "data").get(field) for field in KEY_FIELDS):
+            where = f"Secret {action.claim.namespace}/{action.secret}"
+            raise Invalid(f"{where} needs {' and '.join(KEY_FIELDS)}", code="BYOCSecretIncomplete")
+        if text(found, "metadata", "deletionTimestamp"):
+            return
+        finalizers = _finalizers(found)
+        if INPUT_SECRET_FINALIZER not in finalizers:
+            await self._set_finalizers(found, [*finalizers, INPUT_SECRET_FINALIZER])
+
+    @activity.defn(name=DeliverCredentials.activity)
+    async def deliver_credentials(self, action: DeliverCredentials) -> None:
+        """The key first, then the word of it: a claim that names its support role has its Secret."""
+        account = await self._read.account(OPERATOR_NAMESPACE, action.account)
+        if account is None or not named_by(account, action.claim) or not account.customers:
+            raise Denied(f"Account {action.account} does not name this claim as its holder", code="NotTheHolder")
+        if action.secret == action.input_secret:
+            raise Denied(
+                f"spec.awsCredentialSecret and spec.byocSecretRef are both Secret {action.secret}: the customer's own "
+                "key is not overwritten. Name another Secret for the account's key.",
+                code="SecretsAreOne",
+            )
+        await self._copy_key(action)
+        spec = {"supportRoleARN": action.support_role_arn}
+        claim = action.claim
+        await self._kube.patch(
+            ACCOUNT_CLAIM, claim.namespace, claim.name, {"metadata": {"uid": claim.uid}, "spec": spec}
+        )
+
+    @activity.defn(name=LetSecretsGo.activity)
+    async def let_secrets_go(self, action: LetSecretsGo) -> None:
+        """Release the customer's Secret and remove ours; what is gone already is done."""
+        namespace = action.claim.namespace
+        if action.secret and action.secret != action.input_secret:
+            await self._delete_copy(namespace, action.secret)
+        if not action.input_secret:
+            return
+        try:
+            found = await self._kube.get(SECRET, namespace, action.input_secret)
+            finalizers = _finalizers(found)
+            if INPUT_SECRET_FINALIZER in finalizers:
+                await self._set_finalizers(found, [each for each in finalizers if each != INPUT_SECRET_FINALIZER])
+        except Absent:
+            return
+
+    async def _copy_key(self, action: DeliverCredentials) -> None:
+        """The claim's Secret with the account's key; one that holds another key is an earlier account's: replaced."""
+        source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
+        key = {field: mapping(source, "data").get(field) for field in KEY_FIELDS}
+        secret = {"metadata": {"name": action.secret}, "type": "Opaque", "data": key}
+        namespace = action.claim.namespace
+        try:
+            await self._kube.create(SECRET, secret, namespace)
+        except Conflict:
+            present = mapping(await self._kube.get(SECRET, namespace, action.secret), "data")
+            if any(present.get(field) != value for field, value in key.items()):
+                await self._kube.patch(SECRET, namespace, action.secret, {"data": key})
+
+    async def _delete_copy(self, namespace: str, name: str) -> None:
+        """Delete the claim's Secret if it holds what a delivery writes and nothing else."""
+        try:
+            present = await self._kube.get(SECRET, namespace, name)
+            if set(mapping(present, "data")) == set(KEY_FIELDS):
+                await self._kube.delete(SECRET, namespace, name, uid=text(present, "metadata", "uid"))
+        except Absent:
+            return
+
+    async def _set_finalizers(self, found: JsonObject, finalizers: list[str]) -> None:
+        await self._kube.patch(
+            SECRET,
+            text(found, "metadata", "namespace"),
+            text(found, "metadata", "name"),
+            {"metadata": {"finalizers": finalizers}},
+            resource_version=text(found, "metadata", "resourceVersion"),
+        )
+
+
+def _serves(account: Account, action: MakeCustomerAccount) -> bool:
+    same = account.spec.aws_account_id == action.account_id
+    return account.customers and same and named_by(account, action.claim)
+
+
+def _age(account: Account) -> tuple[str, str]:
+    born = account.metadata.creation_timestamp
+    return (timestamp(born) if born else "", account.metadata.name)
+
+
+def _finalizers(obj: JsonObject) -> list[str]:
+    return [str(each) for each in sequence(obj, "metadata", "finalizers")]
+
+
+def _manifest(action: MakeCustomerAccount, suffix: str) -> JsonObject:
+    """As the replaced operator writes it: without an owner, since the claim is in another namespace."""
+    return {
+        "metadata": {
+            "name": account_name(suffix),
+            "labels": {IAM_USER_ID_LABEL: suffix},
+            "finalizers": [FINALIZER],
+        },
+        "spec": {
+            "awsAccountID": action.account_id,
+            "iamUserSecret": "",
+            "byoc": True,
+            "claimLink": action.claim.name,
+            "claimLinkNamespace": action.claim.namespace,
+            "legalEntity": action.legal_entity.model_dump(mode="json"),
+            "manualSTSMode": action.manual_sts_mode,
+        },
+    }

@@ -1,0 +1,213 @@
+"""The lifecycle of a claim on an account that its customer brings: BYOC with the customer's key, or STS with a role.
+
+    ""  --> the input Secret is kept --> an Account is made --> it is Ready --> Ready --> support role ARN, Secret
+    deleted --> its Account is deleted, which cleans up after us --> both Secrets are let go --> gone
+
+Clients rest on the order: the state stays blank until Ready or Error, and Ready comes before the Secret. A claim in STS
+mode gets neither Secret nor support role, and has no Secret of the customer's.
+
+A claim never takes what is not its own: only an Account that names it as its holder is used, deleted, or copied from.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.actions.customers import DeliverCredentials, HoldInputSecret, LetSecretsGo, MakeCustomerAccount
+from domain.accounts.claim_steps import DELETING, holds, invalid, patched, protected, status_written, waiting, working
+from domain.accounts.claim_validation import customers_account, spec_fault
+from domain.accounts.constants import FINALIZER
+from domain.accounts.customer_account import TROUBLE
+from domain.accounts.letting_go import LET_GO
+from domain.accounts.naming import secret_of, support_role_arn
+from domain.accounts.resources import Account, AccountClaimStatus, AccountState, ClaimState
+from domain.accounts.status import TRUE, lifted, with_claim_state, with_latest
+from domain.accounts.worlds import ClaimWorld
+from domain.decision import Action, Decision, Outcome
+from domain.levers import RETRIED, retry_wanted
+from domain.resource import Condition, condition_of
+from domain.writes import Delete
+
+# Conditions of a claim that speak of the present, and are False when it has passed.
+SHUT_OUT = "AuthenticationFailed"
+BLOCKED = "ReleaseBlocked"
+FAILED = "CCSAccountClaimFailed"
+# Conditions of an Account that do not say why it has failed.
+_STATES = {"Creating", "Ready", "Claimed", "InitializingRegions", "PendingVerification", "Reused", "Pending"}
+
+
+def of_customer(world: ClaimWorld) -> bool:
+    """True for a claim on a customer's account; what it holds counts more than what its spec says by now."""
+    if world.account is not None and holds(world.claim, world.account):
+        return world.account.customers
+    return world.claim.spec.byoc
+
+
+def decide(world: ClaimWorld, now: datetime) -> Decision:
+    """What a living claim on a customer's account needs now."""
+    claim = world.claim
+    if FINALIZER not in claim.metadata.finalizers:
+        finalizers = [*claim.metadata.finalizers, FINALIZER]
+        return working(
+            claim, "set the finalizer", patched(world, {"metadata": {"finalizers": finalizers}}, note="finalizer")
+        )
+    if token := retry_wanted(claim.metadata):
+        noted = patched(world, {"metadata": {"annotations": {RETRIED: token}}}, note="retry honoured")
+        return working(claim, "note the retry", noted)
+    if protected(world, account_id := customers_account(claim)):
+        return waiting(claim, f"{account_id} is a payer or protected account: refused", "another account")
+    if not claim.spec.account_link:
+        return _unlinked(world, now)
+    if _to_hold(world):
+        return working(claim, "keep the customer's Secret", _hold(world))
+    return _linked(world, now)
+
+
+def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
+    """No Account yet: one is made when the claim makes sense and its Secret is there."""
+    claim, known = world.claim, world.known
+    if fault := spec_fault(claim):
+        return invalid(world, *fault, now)
+    secret = world.input_secret
+    if not claim.spec.manual_sts_mode and (secret is None or not secret.complete):
+        where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
+        what = "does not exist" if secret is None else "lacks aws_access_key_id or aws_secret_access_key"
+        reason = "BYOCSecretMissing" if secret is None else "BYOCSecretIncomplete"
+        # To keep it is tried again and again, so that it is seen in the end although nobody may watch it.
+        return _telling(world, SHUT_OUT, reason, f"{where} {what}", where, now, _hold(world))
+    if claim.status.state == ClaimState.ERROR or _is_true(claim.status, SHUT_OUT):
+        return working(claim, "go on", status_written(world, _mended(claim.status, ClaimState.NEW, now)))
+    if _to_hold(world):
+        return working(claim, "keep the customer's Secret", _hold(world))
+    if known.made:
+        link = patched(world, {"spec": {"accountLink": known.made}}, note="record accountLink")
+        return working(claim, f"link {known.made}", link)
+    make = MakeCustomerAccount(
+        claim=claim.key,
+        account_id=customers_account(claim),
+        legal_entity=claim.spec.legal_entity,
+        manual_sts_mode=claim.spec.manual_sts_mode,
+    )
+    return working(claim, "make its Account", make)
+
+
+def _linked(world: ClaimWorld, now: datetime) -> Decision:
+    claim, account = world.claim, world.account
+    link = f"Account/{claim.spec.account_link}"
+    if account is None:
+        return waiting(claim, f"{link} does not exist", link)
+    if not holds(claim, account):
+        why = f"{link} does not name this claim as its holder: it is not used"
+        return waiting(claim, why, "spec.accountLink or the Account's spec.claimLink")
+    if account.failed:
+        return _failed(world, account, link, now)
+    if account.status.state != AccountState.READY:
+        trouble = condition_of(account.status.conditions, TROUBLE)
+        if trouble is not None and trouble.status == TRUE:
+            return _telling(world, SHUT_OUT, trouble.reason or TROUBLE, trouble.message or "", link, now)
+        return waiting(claim, f"{link} is {account.status.state or 'new'}", link)
+    if claim.status.state != ClaimState.READY or _is_true(claim.status, SHUT_OUT):
+        return working(claim, "BYOC account ready", status_written(world, _ready(claim.status, now)))
+    if claim.spec.manual_sts_mode:
+        return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why=f"holds {account.metadata.name}")
+    role = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
+    # A role of the customer's own choice stays what the claim says.
+    wanted = claim.spec.support_role_arn if claim.spec.sts_role_arn else role
+    if not world.delivered or claim.spec.support_role_arn != wanted:
+        return working(claim, "hand over the account's key", _deliver(world, account, wanted))
+    return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why=f"holds {account.metadata.name}")
+
+
+def _deliver(world: ClaimWorld, account: Account, role: str) -> DeliverCredentials:
+    claim = world.claim
+    return DeliverCredentials(
+        claim=claim.key,
+        account=account.metadata.name,
+        source_secret=account.spec.iam_user_secret or secret_of(account.metadata.name),
+        secret=claim.spec.aws_credential_secret.name,
+        input_secret=claim.spec.byoc_secret_ref.name,
+        support_role_arn=role,
+    )
+
+
+def _to_hold(world: ClaimWorld) -> bool:
+    secret = world.input_secret
+    return secret is not None and not secret.held and not world.known.secret_held
+
+
+def _hold(world: ClaimWorld) -> HoldInputSecret:
+    return HoldInputSecret(claim=world.claim.key, secret=world.claim.spec.byoc_secret_ref.name)
+
+
+# --- what the claim says ---
+
+
+def _ready(status: AccountClaimStatus, now: datetime) -> AccountClaimStatus:
+    ready = with_claim_state(status, ClaimState.READY, "Claimed", "AccountClaimed", "BYOC account ready", now)
+    return _mended(ready, ClaimState.READY, now)
+
+
+def _mended(status: AccountClaimStatus, state: str, now: datetime) -> AccountClaimStatus:
+    """The status in this state, what stood in its way being over."""
+    return status.model_copy(update={"state": state, "conditions": lifted(status.conditions, SHUT_OUT, now)})
+
+
+def _failed(world: ClaimWorld, account: Account, link: str, now: datetime) -> Decision:
+    claim = world.claim
+    said = [c for c in account.status.conditions if c.type not in _STATES]
+    reason = said[-1].reason if said else ""
+    message = said[-1].message if said else ""
+    status = with_claim_state(claim.status, ClaimState.ERROR, FAILED, FAILED, "CCS Account Failed", now)
+    conditions = with_latest(status.conditions, "InternalError", reason or FAILED, message or "", now)
+    status = status.model_copy(update={"conditions": conditions})
+    told = (status_written(world, status),) if status != claim.status else ()
+    decision = waiting(claim, f"{link} has failed: {message or reason or 'it does not say why'}", link, "", *told)
+    return decision.model_copy(update={"phase": ClaimState.ERROR})
+
+
+def _telling(
+    world: ClaimWorld, type_: str, reason: str, message: str, waits_for: str, now: datetime, *retried: Action
+) -> Decision:
+    """Wait for something that somebody has to mend, and say so in a condition."""
+    claim = world.claim
+    conditions = with_latest(claim.status.conditions, type_, reason, message, now)
+    status = claim.status.model_copy(update={"conditions": conditions})
+    told = (status_written(world, status),) if status != claim.status else ()
+    return waiting(claim, message, waits_for, DELETING if claim.metadata.deleting else "", *told, *retried)
+
+
+def _is_true(status: AccountClaimStatus, type_: str) -> bool:
+    found: Condition | None = condition_of(status.conditions, type_)
+    return found is not None and found.status == TRUE
+
+
+# --- release ---
+
+
+def releasing(world: ClaimWorld, now: datetime) -> Decision:
+    """What a claim on a customer's account needs when nothing but our finalizer holds it."""
+    claim, account = world.claim, world.account
+    if account is not None and holds(claim, account):
+        link = f"Account/{account.metadata.name}"
+        if not account.metadata.deleting:
+            return working(claim, f"delete {link}", _delete(world, account), phase=DELETING)
+        if account.failed:
+            failure = condition_of(account.status.conditions, "AccountClientError")
+            what = failure.message if failure and failure.message else "its account cannot be cleaned up"
+            message = f"{link}: {what} (a person can let it go: annotation {LET_GO}, or perdure release)"
+            reason = "AccountClientError" if failure else "AccountFailed"
+            return _telling(world, BLOCKED, reason, message, link, now)
+        return waiting(claim, f"{link} is being cleaned up", link, DELETING)
+    if not world.known.secrets_let_go:
+        let_go = LetSecretsGo(
+            claim=claim.key,
+            input_secret=claim.spec.byoc_secret_ref.name,
+            secret=claim.spec.aws_credential_secret.name,
+        )
+        return working(claim, "let its Secrets go", let_go, phase=DELETING)
+    drop = patched(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
+    return working(claim, "nothing is held any more", drop, phase=DELETING)
+
+
+def _delete(world: ClaimWorld, account: Account) -> Action:
+    return Delete(key=account.key.model_copy(update={"cluster": world.key.cluster}))

@@ -1,0 +1,173 @@
+"""The lifecycle of an Account that a customer has brought: BYOC, or entered through the customer's role (STS mode).
+
+    ""  --its claim--> Creating --support role, admin user--> InitializingRegions --the claim's regions--> Ready
+                                (STS mode: neither)
+
+The account exists, so nothing is created or verified, and there is no deadline before the regions. What the customer
+has to mend (a Secret that is missing, a key or role that AWS refuses) is waited for: the Account shows it as condition
+`AuthenticationError`, which turns False when the account can be entered. A region that the account cannot use fails the
+Account at once (the replaced operator lets 51 minutes go by).
+
+`account.py` decides what all Accounts have in common (pause, retry, failure, deletion) and asks here for the rest.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.access import customers_key
+from domain.accounts.account_steps import ownership_tags, spec_written, status_written, waiting, working
+from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.regions import ListRegions
+from domain.accounts.initialization import (
+    admin_user,
+    iam_failure,
+    initializing,
+    list_regions,
+    none_initialized,
+    refused_regions,
+    wanted_regions,
+)
+from domain.accounts.resources import AccountClaim, AccountState, AccountStatus
+from domain.accounts.status import lifted, with_account_state, with_failure, with_latest
+from domain.accounts.worlds import AccountWorld
+from domain.decision import Action, Decision, Outcome
+from domain.refusal import ErrorType, Refusal
+
+TROUBLE = "AuthenticationError"
+NOT_THERE = "Failed to initialize new CCS account"
+
+
+def decide(world: AccountWorld, now: datetime) -> Decision:
+    """What a customer's Account needs now."""
+    account = world.account
+    if account.status.state == AccountState.INITIALIZING_REGIONS:
+        if world.claim is None:
+            return _without_claim(world, now)
+        return initializing(world, now, _initialized)
+    if account.status.state == AccountState.NEW or not account.status.claimed:
+        return _new(world, now)
+    if account.status.state == AccountState.READY:
+        holder = f"{account.spec.claim_link_namespace}/{account.spec.claim_link}"
+        why = f"a customer's account, held by claim {holder}"
+        return Decision(phase=AccountState.READY, outcome=Outcome.SETTLED, why=why)
+    if world.claim is None:
+        return _without_claim(world, now)
+    return _creating(world, world.claim, now)
+
+
+def _new(world: AccountWorld, now: datetime) -> Decision:
+    account = world.account
+    if world.claim is None:
+        return _without_claim(world, now)
+    if not account.spec.aws_account_id:
+        return waiting(account, "names no AWS account", "spec.awsAccountID")
+    status = account.status.model_copy(update={"claimed": True})
+    status = with_account_state(status, AccountState.CREATING, "Creating", now)
+    return working(account, "the customer's account is claimed", status_written(world, status))
+
+
+def _without_claim(world: AccountWorld, now: datetime) -> Decision:
+    spec = world.account.spec
+    why = f"AccountClaim {spec.claim_link_namespace}/{spec.claim_link} not found"
+    failed = with_failure(world.account.status, "AccountCreationFailed", why, NOT_THERE, now)
+    return working(world.account, why, status_written(world, failed))
+
+
+def _creating(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decision:
+    account, known = world.account, world.known
+    if missing := world.config.missing(*_needed(world)):
+        return waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap")
+    if not account.spec.manual_sts_mode:
+        if not known.support_role:
+            return _support_role(world, claim, now)
+        refusal = world.refused(EnsureAdminUser.activity)
+        if refusal and refusal.type is not ErrorType.BUG:
+            failed = iam_failure(account, refusal, now)
+            return working(account, f"IAM refused: {refusal.message}", status_written(world, failed))
+    if (refusal := world.refused(ListRegions.activity)) and account.spec.manual_sts_mode:
+        waits_for = f"role {claim.spec.sts_role_arn}"
+        return _troubled(world, _reason(refusal), refusal.message, waits_for, now, list_regions(world))
+    if todo := _credentials(world):
+        return working(account, "create credentials and look at the regions", *todo)
+    if not account.spec.manual_sts_mode and account.spec.iam_user_secret != known.admin_secret:
+        spec = account.spec.model_copy(update={"iam_user_secret": known.admin_secret})
+        return working(account, "record the Secret", spec_written(world, spec, note="record iamUserSecret"))
+    return _entered(world, now)
+
+
+def _needed(world: AccountWorld) -> tuple[str, ...]:
+    role = "sts-jump-role" if world.account.spec.manual_sts_mode else "support-jump-role"
+    return ("ami-owner", role) if wanted_regions(world) else (role,)
+
+
+def _support_role(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decision:
+    """The customer's key makes the role by which we come in from then on."""
+    account, secret = world.account, world.input_secret
+    ensure = EnsureSupportRole(
+        account_id=account.spec.aws_account_id,
+        partition=world.config.partition,
+        access=customers_key(world),
+        iam_user_id=account.iam_user_id,
+        jump_role=world.config.support_jump_role,
+        tags=ownership_tags(world),
+    )
+    where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
+    if secret is None or not secret.complete:
+        reason, what = ("BYOCSecretIncomplete", "lacks a key") if secret else ("BYOCSecretMissing", "does not exist")
+        return _troubled(world, reason, f"{where} {what}", where, now, ensure)
+    refusal = world.refused(EnsureSupportRole.activity)
+    if refusal and refusal.type is not ErrorType.BUG:
+        return _troubled(world, _reason(refusal), f"{where}: {refusal.message}", where, now, ensure)
+    return working(account, "make the support role with the customer's key", ensure)
+
+
+def _credentials(world: AccountWorld) -> tuple[Action, ...]:
+    actions: list[Action] = []
+    if not world.account.spec.manual_sts_mode and not world.known.admin_secret:
+        actions.append(admin_user(world))
+    if world.known.regions is None and not world.config.fedramp:
+        actions.append(list_regions(world))
+    return tuple(actions)
+
+
+def _entered(world: AccountWorld, now: datetime) -> Decision:
+    account = world.account
+    status = account.status.model_copy(update={"conditions": lifted(account.status.conditions, TROUBLE, now)})
+    unusable = [region for region in wanted_regions(world) if region not in (world.known.regions or ())]
+    if unusable:
+        message = f"AWS region {unusable[0]} is not supported in account {account.spec.aws_account_id}: enable it there"
+        failed = with_failure(status, "AccountCreationFailed", "RegionNotSupported", message, now)
+        return working(account, message, status_written(world, failed))
+    status = with_account_state(status, AccountState.INITIALIZING_REGIONS, "Initializing Regions", now)
+    return working(account, "the account can be entered", status_written(world, status))
+
+
+def _initialized(world: AccountWorld, now: datetime) -> Decision:
+    if failed := none_initialized(world, now):
+        return failed
+    account, refused = world.account, refused_regions(world)
+    note = f" ({len(refused)} regions refused: {', '.join(refused)})" if refused else ""
+    ready = with_account_state(account.status, AccountState.READY, "BYOC Account Ready", now)
+    return working(account, f"regions are initialised{note}", status_written(world, ready))
+
+
+# --- what the customer has to mend ---
+
+
+def _troubled(
+    world: AccountWorld, reason: str, message: str, waits_for: str, now: datetime, *retried: Action
+) -> Decision:
+    """Show why the account cannot be entered, and try again: as the loop does, and at once on a wake."""
+    account = world.account
+    conditions = with_latest(account.status.conditions, TROUBLE, reason, message, now)
+    told: tuple[Action, ...] = ()
+    if conditions != account.status.conditions:
+        status: AccountStatus = account.status.model_copy(update={"conditions": conditions})
+        told = (status_written(world, status, note=f"condition {TROUBLE}"),)
+    decision = waiting(account, message, waits_for)
+    return decision.model_copy(update={"actions": (*told, *retried)})
+
+
+def _reason(refusal: Refusal) -> str:
+    return refusal.code or refusal.type.value

@@ -1,0 +1,33 @@
+"""Accounts of customers: outside the organization, with a user of the customer's own and its key.
+
+Nobody creates an AWS account by a call, so these come by the control API. Everything else is as in any account: what
+the customer's key may do, which roles exist, whom they trust.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from moto.iam.models import iam_backends
+from moto.moto_api._internal import mock_random
+
+from localcloud.aws import call
+from localcloud.aws.contract import CustomerAccount
+from localcloud.aws.identity import PARTITION, PerdureIAM
+
+USER = "osdCcsAdmin"  # as customers of the replaced operator are told to name it
+_POLICY = "arn:aws:iam::aws:policy/AdministratorAccess"
+
+
+def open_account() -> CustomerAccount:
+    """A new account; with moto's lock held."""
+    account_id = "7" + "".join(mock_random.choice("0123456789") for _ in range(11))
+    iam = cast(PerdureIAM, iam_backends[account_id][PARTITION])
+    user = iam.create_user(region_name="us-east-1", user_name=USER, path="/", tags=[])
+    iam.attach_user_policy(_POLICY, USER)
+    key = iam.create_access_key(user.name)
+    call.touch(account_id, PARTITION)
+    call.mark_changed()
+    return CustomerAccount(
+        account=account_id, user=USER, access_key_id=key.access_key_id, secret_access_key=key.secret_access_key
+    )

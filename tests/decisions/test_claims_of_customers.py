@@ -1,0 +1,210 @@
+"""Claims on accounts that their customers bring: from the Secret to Ready and back; as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from account_objects import (
+    AWS_ID,
+    NAME,
+    NOW,
+    account,
+    activities,
+    ago,
+    claim,
+    claim_world,
+    condition,
+    config,
+    status_of,
+    written_condition,
+)
+
+from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo, MakeCustomerAccount
+from domain.accounts.claim import decide
+from domain.accounts.constants import FINALIZER
+from domain.accounts.letting_go import LET_GO
+from domain.accounts.resources import Account
+from domain.accounts.worlds import ClaimWorld, InputSecret
+from domain.decision import Outcome
+from domain.writes import Delete, Patch
+
+HELD = InputSecret(complete=True, held=True)
+FREE = InputSecret(complete=True, held=False)
+SUPPORT = f"arn:aws:iam::{AWS_ID}:role/ManagedOpenShift-Support-{NAME[-6:]}"
+BYOC = {"byoc": True, "byocAWSAccountID": AWS_ID, "byocSecretRef": {"name": "keys", "namespace": "tenant"}}
+STS = {"byoc": True, "manualSTSMode": True, "stsRoleARN": f"arn:aws:iam::{AWS_ID}:role/customer"}
+READY = {"state": "Ready", "conditions": [condition("Claimed")]}
+DELETED = {"deletionTimestamp": ago(minutes=1)}
+
+
+def byoc(*, linked: bool = False, spec: dict[str, Any] | None = None, **fields: Any) -> ClaimWorld:
+    link = {"accountLink": NAME} if linked else {}
+    of = claim(spec={**BYOC, **link, **(spec or {})}, **fields.pop("of", {}))
+    return claim_world(of, **{"input_secret": HELD, **fields})
+
+
+def customers(state: str = "Ready", **fields: Any) -> Account:
+    spec = {
+        "byoc": True,
+        "awsAccountID": AWS_ID,
+        "claimLink": "claim",
+        "claimLinkNamespace": "tenant",
+        "iamUserSecret": f"{NAME}-secret",
+        **fields.pop("spec", {}),
+    }
+    status = {"state": state, "claimed": True, "conditions": fields.pop("conditions", [])}
+    return account(spec=spec, status=status, meta={"ownerReferences": [], **fields.pop("meta", {})})
+
+
+def test_the_customers_secret_is_kept_before_an_account_is_made() -> None:
+    assert activities(decide(byoc(input_secret=FREE), NOW)) == ["accounts.hold_input_secret"]
+    (make,) = decide(byoc(), NOW).actions
+    assert isinstance(make, MakeCustomerAccount)
+    assert (make.account_id, make.manual_sts_mode, make.legal_entity.id) == (AWS_ID, False, "entity-1")
+
+
+def test_the_account_that_was_made_is_linked_and_the_state_stays_blank() -> None:
+    (link,) = decide(byoc(known={"made": NAME}), NOW).actions
+    assert isinstance(link, Patch)
+    assert (link.subresource, link.patch) == ("", {"spec": {"accountLink": NAME}})
+    waiting = decide(byoc(linked=True, account=customers("Creating")), NOW)
+    assert (waiting.outcome, waiting.actions, waiting.waits_for) == (Outcome.WAITING, (), (f"Account/{NAME}",))
+
+
+def test_ready_comes_before_the_secret_and_the_support_role() -> None:
+    ready = decide(byoc(linked=True, account=customers()), NOW)
+    assert status_of(ready)["state"] == "Ready"
+    claimed = written_condition(ready, "Claimed")
+    assert (claimed["reason"], claimed["message"]) == ("AccountClaimed", "BYOC account ready")
+    (deliver,) = decide(byoc(linked=True, account=customers(), of={"status": READY}), NOW).actions
+    assert isinstance(deliver, DeliverCredentials)
+    assert (deliver.secret, deliver.input_secret, deliver.support_role_arn) == ("aws", "keys", SUPPORT)
+
+
+def test_a_claim_that_has_all_asks_for_nothing() -> None:
+    has_all = byoc(linked=True, spec={"supportRoleARN": SUPPORT}, account=customers(), of={"status": READY})
+    settled = decide(has_all.model_copy(update={"delivered": True}), NOW)
+    assert (settled.outcome, settled.actions) == (Outcome.SETTLED, ())
+    assert activities(decide(has_all, NOW)) == ["accounts.deliver_credentials"]  # the Secret was deleted
+
+
+def test_in_sts_mode_there_is_neither_secret_nor_support_role() -> None:
+    (make,) = decide(byoc(spec=STS, input_secret=None), NOW).actions
+    assert isinstance(make, MakeCustomerAccount)
+    assert (make.manual_sts_mode, make.account_id) == (True, AWS_ID)
+    of = customers(spec={"manualSTSMode": True, "iamUserSecret": ""})
+    done = decide(byoc(linked=True, spec=STS, input_secret=None, account=of, of={"status": READY}), NOW)
+    assert (done.outcome, done.actions) == (Outcome.SETTLED, ())
+
+
+@pytest.mark.parametrize(
+    ("secret", "reason"),
+    [(None, "BYOCSecretMissing"), (InputSecret(complete=False, held=False), "BYOCSecretIncomplete")],
+)
+def test_without_the_customers_key_no_account_is_made_and_the_claim_says_why(
+    secret: InputSecret | None, reason: str
+) -> None:
+    decision = decide(byoc(input_secret=secret), NOW)
+    shown = written_condition(decision, "AuthenticationFailed")
+    assert (shown["status"], shown["reason"]) == ("True", reason)
+    assert status_of(decision)["state"] == ""
+    assert "Secret tenant/keys" in decision.why
+    again = byoc(input_secret=secret, of={"status": status_of(decision)})
+    assert activities(decide(again, NOW)) == ["accounts.hold_input_secret"]  # refused until there is a key in it
+    mended = decide(byoc(of={"status": status_of(decision)}), NOW)
+    assert written_condition(mended, "AuthenticationFailed")["status"] == "False"
+
+
+def test_what_keeps_the_account_from_being_entered_shows_on_the_claim() -> None:
+    trouble = condition("AuthenticationError", reason="InvalidClientTokenId", message="unknown key")
+    decision = decide(byoc(linked=True, account=customers("Creating", conditions=[trouble])), NOW)
+    shown = written_condition(decision, "AuthenticationFailed")
+    assert (shown["reason"], shown["message"]) == ("InvalidClientTokenId", "unknown key")
+    over = decide(byoc(linked=True, account=customers(), of={"status": status_of(decision)}), NOW)
+    assert written_condition(over, "AuthenticationFailed")["status"] == "False"
+    assert status_of(over)["state"] == "Ready"
+
+
+def test_a_failed_account_makes_the_claim_an_error_with_the_accounts_reason() -> None:
+    why = condition("AccountCreationFailed", reason="RegionNotSupported", message="mars-1 is not supported")
+    decision = decide(byoc(linked=True, account=customers("Failed", conditions=[why])), NOW)
+    assert status_of(decision)["state"] == "Error"
+    failed = written_condition(decision, "CCSAccountClaimFailed")
+    assert (failed["reason"], failed["message"]) == ("CCSAccountClaimFailed", "CCS Account Failed")
+    internal = written_condition(decision, "InternalError")
+    assert (internal["reason"], internal["message"]) == ("RegionNotSupported", "mars-1 is not supported")
+    told = byoc(linked=True, account=customers("Failed", conditions=[why]), of={"status": status_of(decision)})
+    assert decide(told, NOW).actions == ()
+    healed = decide(byoc(linked=True, account=customers(), of={"status": status_of(decision)}), NOW)
+    assert status_of(healed)["state"] == "Ready"
+
+
+def test_a_faulty_claim_is_an_error_and_goes_on_once_it_is_mended() -> None:
+    decision = decide(byoc(spec={"byocAWSAccountID": ""}), NOW)
+    assert written_condition(decision, "InvalidAccountClaim")["reason"] == "BYOCAccountIDMissing"
+    mended = decide(byoc(of={"status": status_of(decision)}), NOW)
+    assert status_of(mended)["state"] == ""
+
+
+def test_another_tenants_account_is_neither_used_nor_deleted() -> None:
+    """W14, and trap 22: a tenant may write any accountLink."""
+    stranger = customers(spec={"claimLink": "other"})
+    used = decide(byoc(linked=True, account=stranger), NOW)
+    assert (used.outcome, used.actions) == (Outcome.WAITING, ())
+    released = decide(byoc(linked=True, account=stranger, of={"meta": DELETED}), NOW)
+    assert activities(released) == ["accounts.let_secrets_go"]
+
+
+@pytest.mark.parametrize("payer", [{"protected": (AWS_ID,)}, {"config": config(payer_account_ids=AWS_ID)}])
+def test_a_payers_account_cannot_be_brought_and_does_not_hold_up_the_release(payer: dict[str, Any]) -> None:
+    assert decide(byoc(**payer), NOW).actions == ()
+    assert activities(decide(byoc(of={"meta": DELETED}, **payer), NOW)) == ["accounts.let_secrets_go"]
+
+
+# --- release ---
+
+
+def test_a_release_deletes_the_account_waits_for_it_and_lets_the_secrets_go_last() -> None:
+    of = {"meta": DELETED, "status": READY}
+    (delete,) = decide(byoc(linked=True, account=customers(), of=of), NOW).actions
+    assert isinstance(delete, Delete)
+    assert delete.key == customers().key
+    cleaning = decide(byoc(linked=True, account=customers(meta=DELETED), of=of), NOW)
+    assert (cleaning.outcome, cleaning.actions, cleaning.waits_for) == (Outcome.WAITING, (), (f"Account/{NAME}",))
+    (let_go,) = decide(byoc(linked=True, of=of), NOW).actions
+    assert isinstance(let_go, LetSecretsGo)
+    assert (let_go.input_secret, let_go.secret) == ("keys", "aws")
+    (drop,) = decide(byoc(linked=True, of=of, known={"secrets_let_go": True}), NOW).actions
+    assert isinstance(drop, Patch)
+    assert drop.patch == {"metadata": {"finalizers": []}}
+
+
+def test_a_release_needs_neither_the_customers_secret_nor_the_account() -> None:
+    """Upstream's claim wedges when the Secret is gone, and a pool's when the Account is."""
+    of = {"meta": DELETED, "status": READY}
+    assert activities(decide(byoc(linked=True, input_secret=None, account=customers(), of=of), NOW)) == ["kube.delete"]
+    assert activities(decide(byoc(linked=True, input_secret=None, of=of), NOW)) == ["accounts.let_secrets_go"]
+
+
+def test_nothing_is_released_while_others_hold_the_claim() -> None:
+    of = {"meta": {**DELETED, "finalizers": [FINALIZER, "fleet"]}}
+    decision = decide(byoc(linked=True, account=customers(), of=of), NOW)
+    assert (decision.actions, decision.waits_for) == ((), ("other finalizers",))
+
+
+def test_a_release_that_is_stuck_says_why_and_how_to_let_it_go() -> None:
+    failed = [condition("AccountClientError", message="the role is gone")]
+    stuck = customers("Failed", conditions=failed, meta=DELETED)
+    decision = decide(byoc(linked=True, account=stuck, of={"meta": DELETED, "status": READY}), NOW)
+    blocked = written_condition(decision, "ReleaseBlocked")
+    assert "the role is gone" in blocked["message"]
+    assert LET_GO in blocked["message"]
+    assert decision.outcome is Outcome.WAITING
+
+
+def test_what_a_claim_holds_decides_its_release_not_what_its_spec_says_by_now() -> None:
+    pools = account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant", "awsAccountID": AWS_ID})
+    turned = decide(byoc(linked=True, account=pools, of={"meta": DELETED, "status": READY}), NOW)
+    assert "accounts.let_secrets_go" not in activities(turned)
+    assert "kube.delete" not in activities(turned)
