@@ -49,7 +49,7 @@ from domain.accounts.initialization import (
 )
 from domain.accounts.naming import email_of, iam_user_id, secret_of
 from domain.accounts.opt_in import before_credentials, of_ready_account, opting_in
-from domain.accounts.resources import Account, AccountState
+from domain.accounts.resources import PROGRESSING_STATES, Account, AccountState
 from domain.accounts.status import released, with_account_state, with_condition, with_failure
 from domain.accounts.verification import pending_verification, quotas_of_ready_account, to_pending_verification
 from domain.accounts.worlds import AccountWorld, Verdict
@@ -91,6 +91,8 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         return _prepare(world)
     if account.customers:
         return customer_account.decide(world, now)
+    if account.status.state in PROGRESSING_STATES and not account.spec.aws_account_id:
+        return _unrecorded(world)
     steps: dict[str, Done] = {
         AccountState.NEW: _new,
         AccountState.CREATING: _creating,
@@ -191,6 +193,16 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
         deadline=zombie_at,
         at_deadline="without an AWS account it is deleted and the pool makes another" if zombie_at else "",
     )
+
+
+def _unrecorded(world: AccountWorld) -> Decision:
+    """A state that only an AWS account can have, without its id: the replaced operator wrote the state first.
+
+    From the blank state the organization is searched by name and e-mail address, and what died there is adopted.
+    """
+    blank = world.account.status.model_copy(update={"state": AccountState.NEW})
+    why = f"state {world.account.status.state} without an AWS account id: look for the account by its name"
+    return working(world.account, why, status_written(world, blank, note="blank status.state"))
 
 
 def _creating_message(world: AccountWorld) -> str:

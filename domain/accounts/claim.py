@@ -36,7 +36,7 @@ POOLS_TURN = timedelta(seconds=2)
 HAND_OVER_TURN = timedelta(seconds=7)
 CLEANUP_TRIES = 3  # refusals after which the Account is shown as Failed (cleaning goes on)
 NOT_MOVED = frozenset({"", "ROOT"})
-DEFAULT_REGION = "us-east-1"
+DEFAULT_REGIONS = {"aws": "us-east-1", "aws-us-gov": "us-gov-east-1"}
 
 
 def decide(world: ClaimWorld, now: datetime) -> Decision:
@@ -193,7 +193,9 @@ def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
                 **member, owner=account.key, iam_user_id=account.iam_user_id, secret=account.spec.iam_user_secret
             ),
         )
-    regions = tuple(dict.fromkeys(r.name for r in claim.spec.aws.regions if r.name)) or (DEFAULT_REGION,)
+    regions = tuple(dict.fromkeys(r.name for r in claim.spec.aws.regions if r.name)) or (
+        DEFAULT_REGIONS[world.config.partition],
+    )
     actions: list[Action] = [CleanRegion(**member, region=region) for region in regions if region not in known.cleaned]
     if "global" not in known.cleaned:
         actions.append(CleanGlobal(**member, region=regions[0]))

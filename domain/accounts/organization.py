@@ -195,11 +195,11 @@ def judge(
             permits[name] = found.model_copy(update={"until": now + PERMIT_LIFETIME})
         elif name in open_permits:
             permits[name] = Permit(verdict=Verdict.GRANTED, until=open_permits[name])
-        elif limit is None:
+        elif limit is None and not config.fedramp:
             permits[name] = Permit(
                 verdict=Verdict.QUEUED, message="the ConfigMap lacks a readable account-limit: no account is created"
             )
-        elif free <= 0:
+        elif free <= 0 and not config.fedramp:  # in GovCloud the limit stops pools, not Accounts
             message = f"the organization is at its limit: {census.active} active accounts, account-limit {limit}"
             permits[name] = Permit(verdict=Verdict.LIMIT_REACHED, message=message)
         elif left <= 0:

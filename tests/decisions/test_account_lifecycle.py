@@ -34,7 +34,7 @@ from domain.accounts.actions.creation import TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.resources import Account
-from domain.accounts.worlds import AccountWorld, RegionOutcome
+from domain.accounts.worlds import AccountWorld, Permit, RegionOutcome, Verdict
 from domain.decision import Outcome
 from domain.refusal import ErrorType, Refusal
 from domain.resource import parse_timestamp
@@ -159,10 +159,18 @@ def test_creating_set_by_hand_without_its_condition_starts_the_clock_instead_of_
     assert decide(settle(world(by_hand)), NOW).phase == "PendingVerification"
 
 
-def test_creating_without_an_aws_account_waits_for_one_until_the_deadline() -> None:
-    by_hand = account(status={"state": "Creating", "conditions": [condition("Creating")]})
-    decision = decide(world(by_hand), NOW)
-    assert (decision.actions, decision.deadline) == ((), NOW + timedelta(minutes=25))
+@pytest.mark.parametrize("state", ["Creating", "InitializingRegions", "PendingVerification"])
+@pytest.mark.parametrize("minutes", [0, 60])
+def test_a_state_without_its_aws_account_is_blanked_so_that_the_account_is_looked_for(state: str, minutes: int) -> None:
+    """The replaced operator wrote the state before the id: whoever died in between left an account to be found."""
+    torn = account(status={"state": state, "conditions": [condition(state, entered=ago(minutes=minutes))]})
+    decision = decide(world(torn, known={"inherited": None}), NOW)
+    assert status_of(decision) == {"state": ""}
+    found = Permit(verdict=Verdict.GRANTED, until=NOW + timedelta(minutes=2), account_id=AWS_ID)
+    blank = account(status={"state": "", "conditions": [condition(state)]})
+    adopted = decide(world(blank, known={"permit": found, "created_account_id": AWS_ID, "inherited": True}), NOW)
+    assert isinstance(adopted.actions[0], Patch)
+    assert adopted.actions[0].patch["spec"]["awsAccountID"] == AWS_ID  # type: ignore[index]
 
 
 @pytest.mark.parametrize("missing", ["tagged", "support_role", "admin_secret", "regions"])

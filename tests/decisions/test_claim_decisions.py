@@ -395,6 +395,13 @@ def test_every_region_of_the_claim_is_cleaned_and_an_empty_list_crashes_nothing(
     assert len({a.slot for a in found}) == len(found)
 
 
+def test_in_govcloud_a_claim_without_regions_is_cleaned_in_its_own_partition() -> None:
+    start = releasing(spec={"aws": {"regions": []}}).learn(keys_rotated=True)
+    start = start.model_copy(update={"config": config(fedramp="true")})
+    asked = {(type(each).__name__, each.region, each.partition) for each in decide(start, NOW).actions}  # type: ignore[attr-defined]
+    assert asked == {("CleanRegion", "us-gov-east-1", "aws-us-gov"), ("CleanGlobal", "us-gov-east-1", "aws-us-gov")}
+
+
 def test_rotation_can_be_switched_off() -> None:
     kept = releasing().model_copy(update={"rotate_keys": False})
     assert activities(decide(kept, NOW)) == ["aws.clean_region", "aws.clean_global"]

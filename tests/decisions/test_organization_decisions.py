@@ -174,6 +174,12 @@ def test_without_a_readable_limit_nothing_is_created(limit: str | None) -> None:
     assert found.room.limit is None
 
 
+@pytest.mark.parametrize("limit", [None, "5"])
+def test_in_govcloud_the_limit_stops_pools_and_no_account_that_exists(limit: str | None) -> None:
+    found = judged(wanting(1), census(10), of_config=config(account_limit=limit, fedramp="true"))
+    assert verdicts(found) == ["Granted"]
+
+
 # --- the create budget ---
 
 
