@@ -26,6 +26,7 @@ from activities.accounts import (
     ClaimActivities,
     CustomerActivities,
     FakeActivities,
+    FleetActivities,
     ObserveActivities,
     OptInActivities,
     OrganizationActivities,
@@ -198,6 +199,7 @@ def _activities(
         *OrganizationActivities(reader, sessions, client).all(),
         *ClaimActivities(reader, hand_over, client).all(),
         *FakeActivities(reader).all(),
+        *FleetActivities(reader).all(),
         *ValidationActivities(reader, sessions, hand_over).all(),
         *CustomerActivities(reader).all(),
     ]

@@ -3,6 +3,7 @@
 from activities.accounts.claims import ClaimActivities
 from activities.accounts.customers import CustomerActivities
 from activities.accounts.fake import FakeActivities
+from activities.accounts.fleet import FleetActivities
 from activities.accounts.observe import ObserveActivities
 from activities.accounts.opt_in import OptInActivities
 from activities.accounts.organization import OrganizationActivities
@@ -13,6 +14,7 @@ __all__ = [
     "ClaimActivities",
     "CustomerActivities",
     "FakeActivities",
+    "FleetActivities",
     "ObserveActivities",
     "OptInActivities",
     "OrganizationActivities",

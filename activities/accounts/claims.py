@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from temporalio import activity
 from temporalio.client import Client
 
+from activities.accounts.fleet import ROLE_FIELD
 from activities.accounts.handover import KEY_FIELDS, HandOver
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
@@ -87,7 +88,7 @@ class ClaimActivities:
             present = await self._kube.get(SECRET, action.secret_namespace, action.secret_name)
         except Absent:
             return
-        if set(mapping(present, "data")) != set(KEY_FIELDS):
+        if set(mapping(present, "data")) not in ({*KEY_FIELDS}, {ROLE_FIELD}):
             return
         try:
             await self._kube.delete(SECRET, action.secret_namespace, action.secret_name)

@@ -169,6 +169,8 @@ class HandOver:
 
     async def _copy_key(self, action: Fulfil) -> None:
         """The claim's Secret with the account's key; one that holds another key is an earlier account's: replaced."""
+        if not action.source_secret:
+            return
         source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
         key = {field: mapping(source, "data").get(field) for field in KEY_FIELDS}
         secret = {"metadata": {"name": action.secret_name}, "type": "Opaque", "data": key}

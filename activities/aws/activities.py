@@ -11,11 +11,12 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from activities.aws import cases, cleaning, creation, identities, opt_in, quotas, regions
+from activities.aws import cases, cleaning, creation, fleet, identities, opt_in, quotas, regions
 from activities.aws.session import Sessions
 from domain.accounts.actions.cases import OpenSupportCase, SupportCase
 from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
 from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
+from domain.accounts.actions.fleet import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.actions.identities import (
     AdminSecret,
     DeleteIdentities,
@@ -61,6 +62,8 @@ class AwsActivities:
             self.enable_regions,
             self.raise_quotas,
             self.end_launches,
+            self.ensure_fleet_role,
+            self.delete_fleet_role,
             self.open_support_case,
             self.delete_identities,
             self.rotate_keys,
@@ -112,6 +115,16 @@ class AwsActivities:
     def raise_quotas(self, action: RaiseQuotas) -> QuotaStatuses:
         """See `quotas.raise_quotas`."""
         return quotas.raise_quotas(self._sessions, action, self._settings.accounts_quota_poll)
+
+    @_defn(EnsureFleetRole)
+    def ensure_fleet_role(self, action: EnsureFleetRole) -> None:
+        """See `fleet.ensure_fleet_role`."""
+        fleet.ensure_fleet_role(self._sessions, action)
+
+    @_defn(DeleteFleetRole)
+    def delete_fleet_role(self, action: DeleteFleetRole) -> None:
+        """See `fleet.delete_fleet_role`."""
+        fleet.delete_fleet_role(self._sessions, action)
 
     @_defn(EndLaunches)
     def end_launches(self, action: EndLaunches) -> None:

@@ -65,7 +65,7 @@ def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
                 RoleName=name,
                 AssumeRolePolicyDocument=json.dumps(_trust(trusted)),
                 Description=SUPPORT_ROLE_DESCRIPTION,
-                Tags=_tags(action.tags),
+                Tags=tag_list(action.tags),
             )
         except Conflict as error:
             if error.code != _EXISTS:
@@ -81,7 +81,7 @@ def _mend_role(iam: IAMClient, name: str, trusted: tuple[str, ...], tags: Mappin
     if _principals(role["AssumeRolePolicyDocument"]) != frozenset(trusted):
         iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(_trust(trusted)))
     if not _marked(role.get("Tags", []), tags):
-        iam.tag_role(RoleName=name, Tags=_tags(tags))
+        iam.tag_role(RoleName=name, Tags=tag_list(tags))
 
 
 def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
@@ -92,7 +92,7 @@ def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
         iam.attach_role_policy(RoleName=name, PolicyArn=wanted)
     for arn in attached:
         if arn != wanted:
-            with _absent_is_done():
+            with absent_is_done():
                 iam.detach_role_policy(RoleName=name, PolicyArn=arn)
 
 
@@ -138,7 +138,7 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
         Conflict: there is one of that name which is not ours.
     """
     try:
-        iam.create_user(UserName=user, Tags=_tags(tags))
+        iam.create_user(UserName=user, Tags=tag_list(tags))
     except Conflict as error:
         if error.code != _EXISTS:
             raise
@@ -213,7 +213,7 @@ def _access_keys(iam: IAMClient, user: str) -> list[str]:
 
 def _delete_keys(iam: IAMClient, user: str, ids: list[str]) -> None:
     for key in ids:
-        with _absent_is_done():
+        with absent_is_done():
             iam.delete_access_key(UserName=user, AccessKeyId=key)
 
 
@@ -254,16 +254,21 @@ def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
     member = entered(sessions, action)
     member.confirm()
     iam, marks = member.iam(), {OWNER_TAGS[0]: action.name, OWNER_TAGS[1]: action.namespace}
-    for user in _users(iam):
-        attempt.checkpoint()
-        with _absent_is_done():
-            if _marked(iam.list_user_tags(UserName=user)["Tags"], marks):
-                _delete_user(iam, user)
+    delete_users(iam, marks)
     for role in sorted(_roles(iam), key=lambda name: name.startswith(SUPPORT_ROLE_PREFIX)):
         attempt.checkpoint()
-        with _absent_is_done():
+        with absent_is_done():
             if _marked(iam.list_role_tags(RoleName=role)["Tags"], marks):
                 delete_role(iam, role)
+
+
+def delete_users(iam: IAMClient, marks: Mapping[str, str]) -> None:
+    """Delete every user with these marks."""
+    for user in _users(iam):
+        attempt.checkpoint()
+        with absent_is_done():
+            if _marked(iam.list_user_tags(UserName=user)["Tags"], marks):
+                _delete_user(iam, user)
 
 
 def _users(iam: IAMClient) -> list[str]:
@@ -279,7 +284,7 @@ def _roles(iam: IAMClient) -> list[str]:
 def _delete_user(iam: IAMClient, user: str) -> None:
     """IAM deletes a user only when nothing hangs on it: the keys first, since they open the account."""
     _delete_keys(iam, user, _access_keys(iam, user))
-    with _absent_is_done():
+    with absent_is_done():
         iam.delete_login_profile(UserName=user)
     for attached in iam.get_paginator("list_attached_user_policies").paginate(UserName=user):
         for policy in attached["AttachedPolicies"]:
@@ -326,7 +331,8 @@ _SETTLES = frozenset({"AccessDenied", "InvalidClientTokenId", "NoSuchEntity"})
 
 
 @contextmanager
-def _absent_is_done() -> Iterator[None]:
+def absent_is_done() -> Iterator[None]:
+    """What is gone already is done."""
     try:
         yield
     except Absent:
@@ -337,7 +343,8 @@ def _administrator(partition: str) -> str:
     return f"arn:{partition}:iam::aws:policy/{ADMINISTRATOR_POLICY}"
 
 
-def _tags(tags: Mapping[str, str]) -> list[TagTypeDef]:
+def tag_list(tags: Mapping[str, str]) -> list[TagTypeDef]:
+    """Tags as IAM takes them."""
     return [{"Key": name, "Value": value} for name, value in sorted(tags.items())]
 
 

@@ -71,6 +71,7 @@ _MEMBER = {
     "iam:DeleteUserPolicy": "delete the admin user with its Account",
     "iam:DetachRolePolicy": "policies that the support role must not have",
     "iam:DetachUserPolicy": "delete the admin user with its Account",
+    "iam:PutRolePolicy": "what a fleet manager's role may do",
     "iam:GetRole": "look whether the support role is what it should be",
     "iam:GetUser": "look whose user it is",
     "iam:ListAccessKeys": "find keys that nobody knows",

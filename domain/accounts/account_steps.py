@@ -17,15 +17,18 @@ from domain.writes import JsonPatch, Patch, difference
 
 def ownership_tags(world: AccountWorld) -> dict[str, str]:
     """The tags of everything made inside the account: our four marks win over what tenants and configuration name."""
-    account = world.account
-    marks = {
+    custom = parse_tags(world.claim.spec.custom_tags) if world.claim else {}
+    return {**world.config.managed_tags, **custom, **marks_of(world.account)}
+
+
+def marks_of(account: Account) -> dict[str, str]:
+    """The four marks of an Account."""
+    return {
         "clusterAccountName": account.metadata.name,
         "clusterNamespace": account.metadata.namespace,
         "clusterClaimLink": account.spec.claim_link,
         "clusterClaimLinkNamespace": account.spec.claim_link_namespace,
     }
-    custom = parse_tags(world.claim.spec.custom_tags) if world.claim else {}
-    return {**world.config.managed_tags, **custom, **marks}
 
 
 def protected(world: AccountWorld) -> bool:

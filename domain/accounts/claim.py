@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from domain.accounts import claim_byoc, claim_fake
+from domain.accounts import claim_byoc, claim_fake, claim_fleet
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
@@ -46,8 +46,6 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
     if claim.fake:
         return claim_fake.decide(world, now)
-    if claim.of_fleet_manager and not claim.spec.byoc:
-        return waiting(claim, "fleet-manager claims are not served by this version", "a newer version")
     if claim.metadata.deleting:
         return _releasing(world, now)
     if claim_byoc.of_customer(world):
@@ -125,6 +123,8 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
         return waiting(claim, f"the ConfigMap lacks a readable {', '.join(missing)}", "ConfigMap")
     if world.known.fulfilled != account.metadata.name:
         return working(claim, f"hand over {account.metadata.name}", _fulfil(world, account))
+    if equipping := claim_fleet.equip(world, account):
+        return equipping
     message = f"Account claim fulfilled by {account.metadata.name}"
     tried = _pending(claim.status, now)  # clients look for both conditions, however quick it was
     status = with_claim_state(tried, ClaimState.READY, "Claimed", "AccountClaimed", message, now)
@@ -135,6 +135,7 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
     claim = world.claim
     role = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
     role = "" if claim.spec.manual_sts_mode else role
+    key = account.spec.iam_user_secret or secret_of(account.metadata.name)
     return Fulfil(
         claim=claim.key,
         account=account.metadata.name,
@@ -144,7 +145,7 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
         base=world.config.base,
         secret_name=claim.secret_name,
         secret_namespace=claim.metadata.namespace,
-        source_secret=account.spec.iam_user_secret or secret_of(account.metadata.name),
+        source_secret="" if claim.of_fleet_manager else key,
         support_role_arn=role,
         placed=claim.spec.account_ou not in NOT_MOVED and claim.spec.support_role_arn == role,
     )
@@ -187,6 +188,8 @@ def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
     member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
     if not account.spec.aws_account_id:
         return ()
+    if stripping := claim_fleet.strip(world, account):
+        return stripping
     if world.rotate_keys and not known.keys_rotated and account.spec.iam_user_secret:
         return (
             RotateKeys(

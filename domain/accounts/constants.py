@@ -29,6 +29,9 @@ SUPPORT_ROLE_PREFIX = "ManagedOpenShift-Support-"
 ADMIN_USER_PREFIX = "osdManagedAdmin-"
 ROLE_SESSION_NAME = "awsAccountOperator"
 STS_SESSION_NAME = "RH-Account-Initialization"  # of the customer's role in STS mode
+# Of a fleet manager's claim.
+FLEET_ROLE = "managed-sts-role"
+FLEET_POLICY = "AAO-CustomPolicy"
 ADMINISTRATOR_POLICY = "AdministratorAccess"
 
 REGION_INIT_TAG_NAME = "red-hat-region-init"

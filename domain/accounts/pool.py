@@ -296,7 +296,7 @@ def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> boo
     """True if the claim waits for an account of this pool and could use it: one given to a faulty claim is burnt."""
     if claim.metadata.deleting or paused(claim.metadata) or claim.spec.account_link or not claim.from_pool:
         return False
-    if claim.of_fleet_manager or spec_fault(claim) or claim.status.state == "Error":
+    if spec_fault(claim) or claim.status.state == "Error":
         return False
     return (claim.spec.account_pool or config.default_pool) == pool.metadata.name
 

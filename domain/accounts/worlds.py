@@ -129,6 +129,9 @@ class ClaimKnown(Model):
 
     fulfilled: str = ""
     made: str = ""  # the Account that was made for a customer's account
+    fleet_role: bool = False
+    role_delivered: bool = False
+    fleet_role_deleted: bool = False
     secret_held: bool = False
     secrets_let_go: bool = False
     fake_secret: bool | None = None  # a fake claim's: True when it was put, False when it was removed
@@ -169,4 +172,6 @@ class ClaimWorld(World):
 
     def _after(self) -> Self:
         """A claim that leaves Ready again (by hand) is handed its account anew, Secret and all."""
-        return self.learn(fulfilled="") if self.claim.status.state == ClaimState.READY else self
+        if self.claim.status.state != ClaimState.READY:
+            return self
+        return self.learn(fulfilled="", fleet_role=False, role_delivered=False)

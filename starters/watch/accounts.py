@@ -178,7 +178,7 @@ def _is_the_pools(obj: JsonObject, state: str) -> bool:
         claim = AccountClaim.model_validate(obj)
     except ValidationError:
         return False
-    return claim.from_pool and not claim.of_fleet_manager and spec_fault(claim) is None
+    return claim.from_pool and spec_fault(claim) is None
 
 
 def read_pool(obj: JsonObject) -> View:

@@ -339,11 +339,27 @@ TAKING_AWAY: tuple[tuple[Effect, ...], ...] = (
 # Where an initialisation that was cut leaves something in an account that must not be swept: only then looked for.
 ENDING_LAUNCHES = deletion(AwsCall("ec2", "DescribeInstances", region="us-east-1"), "aws.end_launches")
 
+# What a fleet manager's claim has beside: a role in the place of a key, which goes before anything else.
+EQUIPPING: tuple[tuple[Effect, ...], ...] = (
+    (claim(AwsCall("iam", "PutRolePolicy"), "aws.ensure_fleet_role"),),
+    (claim(_SECRET, "accounts.deliver_role"),),
+    (
+        claim(
+            _named(
+                "PATCH-accounts-iamUserSecret",
+                lambda r: r.of("PATCH", "accounts") and _spec(r).get("iamUserSecret") == "",
+            ),
+            "accounts.deliver_role",
+        ),
+    ),
+    (release(AwsCall("iam", "DeleteRolePolicy"), "aws.delete_fleet_role"),),
+)
+
 # What a fake claim gets in the place of an account.
 PRETENDING = claim(_named("POST-fake-secret", lambda r: r.of("POST", "secrets")), "accounts.fake_secret")
 
 
 def effects() -> tuple[Effect, ...]:
     """All of them."""
-    rows = (*TAKING, OBSERVING, *FINISHING, *RETURNING, *BRINGING, *TAKING_AWAY)
+    rows = (*TAKING, OBSERVING, *FINISHING, *RETURNING, *BRINGING, *TAKING_AWAY, *EQUIPPING)
     return (*(effect for row in rows for effect in row), QUEUEING, DISCARDING, ENDING_LAUNCHES, PRETENDING)

@@ -214,6 +214,9 @@ ANSWERS: Mapping[str, Answer] = {
     "accounts.deliver_credentials": lambda a: None,
     "accounts.let_secrets_go": lambda a: None,
     "aws.end_launches": lambda a: None,
+    "aws.ensure_fleet_role": lambda a: None,
+    "aws.delete_fleet_role": lambda a: None,
+    "accounts.deliver_role": lambda a: None,
 }
 
 

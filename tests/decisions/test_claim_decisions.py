@@ -263,20 +263,6 @@ def test_a_missing_key_stops_the_hand_over_only(key: str) -> None:
     assert activities(decide(bound_world(config=CONFIG), NOW)) == ["accounts.fulfil"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ({"spec": {"fleetManagerConfig": {"trustedARN": "arn"}, "accountPool": "fm"}}, "fleet-manager"),
-    ],
-)
-def test_claims_of_later_versions_are_shown_and_not_touched(fields: dict[str, Any], says: str) -> None:
-    for more in ({}, DELETED):
-        meta = {**fields.get("meta", {}), **more}
-        decision = decide(claim_world(claim(**{**fields, "meta": meta})), NOW)
-        assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())
-        assert says in decision.why
-
-
 # --- faults of the spec ---
 
 FAULTS = [

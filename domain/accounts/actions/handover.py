@@ -39,7 +39,7 @@ class Fulfil(Action):
     base: str
     secret_name: str
     secret_namespace: str
-    source_secret: str
+    source_secret: str  # "" for a claim that gets no key
     support_role_arn: str
     placed: bool = False  # the claim names this account's OU and role already: only the Secret is missing
 

@@ -1,0 +1,59 @@
+"""The Secret of a fleet manager's claim, which holds a role instead of a key."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from temporalio import activity
+
+from activities.accounts.handover import KEY_FIELDS
+from activities.accounts.reading import Reader
+from domain.accounts import ACCOUNT
+from domain.accounts.actions.fleet import DeliverRole
+from domain.accounts.claim_steps import named_by
+from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.naming import secret_of
+from engine.errors import Absent, Conflict, Denied
+from engine.kube import SECRET
+
+ROLE_FIELD = "role_arn"
+
+
+class FleetActivities:
+    """What fleet managers' claims get in Kubernetes."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._read = reader
+        self._kube = reader.kube
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.deliver_role,)
+
+    @activity.defn(name=DeliverRole.activity)
+    async def deliver_role(self, action: DeliverRole) -> None:
+        """The Secret first; then the Account forgets a key whose user is gone."""
+        account = await self._read.account(OPERATOR_NAMESPACE, action.account)
+        if account is None or not named_by(account, action.claim):
+            raise Denied(f"Account {action.account} does not name this claim as its holder", code="NotTheHolder")
+        data = {ROLE_FIELD: base64.b64encode(action.role_arn.encode()).decode()}
+        secret = {"metadata": {"name": action.secret}, "type": "Opaque", "data": data}
+        namespace = action.claim.namespace
+        try:
+            await self._kube.create(SECRET, secret, namespace)
+        except Conflict:  # an earlier account's: a key in it is dead by now
+            await self._kube.patch(SECRET, namespace, action.secret, {"data": {**dict.fromkeys(KEY_FIELDS), **data}})
+        with suppress(Absent):
+            name = account.spec.iam_user_secret or secret_of(account.metadata.name)
+            await self._kube.delete(SECRET, OPERATOR_NAMESPACE, name)
+        if account.spec.iam_user_secret:
+            meta = account.metadata
+            await self._kube.patch(
+                ACCOUNT,
+                meta.namespace,
+                meta.name,
+                {"spec": {"iamUserSecret": ""}},
+                resource_version=meta.resource_version,
+            )

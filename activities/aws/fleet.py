@@ -1,0 +1,101 @@
+"""The role `managed-sts-role`: what a fleet manager's principal may do in an account, and the end of it.
+
+Its inline policy lets it manage roles, policies, instance profiles and OIDC providers of this account, secrets, and all
+of S3; the list is the replaced operator's, since installers rest on it. The role is created first and looked at only
+when it exists already: whoever trusts it through a second try keeps a role that works all the time.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from activities import attempt
+from activities.aws.identities import OWNER_TAGS, absent_is_done, delete_users, tag_list
+from activities.aws.session import Sessions
+from domain.accounts.actions.fleet import DeleteFleetRole, EnsureFleetRole
+from domain.accounts.constants import FLEET_POLICY, FLEET_ROLE
+from engine.errors import Conflict
+
+if TYPE_CHECKING:
+    from mypy_boto3_iam.client import IAMClient
+
+_DESCRIPTION = "Managed by AAO"
+_POLICY_ACTIONS = (
+    *("iam:CreatePolicy", "iam:CreatePolicyVersion", "iam:DeletePolicy", "iam:DeletePolicyVersion", "iam:GetPolicy"),
+    *("iam:GetPolicyVersion", "iam:ListEntitiesForPolicy", "iam:ListPolicyTags", "iam:ListPolicyVersions"),
+    "iam:TagPolicy",
+)
+_ROLE_ACTIONS = (
+    *("iam:AttachRolePolicy", "iam:CreateRole", "iam:DeleteRole", "iam:DetachRolePolicy", "iam:GetRole"),
+    *("iam:ListAttachedRolePolicies", "iam:ListInstanceProfilesForRole", "iam:ListRolePolicies", "iam:ListRoleTags"),
+    *("iam:ListRoles", "iam:TagRole", "iam:UpdateAssumeRolePolicy", "iam:UpdateRole"),
+)
+_OTHER_ACTIONS = (
+    *("iam:CreateOpenIDConnectProvider", "iam:DeleteInstanceProfile", "iam:DeleteOpenIDConnectProvider"),
+    *("iam:GetOpenIDConnectProvider", "iam:TagOpenIDConnectProvider", "iam:UpdateOpenIDConnectProviderThumbprint"),
+    *("secretsmanager:CreateSecret", "secretsmanager:DeleteSecret", "secretsmanager:DescribeSecret"),
+    *("secretsmanager:GetResourcePolicy", "secretsmanager:GetSecretValue", "secretsmanager:PutSecretValue"),
+    *("secretsmanager:TagResource", "sts:AssumeRoleWithWebIdentity"),
+)
+_RESOURCES = ("instance-profile", "role", "oidc-provider", "policy")
+
+
+def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
+    """The role as it should be; then every IAM user of ours goes, as nobody needs a key here any more."""
+    member = sessions.member(action.account_id, action.partition)
+    member.confirm()
+    iam = member.iam()
+    trust = json.dumps(_trust(action.trusted_arn))
+    try:
+        iam.create_role(
+            RoleName=FLEET_ROLE,
+            AssumeRolePolicyDocument=trust,
+            Description=_DESCRIPTION,
+            Tags=tag_list(action.tags),
+        )
+    except Conflict as error:
+        if error.code != "EntityAlreadyExists":
+            raise
+        iam.update_assume_role_policy(RoleName=FLEET_ROLE, PolicyDocument=trust)
+        iam.tag_role(RoleName=FLEET_ROLE, Tags=tag_list(action.tags))
+    attempt.checkpoint()
+    document = json.dumps(policy(action.account_id, action.partition))
+    iam.put_role_policy(RoleName=FLEET_ROLE, PolicyName=FLEET_POLICY, PolicyDocument=document)
+    delete_users(iam, {OWNER_TAGS[0]: action.name, OWNER_TAGS[1]: action.namespace})
+
+
+def delete_fleet_role(sessions: Sessions, action: DeleteFleetRole) -> None:
+    """Delete the role and what hangs on it. What is gone already is done."""
+    member = sessions.member(action.account_id, action.partition)
+    member.confirm()
+    with absent_is_done():
+        _delete(member.iam())
+
+
+def policy(account_id: str, partition: str) -> dict[str, object]:
+    """The inline policy `AAO-CustomPolicy` of an account."""
+    own = [f"arn:{partition}:iam::{account_id}:{kind}/*" for kind in _RESOURCES]
+    actions = [*_POLICY_ACTIONS, *_ROLE_ACTIONS, *_OTHER_ACTIONS]
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Sid": "VisualEditor0", "Effect": "Allow", "Action": actions, "Resource": own},
+            {"Sid": "VisualEditor1", "Effect": "Allow", "Action": "s3:*", "Resource": "*"},
+        ],
+    }
+
+
+def _delete(iam: IAMClient) -> None:
+    for attached in iam.get_paginator("list_attached_role_policies").paginate(RoleName=FLEET_ROLE):
+        for each in attached["AttachedPolicies"]:
+            iam.detach_role_policy(RoleName=FLEET_ROLE, PolicyArn=each["PolicyArn"])
+    for inline in iam.get_paginator("list_role_policies").paginate(RoleName=FLEET_ROLE):
+        for name in inline["PolicyNames"]:
+            iam.delete_role_policy(RoleName=FLEET_ROLE, PolicyName=name)
+    iam.delete_role(RoleName=FLEET_ROLE)
+
+
+def _trust(principal: str) -> dict[str, object]:
+    allowed = {"Effect": "Allow", "Principal": {"AWS": [principal]}, "Action": "sts:AssumeRole"}
+    return {"Version": "2012-10-17", "Statement": [allowed]}

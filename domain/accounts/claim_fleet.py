@@ -1,0 +1,48 @@
+"""What a fleet manager's claim gets: a pool's account with a role for its principal, and no key at all.
+
+    bound --> OU, support role (as any claim) --> role managed-sts-role, our IAM user deleted --> Secret with role_arn
+    released --> the role is deleted first --> cleaned as any account; its user and key are made anew afterwards
+
+Such a claim names a principal (`fleetManagerConfig.trustedARN`) and a pool other than the default one. While the
+feature `accountclaim_fleet_manager_trusted_arn` is off it is served without a Secret, as the replaced operator does.
+"""
+
+from __future__ import annotations
+
+from domain.accounts.account_steps import marks_of
+from domain.accounts.actions.fleet import DeleteFleetRole, DeliverRole, EnsureFleetRole
+from domain.accounts.claim_steps import working
+from domain.accounts.config import parse_tags
+from domain.accounts.constants import FLEET_ROLE
+from domain.accounts.resources import Account
+from domain.accounts.worlds import ClaimWorld
+from domain.decision import Action, Decision
+
+
+def equip(world: ClaimWorld, account: Account) -> Decision | None:
+    """What is missing before the claim is Ready; None if nothing is, or the feature is off."""
+    claim, known = world.claim, world.known
+    if not claim.of_fleet_manager or not world.config.features.accountclaim_fleet_manager_trusted_arn:
+        return None
+    if not known.fleet_role:
+        ensure = EnsureFleetRole(
+            account_id=account.spec.aws_account_id,
+            partition=world.config.partition,
+            trusted_arn=claim.spec.fleet_manager_config.trusted_arn,
+            name=account.metadata.name,
+            namespace=account.metadata.namespace,
+            tags={**world.config.managed_tags, **parse_tags(claim.spec.custom_tags), **marks_of(account)},
+        )
+        return working(claim, "make the role for the fleet manager", ensure)
+    if not known.role_delivered:
+        arn = f"arn:{world.config.partition}:iam::{account.spec.aws_account_id}:role/{FLEET_ROLE}"
+        deliver = DeliverRole(claim=claim.key, account=account.metadata.name, secret=claim.secret_name, role_arn=arn)
+        return working(claim, "put the role's ARN into its Secret", deliver)
+    return None
+
+
+def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
+    """What has to be removed before anything else when the claim is released."""
+    if not world.claim.of_fleet_manager or world.known.fleet_role_deleted:
+        return ()
+    return (DeleteFleetRole(account_id=account.spec.aws_account_id, partition=world.config.partition),)

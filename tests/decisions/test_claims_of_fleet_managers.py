@@ -1,0 +1,126 @@
+"""Fleet managers' claims: a role in the place of a key, and its end before the account is anybody else's; as tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from account_objects import (
+    AWS_ID,
+    NAME,
+    NOW,
+    activities,
+    ago,
+    claim,
+    claim_world,
+    config,
+    pool,
+    ready_account,
+    settle,
+)
+
+from activities.aws.fleet import policy
+from domain.accounts.actions.fleet import DeliverRole, EnsureFleetRole
+from domain.accounts.actions.handover import Fulfil, ReleaseAccount
+from domain.accounts.claim import decide
+from domain.accounts.pool import waits
+from domain.accounts.worlds import ClaimWorld
+
+PRINCIPAL = "arn:aws:iam::999999999999:role/fleet"
+ROLE = f"arn:aws:iam::{AWS_ID}:role/managed-sts-role"
+ON = {"feature.accountclaim_fleet_manager_trusted_arn": "true", "accountpool": "pool: {default: true}\nfm: {}"}
+PENDING = {"state": "Pending", "conditions": []}
+
+
+def fleet(*, feature: bool = True, spec: dict[str, Any] | None = None, **fields: Any) -> ClaimWorld:
+    of = claim(
+        spec={
+            "fleetManagerConfig": {"trustedARN": PRINCIPAL},
+            "accountPool": "fm",
+            "accountLink": NAME,
+            "awsCredentialSecret": {"name": "", "namespace": ""},
+            **(spec or {}),
+        },
+        **{"status": PENDING, **fields.pop("of", {})},
+    )
+    link = {"claimLink": "claim", "claimLinkNamespace": "tenant", "accountPool": "fm"}
+    account = ready_account(spec={**link, **fields.pop("account", {})})
+    return claim_world(of, account=account, config=config(**ON) if feature else config(), **fields)
+
+
+def test_the_account_is_placed_without_a_key_then_gets_the_role() -> None:
+    (place,) = decide(fleet(), NOW).actions
+    assert isinstance(place, Fulfil)
+    assert place.source_secret == ""
+    (ensure,) = decide(fleet(known={"fulfilled": NAME}), NOW).actions
+    assert isinstance(ensure, EnsureFleetRole)
+    assert (ensure.trusted_arn, ensure.name) == (PRINCIPAL, NAME)
+    (deliver,) = decide(fleet(known={"fulfilled": NAME, "fleet_role": True}), NOW).actions
+    assert isinstance(deliver, DeliverRole)
+    assert (deliver.secret, deliver.role_arn) == ("claim-sts-secret", ROLE)
+    after = settle(fleet())
+    assert after.claim.status.state == "Ready"
+
+
+def test_with_the_feature_off_the_claim_is_ready_without_a_secret() -> None:
+    seen: list[str] = []
+
+    def placed(action: Any) -> Any:
+        from domain.accounts.actions.handover import Fulfilled
+
+        seen.append(action.source_secret)
+        return Fulfilled(account_ou="ou-1", support_role_arn=action.support_role_arn)
+
+    after = settle(fleet(feature=False), answers={"accounts.fulfil": placed})
+    assert (after.claim.status.state, seen) == ("Ready", [""])
+
+
+@pytest.mark.parametrize("named", ["", "default"])
+def test_of_the_default_pool_it_is_a_claim_like_any_other(named: str) -> None:
+    spec = {"accountPool": named, "awsCredentialSecret": {"name": "aws", "namespace": "tenant"}}
+    (fulfil,) = decide(fleet(spec=spec), NOW).actions
+    assert isinstance(fulfil, Fulfil)
+    assert fulfil.source_secret == f"{NAME}-secret"
+    assert "aws.ensure_fleet_role" not in activities(decide(fleet(spec=spec, known={"fulfilled": NAME}), NOW))
+
+
+def test_the_pool_that_it_names_serves_it() -> None:
+    of = fleet(spec={"accountLink": ""}).claim
+    assert waits(of, pool("fm"), config(**ON))
+    assert not waits(of, pool("pool"), config(**ON))
+
+
+def test_the_role_goes_before_anything_else_of_a_release() -> None:
+    """An outsider who may come in while the account is being cleaned could leave things behind for the next tenant."""
+    of = {"meta": {"deletionTimestamp": ago(minutes=1)}, "status": {"state": "Ready", "conditions": []}}
+    start = fleet(of=of, account={"iamUserSecret": ""})
+    assert activities(decide(start, NOW)) == ["aws.delete_fleet_role"]
+    released: list[ReleaseAccount] = []
+    settle(start, answers={"accounts.release": released.append})
+    assert [(each.secret_name, each.failed) for each in released] == [("claim-sts-secret", False)]
+
+
+def test_a_role_that_cannot_be_deleted_keeps_the_account_from_everybody() -> None:
+    from account_objects import refusal
+
+    from domain.refusal import ErrorType
+
+    of = {"meta": {"deletionTimestamp": ago(minutes=1)}, "status": {"state": "Ready", "conditions": []}}
+    denied = {"aws.delete_fleet_role": refusal(ErrorType.DENIED, attempts=3)}
+    decision = decide(fleet(of=of, refusals=denied), NOW)
+    assert activities(decision) == ["aws.delete_fleet_role", "accounts.release"]
+    assert isinstance(decision.actions[1], ReleaseAccount)
+    assert decision.actions[1].failed
+
+
+@pytest.mark.parametrize("partition", ["aws", "aws-us-gov"])
+def test_the_policy_is_the_replaced_operators(partition: str) -> None:
+    first, second = policy(AWS_ID, partition)["Statement"]  # type: ignore[misc]
+    assert (first["Sid"], second["Sid"]) == ("VisualEditor0", "VisualEditor1")
+    assert first["Resource"] == [
+        f"arn:{partition}:iam::{AWS_ID}:{kind}/*" for kind in ("instance-profile", "role", "oidc-provider", "policy")
+    ]
+    services = [action.split(":")[0] for action in first["Action"]]
+    assert (services.count("iam"), services.count("secretsmanager"), services.count("sts")) == (29, 7, 1)
+    assert len(set(first["Action"])) == 37
+    assert (second["Action"], second["Resource"]) == ("s3:*", "*")
