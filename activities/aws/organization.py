@@ -79,7 +79,7 @@ def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[s
         answers = {name: each.result() for name, each in zip(wanted, begun, strict=True)}
     for name in [name for name, answer in answers.items() if isinstance(answer, Throttled)]:
         answers[name] = _create_unit(payer, base, name)
-    existing = _units(payer, base) if any(_is_duplicate(answer) for answer in answers.values()) else {}
+    existing = list_units(payer, base) if any(_is_duplicate(answer) for answer in answers.values()) else {}
     ids: dict[str, str] = {}
     refused: dict[str, UnitRefused] = {}
     for name, answer in answers.items():
@@ -162,7 +162,8 @@ def _parent(payer: Payer, child: str) -> str:
     return parents[0]["Id"] if parents else ""
 
 
-def _units(payer: Payer, base: str) -> dict[str, str]:
+def list_units(payer: Payer, base: str) -> dict[str, str]:
+    """The ids of all units under a parent, by name."""
     pages = payer.organizations().get_paginator("list_organizational_units_for_parent").paginate(ParentId=base)
     return {unit["Name"]: unit["Id"] for page in pages for unit in page["OrganizationalUnits"]}
 

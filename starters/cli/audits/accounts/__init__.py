@@ -1,4 +1,12 @@
-"""AWS accounts: the organization against the Account objects, and instances that region initialisation left running.
+"""AWS accounts: the organization against the Account objects, open support cases, and what is inside the accounts.
+
+| looked at | found |
+|---|---|
+| the organization's accounts | nobody records them, several are of one name, an Account's is gone |
+| support cases | open, and nobody waits for them |
+| with `--thorough`, instances in every account and region | left running by region initialisation |
+| with `--thorough`, IAM users and roles, open quota requests | belong to no living Account |
+| with `--thorough`, places in the organization and tags | drifted from the ConfigMap's |
 
 An account is Perdure's by its name (`osd-creds-mgmt-...`, which is its Account's name too), and this installation's by
 its tag `owner`, the ConfigMap's `shard-name`. Several installations may share an organization: what is tagged as
@@ -25,6 +33,9 @@ from domain.reading import read_all
 from engine.errors import ApiError
 from engine.kube import BlockingKube
 from starters.cli.audits import Finding
+from starters.cli.audits.accounts.cases import open_cases, unwanted_cases
+from starters.cli.audits.accounts.drift import drifted
+from starters.cli.audits.accounts.inside import identities, open_requests, strange_identities, unwanted_requests
 from starters.cli.federated_audit import federated_findings
 from starters.cli.output import warn
 from starters.cli.session import Session
@@ -39,7 +50,7 @@ _ASK = "look who owns it; close it or make an Account with its id"
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    """Compare both sides; with `thorough` also look for instances in every account and region."""
+    """Compare both sides; with `thorough` also look into every account and region."""
     kube = BlockingKube(session.kube, asyncio.get_running_loop())
     observing = session.settings.model_copy(update={"mode": "observe"})
     return await asyncio.to_thread(_audit, Sessions(kube, observing), kube, thorough)
@@ -59,7 +70,22 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
     found += doubled(after, members)
     found += without_account(before, members)
     found += federated_findings(sessions, kube, thorough=thorough)
-    return found + (_running_instances(sessions, after, members) if thorough else [])
+    found += _cases(sessions, before, after)
+    if thorough:
+        found += _look_inside(sessions, after, members)
+        found += drifted(sessions, after, AREA)
+    return found
+
+
+def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Account]) -> list[Finding]:
+    """Of both reads: a case may be opened, or resolved, between them."""
+    try:
+        cases = open_cases(sessions.payer())
+    except ApiError as error:
+        warn(f"support cases are not looked at: {error.message}")
+        return []
+    lingering = list(unwanted_cases(before, cases, AREA))
+    return [finding for finding in unwanted_cases(after, cases, AREA) if finding in lingering]
 
 
 def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
@@ -135,26 +161,25 @@ def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount
         yield _finding(f"Account {_path(account)}", problem, "delete the Account; `perdure abandon` if that is stuck")
 
 
-def _running_instances(
-    sessions: Sessions, accounts: Sequence[Account], members: Sequence[MemberAccount]
-) -> list[Finding]:
+def _look_inside(sessions: Sessions, accounts: Sequence[Account], members: Sequence[MemberAccount]) -> list[Finding]:
     active = {member.id for member in members if member.active}
-    looked_at = [
-        account
-        for account in accounts
-        if account.spec.aws_account_id in active and account.status.state != AccountState.INITIALIZING_REGIONS
-    ]
+    looked_at = [account for account in accounts if account.spec.aws_account_id in active]
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        found = threads.map(lambda account: _instances_of(sessions, account), looked_at)
+        found = threads.map(lambda account: _inside(sessions, account), looked_at)
         return [finding for findings in found for finding in findings]
 
 
-def _instances_of(sessions: Sessions, account: Account) -> list[Finding]:
+def _inside(sessions: Sessions, account: Account) -> list[Finding]:
     try:
-        member = sessions.member(account.spec.aws_account_id)
+        member = sessions.member(account.spec.aws_account_id, sessions.config().partition)
         answer = member.ec2(member.default_region).describe_regions(AllRegions=False)
-        regions = [item["RegionName"] for item in answer["Regions"] if item.get("OptInStatus") != "not-opted-in"]
-        return [finding for region in sorted(regions) for finding in _instances_in(member, account, region)]
+        regions = sorted(item["RegionName"] for item in answer["Regions"] if item.get("OptInStatus") != "not-opted-in")
+        found = list(strange_identities(account, *identities(member), AREA))
+        for region in regions:
+            if account.status.state != AccountState.INITIALIZING_REGIONS:
+                found += _instances_in(member, account, region)
+            found += unwanted_requests(account, region, open_requests(member, region), AREA)
+        return found
     except ApiError as error:
         return [_finding(f"Account {_path(account)}", f"cannot be looked into: {error.message}", "`perdure why` it")]
 

@@ -1,0 +1,50 @@
+"""Open support cases that nobody waits for: opened by an operator that died, or for an Account that is gone.
+
+A case asks for one account by its subject. An Account waits for it from the end of its regions' initialisation until
+AWS Support has resolved it; every open case beyond that takes people's time on both sides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from activities.aws.session import Payer
+from domain.accounts.constants import SUPPORT_CASE_SUBJECT
+from domain.accounts.resources import Account, AccountState
+from starters.cli.audits import Finding
+
+_SUBJECT = re.compile(re.escape(SUPPORT_CASE_SUBJECT).replace(re.escape("{account_id}"), r"(\d{12})"))
+_WAITING = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING_VERIFICATION})
+
+
+def open_cases(payer: Payer) -> dict[str, str]:
+    """The AWS account that each open case of ours asks for, by the case's id."""
+    pages = payer.support().get_paginator("describe_cases").paginate(includeCommunications=False)
+    cases = (case for page in pages for case in page["cases"] if case["status"] != "resolved")
+    return {case["caseId"]: asks.group(1) for case in cases if (asks := _SUBJECT.fullmatch(case["subject"]))}
+
+
+def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: str) -> Iterable[Finding]:
+    """Cases for accounts that do not wait, or wait for another one."""
+    by_id = {account.spec.aws_account_id: account for account in accounts if account.spec.aws_account_id}
+    of_account: defaultdict[str, list[str]] = defaultdict(list)
+    for case_id, account_id in sorted(cases.items()):
+        of_account[account_id].append(case_id)
+    for account_id, opened in sorted(of_account.items()):
+        account = by_id.get(account_id)
+        wanted = _wanted(account, opened)
+        for case_id in opened:
+            if case_id != wanted:
+                who = f"Account {account.metadata.namespace}/{account.metadata.name}" if account else "no Account"
+                problem = f"open for AWS account {account_id}: {who} waits for {wanted or 'none'}"
+                advice = "resolve it with AWS Support"
+                yield Finding(area=area, subject=f"support case {case_id}", problem=problem, advice=advice)
+
+
+def _wanted(account: Account | None, opened: Sequence[str]) -> str:
+    """The case that the account waits for; before it has noted one, the first is adopted."""
+    if account is None or account.status.state not in _WAITING:
+        return ""
+    return account.status.support_case_id or opened[0]

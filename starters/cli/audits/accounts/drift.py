@@ -1,0 +1,64 @@
+"""Accounts that stand elsewhere in the organization than they should, or are tagged otherwise: whatever the flags say.
+
+The same questions as those of the validation (`domain/accounts/validation.py`), which asks only what it may mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from activities.aws.organization import list_units
+from activities.aws.session import Sessions
+from activities.aws.validation import misplaced, tags_of
+from domain.accounts.config import OperatorConfig
+from domain.accounts.resources import Account
+from domain.accounts.validation import ROOT, differing_tags, legal_entity_of, settled, wanted_tags
+from engine.errors import ApiError
+from starters.cli.audits import Finding
+
+
+def drifted(sessions: Sessions, accounts: Iterable[Account], area: str) -> Iterator[Finding]:
+    """Both, of every account that has a place and tags."""
+    config, standing = sessions.config(), [account for account in accounts if settled(account)]
+    if not config.missing("root", "base"):
+        yield from _strays(sessions, config, standing, area)
+    if wanted_tags(config):
+        for account in standing:
+            yield from _tagged(sessions, config, account, area)
+
+
+def _strays(sessions: Sessions, config: OperatorConfig, accounts: Sequence[Account], area: str) -> Iterator[Finding]:
+    parents = {**list_units(sessions.payer(), config.base), ROOT: config.root}
+    wanted = {
+        account.spec.aws_account_id: parents[legal_entity_of(account)]
+        for account in accounts
+        if legal_entity_of(account) in parents
+    }
+    found = misplaced(sessions, wanted)
+    for account in accounts:
+        id_, entity = account.spec.aws_account_id, legal_entity_of(account)
+        if entity not in parents:
+            yield _finding(area, account, f"legal entity {entity!r} has no OU under {config.base}", _MOVE)
+        elif id_ in found:
+            there = found[id_]
+            problem = there.message if isinstance(there, ApiError) else f"stands in {there} and not in {wanted[id_]}"
+            yield _finding(area, account, problem, _MOVE)
+
+
+def _tagged(sessions: Sessions, config: OperatorConfig, account: Account, area: str) -> Iterator[Finding]:
+    try:
+        tags = differing_tags(tags_of(sessions, account.spec.aws_account_id), config)
+    except ApiError as error:
+        yield _finding(area, account, f"its tags cannot be read: {error.message}", "`perdure why` it")
+        return
+    if tags:
+        wanted = ", ".join(f"{name}={value}" for name, value in sorted(tags.items()))
+        yield _finding(area, account, f"tagged otherwise than {wanted}", "feature.validation_tag_account tags it")
+
+
+_MOVE = "feature.validation_move_account moves it"
+
+
+def _finding(area: str, account: Account, problem: str, advice: str) -> Finding:
+    meta = account.metadata
+    return Finding(area=area, subject=f"Account {meta.namespace}/{meta.name}", problem=problem, advice=advice)

@@ -1,0 +1,61 @@
+"""What an audit of accounts says of open cases, of strange users and roles, and of quota requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from account_objects import AWS_ID, SUFFIX, account, ready_account
+
+from domain.accounts.resources import Account
+from starters.cli.audits.accounts.cases import unwanted_cases
+from starters.cli.audits.accounts.inside import strange_identities, unwanted_requests
+
+
+def pending(case_id: str = "") -> Account:
+    status = {"state": "PendingVerification", "supportCaseID": case_id}
+    return account(spec={"awsAccountID": AWS_ID}, status=status)
+
+
+@pytest.mark.parametrize(
+    ("accounts", "cases", "found"),
+    [
+        ([pending("case-1")], {"case-1": AWS_ID}, []),
+        ([pending()], {"case-1": AWS_ID}, []),  # opened, and not noted yet: it is searched for
+        ([pending("case-1")], {"case-1": AWS_ID, "case-2": AWS_ID}, ["support case case-2"]),
+        ([ready_account()], {"case-1": AWS_ID}, ["support case case-1"]),
+        ([], {"case-1": AWS_ID}, ["support case case-1"]),
+        ([pending("case-1")], {}, []),
+    ],
+)
+def test_a_case_that_nobody_waits_for_is_found(
+    accounts: list[Account], cases: dict[str, str], found: list[str]
+) -> None:
+    assert [finding.subject for finding in unwanted_cases(accounts, cases, "accounts")] == found
+
+
+def test_users_and_roles_of_our_naming_belong_to_the_account_that_is_there() -> None:
+    users = [f"osdManagedAdmin-{SUFFIX}", "osdManagedAdmin-zzz222", "somebody"]
+    roles = [f"ManagedOpenShift-Support-{SUFFIX}", "ManagedOpenShift-Support-zzz222", "OrganizationAccountAccessRole"]
+    found = [finding.subject for finding in strange_identities(ready_account(), users, roles, "accounts")]
+    assert found == [
+        f"IAM user osdManagedAdmin-zzz222 in {AWS_ID}",
+        f"IAM role ManagedOpenShift-Support-zzz222 in {AWS_ID}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "region", "strange"),
+    [
+        ({}, "us-east-1", True),
+        ({"regionalServiceQuotas": {"us-east-1": {"L-1": {"value": 1, "status": "IN_PROGRESS"}}}}, "us-east-1", False),
+        ({"regionalServiceQuotas": {"us-east-1": {"L-1": {"value": 1, "status": "IN_PROGRESS"}}}}, "eu-west-1", True),
+        ({"globalServiceQuotas": {"L-1": {"value": 1, "status": "IN_PROGRESS"}}}, "us-east-1", False),
+        ({"globalServiceQuotas": {"L-1": {"value": 1, "status": "IN_PROGRESS"}}}, "eu-west-1", True),
+    ],
+)
+def test_an_open_quota_request_is_one_that_the_account_tells_of(
+    status: dict[str, Any], region: str, strange: bool
+) -> None:
+    found = list(unwanted_requests(ready_account(status=status), region, ["L-1"], "accounts"))
+    assert bool(found) is strange
