@@ -57,6 +57,11 @@ class Settings(BaseSettings):
     mode: Literal["act", "observe"] = Field(
         "act", description="`observe` decides and reports to Temporal, and writes nothing to Kubernetes or any cloud."
     )
+    areas: Names = Field(
+        (),
+        description="The areas that are served, comma-separated: `accounts`, `claims`, `instances`, `loadbalancers`, "
+        "`threescale`; empty for all. What is not served is neither watched nor asked for.",
+    )
     cluster: str = Field(
         "", description="Name of the watched cluster, a prefix of every workflow id where one installation has several."
     )

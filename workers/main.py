@@ -1,9 +1,10 @@
 """The worker process: it executes workflows and activities until it is told to stop.
 
-One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family (and for the passes
-of some areas), each with its own number of slots, so that a hanging API never holds another's. The queue of
-Organizations and Support has a server-side rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS
-and OpenStack activities run on a thread pool as large as their slots.
+One Temporal worker per task queue: a workflow queue per area, and an activity queue per API family (for accounts) or
+area, each with its own number of slots, so that a hanging API never holds another's. Queues of areas that are not
+served are not polled: a worker of one area needs the rights of that area only. The queue of Organizations and Support
+has a server-side rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS and OpenStack activities run
+on a thread pool as large as their slots.
 
 On SIGTERM polling ends, running activities get `PERDURE_WORKER_DRAIN` to end, then the process ends hard: Temporal's
 Rust core and interpreter finalisation do not go well together (5 of 32 clean exits crashed; sdk-python #300).
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -56,10 +58,13 @@ from workers.boundary import Boundary
 from workers.roster import areas, by_queue, local_activities, workflows_of
 
 PROCESS = "worker"
+ACCOUNTS = "accounts"
 CLAIMS = "claims"
 LOAD_BALANCERS = "loadbalancers"
 INSTANCES = "instances"
 THREESCALE = "threescale"
+# Where areas whose passes are one activity have their objects looked at, and so what people's levers write on them.
+LEVERS = {CLAIMS: Queue.CLAIMS, LOAD_BALANCERS: Queue.LOAD_BALANCERS, THREESCALE: Queue.THREESCALE}
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
@@ -101,8 +106,15 @@ async def run_worker(
 
 
 def served_areas(settings: Settings) -> Sequence[str]:
-    """The areas that there is something to do for: instances are served where the settings name their queues."""
-    return tuple(area for area in areas() if area != INSTANCES or settings.instances_queues)
+    """The areas that there is something to do for: instances are served where the settings name their queues.
+
+    Raises:
+        ValueError: the settings name an area that there is none of.
+    """
+    if unknown := set(settings.areas) - set(areas()):
+        raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; there are: {', '.join(areas())}")
+    wanted = settings.areas or areas()
+    return tuple(area for area in areas() if area in wanted and (area != INSTANCES or settings.instances_queues))
 
 
 def end(code: int = 0) -> None:
@@ -133,7 +145,10 @@ async def _workers(
     blocking = BlockingKube(kube, asyncio.get_running_loop())
     projects = Projects(blocking, settings)
     stack.callback(projects.close)
-    activities = _activities(settings, client, kube, served, blocking, projects)
+    writes = KubeActivities(kube, client, served)
+    activities: list[Callable[..., object]] = []
+    if ACCOUNTS in chosen:
+        activities += [*writes.all(), *_of_accounts(settings, client, kube, blocking)]
     if CLAIMS in chosen:
         activities += await ClaimsArea(settings, client, kube).open(stack)
     if LOAD_BALANCERS in chosen:
@@ -142,7 +157,9 @@ async def _workers(
         activities += await instances.activities(settings, client, kube, stack)
     if THREESCALE in chosen:
         activities += await threescale.activities(settings, client, kube, stack)
-    found = by_queue(activities)
+    found = defaultdict(list, {queue: list(served_there) for queue, served_there in by_queue(activities).items()})
+    for area in LEVERS.keys() & set(chosen):
+        found[LEVERS[area].value].append(writes.patch)
     workers = [
         Worker(
             client,
@@ -180,16 +197,15 @@ async def _workers(
     return workers
 
 
-def _activities(
-    settings: Settings, client: Client, kube: KubeApi, served: KubeApi, blocking: BlockingKube, projects: Projects
+def _of_accounts(
+    settings: Settings, client: Client, kube: KubeApi, blocking: BlockingKube
 ) -> list[Callable[..., object]]:
-    """Every activity, each area's over one set of clients; what they do is counted."""
+    """Every activity of AWS accounts over one set of clients; what they do is counted."""
     account_metrics.listen()
     sessions = Sessions(blocking, settings)
     reader = Reader(kube, settings)
     hand_over = HandOver(reader, sessions, client)
     return [
-        *KubeActivities(kube, client, served).all(),
         *AwsActivities(sessions, blocking, settings).all(),
         *FederatedActivities(sessions, blocking).all(),
         *FederatedObjects(reader).all(),

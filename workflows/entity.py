@@ -32,7 +32,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
-    from domain.decision import Action, Decision, Outcome, World, earliest
+    from domain.decision import Action, Decision, Outcome, Queue, World, earliest
     from domain.identity import Key
     from domain.levers import PAUSED, RETRY
     from domain.refusal import ErrorType, Refusal
@@ -256,7 +256,7 @@ class Entity(Generic[W]):
             self.world = action.fold(self._without_refusal(self.world, slot), result)
             self.dirty = self.dirty or action.observed_after
 
-    def _start(self, action: Action, told: str = "") -> workflow.ActivityHandle[Any]:
+    def _start(self, action: Action, told: str = "", *, queue: Queue | None = None) -> workflow.ActivityHandle[Any]:
         summary = (told or action.summary)[:SUMMARY_LENGTH]
         if action.local:
             return workflow.start_local_activity(
@@ -273,7 +273,7 @@ class Entity(Generic[W]):
         return workflow.start_activity(
             action.activity,
             action,
-            task_queue=action.queue.value,
+            task_queue=(queue or action.queue).value,
             result_type=action.result,
             start_to_close_timeout=action.start_to_close,
             heartbeat_timeout=action.heartbeat,
@@ -473,7 +473,9 @@ class Entity(Generic[W]):
                 f"{self.key.path} has no object on which that could be written", type="NoObject", non_retryable=True
             )
         patch: JsonPatch = {"metadata": {"annotations": annotations}}
-        await self._start(Patch(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}"))
+        lever = Patch(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}")
+        # Where the object is looked at: workers of other areas may not be allowed to write it.
+        await self._start(lever, queue=self.observation().queue)
         self.wake()
 
 

@@ -69,6 +69,8 @@ from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View, chosen, generation, others_finalizers
 
+AREA = "accounts"
+
 CLOSE_BACKOFF = (
     "aws.managed.openshift.io/close-rate-limited-until",
     "aws.managed.openshift.io/close-backoff-seconds",

@@ -6,6 +6,9 @@
 | `opened_for` | lifecycles without an object, to be woken when a watcher begins | `opening.py` |
 | `GAUGES` | numbers to tell | `gauges.py` |
 | `DUTIES` | what else to do while leading | `duties.py` |
+
+A module with any but the third names its area, `AREA`: where the settings say which areas are served, those of others
+are left out. Numbers are told of what is watched, so they need no such word.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import importlib
 import pkgutil
 from types import ModuleType
 
+from engine.settings import Settings
+
 
 def modules() -> list[ModuleType]:
     """Every module of the package, in the order of their names."""
@@ -21,3 +26,20 @@ def modules() -> list[ModuleType]:
 
     names = (each.name for each in pkgutil.iter_modules(starters.watch.__path__))
     return [importlib.import_module(f"starters.watch.{name}") for name in names]
+
+
+def modules_served(settings: Settings) -> list[ModuleType]:
+    """Those of the areas that the settings ask for.
+
+    Raises:
+        ValueError: they ask for an area that there is none of.
+    """
+    found = modules()
+    known = sorted({area for area in map(_area, found) if area})
+    if unknown := set(settings.areas) - set(known):
+        raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; there are: {', '.join(known)}")
+    return [module for module in found if not settings.areas or _area(module) in ("", *settings.areas)]
+
+
+def _area(module: ModuleType) -> str:
+    return str(getattr(module, "AREA", ""))

@@ -21,6 +21,8 @@ from engine.kube.json import JsonObject, text
 from starters.watch.claim_readings import OPERATOR_NAMESPACE
 from starters.watch.index import Index
 
+AREA = "claims"
+
 ROUND = 5.0
 # A namespace of claims more is a view more: they must not crowd out what people wait for.
 BETWEEN_WRITES = 0.2

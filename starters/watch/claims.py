@@ -51,6 +51,8 @@ from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, own_write
 
+AREA = "claims"
+
 # A bundle of providers is applied within this, and nobody waits for it at a screen.
 PROVIDER_EDITS_GATHER = 0.5
 # The binder opens a claim's workflow within moments of binding, a pool those of the handles that it makes; one that is

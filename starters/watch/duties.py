@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from functools import cache
 
 from engine.kube.api import KubeApi
+from engine.settings import Settings
 from starters.watch import areas
 from starters.watch.index import Index
 
@@ -22,10 +22,9 @@ AFTER_FAILURE = 60.0
 logger = logging.getLogger(__name__)
 
 
-@cache
-def duties_of_areas() -> tuple[Duty, ...]:
-    """What all areas have done."""
-    return tuple(duty for module in areas.modules() for duty in getattr(module, "DUTIES", ()))
+def duties_of_areas(settings: Settings) -> tuple[Duty, ...]:
+    """What the areas that are served have done."""
+    return tuple(duty for module in areas.modules_served(settings) for duty in getattr(module, "DUTIES", ()))
 
 
 async def attend(duty: Duty, api: KubeApi, index: Index) -> None:

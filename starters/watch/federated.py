@@ -28,6 +28,8 @@ from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View, chosen, generation, others_finalizers
 
+AREA = "accounts"
+
 _LABELS = (UID_LABEL, ACCOUNT_LABEL, ROLE_LABEL)
 
 

@@ -39,6 +39,8 @@ from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View, chosen, own_write
 
+AREA = "instances"
+
 # A worker looks at its own mirror, which may hear of a change a little later than the watcher.
 MIRRORED = 1.0
 

@@ -140,9 +140,11 @@ class Watched:
 
 
 def watched_under(settings: Settings) -> tuple[Watched, ...]:
-    """What all areas watch, with what some watch only where the settings ask for it."""
-    chosen = (module.watched_for(settings) for module in areas.modules() if hasattr(module, "watched_for"))
-    return (*watched_kinds(), *(entry for entries in chosen for entry in entries))
+    """What the areas that are served watch, with what some watch only where the settings ask for it."""
+    served = areas.modules_served(settings)
+    always = [entry for module in served for entry in getattr(module, "WATCHED", ())]
+    chosen = [module.watched_for(settings) for module in served if hasattr(module, "watched_for")]
+    return (*always, *(entry for entries in chosen for entry in entries))
 
 
 @cache

@@ -35,6 +35,8 @@ from starters.watch.loadbalancer_figures import balancer_figures, machine_figure
 from starters.watch.projection import Projection, View, generation, others_finalizers
 from starters.watch.services import facts_for_service, service_of, shown_to_service
 
+AREA = "loadbalancers"
+
 _RECORDED = ("securityGroupID", "portID", "floatingID", "serverGroupID", "openstackReconcileHash")
 
 

@@ -100,7 +100,7 @@ async def _watch(
                 group.create_task(watcher.run())
                 group.create_task(open_standing(opened_by_areas(settings), partial(wake, client)))
                 if not settings.observing:
-                    for duty in duties_of_areas():
+                    for duty in duties_of_areas(settings):
                         group.create_task(attend(duty, api, watcher.index))
                 if election is not None:
                     group.create_task(election.hold(lambda: {CHECKPOINT: watcher.checkpoint()}))

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 def opened_by_areas(settings: Settings) -> tuple[Key, ...]:
     """What all areas have opened."""
-    chosen = (module.opened_for(settings) for module in areas.modules() if hasattr(module, "opened_for"))
+    chosen = (module.opened_for(settings) for module in areas.modules_served(settings) if hasattr(module, "opened_for"))
     return tuple(key for keys in chosen for key in keys)
 
 

@@ -37,6 +37,8 @@ from starters.watch.kinds import Watched
 from starters.watch.loadbalancer_figures import service_figures
 from starters.watch.projection import Projection, View, generation, others_finalizers
 
+AREA = "loadbalancers"
+
 # A node pool that is rolled, or an API server that comes back, changes many nodes at once.
 NODES_GATHER = 0.5
 EVENTS = "Events of LoadBalancers"

@@ -42,6 +42,8 @@ from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View, generation, others_finalizers
 
+AREA = "threescale"
+
 # A namespace's objects come and go; listing its Secrets anew each time would cost more than watching on.
 SECRETS_LINGER = 300.0
 _MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in CUSTOM_KINDS}

@@ -190,8 +190,7 @@ async def area(env: WorkflowEnvironment) -> AsyncIterator[Area]:
     played = [found.pass_claim, found.pass_handle, found.pass_pool, found.serve, found.patch]
     async with (
         Worker(env.client, task_queue="claims", workflows=WORKFLOWS),
-        Worker(env.client, task_queue=Queue.CLAIMS.value, activities=played[:-1], interceptors=[Boundary()]),
-        Worker(env.client, task_queue=Queue.KUBE.value, activities=played[-1:], interceptors=[Boundary()]),
+        Worker(env.client, task_queue=Queue.CLAIMS.value, activities=played, interceptors=[Boundary()]),
     ):
         yield found
         for key in found.told:

@@ -1,0 +1,62 @@
+"""Which areas a process serves: all, or those that the settings name."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.settings import Settings
+from starters.watch import areas
+from starters.watch.duties import duties_of_areas
+from starters.watch.kinds import watched_kinds, watched_under
+from starters.watch.opening import opened_by_areas
+from workers.main import LEVERS, served_areas
+from workers.roster import areas as executable
+
+QUEUES = ("111111111111/us-east-1",)
+JOINED_BY = ("WATCHED", "watched_for", "opened_for", "DUTIES")
+
+
+def test_every_module_through_which_an_area_joins_names_it() -> None:
+    joining = [module for module in areas.modules() if any(hasattr(module, name) for name in JOINED_BY)]
+    assert {module.AREA for module in joining} == set(executable())
+
+
+def test_without_a_choice_every_area_is_watched_and_executed() -> None:
+    everything = Settings(instances_queues=QUEUES)
+    assert set(watched_kinds()) <= set(watched_under(everything))
+    assert served_areas(everything) == executable()
+
+
+def test_an_installation_for_accounts_watches_nothing_of_others() -> None:
+    settings = Settings(areas=("accounts",), instances_queues=QUEUES)
+    assert {entry.kind.area for entry in watched_under(settings)} == {"accounts", ""}
+    assert {entry.name for entry in watched_under(settings) if not entry.kind.area} == {
+        "accounts ConfigMap",
+        "accounts Secret",
+    }
+    assert duties_of_areas(settings) == ()
+    assert opened_by_areas(settings) == ()
+    assert served_areas(settings) == ("accounts",)
+
+
+@pytest.mark.parametrize("area", ["claims", "loadbalancers", "threescale", "instances"])
+def test_an_area_alone_is_watched_with_its_own_kinds(area: str) -> None:
+    watched = watched_under(Settings(areas=(area,), instances_queues=QUEUES))
+    assert area in {entry.kind.area for entry in watched}
+    assert {entry.kind.area for entry in watched} <= {area, ""}
+
+
+def test_an_area_that_there_is_none_of_is_refused_by_watcher_and_worker() -> None:
+    wrong = Settings(areas=("acounts",))
+    for read in (watched_under, served_areas, opened_by_areas):
+        with pytest.raises(ValueError, match="PERDURE_AREAS names acounts; there are: accounts, claims"):
+            read(wrong)
+
+
+def test_levers_are_written_where_the_area_looks_at_its_objects() -> None:
+    from domain.claims.passes import PassClaim
+    from domain.loadbalancers.passes import PassMachine
+    from domain.threescale.passes import PassObject
+
+    looks = {"claims": PassClaim, "loadbalancers": PassMachine, "threescale": PassObject}
+    assert {area: look.queue for area, look in looks.items()} == LEVERS
