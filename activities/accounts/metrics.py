@@ -3,10 +3,14 @@
 | number | counted when |
 |---|---|
 | `account_ready_duration_seconds` | the Account's lifecycle sets its state to Ready: since its condition Creating |
+| `account_ccs_ready_duration_seconds` | the same of an account that the customer owns |
 | `account_claim_ready_duration_seconds` | the claim's lifecycle sets its state to Ready: since condition Unclaimed |
+| `account_claim_ccs_ready_duration_seconds` | the same of a claim on such an account: since its creation |
+| `account_claim_ccs_pending_duration_seconds` | never: such a claim is never Pending; kept for what reads it |
 | `account_claim_pending_duration_seconds` | a claim in state Pending is looked at: its age |
 | `account_reuse_cleanup_duration_seconds` | a released claim lets go of its finalizer: since its deletion |
 | `account_reuse_cleanup_failures_total` | an attempt to rotate keys or to clean fails |
+| `accounts_closed_total` | a released account has been closed instead of kept |
 | `reconcile_duration_seconds` | an attempt of an activity ends: a pass, or a step of one |
 | `api_request_duration_seconds` | a request to Kubernetes or AWS for one of the area's lifecycles ends |
 | `aws_accounts`, `total_aws_accounts`, `perdure_create_budget_left` | the organization is counted |
@@ -83,6 +87,22 @@ _CLEANUP = _histogram(
     "From a claim's deletion to its account's being clean and released.",
     (1, 3, 5, 10, 15, 20, 30),
 ).labels(OPERATOR)
+# Of accounts that customers own, which are claimed as soon as they are ready.
+_OF_CUSTOMERS = (5, 10, 20, 30, 60, 120, 240, 300, 480, 600)
+_CUSTOMERS_ACCOUNT_READY = _histogram(
+    "account_ccs_ready_duration_seconds", "From a customer's account being accepted to its being ready.", _OF_CUSTOMERS
+).labels(OPERATOR)
+_CUSTOMERS_CLAIM_READY = _histogram(
+    "account_claim_ccs_ready_duration_seconds",
+    "From the creation of an AccountClaim on a customer's account to its being served.",
+    _OF_CUSTOMERS,
+).labels(OPERATOR)
+_CUSTOMERS_CLAIM_PENDING = _histogram(
+    "account_claim_ccs_pending_duration_seconds",
+    "The age of an AccountClaim on a customer's account at each look at it while it is pending.",
+    (60, 120, 240, 300, 600),
+).labels(OPERATOR)
+_CLOSED = Counter(f"{PREFIX}accounts_closed", "Released accounts that were closed.", ["name"]).labels(OPERATOR)
 _CLEANUP_FAILURES = Counter(
     f"{PREFIX}account_reuse_cleanup_failures", "Failed attempts to clean an account for its reuse.", ["name"]
 ).labels(OPERATOR)
@@ -113,8 +133,13 @@ _API_REQUEST = _histogram(
 def claim_seen(claim: AccountClaim) -> None:
     """A claim was looked at: while it is pending, each look counts its age."""
     born = claim.metadata.creation_timestamp
-    if claim.status.state == ClaimState.PENDING and not claim.spec.byoc and born is not None:
-        _CLAIM_PENDING.observe(_seconds_since(born))
+    if claim.status.state == ClaimState.PENDING and born is not None:
+        (_CUSTOMERS_CLAIM_PENDING if claim.spec.byoc else _CLAIM_PENDING).observe(_seconds_since(born))
+
+
+def account_closed() -> None:
+    """AWS has taken the closing of a released account."""
+    _CLOSED.inc()
 
 
 def organization_seen(known: OrganizationKnown, sweep: timedelta) -> None:
@@ -201,11 +226,14 @@ class AccountListener(Listener):
             return
         elif write.asked.key.kind == ACCOUNT.name and _sets_state(write.asked, AccountState.READY):
             account = Account.model_validate(write.answer)
-            if not account.spec.byoc:
-                _observe_since(_ACCOUNT_READY, _probed(account.status.conditions, AccountState.CREATING))
+            whose = _CUSTOMERS_ACCOUNT_READY if account.spec.byoc else _ACCOUNT_READY
+            _observe_since(whose, _probed(account.status.conditions, AccountState.CREATING))
         elif write.asked.key.kind == ACCOUNT_CLAIM.name and _sets_state(write.asked, ClaimState.READY):
             claim = AccountClaim.model_validate(write.answer)
-            _observe_since(_CLAIM_READY, _probed(claim.status.conditions, "Unclaimed"))
+            if claim.spec.byoc:
+                _observe_since(_CUSTOMERS_CLAIM_READY, claim.metadata.creation_timestamp)
+            else:
+                _observe_since(_CLAIM_READY, _probed(claim.status.conditions, "Unclaimed"))
 
 
 LISTENER = AccountListener()

@@ -170,6 +170,7 @@ class Declared(NamedTuple):
     buckets: tuple[str, ...] = ()
 
 
+OF_CUSTOMERS = ("5", "10", "20", "30", "60", "120", "240", "300", "480", "600")
 STATES = ("claimed", "reused", "state")
 OF_POOL = ("namespace", "pool_name")
 ERRORS = ("error", "error_source")
@@ -191,6 +192,10 @@ TABLE = (
     ),
     Declared("account_claim_ready_duration_seconds", "histogram", (), ("1", "5", "10", "20", "30", "45", "60", "120")),
     Declared("account_claim_pending_duration_seconds", "histogram", (), ("60", "120", "240", "300", "600")),
+    Declared("account_ccs_ready_duration_seconds", "histogram", (), OF_CUSTOMERS),
+    Declared("account_claim_ccs_ready_duration_seconds", "histogram", (), OF_CUSTOMERS),
+    Declared("account_claim_ccs_pending_duration_seconds", "histogram", (), ("60", "120", "240", "300", "600")),
+    Declared("accounts_closed", "counter"),
     Declared("account_reuse_cleanup_duration_seconds", "histogram", (), ("1", "3", "5", "10", "15", "20", "30")),
     Declared("account_reuse_cleanup_failures", "counter"),
     Declared(
@@ -413,6 +418,21 @@ def test_an_account_that_does_not_become_ready_counts_nothing(told: Write) -> No
     as_activity(lambda: LISTENER.on_write(told))
 
     assert grown.times == 0
+
+
+def test_a_customers_account_and_its_claim_are_counted_by_themselves() -> None:
+    grown = Growth("account_ccs_ready_duration_seconds")
+    as_activity(lambda: LISTENER.on_write(write(ACCOUNT, {"status": {"state": "Ready"}}, ready(spec={"byoc": True}))))
+    assert (grown.times, grown.seconds) == (1, 240)
+
+    pooled, customers = (
+        Growth("account_claim_ready_duration_seconds"),
+        Growth("account_claim_ccs_ready_duration_seconds"),
+    )
+    metadata = {"name": "c", "creationTimestamp": timestamp(NOW - timedelta(seconds=90))}
+    served = {"metadata": metadata, "spec": {"byoc": True}, "status": {"state": "Ready", "conditions": []}}
+    as_activity(lambda: LISTENER.on_write(write(ACCOUNT_CLAIM, {"status": {"state": "Ready"}}, served)), "AccountClaim")
+    assert (pooled.times, customers.times, customers.seconds) == (0, 1, 90)
 
 
 def test_a_served_claim_counts_the_time_since_it_began_to_look() -> None:
