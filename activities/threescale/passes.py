@@ -153,7 +153,7 @@ class _Pass:
         return ThreescaleWorld(key=key, known=memory, decision=decision_of(work, subject.resource.owner))
 
     def _work(self) -> Work:
-        return self._subject.work(self._refused, now(), look=self._look)
+        return self._subject.belonging() or self._subject.work(self._refused, now(), look=self._look)
 
     def _is_passing(self, work: Work) -> bool:
         """Whether nothing stands in the way but what may have passed at the next look: nobody is told of that."""

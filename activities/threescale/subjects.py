@@ -15,10 +15,12 @@ from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from domain.refusal import Refusal
 from domain.resource import CustomResource, ObjectMeta
+from domain.threescale.belonging import belonging
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import Identified
 from domain.threescale.open_api import Child
 from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.single import One, read_one, wrote_one
 from domain.threescale.work import Work
@@ -52,6 +54,14 @@ class Subject(ABC, Generic[R]):
     @abstractmethod
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now; `look` compares with 3scale although nothing new is wanted."""
+
+    def belonging(self) -> Work | None:
+        """That the object notes its Tenant, where that takes along what it has."""
+        if isinstance(self.provider, NoAccount):
+            return None
+        token = self.provider.token
+        named = self.view.referring(Tenant, f"Secret/{token.namespace}/{token.name}")
+        return belonging(self.resource, self.provider, named)
 
     @abstractmethod
     def read(self, read: Read, answer: object) -> None:

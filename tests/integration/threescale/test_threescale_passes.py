@@ -405,6 +405,13 @@ async def test_a_new_tenant_opens_to_the_objects_that_name_its_secret(
     found = await bare_shop.get(BACKEND, "inside")
     assert found is not None
     assert found["status"]["providerAccountHost"] == (await bare_shop.secret_values("opened"))["adminURL"]
+    assert not found["metadata"].get("ownerReferences")
+
+    tenant = await bare_shop.annotate(TENANT, "branch", **{"perdure.dev/cascade": "true"})
+    await passes.settled(bare_shop)
+    found = await bare_shop.get(BACKEND, "inside") or {}
+    assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == [tenant["metadata"]["uid"]]
+    assert "Synced" in true_conditions(found)
 
 
 async def test_one_with_a_bad_reference_waits_and_hinders_nobody(bare_shop: Shop, passes: Passes) -> None:

@@ -1,0 +1,49 @@
+"""Who goes with a Tenant: the objects of the tenant that it has made, where a person wants that.
+
+The replaced operator makes a Tenant the owner of every Product, Backend, DeveloperAccount and OpenAPI of its namespace
+that is in its tenant, so that they all vanish with it. Here a Tenant says so by its annotation `perdure.dev/cascade`;
+whoever does not know the operator's habit loses nothing. An object that has an owner already, as what an OpenAPI makes,
+goes with that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from domain.resource import CustomResource
+from domain.threescale.notes import owned
+from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.resources import Backend, DeveloperAccount, OpenApi, Product, Tenant
+from domain.threescale.work import Phase, Work
+
+CASCADE = "perdure.dev/cascade"
+
+
+def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> Work | None:
+    """That the object notes the Tenant whose Secret says which tenant it is in; None where nothing is to be noted.
+
+    Args:
+        resource: the object.
+        account: its tenant.
+        tenants: Tenants that name the Secret of the account.
+    """
+    meta = resource.metadata
+    if not isinstance(resource, Product | Backend | DeveloperAccount | OpenApi) or isinstance(account, NoAccount):
+        return None
+    if meta.deleting or any(each.controller for each in meta.owner_references):
+        return None
+    if resource.kind_of.finalizer not in meta.finalizers:
+        return None
+    owner = next((each for each in tenants if _takes_along(each, resource, account)), None)
+    patch = owned(meta, owner) if owner else {}
+    return Work(phase=Phase.NEW, why="notes its Tenant", patch=patch) if patch else None
+
+
+def _takes_along(tenant: Tenant, resource: CustomResource, account: ProviderAccount) -> bool:
+    reference, meta = tenant.spec.tenant_secret_ref, tenant.metadata
+    same_secret = (reference.name, reference.namespace or meta.namespace) == (
+        account.token.name,
+        account.token.namespace,
+    )
+    near = meta.namespace == resource.metadata.namespace
+    return near and same_secret and not meta.deleting and meta.annotations.get(CASCADE) == "true"

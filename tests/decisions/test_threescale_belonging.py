@@ -1,0 +1,50 @@
+"""Which objects get a Tenant for their owner, and go with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from threescale_objects import ACCOUNT, NO_ACCOUNT, backend, metadata, product
+
+from domain.resource import CustomResource
+from domain.threescale.belonging import belonging
+from domain.threescale.resources import Tenant
+
+CASCADE = {"perdure.dev/cascade": "true"}
+SECRET = {"name": "threescale-provider-account"}
+
+
+def tenant(meta: dict[str, Any] | None = None, **spec: Any) -> Tenant:
+    made = metadata("branch", **{"annotations": CASCADE, **(meta or {})})
+    return Tenant.model_validate({"metadata": made, "spec": {"tenantSecretRef": SECRET, **spec}})
+
+
+@pytest.mark.parametrize("resource", [product(), backend()])
+def test_an_object_of_a_tenant_that_takes_it_along_gets_it_for_its_owner(resource: CustomResource) -> None:
+    found = belonging(resource, ACCOUNT, (tenant(),))
+
+    assert found is not None
+    (owner,) = found.patch["metadata"]["ownerReferences"]  # type: ignore[index,call-overload]
+    assert (owner["kind"], owner["name"], owner["uid"], owner["controller"]) == ("Tenant", "branch", "uid-branch", True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        tenant({"annotations": {}}),
+        tenant({"namespace": "elsewhere"}),
+        tenant({"deletionTimestamp": "2026-11-22T00:00:00Z"}),
+        tenant(tenantSecretRef={"name": "another"}),
+    ],
+    ids=["does not say so", "elsewhere", "going", "another's Secret"],
+)
+def test_nobody_else_owns_it(other: Tenant) -> None:
+    assert belonging(product(), ACCOUNT, (other,)) is None
+
+
+def test_what_has_an_owner_or_no_tenant_or_is_new_or_going_is_left_alone() -> None:
+    owner = {"apiVersion": "v1", "kind": "OpenAPI", "name": "pets", "uid": "1", "controller": True}
+    for meta in ({"ownerReferences": [owner]}, {"finalizers": []}, {"deletionTimestamp": "2026-11-22T00:00:00Z"}):
+        assert belonging(product(meta=meta), ACCOUNT, (tenant(),)) is None
+    assert belonging(product(), NO_ACCOUNT, (tenant(),)) is None
