@@ -187,13 +187,16 @@ def tenant_spec(master: TenantRecord, organization: str) -> JsonObject:
     }
 
 
+# Tables that tell in which order things came: versions of configurations; an account is subscribed to the products
+# that are there when it signs up.
+_OF_ORDER = {"proxy_configs", "subscriptions"}
 # What differs between two tenants that have the same: ids, times, what is made up.
 _OWN = ("_at", "token", "key", "id", "secret", "host", "endpoint", "content", "lock", "realm")
 
 
 def holds(world: TenantWorld) -> dict[str, list[str]]:
     """What a tenant holds, without what no two tenants have alike; each row as a text that compares."""
-    compared = {table: rows for table, rows in world.tables.items() if rows and table != "proxy_configs"}
+    compared = {table: rows for table, rows in world.tables.items() if rows and table not in _OF_ORDER}
     found = {table: sorted(_plain(row, world.name) for row in rows) for table, rows in compared.items()}
     return dict(sorted(found.items()))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 
+from domain.threescale import CUSTOM_KINDS
 from localcloud.deployment import Deployment
 from localcloud.kubernetes.certificates import Certificates
 
@@ -18,6 +19,7 @@ ACCOUNTS = "/apis/aws.managed.openshift.io/v1alpha1"
 CLAIMS = "/apis/poolboy.gpte.redhat.com/v1"
 LOAD_BALANCERS = "/apis/yawol.stackit.cloud/v1beta1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
+THREESCALE = {kind.plural: f"/apis/{kind.api_version}" for kind in CUSTOM_KINDS}
 CORE = ("secrets", "namespaces", "configmaps", "serviceaccounts")
 OPERATOR = "aws-account-operator"
 # How long a server may be away (killed, started again) before a test gives up on it.
@@ -73,6 +75,8 @@ class Cluster:
     def _group(plural: str) -> str:
         if plural in CORE:
             return "/api/v1"
+        if plural in THREESCALE:
+            return THREESCALE[plural]
         for beginning, group in (("resource", CLAIMS), ("loadbalancer", LOAD_BALANCERS), ("role", RBAC)):
             if plural.startswith(beginning):
                 return group

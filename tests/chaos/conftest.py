@@ -24,6 +24,7 @@ from chaos_balancers_lab import BalancersLab
 from chaos_claims_lab import ClaimsLab
 from chaos_effects import Effect
 from chaos_lab import Lab, Record
+from chaos_threescale_lab import ThreescaleLab
 
 HERE = Path(__file__).parent
 
@@ -74,7 +75,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
         item.session.shouldstop = "CHAOS_SECONDS are over"
 
 
-L = TypeVar("L", Lab, ClaimsLab, BalancersLab)
+L = TypeVar("L", Lab, ClaimsLab, BalancersLab, ThreescaleLab)
 
 
 class Labs:
@@ -82,7 +83,7 @@ class Labs:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._lab: Lab | ClaimsLab | BalancersLab | None = None
+        self._lab: Lab | ClaimsLab | BalancersLab | ThreescaleLab | None = None
         self._made = 0
 
     def get(self, kind: type[L]) -> L:
@@ -144,6 +145,12 @@ def claims_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[ClaimsLab
 def balancers_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[BalancersLab]:
     """The installation of load balancers, settled."""
     yield from _lent(request, labs, BalancersLab)
+
+
+@pytest.fixture
+def threescale_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[ThreescaleLab]:
+    """The installation of 3scale objects, settled."""
+    yield from _lent(request, labs, ThreescaleLab)
 
 
 def _lent(request: pytest.FixtureRequest, labs: Labs, kind: type[L]) -> Iterator[L]:
