@@ -53,6 +53,9 @@ class ClaimActivities:
         account = await self._read.account(OPERATOR_NAMESPACE, action.account)
         if account is None or not named_by(account, action.claim):
             return
+        if action.uncleaned:
+            await self._forsake(action, account)
+            return
         if action.failed:
             status = release_failed(account.status, now()).model_dump(mode="json", exclude_none=True)
             await self._write(account, {"status": status}, subresource="status")
@@ -64,6 +67,16 @@ class ClaimActivities:
         status = released(account.status, now()).model_dump(mode="json", exclude_none=True)
         status["regionalServiceQuotas"] = None
         account = await self._write(account, {"status": status}, subresource="status")
+        await wake(self._client, self._read.key(account))
+
+    async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
+        """Failed first, then nobody's: in between it is never Ready, so it goes to nobody as it is."""
+        await self._remove_key(action, account)
+        failed = release_failed(account.status, now()).model_copy(update={"claimed": False})
+        account = await self._write(
+            account, {"status": failed.model_dump(mode="json", exclude_none=True)}, subresource="status"
+        )
+        account = await self._write(account, {"spec": {"claimLink": "", "claimLinkNamespace": ""}})
         await wake(self._client, self._read.key(account))
 
     async def _write(self, account: Account, patch: Mapping[str, object], *, subresource: str = "") -> Account:

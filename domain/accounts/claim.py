@@ -20,6 +20,7 @@ from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import holds, invalid, patched, protected, status_written, waiting, working
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import FINALIZER
+from domain.accounts.letting_go import told_to
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.resources import Account, AccountClaimStatus, ClaimState
 from domain.accounts.status import with_claim_state
@@ -175,6 +176,9 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
         return waiting(
             claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "a person", "Deleting"
         )
+    if why := told_to(claim, account):
+        let_go = _release(world, account, failed=True).model_copy(update={"uncleaned": True})
+        return working(claim, f"let go uncleaned: {why}", let_go, phase="Deleting")
     cleaning = _cleaning(world, account)
     if cleaning:
         return _clean(world, account, cleaning)

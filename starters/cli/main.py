@@ -17,7 +17,7 @@ from importlib.metadata import entry_points
 
 import typer
 
-from starters.cli import abandon, audit, crds, events, iam, levers, listing, processes
+from starters.cli import abandon, audit, crds, events, iam, levers, listing, processes, release
 from starters.cli.output import CommandError, warn
 
 ENTRY_POINTS = "perdure.commands"
@@ -28,6 +28,7 @@ OWN: tuple[Register, ...] = (
     listing.register,
     levers.register,
     abandon.register,
+    release.register,
     audit.register,
     processes.register,
     events.register,

@@ -263,6 +263,22 @@ def test_a_missing_key_stops_the_hand_over_only(key: str) -> None:
     assert activities(decide(bound_world(config=CONFIG), NOW)) == ["accounts.fulfil"]
 
 
+@pytest.mark.parametrize("on", ["claim", "account"])
+def test_a_person_has_an_account_let_go_that_cannot_be_cleaned_and_nobody_gets_it(on: str) -> None:
+    """W18, issue 110 of the replaced operator: a claim that is stuck for ever, and its namespace with it."""
+    annotated = {"annotations": {"perdure.dev/let-go": "the account is closed"}}
+    held = bound(meta={**DELETED, **(annotated if on == "claim" else {})})
+    start = bound_world(held)
+    assert start.account is not None
+    if on == "account":
+        meta = start.account.metadata.model_copy(update=annotated)
+        start = start.model_copy(update={"account": start.account.model_copy(update={"metadata": meta})})
+    (release,) = decide(start, NOW).actions
+    assert isinstance(release, ReleaseAccount)
+    assert (release.uncleaned, release.failed) == (True, True)
+    assert not settle(start).exists
+
+
 # --- faults of the spec ---
 
 FAULTS = [

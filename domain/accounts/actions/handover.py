@@ -75,19 +75,20 @@ class ReleaseAccount(Action):
     account: str
     legal_entity: LegalEntity
     failed: bool = False
+    uncleaned: bool = False  # a person lets it go as it is: it stays Failed, and is nobody's
     secret_name: str = ""
     secret_namespace: str = ""
 
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"{'mark Failed' if self.failed else 'free'} {self.account}"
+        return f"{'let go' if self.uncleaned else 'mark Failed' if self.failed else 'free'} {self.account}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """The Account as it was written."""
         if world.account is None:
             return world
-        if not self.failed:
+        if self.uncleaned or not self.failed:
             return world.model_copy(update={"account": None})
         status = world.account.status.model_copy(update={"state": "Failed"})
         return world.model_copy(update={"account": world.account.model_copy(update={"status": status})})
