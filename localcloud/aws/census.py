@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from moto.core.base_backend import BackendDict
+from moto.iam.models import AWSManagedPolicy
 
 from localcloud.aws import organizations, support
 from localcloud.aws.contract import (
@@ -51,6 +52,12 @@ def take() -> World:
             RoleRecord(account=account, name=role.name)
             for account, _region, iam in _backends("iam")
             for role in iam.roles.values()
+        ),
+        policies=tuple(
+            RoleRecord(account=account, name=policy.name)
+            for account, _region, iam in _backends("iam")
+            for policy in iam.managed_policies.values()
+            if not isinstance(policy, AWSManagedPolicy)
         ),
         cases=tuple(
             CaseRecord(account=account, id=case.id, subject=case.subject, status=case.status, created=case.created)

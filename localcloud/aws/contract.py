@@ -300,7 +300,7 @@ class KeyRecord(Model):
 
 
 class RoleRecord(Model):
-    """An IAM role."""
+    """An IAM role, user, or policy of the account's own."""
 
     account: str
     name: str
@@ -360,6 +360,7 @@ class World(Model):
     keys: tuple[KeyRecord, ...]
     users: tuple[RoleRecord, ...]
     roles: tuple[RoleRecord, ...]
+    policies: tuple[RoleRecord, ...] = ()
     cases: tuple[CaseRecord, ...]
     quota_requests: tuple[QuotaRequestRecord, ...]
     opt_in_regions: tuple[RegionRecord, ...]

@@ -23,6 +23,7 @@ class Lifecycle(StrEnum):
     DELETION = "deletion"
     POOL = "pool"
     ORGANIZATION = "organization"
+    FEDERATED = "federated"
 
 
 @dataclass(frozen=True)

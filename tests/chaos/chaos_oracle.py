@@ -7,7 +7,7 @@ under way some are expected; what is judged is whether all are gone within the t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from chaos_cluster import OPERATOR, Cluster, Workflows, secret_entry
 from localcloud.aws.contract import World
 from localcloud.aws.control import Emulator
 
-ORGANIZATION_ID = "Organization"
+# Lifecycles that stand for no object.
+STANDING = ("Organization/", "AccountValidation/")
 _BAD_WORDS = ("TMPRL", "ondeterminis", "bug of ours", "Failed activation")
 
 
@@ -31,6 +32,8 @@ class Expected:
     """Claims that exist; each in the namespace of its own name."""
     gone: set[str] = field(default_factory=set)
     """Accounts whose deletion was asked for."""
+    federated: str = ""
+    """The claim whose account a federated access opens; empty if there is none."""
     disowned: set[str] = field(default_factory=set)
     """AWS account ids that lost their Account on purpose: Perdure does not close accounts in this version."""
 
@@ -55,6 +58,8 @@ class Oracle:
         self._workflows = workflows
         self._log = worker_log
         self._log_read = 0
+        self.others: list[Callable[[], Iterable[str]]] = []
+        """What else must be true, for sweeps of further lifecycles."""
 
     def violations(self, expected: Expected) -> list[str]:
         """Everything that is not as it should be."""
@@ -68,6 +73,7 @@ class Oracle:
                 *_secrets(state),
                 *self._running(state),
                 *self._words(),
+                *(violation for check in self.others for violation in check()),
             ]
         except httpx.TransportError as error:
             return [f"a server does not answer: {error}"]
@@ -90,10 +96,12 @@ class Oracle:
                 ("Account", state.accounts),
                 ("AccountClaim", state.claims),
                 ("AccountPool", state.pools),
+                ("AWSFederatedRole", self._cluster.list("awsfederatedroles")),
+                ("AWSFederatedAccountAccess", self._cluster.list("awsfederatedaccountaccesses")),
             )
             for item in items
         }
-        found = {id_ for id_ in running if not id_.startswith(ORGANIZATION_ID)}
+        found = {id_ for id_ in running if not id_.startswith(STANDING)}
         yield from (f"no workflow for {id_}" for id_ in sorted(wanted - found))
         yield from (f"a workflow without an object: {id_}" for id_ in sorted(found - wanted))
         yield from (f"phase Bug: {id_}" for id_, phase in running.items() if phase == "Bug")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
-from chaos_effects import DISCARDING, FINISHING, OBSERVING, QUEUEING, RETURNING, TAKING, AwsCall, Effect, effects
+from chaos_effects import DISCARDING, FINISHING, OBSERVING, QUEUEING, RETURNING, TAKING, Effect, effects
+from chaos_federated_effects import federated_effects
+from chaos_kills import MODES, cases, kill_at
 from chaos_lab import Lab, Record
 from chaos_proxy import Break
 
@@ -15,81 +17,48 @@ from workers.roster import actions
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 Row = tuple[Effect, ...]
-_MODES = {
-    Break.AFTER: "worker killed after the effect",
-    Break.BEFORE: "worker killed before the effect",
-    Break.LATE: "worker killed, effect comes later",
-}
-
-
-def _mutates(effect: Effect) -> bool:
-    if isinstance(effect.call, AwsCall):
-        return not effect.call.action.startswith(("Describe", "List"))
-    return not effect.call.name.startswith("GET")
-
-
-def _cases(turn: str, rows: Sequence[Row]) -> list[object]:
-    """Each row with each mode; an effect that changes nothing can neither be lost nor come late."""
-    found: list[object] = []
-    for number, row in enumerate(rows, 1):
-        for mode in _MODES:
-            chosen = row if mode is Break.BEFORE else tuple(effect for effect in row if _mutates(effect))
-            if chosen:
-                found.append(pytest.param(chosen, mode, id=f"{turn}-{number:02}-{mode}"))
-    return found
-
-
-def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> float:
-    """Take a turn and kill the worker when every effect of the row is under way; the seconds to settle."""
-    armed = [lab.arm(effect, mode) for effect in row]
-    turn()
-    lab.await_struck(armed)
-    lab.worker.kill()
-    lab.lift()
-    lab.worker.start()
-    return lab.settle()
 
 
 @pytest.mark.chaos
 @pytest.mark.turn("take")
-@pytest.mark.parametrize(("row", "mode"), _cases("take", (*TAKING, OBSERVING)))
+@pytest.mark.parametrize(("row", "mode"), cases("take", (*TAKING, OBSERVING)))
 def test_an_account_is_made_and_given_although_the_worker_dies(
     lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
 ) -> None:
-    record(row, _MODES[mode])
+    record(row, MODES[mode])
     lab.ready_to("take")
     record_property("seconds", round(kill_at(lab, row, mode, lab.take), 1))
 
 
 @pytest.mark.chaos
 @pytest.mark.turn("give back")
-@pytest.mark.parametrize(("row", "mode"), _cases("return", RETURNING))
+@pytest.mark.parametrize(("row", "mode"), cases("return", RETURNING))
 def test_an_account_is_cleaned_and_freed_although_the_worker_dies(
     lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
 ) -> None:
-    record(row, _MODES[mode])
+    record(row, MODES[mode])
     lab.ready_to_give_back_twice()
     record_property("seconds", round(kill_at(lab, row, mode, lab.give_back), 1))
 
 
 @pytest.mark.chaos
 @pytest.mark.turn("take")
-@pytest.mark.parametrize(("row", "mode"), _cases("finish", FINISHING))
+@pytest.mark.parametrize(("row", "mode"), cases("finish", FINISHING))
 def test_a_claim_finishes_by_itself_what_the_pool_began_although_the_worker_dies_twice(
     lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
 ) -> None:
-    record(row, f"after its pool's death: {_MODES[mode]}")
+    record(row, f"after its pool's death: {MODES[mode]}")
     lab.ready_to("take")
     lab.take_and_die()
     record_property("seconds", round(kill_at(lab, row, mode, lab.worker.start), 1))
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize("mode", MODES)
 def test_a_claim_that_finds_no_account_gets_the_next_although_the_worker_dies(
     lab: Lab, record: Record, mode: Break
 ) -> None:
-    record([QUEUEING], _MODES[mode])
+    record([QUEUEING], MODES[mode])
     lab.ready_to("take")
     lab.take()
     queued = ""
@@ -104,9 +73,9 @@ def test_a_claim_that_finds_no_account_gets_the_next_although_the_worker_dies(
 
 
 @pytest.mark.chaos
-@pytest.mark.parametrize("mode", _MODES)
+@pytest.mark.parametrize("mode", MODES)
 def test_an_account_that_aws_refuses_gives_way_although_the_worker_dies(lab: Lab, record: Record, mode: Break) -> None:
-    record([DISCARDING], _MODES[mode])
+    record([DISCARDING], MODES[mode])
     lab.ready_to("take")
     lab.emulator.fault(
         "organizations", "CreateAccount", kind=FaultKind.ASYNC_FAILURE, count=1, code="INVALID_PAYMENT_INSTRUMENT"
@@ -120,7 +89,7 @@ SWEPT = {"accounts", "aws", "kube"}
 
 def test_every_type_of_action_has_its_moment() -> None:
     of_accounts = {name for name in actions() if name.split(".")[0] in SWEPT}
-    assert {effect.activity for effect in effects()} == of_accounts
+    assert {effect.activity for effect in (*effects(), *federated_effects())} == of_accounts
 
 
 def test_a_key_that_was_made_when_the_worker_died_is_not_left_alive(lab: Lab) -> None:

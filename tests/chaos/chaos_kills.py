@@ -1,0 +1,45 @@
+"""Killing the worker at the moment of an effect: the cases of a sweep, and one of them carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from chaos_effects import AwsCall, Effect
+from chaos_lab import Lab
+from chaos_proxy import Break
+
+Row = tuple[Effect, ...]
+MODES = {
+    Break.AFTER: "worker killed after the effect",
+    Break.BEFORE: "worker killed before the effect",
+    Break.LATE: "worker killed, effect comes later",
+}
+
+
+def _mutates(effect: Effect) -> bool:
+    if isinstance(effect.call, AwsCall):
+        return not effect.call.action.startswith(("Describe", "Get", "List"))
+    return not effect.call.name.startswith("GET")
+
+
+def cases(turn: str, rows: Sequence[Row]) -> list[object]:
+    """Each row with each mode; an effect that changes nothing can neither be lost nor come late."""
+    found: list[object] = []
+    for number, row in enumerate(rows, 1):
+        for mode in MODES:
+            chosen = row if mode is Break.BEFORE else tuple(effect for effect in row if _mutates(effect))
+            if chosen:
+                found.append(pytest.param(chosen, mode, id=f"{turn}-{number:02}-{mode}"))
+    return found
+
+
+def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> float:
+    """Take a turn and kill the worker when every effect of the row is under way; the seconds to settle."""
+    armed = [lab.arm(effect, mode) for effect in row]
+    turn()
+    lab.await_struck(armed)
+    lab.worker.kill()
+    lab.lift()
+    lab.worker.start()
+    return lab.settle()
