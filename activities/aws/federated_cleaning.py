@@ -1,9 +1,10 @@
 """Taking a federated access back: its role and its custom policies go from the customer's account.
 
-Who enters: the payer, by OrganizationAccountAccessRole, where the account is one of the organization's; else whoever
-holds the customer's keys. Labels and spec of an access are its tenant's to write, so the payer deletes only a role that
-carries this access's tag or trusts the access's own outside identity, and beside it only policies with that tag or of
-the very name that the AWSFederatedRole gives. What the customer's own keys delete is the customer's own.
+Who enters: the payer, by OrganizationAccountAccessRole where the account is one of the organization's, by its support
+role where a claim has brought it; else whoever holds the customer's keys. Labels and spec of an access are its tenant's
+to write, so the payer deletes only a role that carries this access's tag or trusts the access's own outside identity,
+and beside it only policies with that tag or of the very name that the AWSFederatedRole gives. What the customer's own
+keys delete is the customer's own.
 
 An account that AWS has closed keeps nothing that could be deleted: there the access has been taken back.
 """
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from activities import attempt
 from activities.aws.customers import customer_in
+from activities.aws.entering import SupportedAccount
 from activities.aws.federated_policies import (
     attached_policies,
     customers_policies,
@@ -25,8 +27,12 @@ from activities.aws.federated_policies import (
 )
 from activities.aws.identities import delete_role
 from activities.aws.session import Member, Services, Sessions
+from domain.accounts import ACCOUNT
+from domain.accounts.constants import OPERATOR_NAMESPACE, SUPPORT_ROLE_PREFIX
 from domain.accounts.federated import ACCESS_TAG, CLEANUP_SESSION
 from domain.accounts.federated.actions import RevokeAccess
+from domain.accounts.resources import Account
+from domain.reading import read_all
 from engine.errors import Absent, Denied
 from engine.kube import BlockingKube
 
@@ -46,6 +52,12 @@ class Cleaner(Member):
     session_name: ClassVar[str] = CLEANUP_SESSION
 
 
+class SupportedCleaner(SupportedAccount):
+    """The same of an account that a claim has brought."""
+
+    session_name: ClassVar[str] = CLEANUP_SESSION
+
+
 def revoke_access(sessions: Sessions, kube: BlockingKube, action: RevokeAccess) -> None:
     """Delete what the access has in its account.
 
@@ -54,7 +66,7 @@ def revoke_access(sessions: Sessions, kube: BlockingKube, action: RevokeAccess) 
     """
     sessions.refuse_protected(action.account_id)
     try:
-        member = _entered(sessions, action)
+        member = _entered(sessions, kube, action)
     except Denied as denied:
         if _closed(sessions, action.account_id):
             return
@@ -63,18 +75,27 @@ def revoke_access(sessions: Sessions, kube: BlockingKube, action: RevokeAccess) 
         _clean(member, action, own=False)
 
 
-def _entered(sessions: Sessions, action: RevokeAccess) -> Member:
-    payer = sessions.payer()
-    member = Cleaner(
-        sessions.clients,
-        payer,
-        action.account_id,
-        partition=action.partition,
-        observing=sessions.observing,
-        most_calls=1,
-    )
-    member.enter()
+def _entered(sessions: Sessions, kube: BlockingKube, action: RevokeAccess) -> Member:
+    member: Member = sessions.make(Cleaner, action.account_id, action.partition)
+    try:
+        member.enter()
+    except Denied:
+        role = _support_role(kube, action.account_id)
+        if not role:
+            raise
+        supported = sessions.make(SupportedCleaner, action.account_id, action.partition)
+        supported.support_role = role
+        supported.enter()
+        return supported
     return member
+
+
+def _support_role(kube: BlockingKube, account_id: str) -> str:
+    """The role that lets the payer into an account which a claim has brought; empty for any other."""
+    accounts, _ = read_all(Account, kube.list(ACCOUNT, OPERATOR_NAMESPACE).items)
+    brought = (each for each in accounts if each.spec.aws_account_id == account_id and each.spec.byoc)
+    user_id = next((each.iam_user_id for each in brought if not each.spec.manual_sts_mode), "")
+    return f"{SUPPORT_ROLE_PREFIX}{user_id}" if user_id else ""
 
 
 def _closed(sessions: Sessions, account_id: str) -> bool:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aws_lab import Lab, admin_user
+from aws_lab import Lab, admin_user, support_role
 
 from activities.aws.federated import FederatedActivities
 from activities.aws.federated_cleaning import Cleaner
 from activities.aws.permissions import Role, needed, permitted
+from domain.accounts import ACCOUNT
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.federated import ACCESS_TAG, VALIDATION_PATH
 from domain.accounts.federated.actions import (
@@ -364,6 +365,21 @@ def test_where_the_payer_may_not_enter_the_customers_keys_do_it(customer: Custom
     assert customer.left() == set()
 
 
+def test_w27_an_account_that_a_claim_has_brought_is_entered_by_its_support_role(customer: Customer) -> None:
+    lab = customer.lab
+    customer.grant()
+    lab.run(lab.activities.ensure_support_role, support_role(customer.account_id, customer.name))
+    spec = {"byoc": True, "awsAccountID": customer.account_id}
+    labels = {"iamUserId": customer.name[-6:]}
+    lab.kube.patch(ACCOUNT, OPERATOR_NAMESPACE, customer.name, {"metadata": {"labels": labels}, "spec": spec})
+    lab.emulator.fault(
+        "sts", "AssumeRole", kind="error", code="AccessDenied", status=403, containing="OrganizationAccountAccessRole"
+    )
+    customer.revoke(secret="gone")
+    lab.emulator.clear()
+    assert customer.left() == set()
+
+
 def test_a_closed_account_keeps_nothing_to_take_back(customer: Customer) -> None:
     customer.grant()
     customer.lab.sessions.payer().organizations().close_account(AccountId=customer.account_id)
@@ -372,9 +388,7 @@ def test_a_closed_account_keeps_nothing_to_take_back(customer: Customer) -> None
 
 def test_the_clean_up_is_told_apart_in_the_accounts_own_trail(customer: Customer) -> None:
     sessions = customer.lab.sessions
-    cleaner = Cleaner(
-        sessions.clients, sessions.payer(), customer.account_id, partition="aws", observing=False, most_calls=1
-    )
+    cleaner = sessions.make(Cleaner, customer.account_id, "aws")
     assert cleaner.ask_identity().arn.endswith("/FederatedRoleCleanup")
 
 
