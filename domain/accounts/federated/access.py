@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated import ACCOUNT_LABEL, ROLE_LABEL, UID_LABEL
-from domain.accounts.federated.access_status import FAILED_TO, failed, identified, ready
+from domain.accounts.federated.access_status import FAILED_TO, failed, faulty, ready
 from domain.accounts.federated.actions import (
     AttachAccessPolicies,
     EnsureAccessPolicy,
@@ -186,7 +186,7 @@ def _what_lifts(world: FederatedAccessWorld, refusal: Refusal) -> str:
 
 def _faulty(world: FederatedAccessWorld, message: str, waits_for: str, now: datetime, detail: str = "") -> Decision:
     """A fault that no call of AWS is needed to see."""
-    status = identified(world.access.status, message, now)
+    status = faulty(world.access.status, message, now)
     actions = () if status == world.access.status else (_status(world, status),)
     return Decision(
         phase=AccessState.FAILED,

@@ -45,7 +45,7 @@ def ready(
     )
 
 
-def identified(status: FederatedAccessStatus, message: str, now: datetime) -> FederatedAccessStatus:
+def faulty(status: FederatedAccessStatus, message: str, now: datetime) -> FederatedAccessStatus:
     """The status of an access with a fault that everybody can see."""
     conditions = _with(status.conditions, AccessState.FAILED, AccessState.FAILED, message, now)
     return status.model_copy(update={"state": AccessState.FAILED, "conditions": conditions})
@@ -54,7 +54,7 @@ def identified(status: FederatedAccessStatus, message: str, now: datetime) -> Fe
 def failed(status: FederatedAccessStatus, message: str, refusal: Refusal, now: datetime) -> FederatedAccessStatus:
     """The status of an access to which AWS refuses a step."""
     if status.state != AccessState.READY:
-        status = identified(status, message, now)
+        status = faulty(status, message, now)
     reason = refusal.code if refusal.code.isalnum() else refusal.type.value
     conditions = _synced(status.conditions, "False", reason, f"{message}: {refusal.message}", now)
     return status.model_copy(update={"conditions": conditions})
