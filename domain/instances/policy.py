@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from enum import StrEnum
 
+from pydantic import ValidationError
+
 from domain.instances.events import EventKind
 from domain.instances.health import Effect
 from domain.model import Model
@@ -68,7 +70,12 @@ class ReactionPolicy(Model):
         wrong = sorted(set(chosen) - set(cls.model_fields))
         if wrong:
             raise ValueError(f"{wrong[0]!r} is no CAUSE=REACTION; causes are {', '.join(sorted(cls.model_fields))}")
-        return cls.model_validate(chosen)
+        try:
+            return cls.model_validate(chosen)
+        except ValidationError as error:
+            cause = str(error.errors()[0]["loc"][0])
+            known = "one of " + ", ".join(Reaction) if isinstance(cls().model_dump()[cause], Reaction) else "its kind"
+            raise ValueError(f"{cause}={chosen[cause]}: that is not {known}") from error
 
     def for_interruption(self, kind: EventKind, action: str) -> Reaction:
         """The reaction to a notice."""

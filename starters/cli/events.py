@@ -142,7 +142,8 @@ def _of_each(queue: str, work: Callable[[Place, SqsQueue, SqsQueue], Awaitable[l
     except ValueError as error:
         raise CommandError(f"PERDURE_INSTANCES_QUEUES: {error}") from error
     if not chosen:
-        raise CommandError(f"no queue {queue!r} is known", "PERDURE_INSTANCES_QUEUES names the queues that are served")
+        problem = f"no queue has {queue!r} in its name" if known.instances_queues else "no queue is named here"
+        raise CommandError(problem, "PERDURE_INSTANCES_QUEUES names the queues that are served: ACCOUNT/REGION[/QUEUE]")
     callers, threads = Places(connections=4, observing=known.observing), ThreadPoolExecutor(4)
 
     async def all_of_them() -> list[T]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from starters.cli.environment import StateOption, UnusedStateOption
-from starters.cli.output import say
+from starters.cli.output import CommandError, say
 
 if TYPE_CHECKING:
     from engine.settings import Settings
@@ -73,8 +73,9 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     from engine.settings import settings
     from engine.telemetry import configure_logging
 
-    collect_seldom()
     found = settings()
+    _refuse_what_nobody_can_mean(found)
+    collect_seldom()
     configure_logging(found, name)
     code = 1
     try:
@@ -87,6 +88,18 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     # No finalisation of the interpreter: Temporal's Rust core does not go well with it (sdk-python #300).
     logging.shutdown()
     os._exit(code)
+
+
+def _refuse_what_nobody_can_mean(found: Settings) -> None:
+    """Name a setting of instances that is none, before anything is connected to."""
+    from domain.instances.places import places
+    from domain.instances.policy import ReactionPolicy
+
+    for name, read in (("instances_queues", places), ("instances_reactions", ReactionPolicy.of)):
+        try:
+            read(getattr(found, name))
+        except ValueError as error:
+            raise CommandError(f"PERDURE_{name.upper()}: {error}") from error
 
 
 async def _awaited(process: Awaitable[None]) -> None:

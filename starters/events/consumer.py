@@ -161,9 +161,11 @@ class Consumer:
 
     def _refused(self, error: ApiError, failures: int) -> None:
         self.trouble = error.message
+        if isinstance(error, Absent):
+            self.trouble += "; the worker makes it, where PERDURE_INSTANCES_QUEUES names it for worker and watcher, too"
         metrics.FAILED_CALLS.labels(self.name, "receive").inc()
         if failures in (1, 10) or failures % 100 == 0:
-            logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, error)
+            logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, self.trouble)
 
     async def _tell_missing(self) -> None:
         """Ask for the queue to be made again: whoever keeps it would look for it within the hour otherwise."""

@@ -92,7 +92,7 @@ async def run_events(settings: Settings, *, stop: asyncio.Event | None = None, h
 async def _consume(settings: Settings, found: Sequence[Place], health: Health, stop: asyncio.Event) -> None:
     idle = _idle(settings, found)
     if idle:
-        logger.info("nothing is consumed: %s", idle)
+        logger.warning("nothing is consumed: %s", idle)
         health.add(PROCESS, notes=lambda: [idle])
         await stop.wait()
         return
@@ -109,7 +109,7 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
 def _idle(settings: Settings, found: Sequence[Place]) -> str:
     """Why nothing is to be done; empty if something is."""
     if not found:
-        return "PERDURE_INSTANCES_QUEUES names no queue"
+        return "PERDURE_INSTANCES_QUEUES names no queue here; consumer, worker and watcher each need it"
     return "in observe mode no message is taken from whoever else reads the queues" if settings.observing else ""
 
 

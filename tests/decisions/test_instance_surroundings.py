@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from typing import Any
 
 import pytest
@@ -28,6 +29,8 @@ from domain.instances.verification import ScheduledEvent
 from engine.errors import Invalid
 from engine.kube.json import JsonObject
 from engine.settings import Settings
+from starters.cli.output import CommandError
+from starters.cli.processes import execute
 from starters.watch.index import Index
 from starters.watch.instances import Instances, read_machine, read_owner, read_pool, watched_for
 from starters.watch.instances_metrics import instance_gauges
@@ -57,10 +60,36 @@ def test_a_policy_is_spelt_as_causes_and_reactions() -> None:
     assert policy == ReactionPolicy(spot=Reaction.DELETE_MACHINE, terminating_hook=Reaction.DRAIN, launching_hook=True)
 
 
-@pytest.mark.parametrize("text", ["sopt=drain", "spot", "spot=explode"])
-def test_a_policy_that_nobody_can_mean_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"spot|sopt"):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("sopt=drain", "'sopt' is no CAUSE=REACTION"),
+        ("spot", "spot=: that is not one of label, delete-machine, drain"),
+        ("spot=explode", "spot=explode: that is not one of label"),
+        ("launching-hook=perhaps", "launching_hook=perhaps: that is not its kind"),
+        ("hook-margin=soon", "hook_margin=soon"),
+    ],
+)
+def test_a_policy_that_nobody_can_mean_is_refused_in_one_line(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)) as refused:
         ReactionPolicy.of([text])
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [("queues", "nonsense", "is no ACCOUNT/REGION"), ("reactions", "sopt=drain", "is no CAUSE=REACTION")],
+)
+def test_a_process_names_a_setting_of_instances_that_is_none_before_it_connects(
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str, said: str
+) -> None:
+    monkeypatch.setattr("engine.settings.settings", lambda: Settings(**{f"instances_{name}": (text,)}))
+
+    async def process(_: Settings) -> None:
+        pytest.fail("it was begun")
+
+    with pytest.raises(CommandError, match=f"PERDURE_INSTANCES_{name.upper()}: .*{said}"):
+        execute("events", process)
 
 
 @pytest.mark.parametrize(
