@@ -28,6 +28,7 @@ from domain.accounts.account_steps import (
 )
 from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount, TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.config_condition import told_by_account
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
     AT_LIMIT_REASON,
@@ -65,7 +66,7 @@ def decide(world: AccountWorld, now: datetime) -> Decision:
     """What an Account needs now."""
     if not world.exists:
         return Decision(phase="Gone", outcome=Outcome.GONE, why="the Account does not exist any more")
-    decision = _decide(world, now)
+    decision = told_by_account(world, _decide(world, now), now)
     return decision.model_copy(update={"owner": _owner(world.account)})
 
 

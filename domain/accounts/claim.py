@@ -19,6 +19,7 @@ from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import holds, invalid, patched, protected, status_written, waiting, working
 from domain.accounts.claim_validation import spec_fault
+from domain.accounts.config_condition import told_by_claim
 from domain.accounts.constants import FINALIZER
 from domain.accounts.letting_go import told_to
 from domain.accounts.naming import secret_of, support_role_arn
@@ -44,6 +45,10 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     """What a claim needs now."""
     if not world.exists:
         return Decision(phase="Gone", outcome=Outcome.GONE, why="the AccountClaim does not exist any more")
+    return told_by_claim(world, _decide(world, now), now)
+
+
+def _decide(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
     if claim.fake:
         return claim_fake.decide(world, now)

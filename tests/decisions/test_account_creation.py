@@ -309,7 +309,7 @@ def test_without_the_configmap_nothing_begins_and_it_heals_when_it_is_there() ->
 
     absent = world(config=parse_config(None), known={"permit": granted()})
     decision = decide(absent, NOW)
-    assert (decision.actions, decision.waits_for) == ((), ("ConfigMap",))
+    assert (activities(decision), decision.waits_for) == (["kube.patch"], ("ConfigMap",))  # its condition
     assert decide(world(known={"permit": granted()}), NOW).actions != ()
 
 

@@ -120,7 +120,11 @@ def test_managed_and_custom_tags_follow_and_never_replace_the_four_marks() -> No
 @pytest.mark.parametrize("key", ["ami_owner", "support_jump_role"])
 def test_a_missing_key_is_waited_for_until_the_creation_deadline(key: str) -> None:
     decision = decide(world(in_state("Creating", since=ago(minutes=5)), config=config(**{key: None})), NOW)
-    assert (decision.outcome, decision.actions, decision.waits_for) == (Outcome.WAITING, (), ("ConfigMap",))
+    assert (decision.outcome, activities(decision), decision.waits_for) == (
+        Outcome.WAITING,
+        ["kube.patch"],  # its condition
+        ("ConfigMap",),
+    )
     assert key.replace("_", "-") in decision.why
     assert decision.deadline == NOW + timedelta(minutes=20)
 

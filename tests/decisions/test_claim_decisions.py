@@ -118,7 +118,11 @@ def test_a_claim_names_its_pool_or_means_the_default_one() -> None:
 )
 def test_a_claim_without_any_pool_says_what_the_configmap_lacks(accountpool: str | None, says: str) -> None:
     decision = decide(claim_world(claim(status=PENDING), config=config(accountpool=accountpool)), NOW)
-    assert (decision.outcome, decision.actions, decision.waits_for) == (Outcome.WAITING, (), ("ConfigMap",))
+    assert (decision.outcome, activities(decision), decision.waits_for) == (
+        Outcome.WAITING,
+        ["kube.patch"],  # its condition
+        ("ConfigMap",),
+    )
     assert says in decision.why
 
 
@@ -258,7 +262,11 @@ def test_a_protected_account_is_neither_handed_over_nor_cleaned(fields: dict[str
 @pytest.mark.parametrize("key", ["root", "base"])
 def test_a_missing_key_stops_the_hand_over_only(key: str) -> None:
     decision = decide(bound_world(config=config(**{key: None})), NOW)
-    assert (decision.outcome, decision.actions, decision.waits_for) == (Outcome.WAITING, (), ("ConfigMap",))
+    assert (decision.outcome, activities(decision), decision.waits_for) == (
+        Outcome.WAITING,
+        ["kube.patch"],  # its condition
+        ("ConfigMap",),
+    )
     assert key in decision.why
     assert activities(decide(bound_world(config=CONFIG), NOW)) == ["accounts.fulfil"]
 

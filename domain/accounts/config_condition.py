@@ -1,0 +1,71 @@
+"""Perdure's one condition about the ConfigMap: on an Account or claim that waits for a key of it, while it waits.
+
+`InvalidConfigMap` is True with the key in its message, and goes when the object waits for the ConfigMap no more (the
+replaced operator only logs such a fault, and tries again ever more seldom). A pool says the same in `Stalled`. Unlike
+the states' own conditions this one tells of the present, so that nobody has to ask Temporal what is missing.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.account_steps import status_written as account_written
+from domain.accounts.claim_steps import status_written as claim_written
+from domain.accounts.resources import AccountState
+from domain.accounts.status import TRUE
+from domain.accounts.worlds import AccountWorld, ClaimWorld
+from domain.decision import Decision
+from domain.resource import Condition, condition_of, timestamp
+
+CONDITION = "InvalidConfigMap"
+REASON = "MissingOrMalformedKey"
+CONFIG_MAP = "ConfigMap"  # what a decision waits for
+
+
+def told_by_account(world: AccountWorld, decision: Decision, now: datetime) -> Decision:
+    """The decision, which also says on the Account that a key is missing, or says so no more."""
+    account = world.account
+    if account.metadata.deleting or account.paused:
+        return decision
+    needs_it = not (account.failed or account.status.state == AccountState.READY)
+    conditions = _changed(account.status.conditions, decision, now, needs_it=needs_it)
+    if conditions is None:
+        return decision
+    status = account.status.model_copy(update={"conditions": conditions})
+    return decision.model_copy(update={"actions": (account_written(world, status, note=CONDITION),)})
+
+
+def told_by_claim(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
+    """The same of a claim."""
+    claim = world.claim
+    conditions = _changed(claim.status.conditions, decision, now, needs_it=True)
+    if conditions is None or claim.metadata.deleting:
+        return decision
+    status = claim.status.model_copy(update={"conditions": conditions})
+    return decision.model_copy(update={"actions": (claim_written(world, status),)})
+
+
+def _changed(
+    conditions: tuple[Condition, ...], decision: Decision, now: datetime, *, needs_it: bool
+) -> tuple[Condition, ...] | None:
+    """The conditions as they should be; None where nothing changes, or other writes come first."""
+    present, waits = condition_of(conditions, CONDITION), needs_it and decision.waits_for == (CONFIG_MAP,)
+    if decision.actions or (present is None and not waits):
+        return None
+    others = tuple(condition for condition in conditions if condition.type != CONDITION)
+    if not waits:
+        return others
+    if present is not None and (present.status, present.message) == (TRUE, decision.why):
+        return None
+    since = present.last_transition_time if present and present.status == TRUE else timestamp(now)
+    return (
+        *others,
+        Condition(
+            type=CONDITION,
+            status=TRUE,
+            reason=REASON,
+            message=decision.why,
+            last_probe_time=timestamp(now),
+            last_transition_time=since,
+        ),
+    )

@@ -1,0 +1,101 @@
+"""Who waits for a key of the ConfigMap says so in a condition, as long as it waits and no longer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from account_objects import (
+    AWS_ID,
+    NAME,
+    NOW,
+    account,
+    claim,
+    claim_world,
+    condition,
+    config,
+    decide_any,
+    ready_account,
+    settle,
+    status_of,
+    world,
+)
+
+from domain.accounts.config import parse_config
+from domain.accounts.config_condition import CONDITION
+from domain.accounts.resources import Account
+from domain.decision import World
+from domain.resource import condition_of
+
+
+def creating() -> Account:
+    return account(spec={"awsAccountID": AWS_ID}, status={"state": "Creating", "conditions": [condition("Creating")]})
+
+
+def bound(**fields: Any) -> Any:
+    linked = ready_account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant"}, status={"claimed": True})
+    of = claim(spec={"accountLink": NAME}, status={"state": "Pending", "conditions": [condition("Unclaimed")]})
+    return claim_world(of, account=linked, **fields)
+
+
+@pytest.mark.parametrize(
+    ("start", "key"),
+    [
+        (world(creating(), config=config(ami_owner=None)), "ami-owner"),
+        (world(creating(), config=config(support_jump_role="")), "support-jump-role"),
+        (world(creating(), config=config(fedramp="maybe")), "fedramp"),
+        (world(creating(), config=parse_config(None)), "ConfigMap"),
+        (bound(config=config(root=None)), "root"),
+        (bound(config=config(base=None, fedramp="x")), "base, fedramp"),
+    ],
+)
+def test_a_missing_or_malformed_key_is_named_by_a_condition_which_is_written_once(start: World, key: str) -> None:
+    decision = decide_any(start, NOW)
+    told = next(each for each in status_of(decision)["conditions"] if each["type"] == CONDITION)
+    assert (told["status"], told["reason"]) == ("True", "MissingOrMalformedKey")
+    assert key in told["message"]
+    end = settle(start)
+    assert decide_any(end, NOW + timedelta(minutes=1)).actions == ()
+
+
+def test_the_condition_goes_when_the_key_is_there_and_the_rest_stays() -> None:
+    waits = settle(world(creating(), config=config(ami_owner=None)))
+    assert condition_of(waits.account.status.conditions, CONDITION) is not None
+    mended = settle(waits.model_copy(update={"config": config()}))
+    assert condition_of(mended.account.status.conditions, CONDITION) is None
+    assert condition_of(mended.account.status.conditions, "Creating") is not None
+    claims = settle(bound(config=config(root=None)))
+    served = settle(claims.model_copy(update={"config": config()}))
+    assert served.claim.status.state == "Ready"
+    assert condition_of(served.claim.status.conditions, CONDITION) is None
+
+
+def test_another_missing_key_is_named_and_since_when_stays() -> None:
+    waits = settle(world(creating(), config=config(ami_owner=None)))
+    before = condition_of(waits.account.status.conditions, CONDITION)
+    later = decide_any(waits.model_copy(update={"config": config(support_jump_role=None)}), NOW + timedelta(minutes=3))
+    told = next(each for each in status_of(later)["conditions"] if each["type"] == CONDITION)
+    assert before is not None
+    assert "support-jump-role" in told["message"]
+    assert told["lastTransitionTime"] == before.last_transition_time
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        ready_account(),
+        account(spec={"awsAccountID": AWS_ID}, status={"state": "Failed"}),
+        account(meta={"annotations": {"aws.managed.openshift.com/pause-reconciliation": "true"}}),
+    ],
+)
+def test_who_needs_nothing_of_the_configmap_says_nothing_of_it(of: Account) -> None:
+    assert decide_any(world(of, config=parse_config(None)), NOW).actions == ()
+
+
+def test_a_failure_is_told_by_its_own_condition_although_a_key_was_missing() -> None:
+    waits = settle(world(creating(), config=config(ami_owner=None)))
+    failed = settle(waits, now=NOW + timedelta(minutes=26))
+    assert failed.account.status.state == "Failed"
+    assert condition_of(failed.account.status.conditions, CONDITION) is None
+    assert "CreationTimeout" in decide_any(failed, NOW + timedelta(minutes=27)).why
