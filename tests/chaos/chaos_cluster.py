@@ -20,6 +20,8 @@ CLAIMS = "/apis/poolboy.gpte.redhat.com/v1"
 LOAD_BALANCERS = "/apis/yawol.stackit.cloud/v1beta1"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 THREESCALE = {kind.plural: f"/apis/{kind.api_version}" for kind in CUSTOM_KINDS}
+INFRASTRUCTURE = "/apis/infrastructure.cluster.x-k8s.io/v1beta2"
+MACHINES = "/apis/cluster.x-k8s.io/v1beta1"
 CORE = ("secrets", "namespaces", "configmaps", "serviceaccounts")
 OPERATOR = "aws-account-operator"
 # How long a server may be away (killed, started again) before a test gives up on it.
@@ -77,7 +79,14 @@ class Cluster:
             return "/api/v1"
         if plural in THREESCALE:
             return THREESCALE[plural]
-        for beginning, group in (("resource", CLAIMS), ("loadbalancer", LOAD_BALANCERS), ("role", RBAC)):
+        groups = (
+            ("resource", CLAIMS),
+            ("loadbalancer", LOAD_BALANCERS),
+            ("role", RBAC),
+            ("awsmachine", INFRASTRUCTURE),
+            ("machines", MACHINES),
+        )
+        for beginning, group in groups:
             if plural.startswith(beginning):
                 return group
         return ACCOUNTS

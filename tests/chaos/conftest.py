@@ -23,6 +23,7 @@ import pytest
 from chaos_balancers_lab import BalancersLab
 from chaos_claims_lab import ClaimsLab
 from chaos_effects import Effect
+from chaos_instances_lab import InstancesLab
 from chaos_lab import Lab, Record
 from chaos_threescale_lab import ThreescaleLab
 
@@ -75,7 +76,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
         item.session.shouldstop = "CHAOS_SECONDS are over"
 
 
-L = TypeVar("L", Lab, ClaimsLab, BalancersLab, ThreescaleLab)
+L = TypeVar("L", Lab, ClaimsLab, BalancersLab, ThreescaleLab, InstancesLab)
 
 
 class Labs:
@@ -83,7 +84,7 @@ class Labs:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._lab: Lab | ClaimsLab | BalancersLab | ThreescaleLab | None = None
+        self._lab: Lab | ClaimsLab | BalancersLab | ThreescaleLab | InstancesLab | None = None
         self._made = 0
 
     def get(self, kind: type[L]) -> L:
@@ -151,6 +152,11 @@ def balancers_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Balanc
 def threescale_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[ThreescaleLab]:
     """The installation of 3scale objects, settled."""
     yield from _lent(request, labs, ThreescaleLab)
+
+
+def instances_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[InstancesLab]:
+    """The installation of EC2 instances, settled."""
+    yield from _lent(request, labs, InstancesLab)
 
 
 def _lent(request: pytest.FixtureRequest, labs: Labs, kind: type[L]) -> Iterator[L]:
