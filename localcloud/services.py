@@ -86,6 +86,9 @@ REGION = "us-east-1"
 LOCAL_SETTINGS = {
     # An emulated support case resolves within seconds; who watches should not wait a minute to see it noticed.
     "PERDURE_ACCOUNTS_CASE_POLL": "5",
+    # The same of regions and quotas.
+    "PERDURE_ACCOUNTS_OPT_IN_POLL": "2",
+    "PERDURE_ACCOUNTS_QUOTA_POLL": "2",
     # There is one watcher, and after a crash it should not wait for its own lease to run out.
     "PERDURE_WATCH_LEASE": "false",
     # `perdure down` ends within ten seconds; activities are idempotent and resume at the next `up`.

@@ -55,7 +55,8 @@ def bench(
     only: Annotated[
         str,
         typer.Option(
-            metavar="ROW,...", help="Rows of a benchmark; by default all but `claims` j, `instances` e and f."
+            metavar="ROW,...",
+            help="Rows of a benchmark; by default all but `accounts` 8d, `claims` j, `instances` e and f.",
         ),
     ] = "",
     idle_seconds: Annotated[
@@ -63,6 +64,7 @@ def bench(
         typer.Option(min=10, help="Row e: how long what is idle is watched.", show_default="300, claims 60"),
     ] = None,
     idle_accounts: Annotated[int, typer.Option(min=20, help="`accounts` i: how many idle Accounts.")] = 1000,
+    quota_accounts: Annotated[int, typer.Option(min=1, help="`accounts` 8d: how many accounts.")] = 200,
     idle_claims: Annotated[int, typer.Option(min=20, help="`claims` h and i: how many settled claims.")] = 1000,
     held_claims: Annotated[int, typer.Option(min=20, help="`claims` j: how many settled claims.")] = 5000,
     balancers: Annotated[
@@ -84,6 +86,7 @@ def bench(
 
     end_as_by_ctrl_c()
     sizes: dict[str, float] = {"idle_accounts": idle_accounts, "idle_claims": idle_claims, "held_claims": held_claims}
+    sizes |= {"quota_accounts": quota_accounts}
     sizes |= {"products": products, "crowd": crowd, "orders": orders}
     sizes |= {"event_count": events, "storm_instances": storm, "outage_seconds": outage_seconds}
     if idle_seconds is not None:
