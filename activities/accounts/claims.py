@@ -6,6 +6,7 @@ status: a process that dies in between leaves an Account that nobody can claim, 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 
 from temporalio import activity
@@ -13,6 +14,7 @@ from temporalio.client import Client
 
 from activities.accounts.fleet import ROLE_FIELD
 from activities.accounts.handover import KEY_FIELDS, HandOver
+from activities.accounts.metrics import account_closed
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.handover import Fulfil, Fulfilled, ReleaseAccount
@@ -21,7 +23,7 @@ from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import Account
 from domain.accounts.status import release_failed, released
 from engine.clock import now
-from engine.errors import Absent
+from engine.errors import Absent, Conflict
 from engine.kube import SECRET
 from engine.kube.json import mapping
 from engine.temporal import wake
@@ -61,6 +63,9 @@ class ClaimActivities:
             await self._write(account, {"status": status}, subresource="status")
             return
         await self._remove_key(action, account)
+        if action.closed:
+            await self._delete(account)
+            return
         entity = account.spec.legal_entity if account.spec.legal_entity.id else action.legal_entity
         links = {"claimLink": "", "claimLinkNamespace": "", "legalEntity": entity.model_dump(mode="json")}
         account = await self._write(account, {"spec": links})
@@ -90,6 +95,15 @@ class ClaimActivities:
             resource_version=meta.resource_version,
         )
         return Account.model_validate(answer)
+
+    async def _delete(self, account: Account) -> None:
+        """The Account of a closed AWS account goes; its own lifecycle lets it go when the claim is gone."""
+        meta = account.metadata
+        if meta.deleting:
+            return
+        with contextlib.suppress(Absent, Conflict):
+            await self._kube.delete(ACCOUNT, meta.namespace, meta.name, uid=meta.uid)
+            account_closed()
 
     async def _remove_key(self, action: ReleaseAccount, account: Account) -> None:
         """Delete the claim's Secret, unless it holds something else than a key of this account's user.

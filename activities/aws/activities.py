@@ -11,10 +11,11 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from activities.aws import cases, cleaning, creation, fleet, identities, opt_in, quotas, regions
+from activities.aws import cases, cleaning, closing, creation, fleet, identities, opt_in, quotas, regions
 from activities.aws.session import Sessions
 from domain.accounts.actions.cases import OpenSupportCase, SupportCase
 from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
+from domain.accounts.actions.closing import CloseAccount, Closing
 from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
 from domain.accounts.actions.fleet import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.actions.identities import (
@@ -65,6 +66,7 @@ class AwsActivities:
             self.ensure_fleet_role,
             self.delete_fleet_role,
             self.open_support_case,
+            self.close_account,
             self.delete_identities,
             self.rotate_keys,
             self.clean_region,
@@ -135,6 +137,11 @@ class AwsActivities:
     def open_support_case(self, action: OpenSupportCase) -> SupportCase:
         """See `cases.open_support_case`."""
         return cases.open_support_case(self._sessions, action)
+
+    @_defn(CloseAccount)
+    def close_account(self, action: CloseAccount) -> Closing:
+        """See `closing.close_account`."""
+        return closing.close_account(self._sessions, action)
 
     @_defn(DeleteIdentities)
     def delete_identities(self, action: DeleteIdentities) -> None:

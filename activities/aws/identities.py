@@ -23,8 +23,9 @@ from temporalio import activity
 
 from activities import attempt
 from activities.aws import keys
+from activities.aws.closing import is_closed
 from activities.aws.entering import entered
-from activities.aws.session import Sessions
+from activities.aws.session import Member, Sessions
 from domain.accounts.actions.identities import (
     AdminSecret,
     DeleteIdentities,
@@ -247,11 +248,18 @@ def rotate_keys(sessions: Sessions, kube: BlockingKube, action: RotateKeys) -> N
 
 
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
-    """Delete every user and role whose tags name this Account. What is gone already is done.
+    """Delete every user and role whose tags name this Account. What is gone already is done, a closed account too.
 
     The support role goes last: in a customer's account it may be the one that we have come in by.
     """
-    member = entered(sessions, action)
+    try:
+        _delete_ours(entered(sessions, action), action)
+    except Denied:
+        if action.access is not None or not is_closed(sessions, action.account_id):
+            raise
+
+
+def _delete_ours(member: Member, action: DeleteIdentities) -> None:
     member.confirm()
     iam, marks = member.iam(), {OWNER_TAGS[0]: action.name, OWNER_TAGS[1]: action.namespace}
     delete_users(iam, marks)

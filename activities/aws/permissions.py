@@ -39,6 +39,7 @@ _PAYER = {
     "iam:DeletePolicyVersion": "leave nothing of it behind",
     "iam:ListPolicies": "know AWS's managed policies by name (federated roles)",
     "iam:ListPolicyVersions": "leave nothing of it behind",
+    "organizations:CloseAccount": "close a released account (feature.close_on_release)",
     "organizations:CreateAccount": "create the accounts of the pools",
     "organizations:CreateOrganizationalUnit": "one unit per legal entity",
     "organizations:DescribeAccount": "know a closed account, in which nothing is left to clean",

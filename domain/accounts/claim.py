@@ -19,6 +19,7 @@ from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import holds, invalid, patched, protected, status_written, waiting, working
 from domain.accounts.claim_validation import spec_fault
+from domain.accounts.closing import closing, has_begun, why_freed
 from domain.accounts.config_condition import told_by_claim
 from domain.accounts.constants import FINALIZER
 from domain.accounts.letting_go import told_to
@@ -184,11 +185,14 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
     if why := told_to(claim, account):
         let_go = _release(world, account, failed=True).model_copy(update={"uncleaned": True})
         return working(claim, f"let go uncleaned: {why}", let_go, phase="Deleting")
-    cleaning = _cleaning(world, account)
+    cleaning = () if has_begun(world, account) else _cleaning(world, account)
     if cleaning:
         return _clean(world, account, cleaning)
-    why = f"{account.metadata.name} is clean"
-    return working(claim, why, _release(world, account, failed=False), phase="Deleting")
+    release = _release(world, account, failed=False)
+    if closed := closing(world, account, release, now):
+        return closed
+    why = f"{account.metadata.name} is clean{why_freed(world)}"
+    return working(claim, why, release, phase="Deleting")
 
 
 def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:

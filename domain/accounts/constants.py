@@ -40,6 +40,8 @@ OWNER_TAG = "owner"
 
 # How far AWS's limit on closing accounts has pushed back the next try; on the Account (.io, unlike the pause).
 CLOSE_LIMITED_UNTIL = "aws.managed.openshift.io/close-rate-limited-until"
+# The claim (its uid) for whose release a clean account is being closed: a new life of the lifecycle goes on with that.
+CLOSING_FOR = "perdure.dev/closing-for"
 CLOSE_BACKOFF_SECONDS = "aws.managed.openshift.io/close-backoff-seconds"
 
 # Condition and reason of an Account that the organization has no room for.

@@ -38,8 +38,8 @@ MANUAL_CONDITION = "OptInRegionsManualAction"
 
 
 def regions_of(config: OperatorConfig) -> tuple[str, ...]:
-    """The regions that accounts are to opt in to, none while the feature is off."""
-    if not config.features.opt_in_regions:
+    """The regions that accounts are to opt in to, none while the feature is off, nor in GovCloud."""
+    if not config.features.opt_in_regions or config.fedramp:
         return ()
     return tuple(sorted({*config.opt_in_regions} - {*config.disabled_regions}))
 

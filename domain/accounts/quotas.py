@@ -96,6 +96,21 @@ def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], c
     return with_quotas(status, {**fresh, **kept})
 
 
+def denied_again(status: AccountStatus) -> AccountStatus:
+    """The status of an account that begins its way to Ready anew: what AWS denied before is asked for again."""
+    quotas = quotas_of(status)
+    if not _named(quotas, {DENIED}):
+        return status
+    afresh = {"status": TODO}
+    return with_quotas(
+        status,
+        {
+            region: {code: q.model_copy(update=afresh) if q.status == DENIED else q for code, q in codes.items()}
+            for region, codes in quotas.items()
+        },
+    )
+
+
 def _todo(codes: dict[str, ServiceQuota]) -> dict[str, ServiceQuota]:
     """Wanted, nothing done yet; a code of no service that is known here is left to people."""
     return {

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from domain.accounts.account_steps import status_written, waiting, working
 from domain.accounts.actions.cases import OpenSupportCase
-from domain.accounts.quotas import Raising, expanded, raising, told, wanted, with_manual_actions
+from domain.accounts.quotas import Raising, denied_again, expanded, raising, told, wanted, with_manual_actions
 from domain.accounts.resources import AccountState, AccountStatus
 from domain.accounts.status import with_account_state
 from domain.accounts.worlds import AccountWorld
@@ -34,7 +34,7 @@ def to_pending_verification(world: AccountWorld, now: datetime, note: str) -> De
     case_id = account.status.support_case_id or world.known.case_id
     status = status.model_copy(update={"support_case_id": case_id})
     if wanted(account.spec) and not world.dev_mode and world.known.regions is not None:
-        status = expanded(account.spec, status, world.known.regions, world.config)
+        status = expanded(account.spec, denied_again(status), world.known.regions, world.config)
     return working(account, f"regions are initialised{note}", status_written(world, status))
 
 

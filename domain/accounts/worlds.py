@@ -138,7 +138,7 @@ class ClaimKnown(Model):
     keys_rotated: bool = False
     cleaned: dict[str, str] = {}  # region (or "global") -> report
     closed: str = ""  # the AWS account that was closed instead of being freed
-    closing_refused: str = ""  # why it cannot be closed: it is freed
+    closing_limited: str = ""  # AWS's limit on closing accounts, until it is noted on the Account
 
 
 class ClaimWorld(World):

@@ -19,6 +19,7 @@ from temporalio import activity
 
 from domain.accounts.actions.cases import OpenSupportCase, SupportCase
 from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
+from domain.accounts.actions.closing import CloseAccount, Closing
 from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
 from domain.accounts.actions.handover import Fulfil, Fulfilled, ReleaseAccount
 from domain.accounts.actions.identities import (
@@ -28,6 +29,8 @@ from domain.accounts.actions.identities import (
     EnsureSupportRole,
     RotateKeys,
 )
+from domain.accounts.actions.opt_in import AskToOptIn, EnableRegions, RegionStatuses
+from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
@@ -135,6 +138,10 @@ class World:
             (EnsureAdminUser, self._admin_user),
             (ListRegions, self._list_regions),
             (InitializeRegion, self._region),
+            (AskToOptIn, _answering(None)),
+            (EnableRegions, self._enable_regions),
+            (RaiseQuotas, self._raise_quotas),
+            (CloseAccount, _answering(Closing())),
             (OpenSupportCase, _answering(SupportCase(case_id="case-1"))),
             (DeleteIdentities, _answering(None)),
             (RotateKeys, _answering(None)),
@@ -211,6 +218,12 @@ class World:
 
     async def _list_regions(self, action: ListRegions) -> Regions:
         return Regions(names=self.regions)
+
+    async def _enable_regions(self, action: EnableRegions) -> RegionStatuses:
+        return RegionStatuses(statuses=dict.fromkeys(action.seen, "ENABLED"))
+
+    async def _raise_quotas(self, action: RaiseQuotas) -> QuotaStatuses:
+        return QuotaStatuses(statuses=dict.fromkeys(action.quotas, "COMPLETED"))
 
     async def _region(self, action: InitializeRegion) -> RegionOutcome:
         return RegionOutcome(region=action.region, ok=True)

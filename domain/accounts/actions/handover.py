@@ -76,13 +76,15 @@ class ReleaseAccount(Action):
     legal_entity: LegalEntity
     failed: bool = False
     uncleaned: bool = False  # a person lets it go as it is: it stays Failed, and is nobody's
+    closed: bool = False  # its AWS account is closed: the Account is deleted instead of freed
     secret_name: str = ""
     secret_namespace: str = ""
 
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"{'let go' if self.uncleaned else 'mark Failed' if self.failed else 'free'} {self.account}"
+        ways = ((self.uncleaned, "let go"), (self.failed, "mark Failed"), (self.closed, "delete"), (True, "free"))
+        return f"{next(way for holds, way in ways if holds)} {self.account}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """The Account as it was written."""

@@ -1,0 +1,105 @@
+"""Closing a released account instead of keeping it for its legal entity, behind `feature.close_on_release`.
+
+    clean --> dry run (the default): said, and freed
+          --> noted on the Account --> CloseAccount --> the Account is deleted --> the claim goes
+                  +--AWS's limit--> put off 1 h, 2 h, ... 24 h; noted on the Account; the claim keeps its finalizer
+                  +--refused------> freed
+
+AWS lets a tenth of an organization's accounts be closed in 30 days and few at once
+(https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_accounts_close.html). A closed account is
+SUSPENDED for 90 days and cannot be used: what follows is decided by what AWS answers, which is the same when asked
+again. In a closed account nothing can be cleaned, so the note is written first: a lifecycle that has lost its memory
+goes on with the closing. In a GovCloud partition no account is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from domain.accounts.actions.closing import CloseAccount, NoteClosing
+from domain.accounts.actions.handover import ReleaseAccount
+from domain.accounts.claim_steps import waiting, working
+from domain.accounts.constants import (
+    CLOSE_BACKOFF_SECONDS,
+    CLOSE_LIMITED_UNTIL,
+    CLOSING_FOR,
+    FIRST_CLOSE_BACKOFF,
+    LONGEST_CLOSE_BACKOFF,
+)
+from domain.accounts.resources import Account
+from domain.accounts.worlds import ClaimWorld
+from domain.decision import Decision
+from domain.refusal import ErrorType
+from domain.resource import parse_timestamp, timestamp
+
+PHASE = "Deleting"
+
+
+def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: datetime) -> Decision | None:
+    """What is done instead of freeing a clean account; None where it is to be freed. `release` would free it."""
+    claim, config, account_id = world.claim, world.config, account.spec.aws_account_id
+    if not account_id or account.customers:
+        return None
+    if world.known.closed == account_id:
+        gone = release.model_copy(update={"closed": True})
+        return working(claim, f"AWS account {account_id} is closed", gone, phase=PHASE)
+    begun = has_begun(world, account)
+    if config.fedramp or not (config.features.close_on_release or begun):
+        return None
+    until = parse_timestamp(account.metadata.annotations.get(CLOSE_LIMITED_UNTIL))
+    if until is not None and now < until:
+        why = f"AWS's limit on closing accounts: {account_id} is tried again at {timestamp(until)}"
+        put_off = waiting(claim, why, "CloseAccount", PHASE)
+        return put_off.model_copy(update={"deadline": until, "at_deadline": "ask AWS again to close the account"})
+    if config.close_dry_run and not begun:
+        return None
+    if world.known.closing_limited:
+        return working(claim, world.known.closing_limited, _put_off(account, now), phase=PHASE)
+    if world.refused(CloseAccount.activity, ErrorType.DENIED, ErrorType.INVALID, ErrorType.ABSENT):
+        return None
+    if not begun:
+        note = _note(account, {CLOSING_FOR: claim.metadata.uid}, "closing begins")
+        return working(claim, f"AWS account {account_id} is to be closed", note, phase=PHASE)
+    return working(claim, f"close AWS account {account_id}", CloseAccount(account_id=account_id), phase=PHASE)
+
+
+def has_begun(world: ClaimWorld, account: Account) -> bool:
+    """True if the account is clean and may be closed already: nothing is done in it any more."""
+    uid = world.claim.metadata.uid
+    return bool(uid) and account.metadata.annotations.get(CLOSING_FOR) == uid
+
+
+def why_freed(world: ClaimWorld) -> str:
+    """Why an account that might be closed is freed; empty where nothing was to be closed."""
+    config = world.config
+    if not config.features.close_on_release or config.fedramp:
+        return ""
+    if config.close_dry_run:
+        return "; close_account.dry_run: it would be closed"
+    refusal = world.refused(CloseAccount.activity)
+    return f"; it is not closed: {refusal.message}" if refusal else ""
+
+
+def back_off(account: Account) -> timedelta:
+    """How long the next try is put off: an hour, doubled each time, at most a day."""
+    text = account.metadata.annotations.get(CLOSE_BACKOFF_SECONDS, "")
+    before = timedelta(seconds=int(text)) if text.isdecimal() and len(text) < 9 else timedelta()
+    return min(max(before * 2, FIRST_CLOSE_BACKOFF), LONGEST_CLOSE_BACKOFF)
+
+
+def _put_off(account: Account, now: datetime) -> NoteClosing:
+    """AWS has said that it is not closed: the note that it may be goes."""
+    delay = back_off(account)
+    until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
+    note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}
+    return _note(account, note, f"closing is put off by {delay}")
+
+
+def _note(account: Account, annotations: Mapping[str, str | None], what: str) -> NoteClosing:
+    return NoteClosing(
+        key=account.key,
+        patch={"metadata": {"annotations": dict(annotations)}},
+        resource_version=account.metadata.resource_version,
+        note=what,
+    )
