@@ -34,8 +34,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "turn(name): the turn that a case disturbs, `take` or `give back`")
 
 
+# Python leaves a socket open that the other side resets between connect and TLS (ssl.SSLSocket._create).
+# A server that is killed does that; nothing here can close it.
+_UNCLOSED = pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep this shard's cases; let the turns alternate."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(_UNCLOSED)
     shard = os.environ.get("CHAOS_SHARD", "")
     cases = [item for item in items if HERE in item.path.parents and item.get_closest_marker("chaos")]
     if shard:
