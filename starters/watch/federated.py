@@ -4,7 +4,9 @@
 |---|---|
 | AWSFederatedRole: spec, deletion, coming and going | the accesses that name it |
 | AWSFederatedAccountAccess: new, gone, while its role is being deleted | that role |
+| the Secret that an access waits for | the accesses that name it |
 
+A customer's Secret is watched by its name while an access waits for something, and only its version is kept.
 An access whose role went while nobody watched is woken after the first list. The stamp that a role's workflow writes on
 its accesses is news to them.
 """
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 
 from prometheus_client import Metric
 
@@ -20,8 +23,10 @@ from domain import levers
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated import ACCOUNT_LABEL, LAST_ROLE_UPDATE, ROLE_LABEL, UID_LABEL
+from domain.accounts.federated.access_status import SYNCED
 from domain.accounts.federated.resources import AccessState, RoleState
 from domain.identity import Key
+from engine.kube import SECRET
 from engine.kube.json import JsonObject, at, mapping, sequence, text
 from starters.watch.gauges import lifecycles
 from starters.watch.index import Index
@@ -54,7 +59,9 @@ def read_access(obj: JsonObject) -> View:
     """An AWSFederatedAccountAccess."""
     annotations, status = mapping(obj, "metadata", "annotations"), mapping(obj, "status")
     state, granted = text(status, "state"), text(status, "granted")
-    named = mapping(obj, "spec", "awsFederatedRole")
+    named, synced = mapping(obj, "spec", "awsFederatedRole"), _synced(status)
+    settled = state == AccessState.READY and bool(granted) and synced and _kept(obj) and not _retry_wanted(annotations)
+    waits = not settled or bool(text(obj, "metadata", "deletionTimestamp"))
     return View(
         fingerprint=(
             generation(obj),
@@ -66,9 +73,24 @@ def read_access(obj: JsonObject) -> View:
             text(status, "consoleURL"),
         ),
         handed=(text(annotations, LAST_ROLE_UPDATE),),
-        settled=state == AccessState.READY and bool(granted) and _kept(obj) and not _retry_wanted(annotations),
-        facts={"role": f"{text(named, 'namespace')}/{text(named, 'name')}", "phase": _phase(obj, state or "New")},
+        settled=settled,
+        facts={
+            "role": f"{text(named, 'namespace')}/{text(named, 'name')}",
+            "phase": _phase(obj, state or "New"),
+            "secret": text(obj, "spec", "awsCustomerCredentialSecret", "name") if waits else "",
+        },
     )
+
+
+def read_key(obj: JsonObject) -> View:
+    """A customer's Secret: that it is there, and its version."""
+    return View((text(obj, "metadata", "resourceVersion"),), settled=True)
+
+
+def _synced(status: Mapping[str, object]) -> bool:
+    """Whether the last renewal was not refused."""
+    conditions = sequence(status, "conditions")
+    return not any((text(c, "type"), text(c, "status")) == (SYNCED, "False") for c in conditions)
 
 
 def _kept(obj: JsonObject) -> bool:
@@ -103,6 +125,32 @@ def access_dependents(before: Projection | None, after: Projection | None, index
     return {role.key for role in roles if role is not None and role.deleting}
 
 
+def key_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+    """The accesses that wait for a customer's Secret."""
+    known = after or before
+    named = index.find(AWS_FEDERATED_ACCOUNT_ACCESS.name, "secret", known.key.name) if known else []
+    return {each.key for each in named if known and each.key.namespace == known.key.namespace}
+
+
+def keys_named(access: Projection) -> tuple[Watched, ...]:
+    """The Secret that an access waits for; of its own namespace, whatever it says."""
+    name = access.fact("secret")
+    return (_key(access.key.namespace, name),) if name else ()
+
+
+@cache
+def _key(namespace: str, name: str) -> Watched:
+    return Watched(
+        kind=SECRET,
+        name=f"key for federated access {namespace}/{name}",
+        namespace=namespace,
+        field_selector=f"metadata.name={name}",
+        read=read_key,
+        dependents=key_dependents,
+        has_workflow=False,
+    )
+
+
 def without_role(index: Index) -> set[Key]:
     """Accesses whose role does not exist."""
     return {
@@ -125,5 +173,5 @@ def federated_gauges(index: Index) -> Iterator[Metric]:
 GAUGES = federated_gauges
 WATCHED = (
     Watched(kind=AWS_FEDERATED_ROLE, read=read_role, dependents=role_dependents, missed_by=without_role),
-    Watched(kind=AWS_FEDERATED_ACCOUNT_ACCESS, read=read_access, dependents=access_dependents),
+    Watched(kind=AWS_FEDERATED_ACCOUNT_ACCESS, read=read_access, dependents=access_dependents, declares=keys_named),
 )

@@ -119,6 +119,27 @@ def test_the_stamp_is_news_though_perdure_wrote_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("each", "named"),
+    [
+        (access(), ""),
+        (access(state="Failed"), "keys"),
+        (access(conditions=[{"type": "Synced", "status": "False"}]), "keys"),
+        (changed(access(), GOING, "2026-05-01T11:00:00Z"), "keys"),
+    ],
+)
+def test_the_customers_secret_is_watched_while_an_access_waits(each: Obj, named: str, index: Index) -> None:
+    projection = seen(ACCESS, changed(each, "spec.awsCustomerCredentialSecret.name", "keys"))
+    declared = ACCESS.declares(projection)
+    assert [entry.field_selector for entry in declared] == ([f"metadata.name={named}"] if named else [])
+    index.of(ACCESS.name)[projection.name] = projection
+    for entry in declared:
+        secret = seen(entry, obj("keys", "tenant", {}, {}))
+        assert {key.name for key in entry.dependents(None, secret, index)} == {"access"}
+        elsewhere = seen(entry, obj("keys", "elsewhere", {}, {}))
+        assert entry.dependents(None, elsewhere, index) == set()
+
+
+@pytest.mark.parametrize(
     ("entry", "each", "settled"),
     [
         (ROLE, role(), True),
