@@ -30,6 +30,8 @@ def test_every_lifecycle_with_a_workflow_of_its_own_actions_is_recorded() -> Non
     assert {path.name.split("-")[0] for path in RECORDED} == {
         "Account",
         "AccountClaim",
+        "AWSFederatedAccountAccess",
+        "AWSFederatedRole",
         "Ec2Instance",
         "ThreescaleTenants",
     } | CLAIMS | LOAD_BALANCERS | {kind.name for kind in CUSTOM_KINDS}
