@@ -235,13 +235,27 @@ def rotate_keys(sessions: Sessions, kube: BlockingKube, action: RotateKeys) -> N
     secret = keys.read(kube, action.owner, action.secret)
     if secret is not None and secret.owned_by_another(action.owner):
         raise keys.foreign(action.owner, action.secret)
-    living = _access_keys(iam, user)
+    try:
+        living = _access_keys(iam, user)
+    except Absent:  # a tenant may do anything in the account, and has deleted it with its keys
+        _make_again(iam, user, action)
+        living = []
     held = secret.access_key_id if secret is not None else ""
     _delete_keys(iam, user, [key for key in living if key != held])
     if secret is not None and secret.complete and secret.rotated_for == lifecycle and held in living:
         return
-    keys.write(kube, action.owner, action.secret, _new_key(iam, user), before=secret, rotated_for=lifecycle)
+    with _settling():
+        made = _new_key(iam, user)
+    keys.write(kube, action.owner, action.secret, made, before=secret, rotated_for=lifecycle)
     _delete_keys(iam, user, [key for key in living if key == held])
+
+
+def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
+    """The admin user, with our marks and its policy, as it was before."""
+    marks = {OWNER_TAGS[0]: action.owner.name, OWNER_TAGS[1]: action.owner.namespace}
+    with _settling():
+        _ensure_user(iam, user, marks)
+        iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
 
 
 # Deletion.

@@ -14,6 +14,7 @@ RequestServiceQuotaIncrease has no token. A second one for a quota with an open 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -24,11 +25,16 @@ from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
 from domain.accounts.quota_codes import SERVICE_OF
 from domain.accounts.quotas import COMPLETED, DENIED, IN_PROGRESS, MANUAL_ACTION
 from domain.accounts.resources import ServiceQuota
-from engine.errors import Absent, Conflict, Invalid, Pending
+from engine.errors import Absent, ApiError, Conflict, Invalid, Pending
 
 if TYPE_CHECKING:
     from mypy_boto3_service_quotas.client import ServiceQuotasClient
     from mypy_boto3_service_quotas.type_defs import RequestedServiceQuotaChangeTypeDef
+
+# Running on-demand standard instances, in vCPUs: what the ConfigMap's `quota.vcpu` is about.
+VCPUS = "L-1216C47A"
+
+log = logging.getLogger(__name__)
 
 _ENDS = {
     "APPROVED": COMPLETED,
@@ -67,6 +73,22 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas, poll: timedelta) -> Qu
         delay = poll * min(attempt.number(), _LONGEST_POLLS)
         raise Pending(f"AWS decides on {len(statuses)} quotas of {where} in {action.account_id}", delay=delay)
     return QuotaStatuses(statuses=statuses)
+
+
+def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> None:
+    """Ask for so many vCPUs of running instances, unless there are as many; nobody waits for the answer.
+
+    That it cannot be asked for never stops an initialisation (the replaced operator's waits for ever then).
+    """
+    try:
+        service = SERVICE_OF[VCPUS]
+        value = client.get_service_quota(ServiceCode=service, QuotaCode=VCPUS)["Quota"]["Value"]
+        if value < wanted:
+            client.request_service_quota_increase(ServiceCode=service, QuotaCode=VCPUS, DesiredValue=wanted)
+    except Conflict:
+        return  # asked for before
+    except ApiError as error:
+        log.warning("no vCPUs are asked for: %s", error.message)
 
 
 def _requested(client: ServiceQuotasClient, code: str, quota: ServiceQuota, status: str | None) -> str:

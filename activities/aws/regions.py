@@ -29,6 +29,7 @@ from activities import attempt
 from activities.aws.clients import held
 from activities.aws.entering import entered
 from activities.aws.errors import UNAUTHENTICATED
+from activities.aws.quotas import ask_for_vcpus
 from activities.aws.session import Sessions
 from domain.accounts.actions.launches import EndLaunches
 from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
@@ -107,6 +108,8 @@ class RegionInitializer:
         member = entered(self._sessions, action, settle=attempt.SETTLING)
         ec2 = member.ec2(action.region)
         attempt.checkpoint()
+        if action.vcpu_quota:
+            ask_for_vcpus(member.service_quotas(action.region), action.vcpu_quota)
         try:
             return self._initialize(ec2, action)
         except Pending as error:

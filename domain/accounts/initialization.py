@@ -114,6 +114,7 @@ def _region(world: AccountWorld, region: str, entered: datetime) -> InitializeRe
         round=str(int(entered.timestamp())),
         ami_owner=world.config.ami_owner,
         kms_key_id=world.claim.spec.kms_key_id if world.claim else "",
+        vcpu_quota=world.config.vcpu_quota,
         tags=ownership_tags(world),
         search=bool(world.known.inherited),
         access=access_to(world),

@@ -59,6 +59,7 @@ class InitializeRegion(MemberAction):
     round: str
     ami_owner: str
     kms_key_id: str = ""
+    vcpu_quota: int = 0  # asked for in the region, which does not wait for it; 0 asks for nothing
     tags: dict[str, str]
     search: bool
 

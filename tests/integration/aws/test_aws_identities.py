@@ -288,7 +288,37 @@ def test_rotation_kills_a_second_key_that_the_tenant_made(lab: Lab) -> None:
     one_known_key(lab, account_id, name)
 
 
+def test_a_user_that_the_tenant_deleted_is_made_again_with_a_new_key(lab: Lab) -> None:
+    """Nobody's clean-up hangs on what a tenant has done to it."""
+    account_id, name = lab.account()
+    owner = lab.owner(name)
+    lab.run(lab.activities.ensure_admin_user, admin_user(account_id, name, owner))
+    lab.run(
+        lab.activities.delete_identities,
+        DeleteIdentities(account_id=account_id, name=name, namespace=OPERATOR_NAMESPACE),
+    )
+    lab.run(lab.activities.rotate_keys, rotation(account_id, name, owner), lifecycle="claim-1")
+    one_known_key(lab, account_id, name)
+    lab.run(
+        lab.activities.delete_identities,
+        DeleteIdentities(account_id=account_id, name=name, namespace=OPERATOR_NAMESPACE),
+    )
+    assert lab.keys(account_id) == [], "it carries our marks"
+
+
 # Deletion.
+
+
+def test_a_closed_account_lets_its_custom_resource_go_and_one_that_only_refuses_does_not(lab: Lab) -> None:
+    account_id, name = lab.account()
+    action = DeleteIdentities(account_id=account_id, name=name, namespace=OPERATOR_NAMESPACE)
+    refusing = lab.emulator.fault("sts", "AssumeRole", kind="denied")
+    with pytest.raises(Denied):
+        lab.run(lab.activities.delete_identities, action)
+    organizations = lab.sessions.payer().organizations()
+    organizations.close_account(AccountId=account_id)
+    lab.run(lab.activities.delete_identities, action)
+    lab.emulator.clear(refusing.id)
 
 
 def test_only_identities_with_our_tags_are_deleted(lab: Lab) -> None:

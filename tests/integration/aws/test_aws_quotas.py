@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from aws_lab import REGION, Lab
+from aws_lab import REGION, Lab, region_init
 
 from activities.aws.session import Sessions
 from domain.accounts.actions.quotas import RaiseQuotas
@@ -140,3 +140,22 @@ def test_nothing_is_asked_for_in_a_protected_account(lab: Lab) -> None:
     payer = Sessions(lab.kube, lab.settings).payer().identity().account_id
     with pytest.raises(Denied):
         raised(lab, payer, L_0EA8095F="TODO")
+
+
+@pytest.mark.parametrize(("wanted", "asked"), [(0, 0), (1, 0), (200, 1)])
+def test_vcpus_are_asked_for_with_a_regions_initialisation_which_waits_for_nothing(
+    lab: Lab, wanted: int, asked: int
+) -> None:
+    account_id, name = lab.account()
+    lab.emulator.config(quota_pending_seconds=DAY)
+    action = region_init(account_id, name).model_copy(update={"vcpu_quota": wanted})
+    for _ in range(2):
+        assert lab.run(lab.activities.initialize_region, action).ok
+    assert requests(lab, account_id) == [(REGION, VCPUS)] * asked
+
+
+def test_vcpus_that_cannot_be_asked_for_stop_no_initialisation(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("servicequotas", "GetServiceQuota", kind="denied")
+    action = region_init(account_id, name).model_copy(update={"vcpu_quota": 200})
+    assert lab.run(lab.activities.initialize_region, action).ok
