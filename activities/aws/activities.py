@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from temporalio import activity
 
+from activities.accounts.metrics import account_closed
 from activities.aws import cases, cleaning, closing, creation, fleet, identities, opt_in, quotas, regions
 from activities.aws.session import Sessions
 from domain.accounts.actions.cases import OpenSupportCase, SupportCase
@@ -141,7 +142,10 @@ class AwsActivities:
     @_defn(CloseAccount)
     def close_account(self, action: CloseAccount) -> Closing:
         """See `closing.close_account`."""
-        return closing.close_account(self._sessions, action)
+        answer = closing.close_account(self._sessions, action)
+        if not answer.limited:
+            account_closed()
+        return answer
 
     @_defn(DeleteIdentities)
     def delete_identities(self, action: DeleteIdentities) -> None:
