@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from temporalio import activity
 
-from activities.accounts.metrics import account_closed
 from activities.aws import cases, cleaning, closing, creation, fleet, identities, opt_in, quotas, regions
 from activities.aws.session import Sessions
 from domain.accounts.actions.cases import OpenSupportCase, SupportCase
@@ -142,10 +141,7 @@ class AwsActivities:
     @_defn(CloseAccount)
     def close_account(self, action: CloseAccount) -> Closing:
         """See `closing.close_account`."""
-        answer = closing.close_account(self._sessions, action)
-        if not answer.limited:
-            account_closed()
-        return answer
+        return closing.close_account(self._sessions, action)
 
     @_defn(DeleteIdentities)
     def delete_identities(self, action: DeleteIdentities) -> None:
