@@ -10,6 +10,7 @@ from chaos_federated_effects import federated_effects
 from chaos_kills import MODES, cases, kill_at
 from chaos_lab import Lab, Record
 from chaos_proxy import Break
+from chaos_regions import regions_effects
 
 from localcloud.aws.contract import FaultKind
 from workers.roster import actions
@@ -89,7 +90,7 @@ SWEPT = {"accounts", "aws", "kube"}
 
 def test_every_type_of_action_has_its_moment() -> None:
     of_accounts = {name for name in actions() if name.split(".")[0] in SWEPT}
-    assert {effect.activity for effect in (*effects(), *federated_effects())} == of_accounts
+    assert {effect.activity for effect in (*effects(), *federated_effects(), *regions_effects())} == of_accounts
 
 
 def test_a_key_that_was_made_when_the_worker_died_is_not_left_alive(lab: Lab) -> None:
