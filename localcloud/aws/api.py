@@ -17,7 +17,7 @@
     GET    /perdure/ledger[?recent=1]           the calls since the last reset
     DELETE /perdure/ledger                      forget them
     GET    /perdure/world                       what exists
-    POST   /perdure/customers                   open an account outside the organization, with a key
+    POST   /perdure/customers                   {"account": "..."}: open one outside the organization
     POST   /perdure/cases/<id>                  {"resolve": "now" | "never" | "auto"}
     GET    /perdure/clock                       the emulator's time and speed
     POST   /perdure/clock                       {"speed": 60, "advance_seconds": 3600}
@@ -38,7 +38,16 @@ from pydantic import BaseModel, ValidationError
 from localcloud.aws import bus, census, customers, notices, organizations, pump, runtime, support
 from localcloud.aws import call as calls
 from localcloud.aws.call import CallInHand
-from localcloud.aws.contract import CaseChange, CaseRecord, ClockChange, Config, ConfigFile, Fault, Health
+from localcloud.aws.contract import (
+    CaseChange,
+    CaseRecord,
+    ClockChange,
+    Config,
+    ConfigFile,
+    CustomerRequest,
+    Fault,
+    Health,
+)
 from localcloud.aws.events_contract import EventFault, Notice, Told
 from localcloud.aws.happenings import Happening
 from localcloud.aws.persistence import StateFile
@@ -121,7 +130,8 @@ class ControlAPI:
             case ("GET", ["world"]):
                 return self._with_state(census.take)
             case ("POST", ["customers"]):
-                return self._with_state(customers.open_account)
+                wanted = CustomerRequest.model_validate_json(body or b"{}")
+                return self._with_state(lambda: customers.open_account(wanted.account))
             case ("POST", ["cases", case_id]):
                 return self._decide_case(case_id, CaseChange.model_validate_json(body))
             case ("GET", ["clock"]):

@@ -306,6 +306,12 @@ class RoleRecord(Model):
     name: str
 
 
+class CustomerRequest(Model):
+    """An account outside the organization: twelve digits, or "" for a new one."""
+
+    account: str = Field(default="", pattern=r"^(\d{12})?$")
+
+
 class CustomerAccount(Model):
     """An account outside the organization, with the key of its own administrator."""
 

@@ -73,9 +73,9 @@ class Emulator(DisturbableCloud):
         """What exists."""
         return self._get("world", World)
 
-    def customer(self) -> CustomerAccount:
-        """A new account outside the organization, as a customer brings it."""
-        return self._send("POST", "customers", None, CustomerAccount)
+    def customer(self, account: str = "") -> CustomerAccount:
+        """An account outside the organization, as a customer brings it: a new one, or the one of that id."""
+        return self._send("POST", "customers", {"account": account}, CustomerAccount)
 
     def resolve_case(self, case_id: str) -> CaseRecord:
         """Resolve a support case now."""

@@ -19,13 +19,15 @@ USER = "osdCcsAdmin"  # as customers of the replaced operator are told to name i
 _POLICY = "arn:aws:iam::aws:policy/AdministratorAccess"
 
 
-def open_account() -> CustomerAccount:
-    """A new account; with moto's lock held."""
-    account_id = "7" + "".join(mock_random.choice("0123456789") for _ in range(11))
+def open_account(account_id: str = "") -> CustomerAccount:
+    """A new account, or the one of that id with the key that it has; with moto's lock held."""
+    account_id = account_id or "7" + "".join(mock_random.choice("0123456789") for _ in range(11))
     iam = cast(PerdureIAM, iam_backends[account_id][PARTITION])
-    user = iam.create_user(region_name="us-east-1", user_name=USER, path="/", tags=[])
-    iam.attach_user_policy(_POLICY, USER)
-    key = iam.create_access_key(user.name)
+    user = iam.users.get(USER)
+    if user is None:
+        user = iam.create_user(region_name="us-east-1", user_name=USER, path="/", tags=[])
+        iam.attach_user_policy(_POLICY, USER)
+    key = user.access_keys[0] if user.access_keys else iam.create_access_key(USER)
     call.touch(account_id, PARTITION)
     call.mark_changed()
     return CustomerAccount(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from localcloud.demo import accounts, api, claims, instances, loadbalancer
+from localcloud.demo import accounts, api, byoc, claims, instances, loadbalancer
 from localcloud.demo.stage import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
     "accounts": accounts.SCENARIO,
     "api": api.SCENARIO,
+    "byoc": byoc.SCENARIO,
     "claims": claims.SCENARIO,
     "instances": instances.SCENARIO,
     "loadbalancer": loadbalancer.SCENARIO,

@@ -55,3 +55,11 @@ def test_an_unknown_demo_is_refused_with_the_names_there_are() -> None:
     refused = perdure(None, "demo", "nothing")
     assert refused.returncode == 2
     assert "accounts" in refused.stderr
+
+
+def test_a_customers_account_is_claimed_used_and_given_back_as_it_was(fresh: Deployment) -> None:
+    played = perdure(fresh, "demo", "byoc", "--exit")
+    assert played.returncode == 0, played.stdout + played.stderr
+    for phase in ("Creating", "InitializingRegions", "Ready", "Deleting"):
+        assert f" {phase}" in played.stdout
+    assert "the customer's bucket and key are as they were" in played.stdout

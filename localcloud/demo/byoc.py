@@ -1,0 +1,171 @@
+"""`perdure demo byoc`: a customer brings an account, uses it, and takes it away as it was.
+
+    claim:     says that the customer's Secret is missing
+    Secret:    support role, admin user, the claim's one region initialised --> Ready, a key of the claim's own
+    deleted:   our role and user are gone, the customer's bucket and key are not
+
+Each promise is looked at from outside, in the emulator's world and by calling AWS with the keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import TYPE_CHECKING
+
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.resources import AccountClaim, ClaimState
+from domain.resource import condition_of
+from engine.errors import Absent, Conflict
+from engine.kube.json import text
+from engine.kube.kinds import SECRET
+from localcloud.aws.contract import CustomerAccount
+from localcloud.demo.accounts import AwsKey, failure
+from localcloud.demo.stage import Scenario, Stage, UnsettledError
+from localcloud.state import Cloud
+
+if TYPE_CHECKING:
+    import boto3
+
+CLAIM = "cluster-of-customer"  # and its namespace
+CUSTOMER = "700000000001"  # as the manifest names it
+INPUT = "customer-key"
+CREDENTIALS = "aws-credentials"
+BUCKET = "globex-before-perdure"
+REGION = "us-east-1"
+
+
+async def play(stage: Stage) -> None:
+    """The whole story."""
+    await _forget_the_last_run(stage)
+    customer = await asyncio.to_thread(stage.emulator.customer, CUSTOMER)
+    theirs = AwsKey(customer.access_key_id, customer.secret_access_key)
+    await asyncio.to_thread(_have_a_bucket, stage, theirs)
+    stage.tell(f"A customer has the AWS account {CUSTOMER} with a bucket in it")
+    await stage.apply("claim.yaml")
+    stage.tell("Applied claim.yaml: an AccountClaim for that account, whose key is not there yet")
+    await stage.until("the claim says what it lacks", lambda: _reason(stage) == "BYOCSecretMissing")
+    stage.tell(f"The claim waits: AuthenticationFailed, BYOCSecretMissing (Secret {CLAIM}/{INPUT})")
+    await _bring_the_key(stage, customer)
+    await stage.until("the claim is Ready", lambda: _state(stage) == ClaimState.READY)
+    await stage.until("it has its support role", lambda: bool(_support_role(stage)))
+    ours = await _key(stage)
+    if await asyncio.to_thread(_opens, stage, ours) != CUSTOMER:
+        raise UnsettledError(f"the key in Secret {CLAIM}/{CREDENTIALS} does not open {CUSTOMER}")
+    stage.tell(f"The claim is Ready: Secret {CLAIM}/{CREDENTIALS} opens {CUSTOMER}, with a user of our own")
+    await stage.breathe()
+    await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
+    stage.tell("Deleted the claim")
+    await stage.until("the claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
+    await _look_at_the_end(stage, ours, theirs)
+
+
+async def _forget_the_last_run(stage: Stage) -> None:
+    if stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is not None:
+        stage.tell("An earlier run has left its claim: released first")
+        await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
+        await stage.until("the earlier claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
+    try:
+        await stage.kube.delete(SECRET, CLAIM, INPUT)
+    except Absent:
+        return
+
+
+async def _bring_the_key(stage: Stage, customer: CustomerAccount) -> None:
+    keys = {"aws_access_key_id": customer.access_key_id, "aws_secret_access_key": customer.secret_access_key}
+    secret = {"metadata": {"name": INPUT}, "type": "Opaque", "stringData": keys}
+    try:
+        await stage.kube.create(SECRET, secret, CLAIM)
+    except Conflict:
+        await stage.kube.patch(SECRET, CLAIM, INPUT, {"stringData": keys})
+    stage.tell(f"The customer has put the key of its administrator into Secret {CLAIM}/{INPUT}")
+
+
+async def _look_at_the_end(stage: Stage, ours: AwsKey, theirs: AwsKey) -> None:
+    world = await asyncio.to_thread(stage.emulator.world)
+    left = [
+        each.name
+        for each in (*world.users, *world.roles)
+        if each.account == CUSTOMER and each.name.startswith(("osdManagedAdmin-", "ManagedOpenShift-"))
+    ]
+    if left or CUSTOMER in {instance.account for instance in world.instances}:
+        raise UnsettledError(f"{CUSTOMER} was given back with {', '.join(left) or 'an instance'} of ours in it")
+    if await asyncio.to_thread(_opens, stage, ours):
+        raise UnsettledError("the released claim's key still opens the customer's account")
+    if await asyncio.to_thread(_opens, stage, theirs) != CUSTOMER:
+        raise UnsettledError("the customer's own key does not open its account any more")
+    if BUCKET not in {each.id for each in world.buckets if each.account == CUSTOMER}:
+        raise UnsettledError(f"the customer's bucket {BUCKET} is gone")
+    stage.tell(f"What was ours in {CUSTOMER} is gone; the customer's bucket and key are as they were")
+
+
+# What the objects say.
+
+
+def _claim(stage: Stage) -> AccountClaim | None:
+    obj = stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM)
+    return AccountClaim.model_validate(obj) if obj is not None else None
+
+
+def _state(stage: Stage) -> str:
+    claim = _claim(stage)
+    return claim.status.state if claim else ""
+
+
+def _support_role(stage: Stage) -> str:
+    claim = _claim(stage)
+    return claim.spec.support_role_arn if claim else ""
+
+
+def _reason(stage: Stage) -> str:
+    claim = _claim(stage)
+    found = condition_of(claim.status.conditions, "AuthenticationFailed") if claim else None
+    return (found.reason or "") if found and found.status == "True" else ""
+
+
+# What the outside says.
+
+
+async def _key(stage: Stage) -> AwsKey:
+    secret = await stage.kube.get(SECRET, CLAIM, CREDENTIALS)
+    id_, value = (
+        base64.b64decode(text(secret, "data", name)).decode() for name in ("aws_access_key_id", "aws_secret_access_key")
+    )
+    return AwsKey(id_, value)
+
+
+def _session(key: AwsKey) -> boto3.Session:
+    import boto3
+
+    return boto3.Session(aws_access_key_id=key.id, aws_secret_access_key=key.secret, region_name=REGION)
+
+
+def _opens(stage: Stage, key: AwsKey) -> str:
+    """The account that a key opens, empty if AWS does not know it."""
+    from botocore.exceptions import ClientError
+
+    try:
+        return _session(key).client("sts", endpoint_url=stage.emulator.endpoint).get_caller_identity()["Account"]
+    except ClientError:
+        return ""
+
+
+def _have_a_bucket(stage: Stage, key: AwsKey) -> None:
+    _session(key).client("s3", endpoint_url=stage.emulator.endpoint).create_bucket(Bucket=BUCKET)
+
+
+SCENARIO = Scenario(
+    title="An AWS account that its owner brings: claimed, used, and given back as it was",
+    clouds=(Cloud.AWS,),
+    kinds=(ACCOUNT, ACCOUNT_CLAIM),
+    delays={"run_instances_seconds": 1, "latency_ms": 20},
+    play=play,
+    failure=failure,
+    hints=(
+        f"kubectl -n {CLAIM} get accountclaim {CLAIM} -o yaml",
+        f"kubectl -n {OPERATOR_NAMESPACE} get accounts",
+        f"perdure why accountclaim {CLAIM}/{CLAIM}",
+        f"kubectl -n {CLAIM} delete accountclaim {CLAIM}",
+    ),
+)
