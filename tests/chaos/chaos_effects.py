@@ -24,6 +24,7 @@ class Lifecycle(StrEnum):
     POOL = "pool"
     ORGANIZATION = "organization"
     FEDERATED = "federated"
+    CUSTOMER = "customer"
 
 
 @dataclass(frozen=True)
@@ -283,84 +284,7 @@ RETURNING: tuple[tuple[Effect, ...], ...] = (
 DISCARDING = account(_named("DELETE-accounts", lambda r: r.of("DELETE", "accounts")), "kube.delete")
 
 
-# What a claim brings about whose customer has brought the account.
-BRINGING: tuple[tuple[Effect, ...], ...] = (
-    (
-        claim(
-            _named("PATCH-input-secret-held", lambda r: r.of("PATCH", "secrets") and "/tenant-" in r.path),
-            "accounts.hold_input_secret",
-        ),
-    ),
-    (claim(_named("POST-customer-account", lambda r: r.of("POST", "accounts")), "accounts.make_customer_account"),),
-    (claim(_LINK),),
-    (account(_state("accounts", "Creating")),),
-    (account(AwsCall("iam", "CreateRole"), "aws.ensure_support_role"),),
-    (account(AwsCall("iam", "AttachRolePolicy"), "aws.ensure_support_role"),),
-    (account(AwsCall("iam", "CreateUser"), "aws.ensure_admin_user"),),
-    (account(AwsCall("iam", "CreateAccessKey"), "aws.ensure_admin_user"),),
-    (account(_state("accounts", "InitializingRegions")),),
-    (account(AwsCall("ec2", "RunInstances", region="us-east-1"), "aws.initialize_region"),),
-    (account(AwsCall("ec2", "TerminateInstances", region="us-east-1"), "aws.initialize_region"),),
-    (account(_state("accounts", "Ready")),),
-    (claim(_state("accountclaims", "Ready")),),
-    (claim(_SECRET, "accounts.deliver_credentials"),),
-    (
-        claim(
-            _named(
-                "PATCH-accountclaims-supportRoleARN",
-                lambda r: r.of("PATCH", "accountclaims") and "supportRoleARN" in _spec(r),
-            ),
-            "accounts.deliver_credentials",
-        ),
-    ),
-)
-
-# What the end of such a claim brings about.
-TAKING_AWAY: tuple[tuple[Effect, ...], ...] = (
-    (release(_named("DELETE-customer-account", lambda r: r.of("DELETE", "accounts")), "kube.delete"),),
-    (deletion(AwsCall("iam", "DeleteAccessKey"), "aws.delete_identities"),),
-    (deletion(AwsCall("iam", "DeleteUser"), "aws.delete_identities"),),
-    (deletion(AwsCall("iam", "DeleteRole"), "aws.delete_identities"),),
-    (deletion(_without_finalizer("accounts")),),
-    (
-        release(
-            _named("DELETE-customer-copy", lambda r: r.of("DELETE", "secrets") and "/tenant-" in r.path),
-            "accounts.let_secrets_go",
-        ),
-    ),
-    (
-        release(
-            _named("PATCH-input-secret-free", lambda r: r.of("PATCH", "secrets") and "/tenant-" in r.path),
-            "accounts.let_secrets_go",
-        ),
-    ),
-    (release(_without_finalizer("accountclaims")),),
-)
-
-# Where an initialisation that was cut leaves something in an account that must not be swept: only then looked for.
-ENDING_LAUNCHES = deletion(AwsCall("ec2", "DescribeInstances", region="us-east-1"), "aws.end_launches")
-
-# What a fleet manager's claim has beside: a role in the place of a key, which goes before anything else.
-EQUIPPING: tuple[tuple[Effect, ...], ...] = (
-    (claim(AwsCall("iam", "PutRolePolicy"), "aws.ensure_fleet_role"),),
-    (claim(_SECRET, "accounts.deliver_role"),),
-    (
-        claim(
-            _named(
-                "PATCH-accounts-iamUserSecret",
-                lambda r: r.of("PATCH", "accounts") and _spec(r).get("iamUserSecret") == "",
-            ),
-            "accounts.deliver_role",
-        ),
-    ),
-    (release(AwsCall("iam", "DeleteRolePolicy"), "aws.delete_fleet_role"),),
-)
-
-# What a fake claim gets in the place of an account.
-PRETENDING = claim(_named("POST-fake-secret", lambda r: r.of("POST", "secrets")), "accounts.fake_secret")
-
-
 def effects() -> tuple[Effect, ...]:
     """All of them."""
-    rows = (*TAKING, OBSERVING, *FINISHING, *RETURNING, *BRINGING, *TAKING_AWAY, *EQUIPPING)
-    return (*(effect for row in rows for effect in row), QUEUEING, DISCARDING, ENDING_LAUNCHES, PRETENDING)
+    rows = (*TAKING, OBSERVING, *FINISHING, *RETURNING)
+    return (*(effect for row in rows for effect in row), QUEUEING, DISCARDING)

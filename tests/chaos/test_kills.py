@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from chaos_customers_effects import customer_effects
 from chaos_effects import DISCARDING, FINISHING, OBSERVING, QUEUEING, RETURNING, TAKING, Effect, effects
 from chaos_federated_effects import federated_effects
 from chaos_kills import MODES, cases, kill_at
@@ -90,7 +91,8 @@ SWEPT = {"accounts", "aws", "kube"}
 
 def test_every_type_of_action_has_its_moment() -> None:
     of_accounts = {name for name in actions() if name.split(".")[0] in SWEPT}
-    assert {effect.activity for effect in (*effects(), *federated_effects(), *regions_effects())} == of_accounts
+    swept = (*effects(), *federated_effects(), *regions_effects(), *customer_effects())
+    assert {effect.activity for effect in swept} == of_accounts
 
 
 def test_a_key_that_was_made_when_the_worker_died_is_not_left_alive(lab: Lab) -> None:

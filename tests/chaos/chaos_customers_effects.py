@@ -1,0 +1,108 @@
+"""Every effect of claims that bring their account, of fleet managers' and of fake ones, in the order of their lives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos_effects import AwsCall, Effect, KubeCall, Lifecycle
+from chaos_proxy import Request
+
+CLAIMS, ACCOUNTS = "accountclaims", "accounts"
+# The namespaces that the turns make; those of the other turns begin otherwise.
+PLACE = "/customer-"
+
+
+def _effect(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
+    return Effect(Lifecycle.CUSTOMER, activity, call)
+
+
+def _iam(action: str, activity: str) -> tuple[Effect, ...]:
+    return (_effect(AwsCall("iam", action), activity),)
+
+
+def _part(request: Request, part: str) -> dict[str, Any]:
+    found = request.body.get(part)
+    return found if isinstance(found, dict) else {}
+
+
+def _spec(plural: str, field: str, value: str | None = None) -> KubeCall:
+    def matches(request: Request) -> bool:
+        spec = _part(request, "spec")
+        return request.of("PATCH", plural) and field in spec and value in (None, spec[field])
+
+    return KubeCall(f"PATCH-{plural}-{field}", matches)
+
+
+def _state(plural: str, state: str) -> KubeCall:
+    def matches(request: Request) -> bool:
+        return request.of("PATCH", plural, "status") and _part(request, "status").get("state") == state
+
+    return KubeCall(f"PATCH-{plural}-status-{state}", matches)
+
+
+def _dropped(plural: str) -> KubeCall:
+    def matches(request: Request) -> bool:
+        return request.of("PATCH", plural) and _part(request, "metadata").get("finalizers") == []
+
+    return KubeCall(f"PATCH-{plural}-finalizer-dropped", matches)
+
+
+def _secret(method: str, name: str) -> KubeCall:
+    return KubeCall(f"{method}-{name}", lambda request: request.of(method, "secrets") and PLACE in request.path)
+
+
+BRINGING: tuple[tuple[Effect, ...], ...] = (
+    (_effect(_secret("PATCH", "input-secret-held"), "accounts.hold_input_secret"),),
+    (
+        _effect(
+            KubeCall("POST-accounts", lambda request: request.of("POST", ACCOUNTS)), "accounts.make_customer_account"
+        ),
+    ),
+    (_effect(_spec(CLAIMS, "accountLink")),),
+    (_effect(_state(ACCOUNTS, "Creating")),),
+    _iam("CreateRole", "aws.ensure_support_role"),
+    _iam("AttachRolePolicy", "aws.ensure_support_role"),
+    _iam("CreateUser", "aws.ensure_admin_user"),
+    _iam("CreateAccessKey", "aws.ensure_admin_user"),
+    (_effect(_spec(ACCOUNTS, "iamUserSecret")),),
+    (_effect(_state(ACCOUNTS, "InitializingRegions")),),
+    (_effect(AwsCall("ec2", "RunInstances"), "aws.initialize_region"),),
+    (_effect(AwsCall("ec2", "TerminateInstances"), "aws.initialize_region"),),
+    (_effect(_state(ACCOUNTS, "Ready")),),
+    (_effect(_state(CLAIMS, "Ready")),),
+    (_effect(_secret("POST", "claim-secret"), "accounts.deliver_credentials"),),
+    (_effect(_spec(CLAIMS, "supportRoleARN"), "accounts.deliver_credentials"),),
+)
+
+TAKING_AWAY: tuple[tuple[Effect, ...], ...] = (
+    (_effect(KubeCall("DELETE-accounts", lambda request: request.of("DELETE", ACCOUNTS)), "kube.delete"),),
+    _iam("DeleteAccessKey", "aws.delete_identities"),
+    _iam("DeleteUser", "aws.delete_identities"),
+    _iam("DeleteRole", "aws.delete_identities"),
+    (_effect(_dropped(ACCOUNTS)),),
+    (_effect(_secret("DELETE", "claim-secret"), "accounts.let_secrets_go"),),
+    (_effect(_secret("PATCH", "input-secret-free"), "accounts.let_secrets_go"),),
+    (_effect(_dropped(CLAIMS)),),
+)
+
+# A deletion in the middle of an initialisation looks for what that may have left; what it finds is another row's.
+CUTTING_SHORT = _effect(AwsCall("ec2", "DescribeInstances"), "aws.end_launches")
+
+# A fleet manager's claim has a role in the place of a key, and it goes first.
+EQUIPPING: tuple[tuple[Effect, ...], ...] = (
+    _iam("PutRolePolicy", "aws.ensure_fleet_role"),
+    (_effect(_secret("POST", "role-secret"), "accounts.deliver_role"),),
+    (_effect(_spec(ACCOUNTS, "iamUserSecret", ""), "accounts.deliver_role"),),
+    _iam("DeleteRolePolicy", "aws.delete_fleet_role"),
+)
+
+PRETENDING: tuple[tuple[Effect, ...], ...] = (
+    (_effect(_secret("POST", "dummy-secret"), "accounts.fake_secret"),),
+    (_effect(_state(CLAIMS, "Ready")),),
+)
+
+
+def customer_effects() -> tuple[Effect, ...]:
+    """All of them."""
+    rows = (*BRINGING, *TAKING_AWAY, *EQUIPPING, *PRETENDING)
+    return (*(effect for row in rows for effect in row), CUTTING_SHORT)

@@ -1,0 +1,134 @@
+"""Claims that bring their account, and fake ones, as turns on the installation of AWS accounts.
+
+    bring: a customer's account is claimed; take away: that claim is deleted
+    pretend: a fake claim is made; stop pretending: it is deleted
+
+What must be true then is told by `violations`: one Account, one user, one role and one key of ours in the account while
+it is claimed, none of them afterwards, and the customer's own user as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from chaos_cluster import OPERATOR, secret_entry
+from chaos_lab import REGIONS, Lab
+
+from localcloud.aws.contract import CustomerAccount
+
+INPUT, OUTPUT = "customer-key", "aws-credentials"
+HELD = "finalizer.aws.managed.openshift.io/byoc"
+
+
+class Customers:
+    """The turns, on one installation."""
+
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._turns = 0
+        self._brought: CustomerAccount | None = None
+        self._fake = False
+        self.name = ""
+
+    def ready_to(self, turn: str) -> None:
+        """Take an undisturbed turn if it is the other one's."""
+        if turn == "bring" and self.name:
+            self.end()
+            self._lab.agree()
+        if turn == "take away" and not self._brought:
+            self.ready_to("bring")
+            self.bring()
+            self._lab.agree()
+        self._lab.oracle.forget()
+
+    def bring(self) -> None:
+        """Claim a customer's account."""
+        customer = self._lab.emulator.customer()
+        self._place()
+        keys = {"aws_access_key_id": customer.access_key_id, "aws_secret_access_key": customer.secret_access_key}
+        self._lab.cluster.create("secrets", self.name, {"metadata": {"name": INPUT}, "stringData": keys})
+        self._brought = customer
+        self._claim(
+            {
+                "byoc": True,
+                "byocAWSAccountID": customer.account,
+                "byocSecretRef": {"name": INPUT, "namespace": self.name},
+            }
+        )
+
+    def pretend(self) -> None:
+        """Make a fake claim."""
+        self._place()
+        self._fake = True
+        self._claim({}, {"managed.openshift.com/fake": "true"})
+
+    def end(self) -> None:
+        """Delete the claim."""
+        name, self.name = self.name, ""
+        self._lab.cluster.delete("accountclaims", name, name)
+
+    def _place(self) -> None:
+        self._turns += 1
+        self.name, self._brought, self._fake = f"customer-{self._turns}", None, False
+        self._lab.cluster.create("namespaces", "", {"metadata": {"name": self.name}})
+
+    def _claim(self, spec: dict[str, Any], annotations: dict[str, str] | None = None) -> None:
+        claim = {
+            "apiVersion": "aws.managed.openshift.io/v1alpha1",
+            "kind": "AccountClaim",
+            "metadata": {"name": self.name, "annotations": annotations or {}},
+            "spec": {
+                "legalEntity": {"id": self.name, "name": self.name},
+                "awsCredentialSecret": {"name": OUTPUT, "namespace": self.name},
+                "aws": {"regions": [{"name": REGIONS[0]}]},
+                "accountLink": "",
+                **spec,
+            },
+        }
+        self._lab.cluster.create("accountclaims", self.name, claim)
+
+    def violations(self) -> Iterator[str]:
+        """What there is of it in the cluster and in the account, against what was asked for."""
+        place = f"customer-{self._turns}"
+        claims = [each for each in self._lab.cluster.list("accountclaims") if each["metadata"]["name"] == place]
+        wanted = 1 if self.name else 0
+        if len(claims) != wanted:
+            yield f"{len(claims)} claims {place}, wanted {wanted}"
+            return
+        secrets = {each["metadata"]["name"]: each for each in self._lab.cluster.list("secrets", place)}
+        if (OUTPUT in secrets) != bool(wanted):
+            yield f"{place} has {'a' if OUTPUT in secrets else 'no'} Secret of its own"
+        if claims and (claims[0].get("status") or {}).get("state") != "Ready":
+            yield f"claim {place} is {(claims[0].get('status') or {}).get('state')!r}"
+        if self._brought:
+            held = HELD in (secrets[INPUT]["metadata"].get("finalizers") or [])
+            if held != bool(wanted):
+                yield f"the customer's Secret in {place} is {'kept' if held else 'not kept'}"
+            yield from self._account(self._brought, claims, secrets, wanted)
+
+    def _account(
+        self, brought: CustomerAccount, claims: list[dict[str, Any]], secrets: dict[str, Any], wanted: int
+    ) -> Iterator[str]:
+        accounts = [
+            each
+            for each in self._lab.cluster.list("accounts", OPERATOR)
+            if each["spec"].get("awsAccountID") == brought.account
+        ]
+        world = self._lab.emulator.world()
+        users = [user.name for user in world.users if user.account == brought.account]
+        roles = [role.name for role in world.roles if role.account == brought.account]
+        keys = {key.user: key.id for key in world.keys if key.account == brought.account}
+        if (len(accounts), len(users), len(roles), len(keys)) != (wanted, wanted + 1, wanted, wanted + 1):
+            yield f"{brought.account}: {len(accounts)} Accounts, users {users}, roles {roles}, keys of {sorted(keys)}"
+            return
+        if keys.get(brought.user) != brought.access_key_id:
+            yield f"the customer's own key in {brought.account} is another"
+        for account, claim in zip(accounts, claims, strict=True):
+            name = account["metadata"]["name"]
+            if claim["spec"].get("accountLink") != name:
+                yield f"claim {claim['metadata']['name']} is linked to {claim['spec'].get('accountLink')!r}, not {name}"
+            secret = secrets.get(OUTPUT)
+            ours = next((id_ for user, id_ in keys.items() if user != brought.user), "")
+            if secret is None or secret_entry(secret, "aws_access_key_id") != ours:
+                yield f"the Secret of {claim['metadata']['name']} holds another key than the account's user has"
