@@ -162,6 +162,7 @@ def threescale_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[Three
     yield from _lent(request, labs, ThreescaleLab)
 
 
+@pytest.fixture
 def instances_lab(request: pytest.FixtureRequest, labs: Labs) -> Iterator[InstancesLab]:
     """The installation of EC2 instances, settled."""
     yield from _lent(request, labs, InstancesLab)
