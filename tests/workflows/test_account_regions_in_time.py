@@ -51,6 +51,7 @@ async def length(lifecycle: Lifecycle) -> int:
     return len((await lifecycle.history()).events)
 
 
+@pytest.mark.recorded
 async def test_quotas_that_aws_decides_on_one_by_one_are_asked_for_once_and_twenty_at_most(
     lifecycle: Lifecycle,
 ) -> None:
@@ -88,6 +89,7 @@ async def test_a_request_that_stays_open_for_a_month_costs_no_event(lifecycle: L
     assert await length(lifecycle) == before
 
 
+@pytest.mark.recorded
 async def test_a_denied_quota_fails_the_account_and_a_retry_asks_anew(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
     answers = ["DENIED", "COMPLETED"]
@@ -102,6 +104,7 @@ async def test_a_denied_quota_fails_the_account_and_a_retry_asks_anew(lifecycle:
     await lifecycle.permit()
     await lifecycle.until_state("Failed")
     assert world.condition("Failed")["message"] == "ServiceQuota increase got denied"
+    await lifecycle.until_why(lambda why: why.outcome == "failed")
     answers.pop(0)
     asked = world.made("aws.raise_quotas")
     await lifecycle.handle.execute_update("retry", "AWS has been talked to")
@@ -140,6 +143,7 @@ async def turn(lifecycle: Lifecycle) -> None:
     await lifecycle.handle.signal("opt_in_permit", OptInPermit(until=until))
 
 
+@pytest.mark.recorded
 async def test_an_account_waits_for_its_turn_for_hours_and_for_its_regions_for_longer(lifecycle: Lifecycle) -> None:
     await opted_in_to(lifecycle, hours=5)
     await lifecycle.until_why(lambda why: "its turn" in why.why)
