@@ -2,9 +2,9 @@
 
 Who enters: the payer, by OrganizationAccountAccessRole where the account is one of the organization's, by its support
 role where a claim has brought it; else whoever holds the customer's keys. Labels and spec of an access are its tenant's
-to write, so the payer deletes only a role that carries this access's tag or trusts the access's own outside identity,
-and beside it only policies with that tag or of the very name that the AWSFederatedRole gives. What the customer's own
-keys delete is the customer's own.
+to write, so the payer deletes only a role that carries this access's tag or, having none (as the replaced operator made
+them), trusts the access's own outside identity, and beside it only policies with that tag or, having none, of the very
+name that the AWSFederatedRole gives. What the customer's own keys delete is the customer's own.
 
 An account that AWS has closed keeps nothing that could be deleted: there the access has been taken back.
 """
@@ -125,13 +125,14 @@ def _clean(caller: Services, action: RevokeAccess, *, own: bool) -> None:
     if role is not None:
         if not (own or _is_the_accesses(role, action)):
             raise Denied(
-                f"role {action.role} in account {action.account_id} neither carries this access's tag {ACCESS_TAG} nor "
-                f"trusts {action.principal}: it is left alone. Delete it there, or release the access by hand.",
+                f"role {action.role} in account {action.account_id} is not this access's, by its tag {ACCESS_TAG} "
+                f"or, without one, by trusting {action.principal}: it is left alone. Delete it there, or release the "
+                "access by hand.",
                 code=FOREIGN_ROLE,
             )
         _strip(iam, action, attached)
     for name, arn in customers_policies(iam).items():
-        if name.endswith(f"-{action.uid}") and (own or name == action.custom or _tagged(_tags_of(iam, arn), action)):
+        if name.endswith(f"-{action.uid}") and (own or _is_the_accesses_policy(iam, name, arn, action)):
             attempt.checkpoint()
             remove_policy(iam, arn)
     if role is not None:
@@ -148,7 +149,16 @@ def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> Non
 
 
 def _is_the_accesses(role: RoleTypeDef, action: RevokeAccess) -> bool:
-    return _tagged(role.get("Tags", []), action) or action.principal in trusted(role["AssumeRolePolicyDocument"])
+    """By its tag; one without, as the replaced operator made them, by whom it trusts."""
+    tags = role.get("Tags", [])
+    if _owners(tags):
+        return _owners(tags) == [action.access_uid]
+    return action.principal in trusted(role["AssumeRolePolicyDocument"])
+
+
+def _is_the_accesses_policy(iam: IAMClient, name: str, arn: str, action: RevokeAccess) -> bool:
+    owners = _owners(_tags_of(iam, arn))
+    return owners == [action.access_uid] if owners else name == action.custom
 
 
 def _tags_of(iam: IAMClient, arn: str) -> list[TagTypeDef]:
@@ -156,5 +166,6 @@ def _tags_of(iam: IAMClient, arn: str) -> list[TagTypeDef]:
     return [tag for page in pages for tag in page["Tags"]]
 
 
-def _tagged(tags: Sequence[TagTypeDef], action: RevokeAccess) -> bool:
-    return any((tag["Key"], tag["Value"]) == (ACCESS_TAG, action.access_uid) for tag in tags)
+def _owners(tags: Sequence[TagTypeDef]) -> list[str]:
+    """The access that the tags name, if any."""
+    return [tag["Value"] for tag in tags if tag["Key"] == ACCESS_TAG]

@@ -340,10 +340,13 @@ def test_a_policy_that_is_left_without_its_role_is_found_by_its_tag(customer: Cu
     assert customer.left() == set()
 
 
-def test_the_payer_deletes_no_role_that_is_not_the_accesses(customer: Customer) -> None:
+@pytest.mark.parametrize(("tagged", "principal"), [(True, "root"), (False, "user/another")])
+def test_the_payer_deletes_no_role_that_is_not_the_accesses(customer: Customer, tagged: bool, principal: str) -> None:
     customer.grant()
+    if not tagged:
+        customer.iam.untag_role(RoleName=ROLE, TagKeys=[ACCESS_TAG])
     with pytest.raises(Denied) as refused:
-        customer.revoke(secret="gone", access_uid="another", principal="user/another")
+        customer.revoke(secret="gone", access_uid="another", principal=principal)
     assert refused.value.code == "ForeignRole"
     assert customer.left() == {ROLE, POLICY}
 
