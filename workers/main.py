@@ -216,7 +216,7 @@ def _of_accounts(
         *ClaimActivities(reader, hand_over, client).all(),
         *FakeActivities(reader).all(),
         *FleetActivities(reader).all(),
-        *ValidationActivities(reader, sessions, hand_over).all(),
+        *ValidationActivities(reader, sessions, hand_over, client).all(),
         *CustomerActivities(reader).all(),
     ]
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from pydantic import ValidationError
 from temporalio import activity
+from temporalio.client import Client
 
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
@@ -38,6 +39,7 @@ from domain.accounts.validation import (
     measure,
     name_of,
     quotas_outdated,
+    quotas_unbegun,
     removable,
     settled,
     wanted_spec,
@@ -50,6 +52,7 @@ from engine.errors import Absent, ApiError, Conflict, Invalid
 from engine.kube import JsonObject
 from engine.kube.events import Said, Subject, ToldOnce
 from engine.kube.json import sequence, text
+from engine.temporal import wake
 
 # Accounts that are written together are looked at together.
 REST = timedelta(seconds=5)
@@ -60,8 +63,9 @@ COMPONENT = "perdure"
 class ValidationActivities:
     """The activity over all accounts."""
 
-    def __init__(self, reader: Reader, sessions: Sessions, hand_over: HandOver) -> None:
+    def __init__(self, reader: Reader, sessions: Sessions, hand_over: HandOver, client: Client) -> None:
         self._read = reader
+        self._client = client
         self._kube = reader.kube
         self._sessions = sessions
         self._hand_over = hand_over
@@ -193,6 +197,8 @@ class ValidationActivities:
         """The spec's quotas as the ConfigMap has them for its pool; their status then begins anew."""
         spec = wanted_spec(account, run.config)
         if spec is None and not quotas_outdated(account):
+            if quotas_unbegun(account):  # whoever wrote them may have died before its Account was woken
+                await wake(self._client, self._read.key(account))
             return
         try:
             if spec is not None:
@@ -208,6 +214,7 @@ class ValidationActivities:
         except ApiError as error:
             run.fails(account, "QuotasNotUpdated", error)
             return
+        await wake(self._client, self._read.key(account))  # the watcher takes what we write for an echo
         run.mends(account, "QuotasUpdated", "its quotas are those that the ConfigMap has for its pool now")
 
     async def _patch(self, account: Account, patch: JsonPatch, *, subresource: str = "") -> JsonObject:

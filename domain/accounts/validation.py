@@ -220,6 +220,13 @@ def quotas_outdated(account: Account) -> bool:
     )
 
 
+def quotas_unbegun(account: Account) -> bool:
+    """True for a Ready account that wants quotas and tells of none."""
+    spec, status = account.spec, account.status
+    wants = any(spec.regional_service_quotas.values()) or bool(spec.global_service_quotas)
+    return settled(account) and wants and not (status.regional_service_quotas or status.global_service_quotas)
+
+
 def _regional(quotas: Mapping[str, Mapping[str, ServiceQuota]]) -> dict[str, dict[str, int]]:
     return {region: _values(codes) for region, codes in quotas.items()}
 

@@ -23,6 +23,7 @@ from domain.accounts.validation import (
     legal_entity_of,
     measure,
     quotas_outdated,
+    quotas_unbegun,
     removable,
     settled,
     wanted_spec,
@@ -225,3 +226,12 @@ def test_a_status_of_other_quotas_than_the_specs_is_outdated(status: dict[str, A
         "globalServiceQuotas": {"L-2": {"value": 5, "status": ""}},
     }
     assert quotas_outdated(ready_account(NAME, spec=spec, status=status)) is outdated
+
+
+def test_a_ready_account_that_wants_quotas_and_tells_of_none_has_not_begun() -> None:
+    spec = {"globalServiceQuotas": {"L-2": {"value": 5, "status": ""}}}
+    begun = {"globalServiceQuotas": {"L-2": {"value": 5, "status": "COMPLETED"}}}
+    assert quotas_unbegun(ready_account(spec=spec))
+    assert not quotas_unbegun(ready_account(spec=spec, status=begun))
+    assert not quotas_unbegun(ready_account())
+    assert not quotas_unbegun(account(spec={"awsAccountID": AWS_ID, **spec}, status={"state": "Creating"}))
