@@ -37,12 +37,11 @@ def in_the_way(world: AccountWorld, now: datetime) -> Decision | None:
         return None if account.status.state == AccountState.FAILED else _noted(world, f"let go: {why}", now)
     if ends := launches_to_end(world):
         return working(account, "end what a cut initialisation may have left", *ends, phase="Deleting")
-    if account.spec.manual_sts_mode or world.known.identities_deleted:
+    if account.spec.manual_sts_mode or world.known.identities_deleted or not account.spec.aws_account_id:
         return None
     refusal = world.refused(DeleteIdentities.activity)
-    denied = refusal is not None and refusal.type in {ErrorType.DENIED, ErrorType.ABSENT}
-    if refusal and denied and refusal.attempts >= TRIES:
-        if _never_entered(world):
+    if refusal and refusal.type is not ErrorType.BUG and refusal.attempts >= TRIES:
+        if refusal.type is ErrorType.DENIED and _never_entered(world):
             return None
         until = patience_ends(account.metadata)
         if until is None or now >= until:

@@ -75,7 +75,7 @@ CLOSE_BACKOFF = (
     "aws.managed.openshift.io/close-rate-limited-until",
     "aws.managed.openshift.io/close-backoff-seconds",
 )
-_ACCOUNT_ANNOTATIONS = (*levers.LEVERS, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
+_ACCOUNT_ANNOTATIONS = (*levers.LEVERS, LET_GO, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
 # The create budget counts from BUDGET_SINCE on: the pool's workflow writes it, the Organization's reads it.
 _POOL_ANNOTATIONS = (*levers.LEVERS, BUDGET_SINCE)
 # Written by kubectl and by our own levers; no decision of a claim reads them.
@@ -131,7 +131,7 @@ def read_account(obj: JsonObject) -> View:
             "support case": text(status, "supportCaseID"),
             "reused": _word(flag(status, "reused")),
             "byoc": _word(flag(spec, "byoc")),
-            "trouble": _trouble(status),
+            "trouble": _trouble(annotations, status),
             "legal entity": entity,
             "paused": _word(paused),
         },
@@ -228,10 +228,11 @@ def _retry_wanted(annotations: object) -> bool:
     return bool(token) and token != text(annotations, levers.RETRIED)
 
 
-def _trouble(status: object) -> str:
-    """Why a customer's account cannot be entered, as its claim shows it."""
+def _trouble(annotations: object, status: object) -> str:
+    """Why a customer's account cannot be entered, as its claim shows it; and a person's word to let it go."""
     conditions = (c for c in sequence(status, "conditions") if text(c, "type") in (TROUBLE, "AccountClientError"))
-    return repr([(text(c, "status"), text(c, "reason"), text(c, "message")) for c in conditions])
+    told = [(text(c, "status"), text(c, "reason"), text(c, "message")) for c in conditions]
+    return repr((text(annotations, LET_GO), told))
 
 
 def _state_class(state: str) -> str:

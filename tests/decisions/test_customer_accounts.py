@@ -201,7 +201,8 @@ def test_a_missing_jump_role_is_waited_for_by_name(start: Any, key: str) -> None
     of = creating(spec={"manualSTSMode": start is sts})
     keys = {"sts_jump_role": JUMP, key.replace("-", "_"): None}
     decision = decide(start(of, config=config(**keys)), NOW)
-    assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())
+    assert decision.outcome is Outcome.WAITING
+    assert [name for name in activities(decision) if name.startswith("aws.")] == []
     assert key in decision.why
 
 
@@ -300,6 +301,16 @@ def test_a_person_can_have_it_let_go_at_once(on: str) -> None:
 def test_an_account_that_was_never_entered_leaves_nothing_and_waits_for_nobody() -> None:
     of = creating(meta=DELETED)
     assert not settle(releasing(of, **denied(3))).exists
+
+
+def test_an_account_without_an_id_holds_nothing_up() -> None:
+    assert not settle(releasing(creating(meta=DELETED, spec={"awsAccountID": ""}))).exists
+
+
+def test_whatever_refuses_for_good_a_day_is_the_longest() -> None:
+    odd = {"refusals": {"aws.delete_identities": refusal(ErrorType.CONFLICT, "held by others", attempts=9)}}
+    assert decide(releasing(**odd), NOW).actions[-1].activity == "aws.delete_identities"
+    assert decide(releasing(**odd), NOW + timedelta(hours=24)).actions[0].last  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("payer", [{"protected": (AWS_ID,)}, {"config": config(payer_account_ids=AWS_ID)}])

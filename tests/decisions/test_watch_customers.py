@@ -59,6 +59,13 @@ def test_a_customers_account_wakes_its_claim_by_its_state_and_by_its_trouble(wor
     assert world.wakes("Account", before, changed(before, "status.conditions", trouble)) == {"AccountClaim/claim"}
 
 
+def test_a_persons_word_on_the_account_wakes_both(world: World) -> None:
+    before = account(state="Failed")
+    after = changed(before, "metadata.annotations", {"perdure.dev/let-go": "left"})
+    assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, after).fingerprint
+    assert world.wakes("Account", before, after) == {"AccountClaim/claim"}
+
+
 def test_no_pool_counts_a_customers_account(world: World) -> None:
     before = account(state="Creating")
     assert "AccountPool/pool" not in world.wakes("Account", before, changed(before, "status.state", "Failed"))

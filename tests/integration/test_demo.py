@@ -57,6 +57,7 @@ def test_an_unknown_demo_is_refused_with_the_names_there_are() -> None:
     assert "accounts" in refused.stderr
 
 
+@pytest.mark.slow
 def test_a_customers_account_is_claimed_used_and_given_back_as_it_was(fresh: Deployment) -> None:
     played = perdure(fresh, "demo", "byoc", "--exit")
     assert played.returncode == 0, played.stdout + played.stderr
