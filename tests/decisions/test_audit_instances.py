@@ -11,7 +11,7 @@ from domain.instances.names import InstanceKey
 from domain.instances.resources import AWSMachine
 from domain.instances.verification import Facts
 from starters.cli.audits import audits
-from starters.cli.audits.instances import findings, strangers
+from starters.cli.audits.instances import findings, strangers, unserved
 
 KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
 
@@ -54,3 +54,9 @@ def test_a_lifecycle_that_nothing_names_is_found_once_it_should_have_ended() -> 
 
 def test_the_area_has_an_audit() -> None:
     assert "instances" in audits()
+
+
+def test_a_shell_that_names_no_queue_is_told_that_nothing_was_compared_where_instances_are_served() -> None:
+    assert list(unserved([])) == []
+    (found,) = unserved([ID, "i-2"])
+    assert "2 instances have lifecycles: nothing was compared" in found.problem

@@ -13,7 +13,7 @@ where no instances are served.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -49,7 +49,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
     settings = session.settings
     if not settings.instances_queues:
-        return []
+        return list(unserved(await _lifecycles(session)))
     callers = Places(connections=8, observing=True)
     ground = Ground(places(settings.instances_queues), callers)
     found = await found_twice(partial(_look, session, ground), APART)
@@ -68,6 +68,17 @@ async def _look(session: Session, ground: Ground) -> list[Finding]:
     odd = (Finding(area=AREA, subject=each.key.path, problem=each.problem, advice="correct it") for each in malformed)
     open_ = await _lifecycles(session)
     return [*odd, *findings(machines, bulk), *strangers(open_, named, datetime.now(UTC))]
+
+
+def unserved(open_: Collection[object]) -> Iterator[Finding]:
+    """What is said where the settings name no queue: nothing, unless somebody serves instances all the same."""
+    if open_:
+        yield Finding(
+            area=AREA,
+            subject="PERDURE_INSTANCES_QUEUES",
+            problem=f"it names no queue here, and {len(open_)} instances have lifecycles: nothing was compared",
+            advice="set it for this command as it is set for the worker",
+        )
 
 
 def findings(machines: Mapping[str, AWSMachine], bulk: Bulk) -> Iterator[Finding]:
