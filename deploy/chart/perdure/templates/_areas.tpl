@@ -1,0 +1,60 @@
+{{/*
+The areas that some set of workers serves, as JSON. A choice that cannot work ends here, with its reason: an area without
+workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES names their queues.
+*/}}
+{{- define "perdure.areas" -}}
+{{- $areas := list -}}
+{{- $names := list -}}
+{{- range .Values.workers -}}
+{{- if has .name $names -}}{{- fail (printf "two sets of workers are called %q" .name) -}}{{- end -}}
+{{- $names = append $names .name -}}
+{{- $areas = concat $areas .areas | uniq -}}
+{{- end -}}
+{{- $queues := index .Values.settings "PERDURE_INSTANCES_QUEUES" -}}
+{{- if and (has "instances" $areas) (not $queues) -}}
+{{- fail "workers serve instances, and settings.PERDURE_INSTANCES_QUEUES names no queue" -}}
+{{- end -}}
+{{- if and $queues (not (has "instances" $areas)) -}}
+{{- fail "settings.PERDURE_INSTANCES_QUEUES names queues, and no set of workers serves instances" -}}
+{{- end -}}
+{{- $areas | sortAlpha | toJson -}}
+{{- end -}}
+
+{{/* The area whose rights a file of files/rbac gives. */}}
+{{- define "perdure.areaOfRights" -}}
+{{- get (dict
+  "worker.yaml" "accounts" "watch.yaml" "accounts" "people.yaml" "accounts" "clients.yaml" "accounts"
+  "claims.yaml" "claims"
+  "loadbalancers.yaml" "loadbalancers" "loadbalancers-people.yaml" "loadbalancers" "services.yaml" "loadbalancers"
+  "instances.yaml" "instances" "events.yaml" "instances"
+  "threescale.yaml" "threescale" "threescale-people.yaml" "threescale"
+) . -}}
+{{- end -}}
+
+{{/* The area of a definition, by the group that its file is named after. */}}
+{{- define "perdure.areaOfDefinition" -}}
+{{- if hasPrefix "aws.managed.openshift.io_" . -}}accounts
+{{- else if hasPrefix "poolboy.gpte.redhat.com_" . -}}claims
+{{- else if hasPrefix "yawol.stackit.cloud_" . -}}loadbalancers
+{{- else if hasPrefix "capabilities.3scale.net_" . -}}threescale
+{{- end -}}
+{{- end -}}
+
+{{/* The task queues of an area and their types, as a ScaledObject asks for them. */}}
+{{- define "perdure.queues" -}}
+{{- get (dict
+  "accounts" (list (dict "queue" "accounts" "type" "workflow") (dict "queue" "kube" "type" "activity") (dict "queue" "aws" "type" "activity") (dict "queue" "aws-organization" "type" "activity"))
+  "claims" (list (dict "queue" "claims" "type" "workflow") (dict "queue" "claims-passes" "type" "activity"))
+  "instances" (list (dict "queue" "instances" "type" "workflow") (dict "queue" "instances-looks" "type" "activity") (dict "queue" "instances-aws" "type" "activity"))
+  "loadbalancers" (list (dict "queue" "loadbalancers" "type" "workflow") (dict "queue" "loadbalancers-passes" "type" "activity"))
+  "threescale" (list (dict "queue" "threescale" "type" "workflow") (dict "queue" "threescale-passes" "type" "activity"))
+) . | toJson -}}
+{{- end -}}
+
+{{/* The text of a file for this release: its names and namespace, and the group of resource claims. */}}
+{{- define "perdure.adapted" -}}
+{{- $name := include "perdure.name" .root -}}
+{{- $text := .text | replace "poolboy.gpte.redhat.com" .root.Values.operatorDomain -}}
+{{- $text = regexReplaceAll "(?m)(^\\s+namespace: )perdure$" $text (printf "${1}%s" .root.Release.Namespace) -}}
+{{- regexReplaceAll "([ \\[])perdure-" $text (printf "${1}%s-" $name) -}}
+{{- end -}}

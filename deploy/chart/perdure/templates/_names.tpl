@@ -1,0 +1,45 @@
+{{/* What everything of a release is called; objects without a namespace carry it too. */}}
+{{- define "perdure.name" -}}
+{{- default .Release.Name .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "perdure.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ default $.Chart.AppVersion .tag }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "perdure.chartLabels" -}}
+app.kubernetes.io/name: perdure
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* Of one process: dict "root" . "component" "worker" "set" "claims" (the set of workers, else empty). */}}
+{{- define "perdure.selectorLabels" -}}
+app.kubernetes.io/name: perdure
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- if .set }}
+perdure.dev/worker: {{ .set }}
+{{- end }}
+{{- end -}}
+
+{{- define "perdure.labels" -}}
+{{ include "perdure.chartLabels" .root }}
+app.kubernetes.io/component: {{ .component }}
+{{- if .set }}
+perdure.dev/worker: {{ .set }}
+{{- end }}
+{{- end -}}
+
+{{/* The ServiceAccount of a process: dict "root" . "name" its Deployment's name "own" its values. */}}
+{{- define "perdure.serviceAccount" -}}
+{{- dig "serviceAccount" "name" "" .own | default .name -}}
+{{- end -}}

