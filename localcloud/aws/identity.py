@@ -6,6 +6,7 @@ act on the payer and look successful. Here:
 - `authenticate` looks up the key of every call before moto sees it: unknown, deleted or inactive ones, sessions
   that are over or whose token does not fit, keys of closed accounts, and regions the account has not enabled are
   refused with the error of the service concerned.
+- A session ends with its role.
 - AssumeRole needs an existing role of an account that is not closed, whose trust policy names the caller; otherwise
   AccessDenied (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
 - DeleteUser is refused while the user has access keys
@@ -255,7 +256,7 @@ def _reason_to_refuse(request: SignedRequest, account_id: str) -> ErrorAnswer | 
         return unknown_key(request.service)
     if key.user_name is None:
         session = _sts(account_id).get_assumed_role_from_access_key(request.access_key_id)
-        if session is None or session.session_token != request.session_token:
+        if session is None or session.session_token != request.session_token or _without_role(session):
             return unknown_key(request.service)
         if session.expiration < utcnow():
             return expired_session(request.service)
@@ -264,6 +265,13 @@ def _reason_to_refuse(request: SignedRequest, account_id: str) -> ErrorAnswer | 
     if request.is_regional and not regions.is_enabled(account_id, request.region):
         return unknown_key(request.service)
     return None
+
+
+def _without_role(session: AssumedRole) -> bool:
+    """Whether the role of a session was deleted: its sessions end with it."""
+    match = _ROLE_ARN.match(session.role_arn)
+    name = match.group(2).rsplit("/", 1)[-1] if match else ""
+    return not any(role.name == name for role in _iam(session.account_id).roles.values())
 
 
 def _is_too_young(key: AccessKey) -> bool:

@@ -102,6 +102,13 @@ def test_a_missing_or_deleted_role_cannot_be_assumed(payer: Cloud) -> None:
     assert error_of(lambda: payer.in_account(account)) == "AccessDenied"
 
 
+def test_a_session_ends_with_its_role(payer: Cloud) -> None:
+    member = payer.in_account(payer.new_account())
+    member.client("sts").get_caller_identity()
+    member.client("iam").delete_role(RoleName="OrganizationAccountAccessRole")
+    assert error_of(member.client("sts").get_caller_identity) == "InvalidClientTokenId"
+
+
 def test_a_role_lets_in_whom_its_trust_policy_names(payer: Cloud) -> None:
     account = payer.new_account()
     member, stranger = payer.in_account(account), payer.in_account(payer.new_account())
