@@ -11,6 +11,7 @@ from typing import TypeVar
 from activities.loadbalancers.known import Known
 from activities.loadbalancers.predecessor import Predecessor
 from activities.openstack.errors import QUOTA
+from activities.openstack.guard import BUSY, SPENT
 from activities.openstack.projects import Projects
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
@@ -180,4 +181,5 @@ class Ground:
 
 
 def _hindrance(error: ApiError) -> Hindrance:
-    return Hindrance.of(error.type, error.message, quota=error.code == QUOTA, asked=error.delay)
+    ours = error.code in (BUSY, SPENT)
+    return Hindrance.of(error.type, error.message, quota=error.code == QUOTA, asked=error.delay, ours=ours)

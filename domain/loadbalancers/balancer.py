@@ -22,7 +22,7 @@ from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.removal import remove_load_balancer
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, LOAD_BALANCER_FINALIZER, REVISION_ANNOTATION
-from domain.loadbalancers.hindrances import Hindrance
+from domain.loadbalancers.hindrances import Hindrance, notices_of
 from domain.loadbalancers.migration import migrated, spec_migration, status_migration
 from domain.loadbalancers.notices import Notice, warning
 from domain.loadbalancers.patches import combined
@@ -156,7 +156,7 @@ def _plan(
     plan = CloudPlan(settled=True) if cloud is None else plan_cloud(balancer, cloud, now)
     if hindrance is None:
         return plan
-    notices = (warning("Failed", hindrance.problem),) if hindrance.problem else ()
+    notices = notices_of(hindrance.problem, hindrance)
     changes = {"steps": (), "settled": False, "notices": (*plan.notices, *notices)}
     return plan.model_copy(update={**changes, "problem": plan.problem or hindrance.problem})
 
@@ -192,7 +192,7 @@ def _farewell(
         return BalancerWork(phase=Phase.DELETING, why=f"waits until {len(sets)} sets are gone", delete_sets=names)
     if hindrance is not None or cloud is None:
         why = hindrance.why if hindrance else "looks what is left in the cloud"
-        notices = (warning("Failed", hindrance.problem),) if hindrance and hindrance.problem else ()
+        notices = notices_of(hindrance.problem, hindrance) if hindrance else ()
         return BalancerWork(phase=Phase.DELETING, why=why, notices=notices)
     removal = remove_load_balancer(migrated(balancer), cloud)
     if removal.steps:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from domain.loadbalancers.notices import Notice, warning
 from domain.model import Model
 from domain.refusal import ErrorType
 
@@ -39,17 +40,27 @@ _NATURES = {
 
 
 class Hindrance(Model):
-    """One of them. `asked` is how long the other side wants to be left alone."""
+    """One of them.
+
+    Attributes:
+        why: in a person's words.
+        nature: of which kind it is.
+        asked: how long the other side wants to be left alone.
+        ours: it is a limit of this process: the turn comes, and nobody needs to hear of it.
+    """
 
     why: str
     nature: Nature
     asked: timedelta = timedelta(0)
+    ours: bool = False
 
     @classmethod
-    def of(cls, type_: ErrorType, why: str, *, quota: bool = False, asked: timedelta | None = None) -> Hindrance:
+    def of(
+        cls, type_: ErrorType, why: str, *, quota: bool = False, asked: timedelta | None = None, ours: bool = False
+    ) -> Hindrance:
         """What an error stands for. A conflict or an absence only says that another look is needed."""
         nature = Nature.QUOTA if quota else _NATURES.get(type_, Nature.REFUSED)
-        return cls(why=why, nature=nature, asked=asked or timedelta(0))
+        return cls(why=why, nature=nature, asked=asked or timedelta(0), ours=ours)
 
     @property
     def problem(self) -> str:
@@ -70,4 +81,10 @@ def problem(why: str) -> Hindrance:
 def worst(hindrances: list[Hindrance]) -> Hindrance | None:
     """The one that says most to a person."""
     order = list(Nature)
-    return max(hindrances, key=lambda each: order.index(each.nature), default=None)
+    return max(hindrances, key=lambda each: (order.index(each.nature), not each.ours), default=None)
+
+
+def notices_of(problem: str, hindrance: Hindrance | None) -> tuple[Notice, ...]:
+    """What people are told of a problem, which may be the hindrance's."""
+    waits_its_turn = hindrance is not None and hindrance.ours and problem == hindrance.problem
+    return (warning("Failed", problem),) if problem and not waits_its_turn else ()

@@ -7,6 +7,8 @@ from datetime import timedelta
 import pytest
 from lb_objects import NOW, balancer, machine, machine_set
 
+from activities.loadbalancers.ground import _hindrance as hindrance_of
+from activities.openstack.guard import BUSY, SILENT, SPENT
 from domain.loadbalancers.balancer import Phase, work_for_balancer
 from domain.loadbalancers.cloud.changes import Brought, machine_changed
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_machine, look_of_rules
@@ -19,6 +21,7 @@ from domain.loadbalancers.machine.access import REMOVED
 from domain.loadbalancers.machine.lifecycle import MachinePhase, next_look, work_for_machine
 from domain.refusal import ErrorType
 from domain.writes import merge
+from engine.errors import Throttled
 
 OUTAGE = Hindrance.of(ErrorType.UNAVAILABLE, "Neutron does not answer")
 QUOTA = Hindrance.of(ErrorType.THROTTLED, "no more servers", quota=True)
@@ -56,6 +59,23 @@ def test_what_a_person_has_to_mend_is_shown_before_what_passes() -> None:
     assert worst([GOING, denied, OUTAGE]) == denied
     assert worst([GOING, OUTAGE]) == OUTAGE
     assert worst([]) is None
+
+
+@pytest.mark.parametrize(("code", "ours"), [(BUSY, True), (SPENT, True), (SILENT, False), ("", False)])
+def test_only_a_limit_of_this_process_is_its_own(code: str, ours: bool) -> None:
+    assert hindrance_of(Throttled("why", code=code)).ours is ours
+
+
+def test_a_turn_that_comes_is_shown_and_nobody_is_told_of_it() -> None:
+    busy = Hindrance.of(ErrorType.THROTTLED, "16 calls are under way", ours=True)
+    assert worst([busy, OUTAGE]) == worst([OUTAGE, busy]) == OUTAGE
+    shop, one = balancer(**FINALIZED), machine(**FINALIZED_MACHINE)
+    for hindrance, told in ((busy, ()), (OUTAGE, ("Neutron does not answer",))):
+        waiting = work_for_balancer(shop, LoadBalancerCloud(), (), NOW, hindrance)
+        unseen = work_for_machine(one, shop, None, REMOVED, NOW, hindrance=hindrance)
+        assert (waiting.phase, waiting.why) == (Phase.WAITING, hindrance.why)
+        assert (unseen.phase, unseen.why) == (MachinePhase.WAITING, hindrance.why)
+        assert tuple(each.message for each in waiting.notices) == tuple(each.message for each in unseen.notices) == told
 
 
 def test_what_ends_by_itself_is_no_problem() -> None:

@@ -26,7 +26,7 @@ from domain.loadbalancers.constants import (
     QUOTA_ANNOTATION,
 )
 from domain.loadbalancers.health import DEFAULT_TIMINGS, Standing, Timings, health_of
-from domain.loadbalancers.hindrances import Hindrance, Nature
+from domain.loadbalancers.hindrances import Hindrance, Nature, notices_of
 from domain.loadbalancers.machine.access import REMOVED, access_objects, access_status
 from domain.loadbalancers.migration import machine_migration
 from domain.loadbalancers.notices import Notice, warning
@@ -153,7 +153,7 @@ def work_for_machine(
         status=combined(machine_migration(machine), plan.status, named),
         building=plan.server is ServerState.BUILDING,
         virtual_address=plan.virtual_address,
-        notices=(warning("Failed", plan.problem),) if plan.problem else (),
+        notices=notices_of(plan.problem, hindrance),
     )
 
 
@@ -249,7 +249,7 @@ def _farewell(
         return MachineWork(phase=MachinePhase.GONE, why="it has let go of everything")
     if hindrance is not None or cloud is None:
         why = hindrance.why if hindrance else "looks what is left in the cloud"
-        notices = (warning("Failed", hindrance.problem),) if hindrance and hindrance.problem else ()
+        notices = notices_of(hindrance.problem, hindrance) if hindrance else ()
         return MachineWork(phase=MachinePhase.DELETING, why=why, notices=notices)
     removal = remove_machine(machine, cloud)
     if not removal.done:
