@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -30,9 +31,9 @@ from waiting import eventually
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.claims import RESOURCE_CLAIM
 from domain.identity import Kind
-from engine.errors import Absent, Conflict
+from engine.errors import Absent, Conflict, Denied
 from engine.kube import NAMESPACE, SECRET, KubeApi
-from engine.kube.json import at, text
+from engine.kube.json import at, sequence, text
 from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.settings import Settings
 from localcloud import services
@@ -213,6 +214,31 @@ def test_settings_reach_the_processes_as_they_were_meant(helm: Helm) -> None:
     assert (read.watch_lease_namespace, read.watch_lease_name) == ("anywhere", "perdure-watch")
 
 
+async def test_an_upgrade_upgrades_the_definitions_and_an_uninstall_keeps_them(
+    kube: KubeApi, helm: Helm, tmp_path: Path
+) -> None:
+    name = "accountpools.aws.managed.openshift.io"
+    before = tmp_path / "perdure"
+    shutil.copytree(CHART, before)
+    path = before / "files" / "crds" / "aws.managed.openshift.io_accountpools.yaml"
+    older = yaml.safe_load(path.read_text())
+    kept = older["spec"]["versions"][0].pop("additionalPrinterColumns")
+    path.write_text(yaml.safe_dump(older))
+    async with installed(kube, helm, "upgraded", chart=before):
+        assert not await columns(kube, name)
+        helm("upgrade", "perdure", str(CHART), "--namespace", "upgraded")
+        assert await columns(kube, name) == [column["name"] for column in kept]
+    assert await columns(kube, name), "the release went, and the definition stayed"
+    assert await kube.get(NAMESPACE, "", "aws-account-operator")
+
+
+async def columns(kube: KubeApi, name: str) -> list[str]:
+    """What the stored definition shows."""
+    stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", name)
+    versions = [each for each in sequence(stored, "spec", "versions") if isinstance(each, dict)]
+    return [text(column, "name") for each in versions for column in sequence(each, "additionalPrinterColumns")]
+
+
 SPLIT = (
     "workers[0].name=accounts,workers[0].areas={accounts},"
     "workers[1].name=rest,workers[1].areas={claims,threescale,loadbalancers}"
@@ -230,35 +256,46 @@ CLAIM = {
 async def test_the_processes_live_under_the_rights_that_the_chart_gives(
     kube: KubeApi, helm: Helm, cluster: Deployment, tmp_path: Path
 ) -> None:
-    async with installed(kube, helm, "running", "--set", SPLIT) as objects, AsyncExitStack() as running:
-        for each in of_kind(objects, "Deployment"):
-            await start(running, kube, cluster, objects, each, tmp_path)
-        await kube.create(
-            ACCOUNT_POOL, {"metadata": {"name": "chart"}, "spec": {"poolSize": 1}}, "aws-account-operator"
-        )
-        await kube.create(ACCOUNT_CLAIM, {"metadata": {"name": "chart"}, "spec": CLAIM}, TENANT)
-        provider = {"apiVersion": "poolboy.gpte.redhat.com/v1", "kind": "ResourceProvider", "name": "none"}
-        claim = {
-            "metadata": {"name": "chart"},
-            "spec": {"resources": [{"provider": {**provider, "namespace": "poolboy"}}]},
-        }
-        await kube.create(RESOURCE_CLAIM, claim, TENANT)
+    async with installed(kube, helm, "running", "--set", SPLIT) as objects:
+        async with AsyncExitStack() as running:
+            for each in of_kind(objects, "Deployment"):
+                await start(running, kube, cluster, objects, each, tmp_path)
+            await claims_come_and_go(kube)
+        assert refusals(cluster, "running") == []
+        # And what is refused is seen: nobody has the rights of an area that is not its own.
+        async with await KubeApi.open(Settings(), "tests", str(tmp_path / "perdure-worker-rest")) as rest:
+            with pytest.raises(Denied):
+                await rest.list(ACCOUNT_POOL)
+        assert refusals(cluster, "running") == [
+            "perdure-worker-rest: list /apis/aws.managed.openshift.io/v1alpha1/accountpools"
+        ]
 
-        async def ready() -> bool:
-            return text(await kube.get(ACCOUNT_CLAIM, TENANT, "chart"), "status", "state") == "Ready"
 
-        async def looked_at() -> bool:
-            return bool(at(await kube.get(RESOURCE_CLAIM, TENANT, "chart"), "status"))
+async def claims_come_and_go(kube: KubeApi) -> None:
+    """A claim of an account that is fulfilled and released, and one of a resource that nobody provides."""
+    await kube.create(ACCOUNT_POOL, {"metadata": {"name": "chart"}, "spec": {"poolSize": 1}}, "aws-account-operator")
+    await kube.create(ACCOUNT_CLAIM, {"metadata": {"name": "chart"}, "spec": CLAIM}, TENANT)
+    provider = {"apiVersion": "poolboy.gpte.redhat.com/v1", "kind": "ResourceProvider", "name": "none"}
+    claim = {
+        "metadata": {"name": "chart"},
+        "spec": {"resources": [{"provider": {**provider, "namespace": "poolboy"}}]},
+    }
+    await kube.create(RESOURCE_CLAIM, claim, TENANT)
 
-        await eventually(ready, "the claim has its account")
-        assert text(await kube.get(SECRET, TENANT, "aws"), "data", "aws_access_key_id")
-        await eventually(looked_at, "the resource claim was looked at")
-        await kube.delete(ACCOUNT_CLAIM, TENANT, "chart")
-        await kube.delete(RESOURCE_CLAIM, TENANT, "chart")
-        for kind in (ACCOUNT_CLAIM, RESOURCE_CLAIM):
-            await eventually(partial(gone, kube, kind), f"the {kind.name} is gone")
-        await kube.delete(ACCOUNT_POOL, "aws-account-operator", "chart")
-    assert refusals(cluster, "running") == []
+    async def ready() -> bool:
+        return text(await kube.get(ACCOUNT_CLAIM, TENANT, "chart"), "status", "state") == "Ready"
+
+    async def looked_at() -> bool:
+        return bool(at(await kube.get(RESOURCE_CLAIM, TENANT, "chart"), "status"))
+
+    await eventually(ready, "the claim has its account")
+    assert text(await kube.get(SECRET, TENANT, "aws"), "data", "aws_access_key_id")
+    await eventually(looked_at, "the resource claim was looked at")
+    await kube.delete(ACCOUNT_CLAIM, TENANT, "chart")
+    await kube.delete(RESOURCE_CLAIM, TENANT, "chart")
+    for kind in (ACCOUNT_CLAIM, RESOURCE_CLAIM):
+        await eventually(partial(gone, kube, kind), f"the {kind.name} is gone")
+    await kube.delete(ACCOUNT_POOL, "aws-account-operator", "chart")
 
 
 async def start(
