@@ -14,30 +14,23 @@ object; a look at 3scale that nothing wanted, by the lever `retry`.
 from __future__ import annotations
 
 import asyncio
-import random
-import signal
-import time
-from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from domain.identity import Kind
 from domain.levers import RETRIED, RETRY
 from domain.threescale import BACKEND, PRODUCT
 from domain.threescale.orphans import next_look
 from engine.kube.json import JsonObject, at, sequence, text
-from localcloud.bench.claims_telling import step, together, told
+from localcloud.bench.claims_telling import together, told
 from localcloud.bench.figures import Figure, Found, Measure
+from localcloud.bench.threescale_crowds import apart, crowded
+from localcloud.bench.threescale_lives import disturbed, shuffled
 from localcloud.bench.threescale_things import (
     HITS,
     Counted,
     Scene,
     Sizes,
-    application,
     backend,
     counted,
-    developer,
     done,
     example,
     orphan,
@@ -45,26 +38,12 @@ from localcloud.bench.threescale_things import (
     rule,
     scene,
 )
-from localcloud.services import TEMPORAL, WATCH, WORKER
 
 __all__ = ["MEASUREMENTS", "Measure", "Sizes"]
 
 SHOP = "shop"
 LOOKS = 10
 WAITED_SECONDS = 30.0
-TENANTS = 10
-# What strikes in row h: each on every call that makes, changes or deletes, twice.
-FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("before", {}),
-    ("after", {}),
-    ("cut", {}),
-    ("refuse", {"status": 503}),
-    ("refuse", {"status": 429, "headers": {"Retry-After": "1"}}),
-    ("refuse", {"status": 403}),
-    ("refuse", {"status": 404}),
-    ("refuse", {"status": 422}),
-    ("refuse-after", {"status": 502}),
-)
 
 
 async def one_product(_: Sizes, rows: frozenset[str]) -> Found:
@@ -222,186 +201,6 @@ def _looks_in_an_hour() -> int:
     while (moment := next_look(since, moment, "bench")) <= since + timedelta(hours=1):
         looks += 1
     return looks
-
-
-async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows d and e."""
-    async with scene() as on:
-        await on.tenant(SHOP)
-        count = await _settled_crowd(on, sizes.products)
-        found = []
-        if "d" in rows:
-            found.append(told(await _resync(on, count, sizes.products)))
-        if "e" in rows:
-            found.append(told(await _restart(on, count)))
-    return together(found)
-
-
-async def _settled_crowd(on: Scene, products: int) -> int:
-    began = time.monotonic()
-    backends = [f"backend-{n}" for n in range(max(1, products // 2))]
-    objects = [backend(name) for name in backends]
-    objects += [product(f"product-{n}", backends[n % len(backends)]) for n in range(products)]
-    people = developer("acme")
-    objects += [application(f"application-{n}", "acme", f"product-{n % products}") for n in range(products * 5 // 2)]
-    await on.create([*people, *objects], SHOP)
-    count = len(objects) + len(people) - 1
-    await on.until(lambda: on.all_done(count), seconds=1200)
-    await on.lab.quiet()
-    seconds = time.monotonic() - began
-    step(f"{count} objects are settled after {seconds:.0f} s, with {on.threescale.ledger().calls()} calls")
-    return count
-
-
-async def _resync(on: Scene, count: int, products: int) -> Found:
-    cost = await counted(on, lambda: on.wake_all())
-    what = f"a resync of {count} settled objects, {products} products among them: calls"
-    figure = Figure(row="d", what=what, measured=cost.ledger.calls(), goal="0", note="upstream 2,800 for 200 products")
-    return Found(figures=(figure,))
-
-
-async def _restart(on: Scene, count: int) -> Found:
-    async def restarted() -> None:
-        deployment = on.lab.deployment
-        for service in (WORKER, WATCH, TEMPORAL):
-            await asyncio.to_thread(deployment.kill, service, signal.SIGKILL)
-        for service in (TEMPORAL, WORKER, WATCH):
-            await asyncio.to_thread(deployment.wait_service, service)
-        await on.lab.quiet()
-
-    cost = await counted(on, restarted)
-    figure = Figure(
-        row="e",
-        what=f"worker, watcher and Temporal killed and back, {count} objects: calls",
-        measured=cost.ledger.calls(),
-        goal="0",
-        note="upstream ~4,200 for 200 products, 100 backends, 500 applications",
-    )
-    return Found(figures=(figure,))
-
-
-async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
-    """Row g: all kinds that are made from nothing, in random orders."""
-    slowest, ends = 0.0, Counter[str]()
-    async with scene() as on:
-        for number in range(sizes.orders):
-            name = f"order-{number}"
-            await on.tenant(name)
-            objects = _everything()
-            random.Random(number).shuffle(objects)  # noqa: S311 - an order, no secret
-            began = time.monotonic()
-            for each in objects:
-                await on.create([each], name)
-            await on.until(lambda name=name: on.all_done(_EVERYTHING, namespace=name))  # type: ignore[misc]
-            slowest = max(slowest, time.monotonic() - began)
-            await on.lab.quiet()
-            ends[_end_state(on, name)] += 1
-    figures = (
-        Figure(row="g", what=f"different ends of {sizes.orders} orders", measured=len(ends), goal="1"),
-        Figure(
-            row="g",
-            what="from the first object to all settled, slowest",
-            measured=round(slowest, 1),
-            unit="s",
-            goal="≤ 60 s",
-        ),
-    )
-    return Found(figures=figures, breakdown={"g: ends": dict(ends)})
-
-
-def _everything() -> list[tuple[Kind, JsonObject]]:
-    return [
-        *developer("acme"),
-        backend("first"),
-        backend("second"),
-        example("example", "first", "second"),
-        product("small", "second"),
-        application("app", "acme", "example"),
-        application("other", "acme", "small"),
-    ]
-
-
-_EVERYTHING = 8  # the password apart
-
-
-def _end_state(on: Scene, tenant: str) -> str:
-    tables = on.threescale.world(tenant).tables
-    return ", ".join(f"{len(rows)} {name}" for name, rows in sorted(tables.items()) if rows and name != "tokens")
-
-
-async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
-    """Row h: the same life under each fault, compared with an undisturbed one."""
-    odd: dict[str, int] = {}
-    slowest = 0.0
-    async with scene() as on:
-        expected = await _life(on, "calm", None)
-        for number, (kind, more) in enumerate(FAULTS):
-            for method in ("POST", "PUT"):
-                began, name = time.monotonic(), f"fault-{number}-{method.lower()}"
-                if await _life(on, name, (method, kind, more)) != expected:
-                    odd[f"{method} {kind} {more.get('status', '')}".strip()] = 1
-                slowest = max(slowest, time.monotonic() - began)
-    lives = 2 * len(FAULTS)
-    figure = Figure(
-        row="h",
-        what=f"{lives} lives, each with one kind of call disturbed in every third call: other ends than undisturbed",
-        measured=len(odd),
-        goal="0",
-        note=f"slowest life {slowest:.0f} s",
-    )
-    return Found(figures=(figure,), breakdown={"h: what ended otherwise": odd} if odd else {})
-
-
-async def _life(on: Scene, name: str, fault: tuple[str, str, dict[str, Any]] | None) -> str:
-    await on.tenant(name)
-    if fault is not None:
-        method, kind, more = fault
-        on.threescale.fault(method, kind=kind, tenant=name, probability=0.33, seed=7, count=12, **more)
-    await on.create(_everything(), name)
-    await on.until(lambda: on.all_done(_EVERYTHING, namespace=name))
-    on.threescale.clear()
-    await on.lab.quiet()
-    return _end_state(on, name)
-
-
-async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
-    """Row j: what nine tenants take with the tenth well, and with the tenth hanging."""
-    well = await _nine_tenants(sizes.crowd, hanging=False)
-    beside = await _nine_tenants(sizes.crowd, hanging=True)
-    figures = (
-        Figure(
-            row="j",
-            what=f"{sizes.crowd} products over {TENANTS} tenants: nine settled",
-            measured=round(well, 1),
-            unit="s",
-        ),
-        Figure(
-            row="j",
-            what="the same, with the tenth hanging",
-            measured=round(beside, 1),
-            unit="s",
-            goal="as fast as without it",
-            note=f"{beside / well:.2f} times; upstream: all stop",
-        ),
-    )
-    return Found(figures=figures)
-
-
-async def _nine_tenants(products: int, *, hanging: bool) -> float:
-    async with scene() as on:
-        names = [f"tenant-{n}" for n in range(TENANTS)]
-        for name in names:
-            await on.tenant(name)
-        if hanging:
-            on.threescale.fault("*", kind="hang", tenant=names[0])
-        each = products // TENANTS
-        began = time.monotonic()
-        await asyncio.gather(*(on.create([product(f"product-{n}") for n in range(each)], name) for name in names))
-        well: Callable[[], bool] = lambda: all(on.all_done(each, (PRODUCT,), name) for name in names[1:])  # noqa: E731
-        await on.until(well, seconds=600)
-        seconds = time.monotonic() - began
-        on.threescale.clear()
-        return seconds
 
 
 # Which rows each covers; one deployment each, but for j, which takes two.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -10,7 +12,7 @@ from typing import NamedTuple
 
 from domain.identity import Key, Kind
 from domain.model import Model
-from domain.threescale import APPLICATION, BACKEND, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT
+from domain.threescale import APPLICATION, BACKEND, CUSTOM_KINDS, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT
 from engine.kube import SECRET
 from engine.kube.json import JsonObject, at, sequence, text
 from engine.kube.kinds import NAMESPACE
@@ -22,7 +24,6 @@ from localcloud.state import Cloud
 from localcloud.threescale.contract import Ledger, TenantRecord
 from localcloud.threescale.control import ThreescaleControl
 
-KINDS = (BACKEND, PRODUCT, DEVELOPER_ACCOUNT, DEVELOPER_USER, APPLICATION)
 HITS: JsonObject = {"friendlyName": "Hits", "unit": "hit", "description": "Number of API hits"}
 _LOOK_SECONDS = 0.05
 _CREATED_AT_ONCE = 16
@@ -44,7 +45,7 @@ class Scene(NamedTuple):
     lab: Laboratory
     threescale: ThreescaleControl
 
-    def all_done(self, count: int, kinds: Iterable[Kind] = KINDS, namespace: str = "") -> bool:
+    def all_done(self, count: int, kinds: Iterable[Kind] = CUSTOM_KINDS, namespace: str = "") -> bool:
         """Whether so many objects of the kinds are there, and every one is in 3scale as its spec says."""
         found = [each for kind in kinds for each in self.lab.objects.of(kind, namespace)]
         return len(found) >= count and all(map(done, found))
@@ -79,7 +80,7 @@ class Scene(NamedTuple):
 
     async def wake_all(self, namespace: str = "") -> int:
         """What a resync would do: every object is looked at again."""
-        keys = [key_of(kind, each) for kind in KINDS for each in self.lab.objects.of(kind, namespace)]
+        keys = [key_of(kind, each) for kind in CUSTOM_KINDS for each in self.lab.objects.of(kind, namespace)]
         permits = asyncio.Semaphore(_WOKEN_AT_ONCE)
 
         async def one(key: Key) -> None:
@@ -101,7 +102,7 @@ class Counted(NamedTuple):
 async def scene() -> AsyncIterator[Scene]:
     """A fresh one."""
     step("a deployment with 3scale is brought up")
-    async with laboratory((Cloud.THREESCALE,), *KINDS) as lab:
+    async with laboratory((Cloud.THREESCALE,), *CUSTOM_KINDS) as lab:
         with ThreescaleControl.of(lab.deployment) as threescale:
             yield Scene(lab, threescale)
 
@@ -118,9 +119,26 @@ async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
 
 def done(obj: JsonObject) -> bool:
     """Whether it says to be in 3scale as its newest spec wants it."""
-    if at(obj, "status", "observedGeneration") != at(obj, "metadata", "generation"):
+    observed = at(obj, "status", "observedGeneration")  # not every kind tells it
+    if observed is not None and observed != at(obj, "metadata", "generation"):
         return False
     return any(_is_true(obj, type_) for type_ in _DONE)
+
+
+def stands(obj: JsonObject) -> str:
+    """Which of its conditions are True."""
+    return ", ".join(sorted(text(c, "type") for c in sequence(obj, "status", "conditions") if _holds(c)))
+
+
+async def audited(on: Scene) -> None:
+    """`perdure audit threescale`, which finds nothing."""
+    command = (sys.executable, "-m", "starters.cli.main", "audit", "threescale")
+    running = await asyncio.create_subprocess_exec(
+        *command, env=on.lab.deployment.program_env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    output, _ = await running.communicate()
+    if running.returncode != 0:
+        raise RuntimeError(f"the audit ended with {running.returncode}: {output.decode()}")
 
 
 def orphan(obj: JsonObject | None) -> bool:
@@ -130,7 +148,11 @@ def orphan(obj: JsonObject | None) -> bool:
 
 def _is_true(obj: JsonObject | None, type_: str) -> bool:
     found = (each for each in sequence(obj, "status", "conditions") if text(each, "type") == type_)
-    return any(text(each, "status") == "True" for each in found)
+    return any(map(_holds, found))
+
+
+def _holds(condition: object) -> bool:
+    return text(condition, "status") == "True"
 
 
 # --- objects ---

@@ -1,0 +1,136 @@
+"""Rows d, e and j of `perdure bench threescale`: many objects, and what they cost when nothing is to be done.
+
+Hundreds of settled objects are looked at by a resync, an audit and a restart; ten tenants are filled at once, of which
+one hangs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable
+
+from domain.threescale import PRODUCT
+from localcloud.bench.claims_telling import step, together, told
+from localcloud.bench.figures import Figure, Found
+from localcloud.bench.threescale_things import (
+    Scene,
+    Sizes,
+    application,
+    audited,
+    backend,
+    counted,
+    developer,
+    product,
+    scene,
+)
+from localcloud.services import TEMPORAL, WATCH, WORKER
+
+SHOP = "shop"
+TENANTS = 10
+
+
+async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Rows d and e."""
+    async with scene() as on:
+        await on.tenant(SHOP)
+        count = await _settled_crowd(on, sizes.products)
+        found = []
+        if "d" in rows:
+            found.append(told(await _resync(on, count, sizes.products)))
+        if "e" in rows:
+            found.append(told(await _restart(on, count)))
+    return together(found)
+
+
+async def _settled_crowd(on: Scene, products: int) -> int:
+    began = time.monotonic()
+    backends = [f"backend-{n}" for n in range(max(1, products // 2))]
+    objects = [backend(name) for name in backends]
+    objects += [product(f"product-{n}", backends[n % len(backends)]) for n in range(products)]
+    people = developer("acme")
+    objects += [application(f"application-{n}", "acme", f"product-{n % products}") for n in range(products * 5 // 2)]
+    await on.create([*people, *objects], SHOP)
+    count = len(objects) + len(people) - 1
+    await on.until(lambda: on.all_done(count), seconds=1200)
+    await on.lab.quiet()
+    seconds = time.monotonic() - began
+    step(f"{count} objects are settled after {seconds:.0f} s, with {on.threescale.ledger().calls()} calls")
+    return count
+
+
+async def _resync(on: Scene, count: int, products: int) -> Found:
+    cost = await counted(on, lambda: on.wake_all())
+    what = f"a resync of {count} settled objects, {products} products among them: calls"
+    figure = Figure(row="d", what=what, measured=cost.ledger.calls(), goal="0", note="upstream 2,800 for 200 products")
+    audit = await counted(on, lambda: audited(on))
+    calls = audit.ledger.by_route()
+    most = Figure(
+        row="d",
+        what="an audit of all of them: most lists of one kind",
+        measured=max(calls.values(), default=0),
+        goal="≤ 1 per kind, tenant and page",
+        note=f"{audit.ledger.calls()} calls, {audit.ledger.mutating()} of them writes",
+    )
+    return Found(figures=(figure, most), breakdown={"d: audit's calls": calls})
+
+
+async def _restart(on: Scene, count: int) -> Found:
+    async def restarted() -> None:
+        deployment = on.lab.deployment
+        for service in (WORKER, WATCH, TEMPORAL):
+            await asyncio.to_thread(deployment.kill, service, signal.SIGKILL)
+        for service in (TEMPORAL, WORKER, WATCH):
+            await asyncio.to_thread(deployment.wait_service, service)
+        await on.lab.quiet()
+
+    cost = await counted(on, restarted)
+    figure = Figure(
+        row="e",
+        what=f"worker, watcher and Temporal killed and back, {count} objects: calls",
+        measured=cost.ledger.calls(),
+        goal="0",
+        note="upstream ~4,200 for 200 products, 100 backends, 500 applications",
+    )
+    return Found(figures=(figure,))
+
+
+async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
+    """Row j: what nine tenants take with the tenth well, and with the tenth hanging."""
+    well = await _nine_tenants(sizes.crowd, hanging=False)
+    beside = await _nine_tenants(sizes.crowd, hanging=True)
+    figures = (
+        Figure(
+            row="j",
+            what=f"{sizes.crowd} products over {TENANTS} tenants: nine settled",
+            measured=round(well, 1),
+            unit="s",
+        ),
+        Figure(
+            row="j",
+            what="the same, with the tenth hanging",
+            measured=round(beside, 1),
+            unit="s",
+            goal="as fast as without it",
+            note=f"{beside / well:.2f} times; upstream: all stop",
+        ),
+    )
+    return Found(figures=figures)
+
+
+async def _nine_tenants(products: int, *, hanging: bool) -> float:
+    async with scene() as on:
+        names = [f"tenant-{n}" for n in range(TENANTS)]
+        for name in names:
+            await on.tenant(name)
+        if hanging:
+            on.threescale.fault("*", kind="hang", tenant=names[0])
+        each = products // TENANTS
+        began = time.monotonic()
+        await asyncio.gather(*(on.create([product(f"product-{n}") for n in range(each)], name) for name in names))
+        well: Callable[[], bool] = lambda: all(on.all_done(each, (PRODUCT,), name) for name in names[1:])  # noqa: E731
+        await on.until(well, seconds=600)
+        seconds = time.monotonic() - began
+        on.threescale.clear()
+        return seconds

@@ -1,0 +1,109 @@
+"""Rows g and h of `perdure bench threescale`: one of each of the eleven kinds, again and again, to the same end.
+
+Row g applies them in orders that nobody would choose; row h lets every kind of call be late, lost or refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from typing import Any
+
+from domain.threescale import CUSTOM_KINDS
+from domain.threescale.memo import digest
+from localcloud.bench.figures import Figure, Found
+from localcloud.bench.threescale_all_kinds import COUNT, all_kinds, holds
+from localcloud.bench.threescale_things import Scene, Sizes, scene, stands
+
+# What strikes in row h: each on a third of the calls that make something, and of those that change something.
+FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("before", {}),
+    ("after", {}),
+    ("cut", {}),
+    ("refuse", {"status": 503}),
+    ("refuse", {"status": 429, "headers": {"Retry-After": "1"}}),
+    ("refuse", {"status": 403}),
+    ("refuse", {"status": 404}),
+    ("refuse", {"status": 422}),
+    ("refuse-after", {"status": 502}),
+)
+
+
+async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
+    """Row g: all eleven kinds from nothing, every reference missing until it is made, in random orders."""
+    slowest, ends = 0.0, Counter[str]()
+    async with scene() as on:
+        master = on.threescale.tenant("master")
+        for number in range(sizes.orders):
+            name = f"order-{number}"
+            await on.tenant(name)
+            objects = all_kinds(master, name)
+            random.Random(number).shuffle(objects)  # noqa: S311 - an order, no secret
+            began = time.monotonic()
+            for each in objects:
+                await on.create([each], name)
+            await on.until(lambda name=name: on.all_done(COUNT, namespace=name))  # type: ignore[misc]
+            slowest = max(slowest, time.monotonic() - began)
+            await on.lab.quiet()
+            ends[_end_state(on, name)] += 1
+    figures = (
+        Figure(row="g", what=f"different ends of {sizes.orders} orders", measured=len(ends), goal="1"),
+        Figure(
+            row="g",
+            what="from the first object to all settled, slowest",
+            measured=round(slowest, 1),
+            unit="s",
+            goal="≤ 60 s",
+        ),
+    )
+    return Found(figures=figures, breakdown={"g: ends": dict(ends)})
+
+
+def _end_state(on: Scene, name: str) -> str:
+    """What 3scale holds and what the objects say, without what no two tenants have alike."""
+    world = holds(on.threescale.world(name))
+    said = sorted(f"{kind.name}: {stands(each)}" for kind in CUSTOM_KINDS for each in on.lab.objects.of(kind, name))
+    counts = ", ".join(f"{len(rows)} {table}" for table, rows in world.items())
+    return f"{counts}; {digest(world, said)}"
+
+
+async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
+    """Row h: the same life under each fault, at the same time, compared with an undisturbed one."""
+    async with scene() as on:
+        expected = await _life(on, "calm", None)
+        began = time.monotonic()
+        lives = {
+            f"fault-{number}-{method.lower()}": (method, kind, more)
+            for number, (kind, more) in enumerate(FAULTS)
+            for method in ("POST", "PUT")
+        }
+        ends = await asyncio.gather(*(_life(on, name, fault) for name, fault in lives.items()))
+        seconds = time.monotonic() - began
+        struck = sum(each.hits for each in on.threescale.faults())
+    odd = {
+        f"{method} {kind} {more.get('status', '')}".strip(): 1
+        for (method, kind, more), end in zip(lives.values(), ends, strict=True)
+        if end != expected
+    }
+    figure = Figure(
+        row="h",
+        what=f"{len(lives)} lives, each with one kind of call disturbed every third time: other ends",
+        measured=len(odd),
+        goal="0",
+        note=f"{struck} calls disturbed; all at the end after {seconds:.0f} s",
+    )
+    return Found(figures=(figure,), breakdown={"h: what ended otherwise": odd} if odd else {})
+
+
+async def _life(on: Scene, name: str, fault: tuple[str, str, dict[str, Any]] | None) -> str:
+    """Everything made in a tenant of its own, whose end is told once nothing is done any more."""
+    await on.tenant(name)
+    if fault is not None:
+        method, kind, more = fault
+        on.threescale.fault(method, kind=kind, tenant=name, probability=0.33, seed=7, count=12, **more)
+    await on.create(all_kinds(on.threescale.tenant("master"), name), name)
+    await on.until(lambda: on.all_done(COUNT, namespace=name))
+    await on.lab.quiet()
+    return _end_state(on, name)
