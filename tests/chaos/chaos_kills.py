@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import pytest
 from chaos_effects import AwsCall, Effect
@@ -43,3 +44,17 @@ def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> floa
     lab.lift()
     lab.worker.start()
     return lab.settle()
+
+
+@dataclass(frozen=True)
+class Death:
+    """What one case of a sweep tries."""
+
+    lab: Lab
+    row: Row
+    mode: Break
+    told: Callable[[str, object], None]
+
+    def amidst(self, turn: Callable[[], object]) -> None:
+        """Take the turn, the worker dying in it; how long all took to settle is told."""
+        self.told("seconds", round(kill_at(self.lab, self.row, self.mode, turn), 1))

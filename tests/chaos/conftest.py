@@ -24,7 +24,9 @@ from chaos_balancers_lab import BalancersLab
 from chaos_claims_lab import ClaimsLab
 from chaos_effects import Effect
 from chaos_instances_lab import InstancesLab
+from chaos_kills import MODES, Death, Row
 from chaos_lab import Lab, Record
+from chaos_proxy import Break
 from chaos_threescale_lab import ThreescaleLab
 
 HERE = Path(__file__).parent
@@ -187,6 +189,13 @@ def record(record_property: Callable[[str, object], None]) -> Record:
             record_property("chaos", (lifecycle, name, fault))
 
     return note
+
+
+@pytest.fixture
+def death(lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break) -> Death:
+    """The case of a sweep that the test is one of, noted."""
+    record(row, MODES[mode])
+    return Death(lab, row, mode, record_property)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

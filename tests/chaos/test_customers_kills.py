@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from chaos_customers_effects import BRINGING, PRETENDING, TAKING_AWAY
 from chaos_customers_turns import Customers
-from chaos_effects import Effect
-from chaos_kills import MODES, cases, kill_at
-from chaos_lab import Lab, Record
-from chaos_proxy import Break
+from chaos_kills import Death, cases
+from chaos_lab import Lab
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400), pytest.mark.chaos]
-
-Row = tuple[Effect, ...]
 
 
 @pytest.fixture
@@ -30,42 +26,18 @@ def customers(lab: Lab) -> Iterator[Customers]:
 
 
 @pytest.mark.parametrize(("row", "mode"), cases("bring", BRINGING))
-def test_a_customers_account_is_claimed_although_the_worker_dies(
-    lab: Lab,
-    customers: Customers,
-    record: Record,
-    record_property: Callable[[str, object], None],
-    row: Row,
-    mode: Break,
-) -> None:
-    record(row, MODES[mode])
+def test_a_customers_account_is_claimed_although_the_worker_dies(customers: Customers, death: Death) -> None:
     customers.ready_to("bring")
-    record_property("seconds", round(kill_at(lab, row, mode, customers.bring), 1))
+    death.amidst(customers.bring)
 
 
 @pytest.mark.parametrize(("row", "mode"), cases("take-away", TAKING_AWAY))
-def test_a_customers_account_is_given_back_although_the_worker_dies(
-    lab: Lab,
-    customers: Customers,
-    record: Record,
-    record_property: Callable[[str, object], None],
-    row: Row,
-    mode: Break,
-) -> None:
-    record(row, MODES[mode])
+def test_a_customers_account_is_given_back_although_the_worker_dies(customers: Customers, death: Death) -> None:
     customers.ready_to("take away")
-    record_property("seconds", round(kill_at(lab, row, mode, customers.end), 1))
+    death.amidst(customers.end)
 
 
 @pytest.mark.parametrize(("row", "mode"), cases("pretend", PRETENDING))
-def test_a_fake_claim_gets_its_secret_although_the_worker_dies(
-    lab: Lab,
-    customers: Customers,
-    record: Record,
-    record_property: Callable[[str, object], None],
-    row: Row,
-    mode: Break,
-) -> None:
-    record(row, MODES[mode])
+def test_a_fake_claim_gets_its_secret_although_the_worker_dies(customers: Customers, death: Death) -> None:
     customers.ready_to("bring")
-    record_property("seconds", round(kill_at(lab, row, mode, customers.pretend), 1))
+    death.amidst(customers.pretend)

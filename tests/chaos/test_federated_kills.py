@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from chaos_effects import Effect
 from chaos_federated_effects import ENDING, GRANTING, RENEWING
 from chaos_federated_turns import Federation
-from chaos_kills import MODES, cases, kill_at
-from chaos_lab import Lab, Record
-from chaos_proxy import Break
+from chaos_kills import Death, cases
+from chaos_lab import Lab
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400), pytest.mark.chaos]
-
-Row = tuple[Effect, ...]
 
 
 @pytest.fixture
@@ -30,42 +26,18 @@ def federation(lab: Lab) -> Iterator[Federation]:
 
 
 @pytest.mark.parametrize(("row", "mode"), cases("grant", GRANTING))
-def test_an_access_is_granted_although_the_worker_dies(
-    lab: Lab,
-    federation: Federation,
-    record: Record,
-    record_property: Callable[[str, object], None],
-    row: Row,
-    mode: Break,
-) -> None:
-    record(row, MODES[mode])
+def test_an_access_is_granted_although_the_worker_dies(federation: Federation, death: Death) -> None:
     federation.ready_to("grant")
-    record_property("seconds", round(kill_at(lab, row, mode, federation.grant), 1))
+    death.amidst(federation.grant)
 
 
 @pytest.mark.parametrize(("row", "mode"), cases("renew", RENEWING))
-def test_an_access_follows_its_role_although_the_worker_dies(
-    lab: Lab,
-    federation: Federation,
-    record: Record,
-    record_property: Callable[[str, object], None],
-    row: Row,
-    mode: Break,
-) -> None:
-    record(row, MODES[mode])
+def test_an_access_follows_its_role_although_the_worker_dies(federation: Federation, death: Death) -> None:
     federation.ready_to("renew")
-    record_property("seconds", round(kill_at(lab, row, mode, federation.renew), 1))
+    death.amidst(federation.renew)
 
 
 @pytest.mark.parametrize(("row", "mode"), cases("end", ENDING))
-def test_an_access_is_taken_back_with_its_role_although_the_worker_dies(
-    lab: Lab,
-    federation: Federation,
-    record: Record,
-    record_property: Callable[[str, object], None],
-    row: Row,
-    mode: Break,
-) -> None:
-    record(row, MODES[mode])
+def test_an_access_is_taken_back_with_its_role_although_the_worker_dies(federation: Federation, death: Death) -> None:
     federation.ready_to("end")
-    record_property("seconds", round(kill_at(lab, row, mode, federation.end), 1))
+    death.amidst(federation.end)

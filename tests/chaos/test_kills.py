@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 from chaos_customers_effects import customer_effects
-from chaos_effects import DISCARDING, FINISHING, OBSERVING, QUEUEING, RETURNING, TAKING, Effect, effects
+from chaos_effects import DISCARDING, FINISHING, OBSERVING, QUEUEING, RETURNING, TAKING, effects
 from chaos_federated_effects import federated_effects
-from chaos_kills import MODES, cases, kill_at
+from chaos_kills import MODES, Death, Row, cases, kill_at
 from chaos_lab import Lab, Record
 from chaos_proxy import Break
 from chaos_regions import regions_effects
@@ -18,29 +18,21 @@ from workers.roster import actions
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
-Row = tuple[Effect, ...]
-
 
 @pytest.mark.chaos
 @pytest.mark.turn("take")
 @pytest.mark.parametrize(("row", "mode"), cases("take", (*TAKING, OBSERVING)))
-def test_an_account_is_made_and_given_although_the_worker_dies(
-    lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
-) -> None:
-    record(row, MODES[mode])
+def test_an_account_is_made_and_given_although_the_worker_dies(lab: Lab, death: Death) -> None:
     lab.ready_to("take")
-    record_property("seconds", round(kill_at(lab, row, mode, lab.take), 1))
+    death.amidst(lab.take)
 
 
 @pytest.mark.chaos
 @pytest.mark.turn("give back")
 @pytest.mark.parametrize(("row", "mode"), cases("return", RETURNING))
-def test_an_account_is_cleaned_and_freed_although_the_worker_dies(
-    lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break
-) -> None:
-    record(row, MODES[mode])
+def test_an_account_is_cleaned_and_freed_although_the_worker_dies(lab: Lab, death: Death) -> None:
     lab.ready_to_give_back_twice()
-    record_property("seconds", round(kill_at(lab, row, mode, lab.give_back), 1))
+    death.amidst(lab.give_back)
 
 
 @pytest.mark.chaos
