@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from federated_objects import access, role
 
-from starters.cli.federated_audit import left, torn
+from starters.cli.audits.accounts.federated import left, torn
 
 UID = "bcd456"
 

@@ -35,8 +35,8 @@ from engine.kube import BlockingKube
 from starters.cli.audits import Finding
 from starters.cli.audits.accounts.cases import open_cases, unwanted_cases
 from starters.cli.audits.accounts.drift import drifted
+from starters.cli.audits.accounts.federated import federated_findings
 from starters.cli.audits.accounts.inside import identities, open_requests, strange_identities, unwanted_requests
-from starters.cli.federated_audit import federated_findings
 from starters.cli.output import warn
 from starters.cli.session import Session
 
