@@ -26,12 +26,14 @@ WRITE_DEATHS = {
     "Temporal killed meanwhile": (TEMPORAL, Break.DELAYED),
     "API server killed, answer lost": (API_SERVER, Break.AFTER),
 }
-WRITE_ANSWERS = {
-    "done, answer lost": Break.LOST,
+# What is answered instead.
+ANSWERS = {
+    "answer lost": Break.LOST,
     "refused with 409": Break.CONFLICT,
     "refused with 429": Break.THROTTLED,
     "refused with 500": Break.FAILED,
 }
+WRITE_ANSWERS = {"done, answer lost" if name == "answer lost" else name: kind for name, kind in ANSWERS.items()}
 
 
 @dataclass(frozen=True)

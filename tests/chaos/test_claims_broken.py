@@ -12,6 +12,7 @@ from chaos_claims_lab import ClaimsLab
 from chaos_claims_turns import TURNS, Turn, nth, numbered
 from chaos_installation import Armed, Record
 from chaos_proxy import Break
+from chaos_striking import ANSWERS
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -20,12 +21,6 @@ KILLS = {
     "worker killed after the effect": Break.AFTER,
     "worker killed before the effect": Break.BEFORE,
     "worker killed, effect comes later": Break.LATE,
-}
-ANSWERS = {
-    "answer lost": Break.LOST,
-    "refused with 409": Break.CONFLICT,
-    "refused with 429": Break.THROTTLED,
-    "refused with 500": Break.FAILED,
 }
 FAULTS = (*KILLS, *ANSWERS, WATCHER)
 

@@ -15,6 +15,7 @@ from chaos_claims_turns import nth, numbered
 from chaos_installation import Armed, Record
 from chaos_instances_lab import InstancesLab, Life
 from chaos_proxy import Break
+from chaos_striking import ANSWERS
 
 from localcloud.aws.contract import FaultKind
 from localcloud.aws.events_contract import EventFaultKind
@@ -72,12 +73,6 @@ WORKER_KILLS = {
     "worker killed after": Break.AFTER,
     "worker killed before": Break.BEFORE,
     "worker killed, effect comes later": Break.LATE,
-}
-ANSWERS = {
-    "answer lost": Break.LOST,
-    "refused with 409": Break.CONFLICT,
-    "refused with 429": Break.THROTTLED,
-    "refused with 500": Break.FAILED,
 }
 AT_WORK = ("consumer killed", "watcher killed", "Temporal killed", "API server killed")
 OF_WRITES = (*WORKER_KILLS, *AT_WORK, *ANSWERS)
