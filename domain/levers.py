@@ -1,7 +1,8 @@
 """A person's levers as they live on the custom resource, so that they outlive every workflow.
 
 `perdure.dev/retry` is honoured once per value: the value honoured last is kept beside it. `perdure.dev/paused: "true"`
-holds everything. `perdure.dev/abandon` holds who released the finalizer and why.
+holds everything. `perdure.dev/abandon` holds who released the finalizer and why. Pauses of whole
+areas stand elsewhere (`domain/pauses.py`).
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from prometheus_client.samples import Sample
 from temporalio import activity
 
 from domain.writes import Patch
+from engine import tracing
 
 prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -97,18 +98,27 @@ def forget(listener: Listener) -> None:
 
 
 @contextmanager
-def requesting(method: str, resource: str) -> Iterator[Request]:
-    """Time an exchange; the caller notes the status of its answer."""
+def requesting(method: str, resource: str, called: str = "") -> Iterator[Request]:
+    """Time an exchange, and make it a span of its trace; the caller notes the status of its answer.
+
+    Args:
+        method: of HTTP.
+        resource: an API path without names, or the host of a cloud.
+        called: what is called, for the span: `aws iam.CreateUser`; of itself `kubernetes GET`.
+    """
     request = Request(subject(), method, resource)
     began = time.perf_counter()
-    try:
-        yield request
-    except BaseException as error:
-        request.error = error
-        raise
-    finally:
-        request.seconds = time.perf_counter() - began
-        _tell(lambda listener: listener.on_request(request))
+    attributes = {"http.request.method": method, "url.template" if not called else "server.address": resource}
+    with tracing.calling(called or f"kubernetes {method}", attributes) as span:
+        try:
+            yield request
+        except BaseException as error:
+            request.error = error
+            raise
+        finally:
+            request.seconds = time.perf_counter() - began
+            tracing.answered(span, request.status)
+            _tell(lambda listener: listener.on_request(request))
 
 
 def stepped(step: Step) -> None:

@@ -13,7 +13,9 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from engine.settings import Settings
-from engine.temporal import connect, ensure_search_attributes
+from engine.temporal import connect
+from engine.temporal_connection import Connection, TemporalRefused
+from engine.temporal_namespace import ensure_search_attributes
 
 RECONNECT_SECONDS = 2.0
 # Containers allocated beyond those freed before the youngest are looked through; Python's own 700 are a handful of
@@ -31,12 +33,12 @@ def collect_seldom() -> None:
 
 
 async def connected(settings: Settings, process: str) -> Client:
-    """Temporal's client, as soon as there is a Temporal."""
+    """Temporal's client, as soon as there is a Temporal; its connection is renewed while the process runs."""
     while True:
         try:
             client = await connect(settings, process)
-        except RuntimeError as error:
-            logger.warning("Temporal cannot be reached, trying again: %s", error)
+        except TemporalRefused as refused:
+            logger.warning("no connection, trying again: %s", refused)
             await asyncio.sleep(RECONNECT_SECONDS)
             continue
         try:
@@ -44,6 +46,8 @@ async def connected(settings: Settings, process: str) -> Client:
         except RPCError as error:
             # A locked-down namespace has them from its administrator; if not, each wake says so.
             logger.warning("the search attributes cannot be registered from here: %s", error)
+        if isinstance(client.service_client, Connection):
+            client.service_client.keep(settings)
         return client
 
 

@@ -81,6 +81,35 @@ class Settings(BaseSettings):
         description="Base URL of an OTLP/HTTP collector; empty traces nothing.",
     )
 
+    # Temporal. Where it is, TLS and API keys are Temporal's own variables.
+    temporal_api_key_file: str = Field(
+        "", description="File with the API key for Temporal, read again as below; goes before TEMPORAL_API_KEY."
+    )
+    temporal_reread: Duration = Field(
+        timedelta(seconds=30),
+        gt=timedelta(0),
+        description="How often the files with Temporal's certificates and API key are looked at for newer ones.",
+    )
+    temporal_keys: str = Field(
+        "",
+        description="Directory of the keys that encrypt payloads, such as a mounted Secret; empty encrypts nothing.",
+    )
+    codec_host: str = Field("127.0.0.1", description="Address of the codec server; 0.0.0.0 in a pod.")
+    codec_port: int = Field(8090, description="Port of the codec server.")
+    codec_origins: Names = Field(
+        ("http://localhost:8233",),
+        description="Origins of Temporal's web UI, comma-separated, such as https://temporal.example.com: pages of "
+        "these may read the codec server's answers.",
+    )
+    codec_token_file: str = Field(
+        "",
+        description="File with the tokens, one a line, by which the codec server answers; read for each request. "
+        "Without it the server answers its own machine only.",
+    )
+    codec_guarded: bool = Field(
+        False, description="The codec server answers whoever reaches it: a proxy before it lets in only who may read."
+    )
+
     # Kubernetes.
     kube_request_timeout: Duration = Field(
         timedelta(seconds=30), description="Longest wait for one answer of the Kubernetes API."
@@ -111,6 +140,14 @@ class Settings(BaseSettings):
         20.0, gt=0, description="OpenStack calls per second in one project and worker, on average over a few seconds."
     )
     worker_threescale_activities: int = Field(200, description="3scale activities at once; they mostly wait.")
+    worker_deployment: str = Field(
+        "perdure", min_length=1, description="Name of the workers' deployment in Temporal, one for each installation."
+    )
+    worker_build_id: str = Field(
+        "",
+        description="The workers' version: with one, a lifecycle stays on the version that its run began on and moves "
+        "between runs; without one any worker takes any task.",
+    )
     worker_drain: Duration = Field(
         timedelta(seconds=30), description="How long running activities may take to end after SIGTERM."
     )
@@ -143,7 +180,8 @@ class Settings(BaseSettings):
         timedelta(seconds=60), description="Interval of the one look at all open support cases."
     )
     accounts_opt_in_poll: Duration = Field(
-        timedelta(seconds=60), description="Interval of an account's look at the regions that AWS is enabling for it."
+        timedelta(seconds=60),
+        description="Interval of an account's look at the regions that AWS is enabling; after 15 grows to 5 times it.",
     )
     accounts_quota_poll: Duration = Field(
         timedelta(seconds=30),
@@ -230,6 +268,21 @@ class Settings(BaseSettings):
     )
     loadbalancers_deletion_grace: Duration = Field(
         timedelta(minutes=2), description="How long a machine that is given up may still recover."
+    )
+    loadbalancers_health_window: Duration = Field(
+        timedelta(seconds=180),
+        ge=timedelta(seconds=1),
+        description="How long a machine's report counts, and how long a fault that it reports may last.",
+    )
+    loadbalancers_master_stable: Duration = Field(
+        timedelta(minutes=2),
+        description="A rollout: how long a new machine must have held the virtual address before the old ones go.",
+    )
+    loadbalancers_master_lacking: Duration = Field(
+        timedelta(minutes=10), description="The same where no new machine holds it."
+    )
+    loadbalancers_master_unknown: Duration = Field(
+        timedelta(minutes=15), description="The same from the set's birth, where nobody says who holds it."
     )
     loadbalancers_sweep: Duration = Field(
         timedelta(minutes=5), description="How often OpenStack projects are compared with what should be there."

@@ -1,10 +1,10 @@
-"""What a process tells the people who run it: logs, traces, and its version.
+"""What a process tells the people who run it: logs, and its version.
 
-Logs are lines of JSON on standard error (text on a terminal). A line written inside a workflow or an activity carries
-`workflow_id`, `run_id` and the rest of what Temporal's adapters know as fields of their own, so that a log search by
-workflow id gives the object's story. Traces go to an OTLP/HTTP collector when one is configured; Temporal's interceptor
-carries the context from the watcher's wake through the workflow to the cloud call. Metrics: `engine/health.py` serves
-Perdure's own, the Temporal runtime (`engine/temporal.py`) its.
+Logs are lines of JSON on standard error (text on a terminal). A line that was written for a lifecycle says which:
+`object` (Kind/namespace/name), `workflow_id`, `run_id`, within an activity its name and attempt, and the ids of the
+trace where there is one (`engine/tracing.py`); so a log search by any of them gives the object's story. Whoever writes
+a line need not know of that: it is read off where the line is written, or off the `Key` among its arguments. Metrics:
+`engine/health.py` serves Perdure's own, the Temporal runtime (`engine/temporal.py`) its.
 """
 
 from __future__ import annotations
@@ -16,15 +16,12 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 
-from opentelemetry import trace
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from pythonjsonlogger.json import JsonFormatter
 from temporalio import activity, workflow
 
+from domain.identity import Key, all_kinds
 from engine.settings import Settings
+from engine.tracing import ids
 
 # What Temporal's adapters put on a record, and the prefix-free fields we want of it.
 _TEMPORAL_EXTRAS = ("temporal_workflow", "temporal_activity")
@@ -50,7 +47,38 @@ class _TemporalFields(logging.Filter):
             if isinstance(details, Mapping):
                 for field, value in details.items():
                     record.__dict__.setdefault(str(field), value)
+        for field, value in _subject(record).items():
+            record.__dict__.setdefault(field, value)
         return True
+
+
+def _subject(record: logging.LogRecord) -> Mapping[str, object]:
+    """Of which lifecycle a line tells, and within which trace."""
+    if activity.in_activity():
+        info = activity.info()
+        told: dict[str, object] = {"activity": info.activity_type, "attempt": info.attempt}
+        if info.workflow_id:
+            told |= {"object": _path(info.workflow_id, info.workflow_type or "")}
+            told |= {"workflow_id": info.workflow_id, "run_id": info.workflow_run_id}
+    elif workflow.in_workflow():
+        running = workflow.info()
+        told = {"workflow_id": running.workflow_id, "run_id": running.run_id}
+        told["object"] = _path(running.workflow_id, running.workflow_type)
+    else:
+        named = [each for each in record.args or () if isinstance(each, Key)] if isinstance(record.args, tuple) else []
+        told = {"object": named[0].path, "workflow_id": named[0].workflow_id} if named else {}
+    return {**told, **ids()}
+
+
+def _path(workflow_id: str, kind: str) -> str:
+    """`Kind/namespace/name` of an id: without the cluster before it, and the uid behind it."""
+    before, found, rest = workflow_id.rpartition(f"{kind}/")
+    if not found or (before and not before.endswith("/")):
+        return workflow_id
+    named = all_kinds().get(kind)
+    if named is not None and named.plural:
+        rest = rest.rpartition("/")[0]
+    return f"{kind}/{rest}"
 
 
 def configure_logging(settings: Settings, process: str) -> None:
@@ -89,22 +117,3 @@ def configure_logging(settings: Settings, process: str) -> None:
 def logs_json(settings: Settings) -> bool:
     """Whether lines are JSON: always where configured so, otherwise wherever no person watches a terminal."""
     return settings.log_format == "json" or (settings.log_format == "auto" and not sys.stderr.isatty())
-
-
-@cache
-def configure_tracing(endpoint: str, process: str) -> trace.TracerProvider | None:
-    """Export traces to the collector at `endpoint`, None and no cost without one. Once per process.
-
-    Args:
-        endpoint: base URL of an OTLP/HTTP collector; the exporter itself adds the path of traces.
-        process: `worker`, `watch`, ...; part of the service's name.
-    """
-    if not endpoint:
-        return None
-    provider = TracerProvider(
-        resource=Resource.create({"service.name": f"perdure-{process}", "service.version": version()})
-    )
-    exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
-    provider.add_span_processor(BatchSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)
-    return provider

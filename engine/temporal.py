@@ -1,8 +1,8 @@
 """Temporal as every process uses it: one way to connect, one way to wake, the search attributes.
 
 Worker, watcher, CLI, tests and replayer connect with `connect`, so that all speak the same data converter: one that
-differs does not fail fast, it fails workflow tasks for ever. Where Temporal is comes from Temporal's own environment
-variables and profiles (`temporalio.envconfig`).
+differs does not fail fast, it fails workflow tasks for ever. Where Temporal is and how we prove who we are stands in
+`engine/temporal_connection.py`, how payloads are encrypted in `engine/encryption`.
 
 `wake` is the only thing that anything ever says to a lifecycle: signal-with-start without payload, atomically starting
 the workflow if it is not open. It means "look again"; lost, doubled and reordered wakes are harmless.
@@ -19,8 +19,6 @@ from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
-from temporalio.api.enums.v1 import IndexedValueType
-from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.client import Client, Interceptor, WithStartWorkflowOperation
 from temporalio.common import (
     SearchAttributeKey,
@@ -28,9 +26,6 @@ from temporalio.common import (
     TypedSearchAttributes,
     WorkflowIDConflictPolicy,
 )
-from temporalio.contrib.opentelemetry import TracingInterceptor
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.envconfig import ClientConfig
 from temporalio.runtime import (
     LogForwardingConfig,
     LoggingConfig,
@@ -43,12 +38,14 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from domain.carry import Carry
 from domain.identity import Key, all_kinds
+from engine.encryption import data_converter
 from engine.settings import Settings
-from engine.telemetry import configure_tracing, logs_json
+from engine.telemetry import logs_json, version
+from engine.temporal_connection import Connection
+from engine.tracing import configure_tracing
 
 M = TypeVar("M", bound=BaseModel)
 
-DEFAULT_ADDRESS = "localhost:7233"
 WAKE = "wake"
 
 OP_KIND: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpKind")
@@ -62,16 +59,6 @@ OP_DEADLINE: SearchAttributeKey[datetime] = SearchAttributeKey.for_datetime("OpD
 # Temporal's own: set once a workflow's tasks have failed five times in a row (server 1.30 on).
 REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 
-SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
-    OP_KIND.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-    OP_NAMESPACE.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-    OP_NAME.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-    OP_PHASE.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-    OP_OWNER.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
-    OP_WAITS_FOR.name: IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
-    OP_DEADLINE.name: IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
-}
-
 
 async def connect(settings: Settings, process: str = "perdure") -> Client:
     """Connect to Temporal.
@@ -81,19 +68,18 @@ async def connect(settings: Settings, process: str = "perdure") -> Client:
         process: `worker`, `watch`, `cli`, ...: part of the identity that the web UI shows.
 
     Raises:
-        RuntimeError: the server cannot be reached (the SDK has retried for some seconds).
+        TemporalRefused: the server cannot be reached (the SDK has retried for some seconds), or refuses us.
+        KeysUnreadable: payloads are to be encrypted, and there are no usable keys.
     """
-    config = ClientConfig.load_client_connect_config()
-    config.setdefault("target_host", DEFAULT_ADDRESS)
-    provider = configure_tracing(settings.otel_endpoint, process)
-    tracing: Sequence[Interceptor] = [TracingInterceptor(provider.get_tracer("perdure"))] if provider else []
-    return await Client.connect(
-        **config,
-        data_converter=pydantic_data_converter,
-        interceptors=tracing,
+    converter = data_converter(settings)
+    interceptor = configure_tracing(settings.otel_endpoint, process, version())
+    tracing: Sequence[Interceptor] = [interceptor] if interceptor else []
+    connection = await Connection.open(
+        settings,
         identity=f"{process}:{os.getpid()}@{socket.gethostname()}",
         runtime=_runtime(_metrics_address(settings), logs_json(settings)),
     )
+    return Client(connection, namespace=connection.namespace, data_converter=converter, interceptors=tracing)
 
 
 async def wake(client: Client, key: Key) -> None:
@@ -193,23 +179,6 @@ def identity_attributes(key: Key) -> TypedSearchAttributes:
             SearchAttributePair(OP_NAME, key.name),
         ]
     )
-
-
-async def ensure_search_attributes(client: Client) -> None:
-    """Register the search attributes that the namespace lacks; safe to run at any time, by several at once."""
-    known = await client.operator_service.list_search_attributes(
-        ListSearchAttributesRequest(namespace=client.namespace), retry=True
-    )
-    missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in known.custom_attributes}
-    if not missing:
-        return
-    try:
-        await client.operator_service.add_search_attributes(
-            AddSearchAttributesRequest(namespace=client.namespace, search_attributes=missing), retry=True
-        )
-    except RPCError as error:
-        if error.status is not RPCStatusCode.ALREADY_EXISTS:
-            raise
 
 
 def _metrics_address(settings: Settings) -> str:

@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
 from localcloud.aws.contract import DEFAULT_ACCESS_KEY_ID, DEFAULT_SECRET_ACCESS_KEY
 from localcloud.kubernetes import control_plane
 from localcloud.openstack import control_plane as openstack
@@ -72,15 +73,6 @@ PORTS = {
     EVENTS: ("events",),
 }
 
-SEARCH_ATTRIBUTES = {
-    "OpKind": "Keyword",
-    "OpNamespace": "Keyword",
-    "OpName": "Keyword",
-    "OpPhase": "Keyword",
-    "OpOwner": "Keyword",
-    "OpWaitsFor": "KeywordList",
-    "OpDeadline": "Datetime",
-}
 REGION = "us-east-1"
 # What fits a deployment on one computer better than the defaults for a cluster; the caller's own settings win.
 LOCAL_SETTINGS = {
@@ -271,7 +263,7 @@ def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
         *("--ui-disable-news-fetch", "--dynamic-config-value", "frontend.enableServerVersionCheck=false"),
         *("--log-level", "warn", "--log-format", "json"),
     ]
-    for name, kind in SEARCH_ATTRIBUTES.items():
+    for name, kind in SEARCH_ATTRIBUTE_TYPES.items():
         command += ["--search-attribute", f"{name}={kind}"]
     return Service(
         name=TEMPORAL,
@@ -281,7 +273,7 @@ def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
         # there yet would be refused.
         probe=HttpProbe(
             f"http://{LOOPBACK}:{http}/cluster/namespaces/default/search-attributes",
-            words=tuple(json.dumps(name) for name in SEARCH_ATTRIBUTES),
+            words=tuple(json.dumps(name) for name in SEARCH_ATTRIBUTE_TYPES),
         ),
         port=ports["temporal"],
         url=f"http://{LOOPBACK}:{ui}",

@@ -52,8 +52,11 @@ from domain.decision import Queue
 from engine.health import Health, serve
 from engine.kube import BlockingKube, KubeApi
 from engine.kube.clusters import served_cluster
+from engine.kube.pausing import pauses_followed
 from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
+from engine.temporal_connection import Connection
+from engine.worker_versions import deployment_config
 from workers.boundary import Boundary
 from workers.roster import areas, by_queue, local_activities, workflows_of
 
@@ -96,9 +99,12 @@ async def run_worker(
         if client is None:
             return
         kube = await stack.enter_async_context(await KubeApi.open(settings, PROCESS))
+        await stack.enter_async_context(pauses_followed(kube, settings, own))
         chosen = only or served_areas(settings)
-        for worker in await _workers(settings, client, kube, chosen, stack):
+        workers = await _workers(settings, client, kube, chosen, stack)
+        for worker in workers:
             await stack.enter_async_context(worker)
+        _follow(client, workers)
         stage.clear()
         log.info("executing %s", ", ".join(chosen))
         await stopped.wait()
@@ -123,6 +129,17 @@ def end(code: int = 0) -> None:
     os._exit(code)
 
 
+def _follow(client: Client, workers: Sequence[Worker]) -> None:
+    """Workers go over to each new connection that the client's takes the place of."""
+
+    def over() -> None:
+        for worker in workers:
+            worker.client = client
+
+    if isinstance(client.service_client, Connection):
+        client.service_client.follow(over)
+
+
 async def _workers(
     settings: Settings, client: Client, kube: KubeApi, chosen: Sequence[str], stack: AsyncExitStack
 ) -> list[Worker]:
@@ -142,28 +159,17 @@ async def _workers(
         Queue.INSTANCES_AWS: settings.worker_aws_activities,
         Queue.THREESCALE: settings.worker_threescale_activities,
     }
-    blocking = BlockingKube(kube, asyncio.get_running_loop())
-    projects = Projects(blocking, settings)
-    stack.callback(projects.close)
     writes = KubeActivities(kube, client, served)
-    activities: list[Callable[..., object]] = []
-    if ACCOUNTS in chosen:
-        activities += [*writes.all(), *_of_accounts(settings, client, kube, blocking)]
-    if CLAIMS in chosen:
-        activities += await ClaimsArea(settings, client, kube).open(stack)
-    if LOAD_BALANCERS in chosen:
-        activities += await load_balancers.activities(settings, client, kube, blocking, projects, served, stack)
-    if INSTANCES in chosen:
-        activities += await instances.activities(settings, client, kube, stack)
-    if THREESCALE in chosen:
-        activities += await threescale.activities(settings, client, kube, stack)
+    activities = await activities_of(settings, client, kube, served, chosen, stack)
     found = defaultdict(list, {queue: list(served_there) for queue, served_there in by_queue(activities).items()})
     for area in LEVERS.keys() & set(chosen):
         found[LEVERS[area].value].append(writes.patch)
+    version = deployment_config(settings)
     workers = [
         Worker(
             client,
             task_queue=queue.value,
+            deployment_config=version,
             activities=found[queue.value],
             activity_executor=executor,
             max_concurrent_activities=slots[queue],
@@ -184,6 +190,7 @@ async def _workers(
         Worker(
             client,
             task_queue=area,
+            deployment_config=version,
             workflows=workflows_of(area),
             activities=[each for each in local if area == INSTANCES],
             interceptors=[Boundary()],
@@ -195,6 +202,28 @@ async def _workers(
         for area in chosen
     ]
     return workers
+
+
+async def activities_of(
+    settings: Settings, client: Client, kube: KubeApi, served: KubeApi, chosen: Sequence[str], stack: AsyncExitStack
+) -> list[Callable[..., object]]:
+    """Every activity of these areas over one set of clients; what they need ends with the stack."""
+    blocking = BlockingKube(kube, asyncio.get_running_loop())
+    projects = Projects(blocking, settings)
+    stack.callback(projects.close)
+    activities: list[Callable[..., object]] = []
+    if ACCOUNTS in chosen:
+        writes = KubeActivities(kube, client, served)
+        activities += [*writes.all(), *_of_accounts(settings, client, kube, blocking)]
+    if CLAIMS in chosen:
+        activities += await ClaimsArea(settings, client, kube).open(stack)
+    if LOAD_BALANCERS in chosen:
+        activities += await load_balancers.activities(settings, client, kube, blocking, projects, served, stack)
+    if INSTANCES in chosen:
+        activities += await instances.activities(settings, client, kube, stack)
+    if THREESCALE in chosen:
+        activities += await threescale.activities(settings, client, kube, stack)
+    return activities
 
 
 def _of_accounts(

@@ -62,6 +62,18 @@ def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequen
     return queues
 
 
+def queues_of(served: Iterable[str]) -> set[tuple[str, str]]:
+    """The task queues that workers of these areas poll, each with `workflow` or `activity`."""
+    every, wanted = set(areas()), set(served)
+    found = {(area, "workflow") for area in wanted}
+    for action in actions().values():
+        # What stands in no area's package belongs to accounts, whose workers have the shared queues.
+        area = action.__module__.split(".")[1]
+        if (area if area in every else "accounts") in wanted:
+            found.add((action.queue.value, "activity"))
+    return found
+
+
 def local_activities(activities: Iterable[Callable[..., object]]) -> Sequence[Callable[..., object]]:
     """Those that are carried out by the worker of the workflows."""
     known = actions()

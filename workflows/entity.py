@@ -14,7 +14,8 @@ that action again when its time has come, or at once when somebody wakes the obj
 bug: shown as phase `Bug` and tried again by the same growing delay.
 
 Continue-as-new carries what cannot be observed again (`domain.carry.Carry`) and happens only while nothing runs; looks
-that can be renewed (`Action.renewable`) are given up for it.
+that can be renewed (`Action.renewable`) are given up for it. It ends a history that has grown long, and is how a
+lifecycle goes over to another version of the workers.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
@@ -91,6 +92,7 @@ class Entity(Generic[W]):
         self.woken = True  # whether the look under way was asked for; False: only a moment has come
         self._woken = self.dirty
         self._told = False  # a message has changed the world
+        self._unheard = carry.world is not None  # what was told has not been decided upon yet
         self._eager: set[str] = set()  # refused slots that may be tried again at once
         self._running: dict[str, Running] = {}
         self._timer: Timer | None = None
@@ -118,19 +120,22 @@ class Entity(Generic[W]):
     async def live(self) -> None:
         """Run until the object is gone."""
         while True:
+            if self.dirty and self._may_move_at_once:
+                self._end_run()
             if self.dirty:
                 await self._look()
             decision = self._decide(self.world, workflow.now())
             self.decision = decision
             self._show(decision)
             self._make_true(decision)
+            self._unheard = False
             if decision.gone and not self._running:
                 return
             if self._grown_old():
                 # A handler may itself wait for a look.
                 await workflow.wait_condition(lambda: workflow.all_handlers_finished() or self.dirty)
                 if workflow.all_handlers_finished():
-                    workflow.continue_as_new(self._carry())
+                    self._end_run()
                 continue
             await self._wait(decision)
             self._fold_what_ended()
@@ -312,9 +317,24 @@ class Entity(Generic[W]):
 
     @property
     def _is_long(self) -> bool:
-        """True when the history should end: looks that can be renewed are given up, and the next run begins them."""
+        """True when the run should end: looks that can be renewed are given up, and the next run begins them."""
         info = workflow.info()
-        return info.is_continue_as_new_suggested() or info.get_current_history_length() > LONGEST_HISTORY
+        long = info.is_continue_as_new_suggested() or info.get_current_history_length() > LONGEST_HISTORY
+        return long or self._moves
+
+    @property
+    def _moves(self) -> bool:
+        """True once another version of the workers is current: the next run begins there (engine.worker_versions)."""
+        return workflow.info().is_target_worker_deployment_version_changed()
+
+    @property
+    def _may_move_at_once(self) -> bool:
+        """True where the next run can look in this one's place, and nothing said meanwhile would be lost by that."""
+        return self._moves and not (self._running or self._unheard) and workflow.all_handlers_finished()
+
+    def _end_run(self) -> NoReturn:
+        upgrade = workflow.ContinueAsNewVersioningBehavior.AUTO_UPGRADE
+        workflow.continue_as_new(self._carry(), initial_versioning_behavior=upgrade if self._moves else None)
 
     def _grown_old(self) -> bool:
         return self._is_long and not self._running
@@ -392,7 +412,7 @@ class Entity(Generic[W]):
     def tell(self, world: W) -> None:
         """For message handlers of the areas: the world has become this one by a message."""
         self.world = world
-        self._told = True
+        self._told = self._unheard = True
 
     @property
     def up_to_date(self) -> bool:

@@ -10,15 +10,18 @@ from temporalio import activity
 from activities.accounts.handover import KEY_FIELDS
 from activities.accounts.metrics import claim_seen
 from activities.accounts.reading import Reader, same_object
+from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.claim_steps import holds
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.federated.resources import AWSFederatedAccountAccess
 from domain.accounts.observations import ObserveAccount, ObserveClaim
 from domain.accounts.pool import belongs, why_none
 from domain.accounts.resources import Account, AccountClaim
 from domain.accounts.worlds import AccountWorld, ClaimWorld, InputSecret
-from engine.errors import Absent
-from engine.kube import SECRET, JsonObject
-from engine.kube.json import mapping, sequence
+from domain.reading import read_all
+from engine.errors import Absent, Denied
+from engine.kube import NAMESPACE, SECRET, JsonObject
+from engine.kube.json import mapping, sequence, text
 
 
 class ObserveActivities:
@@ -84,10 +87,33 @@ class ObserveActivities:
             world = await self._with_secrets(world)
         if claim.spec.account_link:
             account = await self._read.account(OPERATOR_NAMESPACE, claim.spec.account_link)
-            return world.model_copy(update={"account": account})
+            ends = claim.metadata.deleting and account is not None and _entered_by_its_claim(account)
+            accesses = await self._accesses(claim, account) if ends and account is not None else ()
+            return world.model_copy(update={"account": account, "accesses": accesses})
         if claim.metadata.deleting:
             return world.model_copy(update={"account": await self._bound_to(claim)})
         return await self._with_pool(world) if look.thorough else world
+
+    async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
+        """The federated accesses to the account that go now, for themselves or with the claim's whole namespace.
+
+        Of a namespace that ends, each kind is deleted in its turn: an access may not be marked yet.
+        """
+        namespace, kube = claim.metadata.namespace, self._read.kube
+        listing = await kube.list(AWS_FEDERATED_ACCOUNT_ACCESS, namespace)
+        found, _ = read_all(AWSFederatedAccountAccess, listing.items)
+        into = [each for each in found if each.place.account_id == account.spec.aws_account_id]
+        if not all(each.metadata.deleting for each in into) and not await self._ends(namespace):
+            into = [each for each in into if each.metadata.deleting]
+        return tuple(sorted(each.metadata.name for each in into))
+
+    async def _ends(self, namespace: str) -> bool:
+        try:
+            return bool(text(await self._read.kube.get(NAMESPACE, "", namespace), "metadata", "deletionTimestamp"))
+        except Absent:
+            return True
+        except Denied:  # an installation of before, without this right: no release is held up by it
+            return False
 
     async def _with_secrets(self, world: ClaimWorld) -> ClaimWorld:
         """What there is of a customer's Secret, and whether the claim has its own."""
@@ -131,3 +157,8 @@ class ObserveActivities:
         accounts = await self._read.accounts(OPERATOR_NAMESPACE)
         members = [account for account in accounts if belongs(account, pool, world.config)]
         return world.model_copy(update={"unserved": why_none(members, world.claim)})
+
+
+def _entered_by_its_claim(account: Account) -> bool:
+    """True for a customer's account that the payer enters by what the claim has brought about: the support role."""
+    return account.spec.byoc and not account.spec.manual_sts_mode and not account.metadata.deleting

@@ -20,11 +20,11 @@ from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.identity import Key
-from domain.levers import held
 from domain.resource import CustomResource, ObjectMeta
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
 from engine.kube.json import mapping
+from engine.pauses import held
 from engine.settings import Settings
 
 LEADER_ASKED_EVERY = 60.0
@@ -112,7 +112,7 @@ class Reader:
 
     async def hold(self, meta: ObjectMeta) -> str:
         """Why nothing may be changed on behalf of this object now, empty if it may."""
-        if reason := held(meta.annotations, observing=self.settings.observing):
+        if reason := held(ACCOUNT.area, meta.annotations, self.settings):
             return reason
         if leader := await self._foreign_leader():
             return f"the aws-account-operator still leads ({leader}): scale it down and remove {LEADER_LOCK}"

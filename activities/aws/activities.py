@@ -13,7 +13,7 @@ from temporalio import activity
 
 from activities.aws import cases, cleaning, closing, creation, fleet, identities, opt_in, quotas, regions
 from activities.aws.session import Sessions
-from domain.accounts.actions.cases import OpenSupportCase, SupportCase
+from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase, SupportCase
 from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
 from domain.accounts.actions.closing import CloseAccount, Closing
 from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
@@ -66,6 +66,7 @@ class AwsActivities:
             self.ensure_fleet_role,
             self.delete_fleet_role,
             self.open_support_case,
+            self.resolve_support_case,
             self.close_account,
             self.delete_identities,
             self.rotate_keys,
@@ -137,6 +138,11 @@ class AwsActivities:
     def open_support_case(self, action: OpenSupportCase) -> SupportCase:
         """See `cases.open_support_case`."""
         return cases.open_support_case(self._sessions, action)
+
+    @_defn(ResolveSupportCase)
+    def resolve_support_case(self, action: ResolveSupportCase) -> None:
+        """See `cases.resolve_support_case`."""
+        cases.resolve_support_case(self._sessions, action)
 
     @_defn(CloseAccount)
     def close_account(self, action: CloseAccount) -> Closing:

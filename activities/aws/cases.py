@@ -1,4 +1,4 @@
-"""Support cases: the one that asks AWS to add an account to Enterprise Support, and the look at all open ones.
+"""Support cases: the one that asks AWS to add an account to Enterprise Support, its end, and the look at all open ones.
 
 CreateCase has no idempotency token and a case, once opened, costs people's time on both sides: where an earlier attempt
 may have opened it, a case of exactly this subject is looked for first. DescribeCases leaves resolved cases out unless
@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from activities import attempt
 from activities.aws.session import Payer, Sessions
-from domain.accounts.actions.cases import OpenSupportCase, SupportCase
+from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase, SupportCase
 from domain.accounts.constants import SUPPORT_CASE_SUBJECT
 from engine.errors import Absent, Invalid, Throttled, Unavailable
 
@@ -50,6 +50,15 @@ def open_support_case(sessions: Sessions, action: OpenSupportCase) -> SupportCas
         error.delay = error.delay or attempt.growing(_LOST)
         raise
     return SupportCase(case_id=answer["caseId"])
+
+
+def resolve_support_case(sessions: Sessions, action: ResolveSupportCase) -> None:
+    """Resolve the case; AWS answers for a resolved one as for an open one."""
+    sessions.refuse_protected(action.account_id)
+    try:
+        sessions.payer().support().resolve_case(caseId=action.case_id)
+    except Absent:
+        return
 
 
 def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:

@@ -34,6 +34,7 @@ from activities.aws.errors import Call, api_error
 from engine import metrics
 from engine.errors import ApiError, Denied, Unavailable
 from engine.kube.json import at
+from engine.pauses import refuse_if_paused
 
 # boto3's answers, which only their typed stubs describe.
 Answer = Mapping[str, object]
@@ -160,6 +161,8 @@ class Caller:
             what = Call.of(service, operation, self._name, region, parameters)
             if self._observing and not reading(operation):
                 raise Denied(f"{what}: not sent, Perdure runs in observe mode", code="ObserveMode")
+            if not reading(operation):
+                refuse_if_paused(what)
             with self.guarded():
                 return self._ask(make, what, parameters)
 
@@ -186,11 +189,11 @@ class Caller:
 def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer]:
     """The funnel of a client, which botocore's type stubs do not name; it tells of each call."""
     made: Callable[[str, dict[str, object]], Answer] = client._make_api_call  # type: ignore[attr-defined]
-    host = urlsplit(client.meta.endpoint_url).netloc
+    host, service = urlsplit(client.meta.endpoint_url).netloc, client.meta.service_model.service_name
 
     def told(operation: str, parameters: dict[str, object]) -> Answer:
         method = str(client.meta.service_model.operation_model(operation).http.get("method", "POST"))
-        with metrics.requesting(method, host) as request:
+        with metrics.requesting(method, host, f"aws {service}.{operation}") as request:
             answer = made(operation, parameters)
             status = at(answer, "ResponseMetadata", "HTTPStatusCode")
             request.status = status if isinstance(status, int) else 0

@@ -55,6 +55,7 @@ _PAYER = {
     "sts:GetCallerIdentity": "know the payer's own account, which is never touched",
     "support:CreateCase": "ask for Enterprise Support for a new account",
     "support:DescribeCases": "see whether it was granted",
+    "support:ResolveCase": "ask no more for an account whose Account was deleted meanwhile",
 }
 
 _MEMBER = {

@@ -5,8 +5,9 @@ list tells of all requests of a region in the last 90 days, so a look costs one 
 value is asked for only before a request is made for it: one that is high enough needs none.
 
 An account may have 20 requests open, one per quota, and 2 in a region that it opted in to
-(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). The decision keeps to that; should
-somebody else have requests open too, AWS refuses (QuotaExceededException) and what is left stays to be done.
+(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). The decision keeps to that, and
+counts the requests for vCPUs that go with the initialisation of regions among them; should somebody else have requests
+open too, AWS refuses (QuotaExceededException) and what is left stays to be done.
 
 RequestServiceQuotaIncrease has no token. A second one for a quota with an open request is refused
 (ResourceAlreadyExistsException), whatever value it wants, so a repetition makes no second request.
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING
 from activities import attempt
 from activities.aws.session import Sessions
 from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
-from domain.accounts.quota_codes import SERVICE_OF
+from domain.accounts.quota_codes import SERVICE_OF, VCPUS
 from domain.accounts.quotas import COMPLETED, DENIED, IN_PROGRESS, MANUAL_ACTION
 from domain.accounts.resources import ServiceQuota
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending
@@ -30,9 +31,6 @@ from engine.errors import Absent, ApiError, Conflict, Invalid, Pending
 if TYPE_CHECKING:
     from mypy_boto3_service_quotas.client import ServiceQuotasClient
     from mypy_boto3_service_quotas.type_defs import RequestedServiceQuotaChangeTypeDef
-
-# Running on-demand standard instances, in vCPUs: what the ConfigMap's `quota.vcpu` is about.
-VCPUS = "L-1216C47A"
 
 log = logging.getLogger(__name__)
 
@@ -61,34 +59,39 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas, poll: timedelta) -> Qu
     """
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     client = member.service_quotas(action.region)
-    requests = _requests(client, action)
+    requests, vcpus_asked = _requests(client, action)
     statuses = {code: quota.status for code, quota in action.quotas.items()}
     try:
         for code, quota in sorted(action.quotas.items()):
             statuses[code] = _requested(client, code, quota, requests.get(code))
     except _FullError:
         pass  # the rest stays as it is
-    if all(statuses[code] == quota.status for code, quota in action.quotas.items()):
+    changed = any(statuses[code] != quota.status for code, quota in action.quotas.items())
+    if not changed and vcpus_asked == action.vcpus_asked:
         where = action.region or "the whole account"
         delay = poll * min(attempt.number(), _LONGEST_POLLS)
         raise Pending(f"AWS decides on {len(statuses)} quotas of {where} in {action.account_id}", delay=delay)
-    return QuotaStatuses(statuses=statuses)
+    return QuotaStatuses(statuses=statuses, vcpus_asked=vcpus_asked)
 
 
-def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> None:
-    """Ask for so many vCPUs of running instances, unless there are as many; nobody waits for the answer.
+def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
+    """Ask for so many vCPUs of running instances, unless there are as many; whether a request is open now.
 
-    That it cannot be asked for never stops an initialisation (the replaced operator's waits for ever then).
+    Nobody waits for the answer, and that it cannot be asked for stops no initialisation (the replaced operator's waits
+    for ever then).
     """
     try:
         service = SERVICE_OF[VCPUS]
         value = client.get_service_quota(ServiceCode=service, QuotaCode=VCPUS)["Quota"]["Value"]
-        if value < wanted:
-            client.request_service_quota_increase(ServiceCode=service, QuotaCode=VCPUS, DesiredValue=wanted)
+        if value >= wanted:
+            return False
+        client.request_service_quota_increase(ServiceCode=service, QuotaCode=VCPUS, DesiredValue=wanted)
     except Conflict:
-        return  # asked for before
+        return True  # asked for before
     except ApiError as error:
         log.warning("no vCPUs are asked for: %s", error.message)
+        return False
+    return True
 
 
 def _requested(client: ServiceQuotasClient, code: str, quota: ServiceQuota, status: str | None) -> str:
@@ -124,18 +127,24 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
     return IN_PROGRESS
 
 
-def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> Mapping[str, str]:
-    """The status that counts of each quota's requests: an open one, else the newest for the wanted value."""
+def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping[str, str], bool]:
+    """The status that counts of each quota's requests: an open one, else the newest for the wanted value.
+
+    And whether one for vCPUs is open beside them.
+    """
     found: dict[str, RequestedServiceQuotaChangeTypeDef] = {}
+    vcpus_asked = False
     for page in client.get_paginator("list_requested_service_quota_change_history").paginate():
         for request in page["RequestedQuotas"]:
             code = request.get("QuotaCode", "")
             quota = action.quotas.get(code)
+            if quota is None and code == VCPUS and action.region:
+                vcpus_asked = vcpus_asked or request["Status"] in _OPEN
             if quota is None or request.get("ServiceCode") != SERVICE_OF.get(code):
                 continue
             if _counts(request, quota, action.since) and _rank(request) > _rank(found.get(code)):
                 found[code] = request
-    return {code: request["Status"] for code, request in found.items()}
+    return {code: request["Status"] for code, request in found.items()}, vcpus_asked
 
 
 def _counts(request: RequestedServiceQuotaChangeTypeDef, quota: ServiceQuota, since: datetime | None) -> bool:

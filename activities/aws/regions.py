@@ -108,16 +108,15 @@ class RegionInitializer:
         member = entered(self._sessions, action, settle=attempt.SETTLING)
         ec2 = member.ec2(action.region)
         attempt.checkpoint()
-        if action.vcpu_quota:
-            ask_for_vcpus(member.service_quotas(action.region), action.vcpu_quota)
+        asked = bool(action.vcpu_quota) and ask_for_vcpus(member.service_quotas(action.region), action.vcpu_quota)
         try:
-            return self._initialize(ec2, action)
+            return self._initialize(ec2, action).model_copy(update={"vcpus_asked": asked})
         except Pending as error:
             error.delay = error.delay or timedelta(seconds=2 ** min(attempt.number(), _PENDING_LONGEST_STEP))
             raise
         except (Absent, Conflict, Denied, Invalid) as error:
             raise_unless_definite(error)
-            return RegionOutcome(region=action.region, ok=False, message=error.message)
+            return RegionOutcome(region=action.region, ok=False, message=error.message, vcpus_asked=asked)
 
     def _initialize(self, ec2: EC2Client, action: InitializeRegion) -> RegionOutcome:
         if action.search or attempt.repeated():

@@ -10,8 +10,9 @@ from activities.claims.judging import Judging
 from activities.claims.known import Known
 from activities.claims.releasing import Releasing
 from activities.claims.writing import Writer
+from domain.claims import RESOURCE_CLAIM
 from domain.claims.objects import JsonObject, object_at
-from domain.levers import held
+from engine.pauses import held
 from engine.settings import Settings
 
 # What could not be deleted is tried again then.
@@ -31,7 +32,7 @@ class Tools:
 
     def hold(self, obj: JsonObject) -> str:
         """Why nothing may be changed on behalf of this object now, empty if it may."""
-        return held(object_at(obj, "metadata", "annotations"), observing=self.settings.observing)
+        return held(RESOURCE_CLAIM.area, object_at(obj, "metadata", "annotations"), self.settings)
 
     def next_look(self, settled: Settled, moment: datetime) -> datetime:
         """When to look again without being woken: by the clock if templates depend on it, else for what none tells."""

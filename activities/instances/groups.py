@@ -16,7 +16,7 @@ from activities.instances.asking import Ground
 from activities.instances.known import KnownInstances
 from domain.decision import Decision, Outcome
 from domain.identity import Key
-from domain.instances import AWS_MACHINE_POOL
+from domain.instances import AUTO_SCALING_GROUP, AWS_MACHINE_POOL
 from domain.instances.constants import GROUP_STATE_LABEL
 from domain.instances.groups import GroupState, group_state, group_story, pool_patch
 from domain.instances.names import GroupKey
@@ -27,6 +27,7 @@ from domain.writes import JsonPatch
 from engine.errors import Absent
 from engine.kube import KubeApi
 from engine.kube.json import mapping
+from engine.pauses import paused_area
 
 _SETTLED = (GroupState.IN_SERVICE, GroupState.WARM)
 
@@ -56,7 +57,7 @@ class GroupActivities:
         found = await asyncio.to_thread(describe_group, caller, key.region, key.group) or GroupFound()
         state = group_state(found.instances.values(), found.record)
         for pool in pools:
-            if not (look.dry_run or self._observing or paused(pool.metadata)):
+            if not (look.dry_run or self._observing or paused(pool.metadata) or paused_area(AUTO_SCALING_GROUP.area)):
                 await self._label(pool, pool_patch(pool, state, group_story(found.instances, found.record)))
         return GroupWorld(key=look.key, decision=_decision(pools[0], state))
 

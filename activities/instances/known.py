@@ -79,9 +79,7 @@ class KnownInstances:
         if found is None:
             return None
         if version and newer(version, text(found, "metadata", "resourceVersion")):
-            found = await self._fresh(
-                AWS_MACHINE, text(found, "metadata", "namespace"), text(found, "metadata", "name")
-            )
+            found = await self.fresh(AWS_MACHINE, text(found, "metadata", "namespace"), text(found, "metadata", "name"))
         return AWSMachine.model_validate(found) if found else None
 
     def namesakes(self, instance: str, machine: AWSMachine) -> tuple[AWSMachine, ...]:
@@ -104,7 +102,8 @@ class KnownInstances:
         """What a write of ours has answered."""
         self._mirrors[kind.name].learn(obj)
 
-    async def _fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+    async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """An object as the API server has it now; None if it is gone."""
         try:
             found = await self._api.get(kind, namespace, name)
         except Absent:

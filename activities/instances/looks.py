@@ -19,7 +19,7 @@ from temporalio import activity
 from activities.instances import metrics
 from activities.instances.checking import Checks
 from activities.instances.known import KnownInstances
-from domain.instances import AWS_MACHINE, MACHINE
+from domain.instances import AWS_MACHINE, EC2_INSTANCE, MACHINE
 from domain.instances.actions import DeleteOwner, LookAtInstance, TellRefuted
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.instance import patch_for
@@ -33,6 +33,7 @@ from engine.errors import Absent, Conflict
 from engine.kube import KubeApi
 from engine.kube.events import Said, Subject, event, record
 from engine.kube.json import mapping
+from engine.pauses import paused_area
 
 COMPONENT = "perdure"
 
@@ -76,6 +77,8 @@ class LookActivities:
     @activity.defn(name=DeleteOwner.activity)
     async def delete_machine(self, deletion: DeleteOwner) -> None:
         """Delete that very Machine; one that is gone, or another by its name, is none of ours."""
+        if activity.info().attempt > 1 and not await self._stands(deletion):
+            return  # the attempt before has done it, and its worker was killed
         try:
             answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
         except (Absent, Conflict):
@@ -86,6 +89,12 @@ class LookActivities:
         subject = Subject(MACHINE, deletion.namespace, deletion.name, deletion.uid)
         said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
         await record(self._kube, event(subject, Said("Warning", "InstanceTaken", said, COMPONENT), now()))
+
+    async def _stands(self, deletion: DeleteOwner) -> bool:
+        """Whether nobody has deleted that Machine yet."""
+        found = await self._known.fresh(MACHINE, deletion.namespace, deletion.name)
+        meta = mapping(found, "metadata") if found else {}
+        return meta.get("uid") == deletion.uid and not meta.get("deletionTimestamp")
 
     @activity.defn(name=TellRefuted.activity)
     async def tell_refuted(self, claim: TellRefuted) -> None:
@@ -99,13 +108,15 @@ class LookActivities:
 
     def _seen(self, look: LookAtInstance, machine: AWSMachine | None) -> InstanceWorld:
         owner = self._known.owner(machine) if machine else None
+        paused = paused_area(EC2_INSTANCE.area)
         return InstanceWorld(
             key=look.key,
+            hold=paused,
             machine=machine,
             pool=self._known.pool(look.key.name),
             owner=owner,
             policy=self._policy,
-            observing=self._observing,
+            observing=self._observing or bool(paused),
             may_appear=self._known.may_appear,
         )
 

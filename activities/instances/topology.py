@@ -16,11 +16,13 @@ from temporalio import activity
 from activities.aws.event_topology import EventTopology
 from activities.aws.session import Services
 from domain.decision import Decision, Outcome
+from domain.instances import EVENT_TOPOLOGY
 from domain.instances.places import Place
 from domain.instances.upkeep import LOOK_AGAIN, LOOK_EVERY, KeepTopology, TopologyWorld, place_of_key
 from domain.model import Model
 from engine.clock import now
 from engine.errors import ApiError
+from engine.pauses import paused_area
 
 logger = logging.getLogger(__name__)
 
@@ -61,9 +63,10 @@ class TopologyActivities:
         if place is None:
             gone = Decision(phase="Gone", outcome=Outcome.GONE, why="the settings name this queue no more")
             return TopologyWorld(key=look.key, exists=False, decision=gone)
-        dry = look.dry_run or self._observing
+        paused = paused_area(EVENT_TOPOLOGY.area)
+        dry = look.dry_run or self._observing or bool(paused)
         looked = await asyncio.to_thread(self.keep, place, dry=dry)
-        return TopologyWorld(key=look.key, decision=_decision(looked, now(), dry=dry))
+        return TopologyWorld(key=look.key, hold=paused, decision=_decision(looked, now(), dry=dry))
 
     def keep(self, place: Place, *, dry: bool) -> Looked:
         """Look at a place, and mend what differs unless it is only asked what would be. On a thread."""

@@ -65,7 +65,7 @@ class LoadBalancerActivities:
         sets = await view.all(LoadBalancerSet, key.namespace, balancer.spec.selector.match_labels)
         cloud, hindrance = await self._look(balancer, sets, look.memory)
         looked = cloud is not None
-        work = work_for_balancer(balancer, cloud, sets, now(), hindrance)
+        work = work_for_balancer(balancer, cloud, sets, now(), hindrance, ground.gate_times)
         if hold or look.dry_run:
             decision = _decision(balancer.owner, work, None, planned=_lines(work))
             return LoadBalancerWorld(key=key, hold=hold, known=look.memory, decision=decision)
@@ -83,7 +83,7 @@ class LoadBalancerActivities:
             if work.drop_finalizer:
                 await ground.drop_finalizer(balancer)
                 return LoadBalancerWorld(key=key, exists=False, decision=gone())
-            work = work_for_balancer(balancer, cloud, sets, now(), hindrance)
+            work = work_for_balancer(balancer, cloud, sets, now(), hindrance, ground.gate_times)
         await ground.tell(balancer, work.notices, now())
         if work.problem and hindrance is None:
             hindrance = problem(work.problem)

@@ -16,7 +16,6 @@ from activities.openstack.projects import Projects
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
 from domain.identity import Kind
-from domain.levers import held
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.steps import Step
@@ -26,12 +25,14 @@ from domain.loadbalancers.hindrances import Hindrance, worst
 from domain.loadbalancers.notices import Notice
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import Infrastructure
+from domain.loadbalancers.rollout import GateTimes
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import BlockingKube, KubeApi
 from engine.kube.events import Said, Subject, ToldOnce
 from engine.kube.json import JsonObject, text
+from engine.pauses import held
 from engine.settings import Settings
 
 R = TypeVar("R", bound=CustomResource)
@@ -55,7 +56,16 @@ class Ground:
         self.known = known or Known(kube)
         self.blocking = blocking
         self.settings = settings
-        self.timings = Timings(boot=settings.loadbalancers_boot_timeout, grace=settings.loadbalancers_deletion_grace)
+        self.timings = Timings(
+            window=settings.loadbalancers_health_window,
+            boot=settings.loadbalancers_boot_timeout,
+            grace=settings.loadbalancers_deletion_grace,
+        )
+        self.gate_times = GateTimes(
+            stable=settings.loadbalancers_master_stable,
+            lacking=settings.loadbalancers_master_lacking,
+            unknown=settings.loadbalancers_master_unknown,
+        )
         self.projects = projects
         kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
         where = settings.loadbalancers_yawol_namespace
@@ -127,17 +137,23 @@ class Ground:
 
     def hold(self, meta: ObjectMeta) -> str:
         """Why nothing may be changed on behalf of this object now, empty if it may."""
-        return held(meta.annotations, observing=self.settings.observing)
+        return held(LOAD_BALANCER.area, meta.annotations, self.settings)
 
     async def leads(self, kind: Kind) -> str:
         """Why this kind is left to yawol now, empty if it is ours."""
         return await self._yawol[kind.name].leads()
 
-    async def tell(self, obj: CustomResource, notices: Iterable[Notice], now: datetime) -> None:
+    async def tell(
+        self,
+        obj: CustomResource,
+        notices: Iterable[Notice],
+        now: datetime,
+        component: str = LOAD_BALANCER_COMPONENT,
+    ) -> None:
         """Kubernetes Events, each once, whatever restarts; that one cannot be written is only logged."""
         subject = Subject.with_metadata(obj.kind_of, obj.metadata)
         for notice in notices:
-            said = Said(notice.type.value, notice.reason, notice.message, LOAD_BALANCER_COMPONENT)
+            said = Said(notice.type.value, notice.reason, notice.message, component)
             await self._events.tell(subject, said, now)
 
     # --- OpenStack, whose client blocks ---

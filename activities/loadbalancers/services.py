@@ -22,7 +22,6 @@ from activities.leaders import HELD_FOR
 from activities.loadbalancers.predecessor import Predecessor
 from domain.decision import Decision, Outcome
 from domain.identity import Key
-from domain.levers import held
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import (
     LOAD_BALANCER_COMPONENT,
@@ -42,6 +41,7 @@ from engine.kube import EVENT, NODE, KubeApi
 from engine.kube.events import Said, Subject, event, named, record
 from engine.kube.json import JsonObject, text
 from engine.kube.sharing import SharedReading
+from engine.pauses import held
 from engine.settings import Settings
 
 MOST_ROUNDS = 5
@@ -141,7 +141,7 @@ class ServiceActivities:
 
     async def _hold(self, service: Service) -> tuple[str, datetime | None]:
         """Why nothing may be changed for the Service now, empty if it may; until when, where no event tells."""
-        if reason := held(service.metadata.annotations, observing=self._settings.observing):
+        if reason := held(LOAD_BALANCER.area, service.metadata.annotations, self._settings):
             return reason, None
         reason = await self._yawol.leads()
         return reason, now() + HELD_FOR if reason else None

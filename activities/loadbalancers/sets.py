@@ -13,10 +13,10 @@ from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.known import View
 from domain.decision import Decision, Outcome
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.constants import QUOTA_ANNOTATION
+from domain.loadbalancers.constants import QUOTA_ANNOTATION, SET_COMPONENT
 from domain.loadbalancers.fleet import Fleet, fleet_of
 from domain.loadbalancers.health import Standing, health_of
-from domain.loadbalancers.machine_set import SetPhase, SetWork, work_for_set
+from domain.loadbalancers.machine_set import SetPhase, SetWork, created, work_for_set
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machines_of
@@ -64,16 +64,21 @@ class SetActivities:
                 await ground.patch_other(LOAD_BALANCER_MACHINE, key.namespace, each.name, each.status, status=True)
             await ground.delete(LOAD_BALANCER_MACHINE, key.namespace, work.delete)
             machine_set = await ground.patch(machine_set, work.status, status=True)
-            await ground.tell(machine_set, work.notices, now())
+            born = tuple(LoadBalancerMachine.model_validate(each) for each in made if each)
+            await self._tell(machine_set, work, born)
             if work.drop_finalizer:
                 await ground.drop_finalizer(machine_set)
                 return LoadBalancerWorld(key=key, exists=False, decision=gone())
             known = all(made) and not (work.machine_patches or work.delete)
-            born = tuple(LoadBalancerMachine.model_validate(each) for each in made if each)
             machines = (*machines, *born) if known else await _machines(view, machine_set)
             work = await self._work(machine_set, machines)
         memory = Memory(version=machine_set.metadata.resource_version)
         return LoadBalancerWorld(key=key, known=memory, decision=_decision(machine_set.owner, work))
+
+    async def _tell(self, machine_set: LoadBalancerSet, work: SetWork, born: Sequence[LoadBalancerMachine]) -> None:
+        await self._ground.tell(machine_set, work.notices, now(), SET_COMPONENT)
+        for each in born:
+            await self._ground.tell(each, (created(each),), now(), SET_COMPONENT)
 
     async def _work(self, machine_set: LoadBalancerSet, machines: Sequence[LoadBalancerMachine]) -> SetWork:
         moment, timings = now(), self._ground.timings

@@ -29,6 +29,7 @@ from activities.openstack.guard import Guard
 from engine import metrics
 from engine.errors import Absent, ApiError, Denied, Unavailable
 from engine.kube.json import JsonObject, text
+from engine.pauses import refuse_if_paused
 from engine.settings import Settings
 
 _QUICK_SECONDS = 5.0
@@ -155,6 +156,8 @@ class Project:
     def _send(self, request: _Request) -> Answer:
         if self._observing and request.method != "GET":
             raise Denied(f"{request.call}: not sent, Perdure runs in observe mode", code="ObserveMode")
+        if request.method != "GET":
+            refuse_if_paused(request.call)
         with self._guard.calling():
             try:
                 return self._ask(request)
@@ -184,7 +187,9 @@ class Project:
         own = [("project_id", access.project_id)] if request.own and access.project_id else []
         if request.counted:
             counting.CALLS.count(request.call)
-        with metrics.requesting(request.method, urlsplit(str(service.endpoint_override)).netloc) as told:
+        call = request.call
+        called = f"openstack {call.api} {call.operation} {call.object}"
+        with metrics.requesting(request.method, urlsplit(str(service.endpoint_override)).netloc, called) as told:
             try:
                 response = service.request(
                     request.path,

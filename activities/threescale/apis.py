@@ -12,13 +12,14 @@ from activities.threescale.subjects import Subject, of_tenant
 from domain.refusal import Refusal
 from domain.resource import CustomResource
 from domain.threescale.backend import ObservedBackend, work_for_backend
+from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Read, Write
 from domain.threescale.folding import read_backend, read_product, wrote_backend, wrote_product
 from domain.threescale.found import FoundBackend, FoundProduct
 from domain.threescale.gateway import secrets_of
 from domain.threescale.memo import Memo
 from domain.threescale.product import ObservedProduct, SecretText, work_for_product
-from domain.threescale.resources import Backend, Product
+from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.work import Work
 
 
@@ -49,12 +50,19 @@ class ProductSubject(Subject[Product]):
             account=self.provider,
             backends=self._backends,
             namesakes=of_tenant(self.resource, self.view.namesakes(self.resource), self.provider),
+            applications=self._taken_along(),
             secrets=self._texts,
             found=self._found,
             refusals=dict(refusals),
             look=look,
         )
         return work_for_product(observed, now)
+
+    def _taken_along(self) -> tuple[Application, ...]:
+        meta = self.resource.metadata
+        if not meta.deleting or not takes_along(meta):
+            return ()
+        return self.view.referring(Application, f"Product/{self.namespace}/{meta.name}")
 
     def read(self, read: Read, answer: object) -> None:
         """The product, or a part of it."""
@@ -70,7 +78,9 @@ class ProductSubject(Subject[Product]):
 
     def known(self) -> object:
         """The product, and what its backends were then: their metrics are part of its plans."""
-        return (self._found, self._behind()) if self._found.service is not None else None
+        # Others may deploy and promote meanwhile: which versions there are is read anew.
+        kept = self._found.model_copy(update={"configs": {}})
+        return (kept, self._behind()) if kept.service is not None else None
 
     def recall(self, known: object) -> None:
         """The product, if its backends are what they were."""

@@ -23,7 +23,9 @@ from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, SecretKey, Write, api_of
 from domain.threescale.found import answers_of
 from domain.threescale.tenant_sync import LEAVING
+from engine import tracing
 from engine.errors import Absent
+from engine.pauses import refuse_if_paused
 
 _PER_PAGE = 500  # the most that 3scale gives
 
@@ -118,8 +120,11 @@ class Tenant:
         api: str = "/admin/api",
     ) -> object:
         call = Call(method=method, path=path, tenant=self._url)
+        if method != "GET":
+            refuse_if_paused(call)
         body = dict(fields) if fields else None
-        with self._guard.calling(), calling(method) as status:
+        what = {"http.request.method": method, "server.address": self._url}
+        with self._guard.calling(), calling(method) as status, tracing.calling(f"3scale {method}", what) as span:
             try:
                 answer = await self._http.request(
                     method,
@@ -132,6 +137,7 @@ class Tenant:
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise no_answer(call, error) from None
             status.append(answer.status_code)
+            tracing.answered(span, answer.status_code)
             if not answer.is_success:
                 raise refusal(call, answer.status_code, answer.text, answer.headers)
         if not answer.content:

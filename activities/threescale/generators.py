@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime
 from typing import ClassVar
@@ -17,12 +18,15 @@ from domain.threescale.active_doc import Text
 from domain.threescale.calls import Read, Write
 from domain.threescale.open_api import Child, ObservedOpenApi, OpenApiWork, work_for_open_api
 from domain.threescale.resources import Backend, OpenApi, Product
+from domain.threescale.source_labels import WATCHED_BY, SourceSecret
 from domain.threescale.texts import text_at
 from domain.threescale.wakes import made_by
 from domain.threescale.work import Work
-from engine.errors import Absent, Conflict
+from engine.errors import Absent, ApiError, Conflict
 from engine.kube import KubeApi
 from engine.kube.json import text
+
+log = logging.getLogger(__name__)
 
 
 class OpenApiSubject(Subject[OpenApi]):
@@ -38,6 +42,7 @@ class OpenApiSubject(Subject[OpenApi]):
         self._kube = kube
         self._known = known
         self._text: Text | None = None
+        self._source: SourceSecret | None = None
         self._products: tuple[Product, ...] = ()
         self._backends: tuple[Backend, ...] = ()
 
@@ -49,7 +54,19 @@ class OpenApiSubject(Subject[OpenApi]):
         if where is not None:
             self._text = await self._sources.in_secret("spec.openapiRef", where, self.namespace, self.secrets)
             await understood(self._text.body)
+        await self._look_for_source()
         self._look_for_children()
+
+    async def _look_for_source(self) -> None:
+        place = self._place()
+        found = await self.secrets.content(*place) if place else None
+        labelled = found is not None and WATCHED_BY.items() <= found.labels.items()
+        self._source = SourceSecret(uid=found.uid, labelled=labelled) if found else None
+
+    def _place(self) -> tuple[str, str] | None:
+        """Namespace and name of the Secret with the document."""
+        where = self.resource.spec.openapi_ref.secret_ref
+        return (where.namespace or self.namespace, where.name) if where else None
 
     def _look_for_children(self) -> None:
         meta, status = self.resource.metadata, self.resource.status
@@ -72,6 +89,7 @@ class OpenApiSubject(Subject[OpenApi]):
             open_api=self.resource,
             account=self.provider,
             text=self._text,
+            source=self._source,
             products=self._products,
             backends=self._backends,
             refusals=dict(refusals),
@@ -83,6 +101,18 @@ class OpenApiSubject(Subject[OpenApi]):
         document = await self._sources.fetched(read.path)
         await understood(document)
         return document
+
+    async def carry_out(self, work: Work) -> bool:
+        """The Secret gets its label; where that is refused it stays without, and nothing else changes."""
+        place = self._place()
+        if not isinstance(work, OpenApiWork) or not work.labels_source or place is None or self._source is None:
+            return False
+        try:
+            await self.secrets.label(*place, WATCHED_BY)
+        except ApiError as error:
+            log.info("%s: its Secret gets no label: %s", self.resource.key.path, error.message)
+        self._source = self._source.model_copy(update={"labelled": True})
+        return True
 
     def read(self, read: Read, answer: object) -> None:
         """The document."""

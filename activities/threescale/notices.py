@@ -1,6 +1,7 @@
 """What Kubernetes Events say of an object, with the reasons that the replaced operator gives: all of them are warnings.
 
-What is waited for is no warning: the status and `why` tell of it.
+What is waited for is no warning: the status and `why` tell of it. Perdure's own, which are none, tell before it is done
+what people would not expect: that an object goes with another, or that an application is made anew.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from domain.threescale import (
     PRODUCT,
     TENANT,
 )
+from domain.threescale.calls import Resource
 from domain.threescale.open_api import OpenApiWork
 from domain.threescale.work import Phase, Work
 from engine.kube.events import Said
 
 RECONCILE_ERROR = "ReconcileError"
+GOES_ALONG = "GoesAlong"
+MADE_ANEW = "MadeAnew"
 INVALID = {
     PRODUCT.name: "Invalid Product Spec",
     BACKEND.name: "Invalid Backend Spec",
@@ -52,9 +56,21 @@ def notices(kind: Kind, work: Work) -> tuple[Said, ...]:
     # The replaced operator's recorder of ApplicationAuths is called as that of Applications.
     component = APPLICATION.name if kind == APPLICATION_AUTH else kind.name
     told = (Said("Warning", reason, work.why, component),) if reason else ()
+    if going := _going(kind, work):
+        told = (*told, Said("Normal", *going, component))
     # What of a spec is left aside is its own reason, as the replaced operator tells it.
     aside = work.warnings if isinstance(work, OpenApiWork) else ()
     return (*told, *(Said("Warning", each, each, component) for each in aside))
+
+
+def _going(kind: Kind, work: Work) -> tuple[str, str] | None:
+    """Reason and message of what is told beforehand."""
+    if work.delete and work.phase is Phase.DELETING:
+        return GOES_ALONG, work.why
+    deletes = any(each.resource is Resource.APPLICATION and each.method == "DELETE" for each in work.writes)
+    if kind == APPLICATION and deletes and work.phase is Phase.SYNCING:
+        return MADE_ANEW, "it is made anew for its other product: its id and its credentials are other ones"
+    return None
 
 
 def _reason(kind: Kind, work: Work) -> str:

@@ -9,7 +9,8 @@ refusal it is decided anew: the rest goes on without what was refused. After no 
 taken that was not before, what was known of 3scale is given up and looked at again: so a creation whose answer was lost
 is found, and not repeated. What 3scale asks to be let alone for a moment is let alone, and tried in the same pass; for
 longer, the pass ends and comes back. The object's status tells of neither, nor of the first time that there is no
-answer: it is written when something is the matter that somebody might have to mend.
+answer: it is written when something is the matter that somebody might have to mend. But a sync that lasts says so
+(`InSync`), once in a pass.
 
 A pass that dies leaves nothing behind that the next one does not find: it looks before it makes anything.
 """
@@ -18,10 +19,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
-from datetime import timedelta
+from contextlib import AsyncExitStack, suppress
+from datetime import datetime, timedelta
+from typing import cast
 
 from temporalio import activity
 
@@ -35,7 +38,7 @@ from activities.threescale.subjects import Subject
 from activities.threescale.tenants import Calls
 from domain.decision import Decision, Outcome, earliest
 from domain.identity import all_kinds
-from domain.levers import RETRIED, held, retry_wanted
+from domain.levers import RETRIED, retry_wanted
 from domain.reading import Malformed
 from domain.refusal import FIRST_RETRY, ErrorType, Refusal
 from domain.resource import CustomResource
@@ -43,15 +46,18 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.memo import DRIFT, LOOKED
 from domain.threescale.passes import GONE, Memory, PassObject, ThreescaleWorld, decision_of
 from domain.threescale.providers import ProviderAccount
-from domain.threescale.work import Phase, Work
+from domain.threescale.work import Phase, Told, Work, told_in_sync
 from engine.clock import now
 from engine.errors import ApiError, Conflict
+from engine.pauses import held
 
 MOST_ROUNDS = 60
 AFTER_NO_END = timedelta(minutes=1)
 # A delay that is waited for within the pass, and how often in a row.
 SHORT_DELAY = timedelta(seconds=5)
 MOST_SHORT_DELAYS = 5
+# A sync that is quicker, or is taken up again sooner, says nothing of itself: clients write what they have just read.
+LASTING = timedelta(seconds=10)
 # What was known does not hold: looked at anew so often in one pass before it counts as refused.
 MOST_SURPRISES = 2
 _SURPRISES = frozenset({ErrorType.ABSENT, ErrorType.CONFLICT})
@@ -114,6 +120,8 @@ class _Pass:
         dropped = look.woken or bool(self._token)
         self._refused: dict[str, Refusal] = {} if dropped else dict(look.memory.refused)
         self._surprises: Counter[str] = Counter()
+        self._seated_since = 0.0
+        self._told_in_sync = False
         # Something may have been made that a list of a moment ago does not show.
         self._unsure = bool(look.memory.refused) or attempt.repeated()
 
@@ -121,7 +129,9 @@ class _Pass:
         """What the pass came to."""
         key, subject = self._asked.key, self._subject
         leads = await self._ground.predecessor.leads(key.namespace)
-        hold = leads or held(subject.resource.metadata.annotations, observing=self._ground.settings.observing)
+        hold = leads or held(
+            subject.resource.kind_of.area, subject.resource.metadata.annotations, self._ground.settings
+        )
         if hold or self._asked.dry_run:
             decision = decision_of(self._work(), subject.resource.owner, would_act=True)
             if decision.outcome is Outcome.GONE:
@@ -137,6 +147,7 @@ class _Pass:
             if work.idle:
                 break
             if self._is_passing(work):
+                await self._tell_in_sync(work.why, until=work.deadline)
                 work = work.model_copy(update={"phase": Phase.SYNCING})
                 break
             if await self._carry_out(work):
@@ -164,6 +175,8 @@ class _Pass:
 
     async def _carry_out(self, work: Work) -> bool:
         """Do the next part of the work; whether the object is gone with it."""
+        if work.writes or work.delete:
+            await self._ground.tell(self._subject.resource, work)
         if work.patch:
             await self._patch(work)
         if await self._subject.carry_out(work) or await self._written(work):
@@ -211,12 +224,29 @@ class _Pass:
         calls: list[Read | Write] = [*work.reads, *work.writes]
         for each in calls:
             slot = each.path if isinstance(each, Read) else each.slot
+            await self._tell_in_sync("")
             try:
                 await self._patiently(each, slot)
             except ApiError as error:
                 self._note(slot, error)
                 return
             self._refused.pop(slot, None)
+
+    async def _tell_in_sync(self, why: str, until: datetime | None = None) -> None:
+        """That the sync lasts, if it does; whoever has written the object meanwhile is met with the next write.
+
+        A pass that has found no seat has not begun.
+        """
+        if self._calls is None:
+            return
+        waits = max(timedelta(0), until - now()) if until else timedelta(0)
+        lasts = timedelta(seconds=time.monotonic() - self._seated_since) + waits > LASTING
+        resource = cast("Told", self._subject.resource)
+        status = told_in_sync(resource, why, now()) if lasts and not self._told_in_sync else {}
+        self._told_in_sync |= lasts
+        if status:
+            with suppress(Conflict):
+                self._subject.take(await self._ground.patch(self._subject.resource, {"status": status}, status=True))
 
     async def _patiently(self, call: Read | Write, slot: str) -> None:
         """One call; a short delay that 3scale asks for is waited for."""
@@ -253,7 +283,7 @@ class _Pass:
             token = await self._subject.secrets.text(account.token) or ""
             calls = self._ground.tenants.calls(account.url, token, insecure=insecure(self._subject.resource))
             await self._stack.enter_async_context(calls.seat())
-            self._calls = calls
+            self._calls, self._seated_since = calls, time.monotonic()
         return self._calls
 
     def _note(self, slot: str, error: ApiError) -> None:

@@ -32,10 +32,12 @@ from engine.kube.kinds import API_MANAGER
 
 
 class Content(NamedTuple):
-    """What a Secret holds, and its version."""
+    """What a Secret holds, its version, and what it is known by."""
 
     values: Mapping[str, str]
     version: str
+    uid: str = ""
+    labels: Mapping[str, str] = {}
 
 
 class Secrets:
@@ -74,6 +76,11 @@ class Secrets:
         """Put values under keys of a Secret that is there."""
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
         await self._kube.patch(SECRET, namespace, name, {"data": encoded})
+        self._read.pop((namespace, name), None)
+
+    async def label(self, namespace: str, name: str, labels: Mapping[str, str]) -> None:
+        """Put labels on a Secret that is there."""
+        await self._kube.patch(SECRET, namespace, name, {"metadata": {"labels": dict(labels)}})
         self._read.pop((namespace, name), None)
 
     async def put(self, secret: JsonObject) -> None:
@@ -125,7 +132,9 @@ class Secrets:
         except Absent:
             return None
         values = {key: _decoded(str(value)) for key, value in mapping(found, "data").items()}
-        return Content(values, text(found, "metadata", "resourceVersion"))
+        version, uid = text(found, "metadata", "resourceVersion"), text(found, "metadata", "uid")
+        labels = {name: str(value) for name, value in mapping(found, "metadata", "labels").items()}
+        return Content(values, version, uid, labels)
 
 
 def insecure(resource: CustomResource) -> bool:

@@ -20,7 +20,6 @@ from temporalio import activity
 from activities.threescale import metrics
 from activities.threescale.ground import Ground
 from activities.threescale.secrets import Secrets, insecure
-from domain.levers import held
 from domain.model import Model
 from domain.passes import swept
 from domain.resource import CustomResource, timestamp
@@ -32,6 +31,7 @@ from domain.threescale.resources import Application, DeveloperAccount
 from domain.threescale.resources.shared import LocalReference
 from engine.clock import now
 from engine.errors import Absent, ApiError
+from engine.pauses import held
 
 
 class Members(Model):
@@ -129,7 +129,7 @@ class SweepActivities:
         """Have it looked at, unless somebody has asked for that already, or it is to be left alone."""
         meta = differs.metadata
         asked = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
-        hold = held(meta.annotations, observing=self._ground.settings.observing)
+        hold = held(differs.kind_of.area, meta.annotations, self._ground.settings)
         if asked or hold or await self._ground.predecessor.leads(meta.namespace):
             return
         patch: dict[str, object] = {"metadata": {"annotations": {DRIFT: timestamp(moment)}}}

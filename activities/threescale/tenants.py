@@ -6,7 +6,8 @@ written.
 
 A pass takes its seat at its first call and keeps it, so that one that has begun is not stopped half-way by those that
 begin. Who finds no seat waits for one for a while, unless many wait already or the tenant gives no answers: then it
-ends at once, as throttled, and comes back. So a tenant that hangs holds a few activities of the worker, never all.
+ends at once, as throttled, and comes back (`turns.py`). So a tenant that hangs holds a few activities of the worker,
+never all.
 
 A list that was begun a moment ago serves everybody who looks for his own in it before he makes anything. After a call
 whose effect is not known it does not: that list is read anew.
@@ -18,18 +19,16 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
-from activities.guard import spread
 from activities.threescale.client import Connections, Tenant
 from activities.threescale.guard import Guard
+from activities.threescale.turns import Turns
 from domain.threescale.calls import Read, SecretKey, Write
 from domain.threescale.providers import plain
 from engine.errors import Throttled
 
 MOST_WAITING = 25
 LONGEST_WAIT = 20.0
-COME_BACK = timedelta(seconds=5)
 # For how long after its beginning a list serves others.
 SHARED_SECONDS = 1.0
 
@@ -44,6 +43,7 @@ class Share:
         self.lists: dict[tuple[str, ...], _Shared] = {}
         self._address = address
         self._seats = asyncio.Semaphore(seats)
+        self._turns = Turns(seats)
         self._waiting = 0
 
     @asynccontextmanager
@@ -63,14 +63,16 @@ class Share:
             raise self._full() from None
         finally:
             self._waiting -= 1
+        began = time.monotonic()
         try:
             yield
         finally:
+            self._turns.sat(time.monotonic() - began)
             self._seats.release()
 
     def _full(self) -> Throttled:
         message = f"3scale at {self._address}: as many objects are being looked after as one tenant may have at once"
-        return Throttled(message, code=Guard.busy, delay=spread(COME_BACK))
+        return Throttled(message, code=Guard.busy, delay=self._turns.away())
 
 
 class Calls:

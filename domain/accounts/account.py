@@ -33,6 +33,8 @@ from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
     AT_LIMIT_REASON,
     CREATION_TIMEOUT,
+    DEVELOPMENT_ACCOUNT,
+    DEVELOPMENT_CASE,
     FINALIZER,
     IAM_USER_ID_LABEL,
     OWNER_TAG,
@@ -131,14 +133,14 @@ def _new(world: AccountWorld, now: datetime) -> Decision:
         return waiting(account, "claimed, but its state is blank", "status.state or status.claimed")
     if account.spec.aws_account_id:
         status = with_account_state(account.status, AccountState.CREATING, _creating_message(world), now)
+        if world.dev_mode and account.spec.aws_account_id == DEVELOPMENT_ACCOUNT:
+            status = status.model_copy(update={"support_case_id": DEVELOPMENT_CASE})
         return working(account, "the AWS account exists", status_written(world, status))
-    if known.created_account_id:
+    if created := DEVELOPMENT_ACCOUNT if world.dev_mode else known.created_account_id:
         # The Secret's name is known by now: a write less than when the Secret is there.
-        named = {"aws_account_id": known.created_account_id, "iam_user_secret": secret_of(account.metadata.name)}
+        named = {"aws_account_id": created, "iam_user_secret": secret_of(account.metadata.name)}
         spec = account.spec.model_copy(update=named)
-        return working(
-            account, f"record {known.created_account_id}", spec_written(world, spec, note="record awsAccountID")
-        )
+        return working(account, f"record {created}", spec_written(world, spec, note="record awsAccountID"))
     email = email_of(account.metadata.name, world.email_domain)
     if known.request_id:
         wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)

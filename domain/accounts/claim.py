@@ -22,6 +22,7 @@ from domain.accounts.claim_validation import spec_fault
 from domain.accounts.closing import closing, has_begun, why_freed
 from domain.accounts.config_condition import told_by_claim
 from domain.accounts.constants import FINALIZER
+from domain.accounts.finalizers import given_up, others_of
 from domain.accounts.letting_go import told_to
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.resources import Account, AccountClaimStatus, ClaimState
@@ -163,16 +164,11 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
 
 def _releasing(world: ClaimWorld, now: datetime) -> Decision:
     claim, account = world.claim, world.account
-    finalizers = claim.metadata.finalizers
-    if FINALIZER not in finalizers:
-        others = ", ".join(finalizers)
-        why = f"released; waits for other finalizers: {others}" if others else "released; Kubernetes removes it"
-        return waiting(claim, why, "other finalizers" if others else "its removal", "Deleting")
-    if len(finalizers) > 1:
-        others = ", ".join(finalizer for finalizer in finalizers if finalizer != FINALIZER)
-        return waiting(
-            claim, f"nothing is released while other finalizers stand: {others}", "other finalizers", "Deleting"
-        )
+    if over := given_up(claim.metadata):
+        return waiting(claim, *over, "Deleting")
+    if others := others_of(claim.metadata):
+        why = f"nothing is released while other finalizers stand: {others}"
+        return waiting(claim, why, "other finalizers", "Deleting")
     if claim_byoc.of_customer(world):
         return claim_byoc.releasing(world, now)
     if account is None or not holds(claim, account):

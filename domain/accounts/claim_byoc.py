@@ -1,7 +1,8 @@
 """The lifecycle of a claim on an account that its customer brings: BYOC with the customer's key, or STS with a role.
 
     ""  --> the input Secret is kept --> an Account is made --> it is Ready --> Ready --> support role ARN, Secret
-    deleted --> its Account is deleted, which cleans up after us --> both Secrets are let go --> gone
+    deleted --> federated accesses that end with it are gone --> its Account is deleted, which cleans up after us
+            --> both Secrets are let go --> gone
 
 Clients rest on the order: the state stays blank until Ready or Error, and Ready comes before the Secret. A claim in STS
 mode gets neither Secret nor support role, and has no Secret of the customer's.
@@ -18,7 +19,7 @@ from domain.accounts.claim_steps import DELETING, holds, invalid, patched, prote
 from domain.accounts.claim_validation import customers_account, spec_fault
 from domain.accounts.constants import FINALIZER
 from domain.accounts.customer_account import TROUBLE
-from domain.accounts.letting_go import LET_GO
+from domain.accounts.letting_go import LET_GO, patience_ends, told_to
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.resources import Account, AccountClaimStatus, AccountState, ClaimState
 from domain.accounts.status import TRUE, lifted, with_claim_state, with_latest
@@ -190,7 +191,9 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
     if account is not None and holds(claim, account):
         link = f"Account/{account.metadata.name}"
         if not account.metadata.deleting:
-            return working(claim, f"delete {link}", _delete(world, account), phase=DELETING)
+            return _accesses_first(world, account, now) or working(
+                claim, f"delete {link}", _delete(world, account), phase=DELETING
+            )
         if account.failed:
             failure = condition_of(account.status.conditions, "AccountClientError")
             what = failure.message if failure and failure.message else "its account cannot be cleaned up"
@@ -207,6 +210,22 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
         return working(claim, "let its Secrets go", let_go, phase=DELETING)
     drop = patched(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
     return working(claim, "nothing is held any more", drop, phase=DELETING)
+
+
+def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
+    """Wait for federated accesses that are being taken back: the support role and the claim's Secret let us in for it.
+
+    As long as an access is tried itself, and no longer than a person wants it.
+    """
+    until = patience_ends(world.claim.metadata)
+    if not world.accesses or told_to(world.claim, account) or until is None or now >= until:
+        return None
+    namespace = world.claim.metadata.namespace
+    waits_for = tuple(f"AWSFederatedAccountAccess/{namespace}/{name}" for name in world.accesses)
+    why = f"federated access is taken back first: {', '.join(world.accesses)}"
+    at = "the account is let go with the roles of these accesses in it"
+    waits = {"waits_for": waits_for, "deadline": until, "at_deadline": at}
+    return waiting(world.claim, why, "", DELETING).model_copy(update=waits)
 
 
 def _delete(world: ClaimWorld, account: Account) -> Action:

@@ -13,6 +13,7 @@ from domain.accounts.actions.fake import FakeSecret
 from domain.accounts.claim_steps import DELETING, invalid, patched, status_written, waiting, working
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import FINALIZER
+from domain.accounts.finalizers import given_up
 from domain.accounts.resources import ClaimState
 from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
@@ -49,9 +50,8 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
 
 def _ending(world: ClaimWorld) -> Decision:
     claim = world.claim
-    if FINALIZER not in claim.metadata.finalizers:
-        others = ", ".join(claim.metadata.finalizers)
-        return waiting(claim, f"ended; waits for other finalizers: {others}", "other finalizers", DELETING)
+    if over := given_up(claim.metadata):
+        return waiting(claim, *over, DELETING)
     if spec_fault(claim) is None and world.known.fake_secret is not False:
         return working(claim, "delete its Secret", _secret(world, wanted=False), phase=DELETING)
     remaining = [each for each in claim.metadata.finalizers if each != FINALIZER]

@@ -63,3 +63,7 @@ LONGEST_CLOSE_BACKOFF = timedelta(hours=24)
 CONFIG_KEPT = timedelta(seconds=10)
 
 SUPPORT_CASE_SUBJECT = "Add account {account_id} to Enterprise Support"
+
+# What stands for an AWS account and its case in the replaced operator's development mode, which asks AWS for neither.
+DEVELOPMENT_ACCOUNT = "123456789012"
+DEVELOPMENT_CASE = "11111111"

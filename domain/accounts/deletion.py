@@ -1,8 +1,8 @@
 """The end of an Account: what of ours is removed before its finalizer is dropped.
 
     deleted --held by a living claim--> waits for its release --> CreateAccount under way? --> its answer
-            --> regions cut during initialisation are cleaned --> our IAM users and roles are deleted
-            --> finalizer dropped
+            --> a case that AWS Support has not answered is resolved --> regions cut during initialisation are cleaned
+            --> our IAM users and roles are deleted --> finalizer dropped
 
 The AWS account itself is not closed: nothing but its identities and what an initialisation may have left is removed. A
 refusal is tried again for ever; after a few it is shown as Failed, and the Account goes on being deleted. Payer and
@@ -17,15 +17,15 @@ from domain.accounts.account_steps import protected, status_written, waiting, wo
 from domain.accounts.actions.cleaning import CleanRegion
 from domain.accounts.actions.creation import AwaitAccount
 from domain.accounts.actions.identities import DeleteIdentities
-from domain.accounts.constants import FINALIZER
 from domain.accounts.customer_deletion import in_the_way, launches_to_end
+from domain.accounts.finalizers import dropped, given_up
 from domain.accounts.naming import email_of
 from domain.accounts.resources import Account, AccountState
 from domain.accounts.status import with_condition, with_failure
+from domain.accounts.verification import case_to_resolve
 from domain.accounts.worlds import AccountWorld
 from domain.decision import Action, Decision, Outcome
 from domain.resource import condition_of
-from domain.writes import DropFinalizer
 
 DELETION_TRIES = 3  # refusals after which a deletion is shown as Failed (it goes on being tried)
 
@@ -33,10 +33,8 @@ DELETION_TRIES = 3  # refusals after which a deletion is shown as Failed (it goe
 def deleting(world: AccountWorld, now: datetime) -> Decision:
     """What an Account that somebody deleted needs now."""
     account, known = world.account, world.known
-    if FINALIZER not in account.metadata.finalizers:
-        others = ", ".join(account.metadata.finalizers)
-        why = f"cleaned up; waits for other finalizers: {others}" if others else "cleaned up; Kubernetes removes it"
-        return waiting(account, why, "other finalizers" if others else "its removal", phase="Deleting")
+    if over := given_up(account.metadata, "cleaned up"):
+        return waiting(account, *over, phase="Deleting")
     if _held_by_living_claim(world):
         return _held(world, now)
     if not account.spec.aws_account_id and known.request_id and not known.created_account_id:
@@ -44,25 +42,16 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
         wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
         return working(account, "AWS is still creating the account", wait, phase="Deleting")
     if account.customers and not protected(world):
-        return in_the_way(world, now) or _let_go(world, "nothing of ours is left, or can be reached")
+        why = "nothing of ours is left, or can be reached"
+        return in_the_way(world, now) or working(account, why, dropped(account), phase="Deleting")
+    if case := None if protected(world) else case_to_resolve(world):
+        return working(account, "nobody waits for its support case any more", case, phase="Deleting")
     if sweep := region_sweeps(world):
         return working(account, "remove what a cut initialisation may have left", *sweep, phase="Deleting")
     account_id = account.spec.aws_account_id or known.created_account_id
     if account_id and not known.identities_deleted and not account.customers and not protected(world):
         return _clean_identities(world, account_id, now)
-    return _let_go(world, "nothing of ours is left")
-
-
-def _let_go(world: AccountWorld, why: str) -> Decision:
-    account = world.account
-    remaining = [finalizer for finalizer in account.metadata.finalizers if finalizer != FINALIZER]
-    drop = DropFinalizer(
-        key=account.key,
-        patch={"metadata": {"finalizers": remaining}},
-        resource_version=account.metadata.resource_version,
-        note="drop the finalizer",
-    )
-    return working(account, why, drop, phase="Deleting")
+    return working(account, "nothing of ours is left", dropped(account), phase="Deleting")
 
 
 def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> Decision:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from domain.accounts.looks import Look
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.pool import Deaths, Room
 from domain.accounts.worlds import AccountWorld, ClaimWorld
@@ -19,22 +20,15 @@ from domain.model import Model
 from domain.passes import PassedWorld, passed
 
 
-class ObserveAccount(Action):
+class ObserveAccount(Look):
     """Read the Account, the ConfigMap, and the claim that holds it."""
 
     activity: ClassVar[str] = "accounts.observe_account"
     result: ClassVar[type[Model] | None] = AccountWorld
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
-
-    key: Key
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "look at the Account, its claim and the ConfigMap"
+    looked_at: ClassVar[str] = "the Account, its claim and the ConfigMap"
 
 
-class ObserveClaim(Action):
+class ObserveClaim(Look):
     """Read the AccountClaim, the ConfigMap, and the Account it is linked to.
 
     `thorough` also finds out why a waiting claim gets none, which reads every Account: not in the moment of binding.
@@ -42,15 +36,9 @@ class ObserveClaim(Action):
 
     activity: ClassVar[str] = "accounts.observe_claim"
     result: ClassVar[type[Model] | None] = ClaimWorld
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
+    looked_at: ClassVar[str] = "the claim, its account and the ConfigMap"
 
-    key: Key
     thorough: bool = False
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "look at the claim, its account and the ConfigMap"
 
 
 class PoolKnown(Model):

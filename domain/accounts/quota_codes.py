@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+# What the ConfigMap's `quota.vcpu` is about: running On-Demand Standard instances.
+VCPUS = "L-1216C47A"
+
 SERVICE_OF: Mapping[str, str] = {
     "L-0EA8095F": "vpc",  # rules per security group
-    "L-1216C47A": "ec2",  # running On-Demand Standard instances, in vCPUs
+    VCPUS: "ec2",  # running On-Demand Standard instances, in vCPUs
     "L-69A177A2": "elasticloadbalancing",  # Network Load Balancers per Region
     "L-0263D0A3": "ec2",  # EC2-VPC Elastic IPs
     "L-2AEEBF1A": "vpc",  # rules per network ACL

@@ -8,7 +8,9 @@ What is wanted stands in the spec: `default` for every region, entries by region
 It is expanded once into the status, over the regions that the account has and the ConfigMap does not disable. AWS has
 at most 20 requests open per account and 2 per opt-in region, and answers by no event: requests are made in the order of
 regions and codes, as many as fit, and each region has one look for all of its requests. Because the order is fixed and
-what is open comes first, a lifecycle that has lost its memory asks for the same ones again, which finds them.
+what is open comes first, a lifecycle that has lost its memory asks for the same ones again, which finds them. Requests
+for vCPUs that the initialisation of regions has made (`quota.vcpu`) are open at the same time: each takes one of the 20
+places until a look finds it ended, which is taken as long as a quota waits for a place.
 
 A status of IN_PROGRESS means that AWS has the request. A denied quota fails an account that was never Ready, as the
 replaced operator has it; a retry asks anew. MANUAL_ACTION holds nothing up: a condition names what is left to people.
@@ -23,7 +25,7 @@ from domain.accounts.actions.quotas import RaiseQuotas
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import QUOTA_REQUESTS, QUOTA_REQUESTS_OF_OPT_IN_REGION
 from domain.accounts.initialization import list_regions
-from domain.accounts.quota_codes import SERVICE_OF
+from domain.accounts.quota_codes import SERVICE_OF, VCPUS
 from domain.accounts.resources import Account, AccountSpec, AccountStatus, ServiceQuota
 from domain.accounts.status import with_condition
 from domain.accounts.unwritten import ACCOUNT_WIDE, Quotas, quotas_of, with_news, with_quotas
@@ -134,21 +136,32 @@ def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
 def batches(world: AccountWorld, standing: Quotas) -> tuple[RaiseQuotas, ...]:
     """One look per region that has requests, with as many new ones as AWS has room for."""
     account, config = world.account, world.config
-    room = QUOTA_REQUESTS - sum(q.status == IN_PROGRESS for codes in standing.values() for q in codes.values())
+    asked = _vcpus_beside(world, standing)
+    counts = [q.status for codes in standing.values() for q in codes.values()]
+    room = QUOTA_REQUESTS - counts.count(IN_PROGRESS) - len(asked)
     opt_in = {*config.opt_in_regions, *account.status.opt_in_regions}
     actions: list[RaiseQuotas] = []
-    for region, codes in standing.items():
+    for region, codes in {**standing, **{name: {} for name in asked if name not in standing}}.items():
         under_way = {code: quota for code, quota in codes.items() if quota.status == IN_PROGRESS}
         most = QUOTA_REQUESTS_OF_OPT_IN_REGION if region in opt_in else QUOTA_REQUESTS
-        places = max(0, min(room, most - len(under_way)))
+        places = max(0, min(room, most - len(under_way) - (region in asked)))
         new = dict([(code, quota) for code, quota in sorted(codes.items()) if quota.status == TODO][:places])
         room -= len(new)
-        if under_way or new:
-            actions.append(_batch(world, region, {**under_way, **new}))
+        if under_way or new or (region in asked and TODO in counts):
+            actions.append(_batch(world, region, {**under_way, **new}, vcpus_asked=region in asked))
     return tuple(actions)
 
 
-def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota]) -> RaiseQuotas:
+def _vcpus_beside(world: AccountWorld, standing: Quotas) -> tuple[str, ...]:
+    """Regions in which vCPUs are asked for, but for those where that is the request of a quota of the account."""
+    return tuple(
+        region
+        for region in world.known.vcpus_asked
+        if (quota := standing.get(region, {}).get(VCPUS)) is None or quota.status != IN_PROGRESS
+    )
+
+
+def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota], *, vcpus_asked: bool) -> RaiseQuotas:
     account = world.account
     return RaiseQuotas(
         account_id=account.spec.aws_account_id,
@@ -156,6 +169,7 @@ def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota]) ->
         region=region,
         quotas=quotas,
         since=_since(account),
+        vcpus_asked=vcpus_asked and VCPUS not in quotas,
     )
 
 

@@ -12,17 +12,23 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.account_steps import status_written, waiting, working
-from domain.accounts.actions.cases import OpenSupportCase
+from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase
+from domain.accounts.initialization import entered_at
 from domain.accounts.quotas import Raising, denied_again, expanded, raising, told, wanted, with_manual_actions
-from domain.accounts.resources import AccountState, AccountStatus
+from domain.accounts.resources import Account, AccountState, AccountStatus
 from domain.accounts.status import with_account_state
 from domain.accounts.worlds import AccountWorld
 from domain.decision import Action, Decision, Outcome
+from domain.resource import condition_of
 from domain.writes import Patch
 
 DENIED_MESSAGE = "ServiceQuota increase got denied"
 PENDING_MESSAGE = "Account pending AWS limits verification"
+ASKED_MESSAGE = "Account pending verification in AWS"
 READY_MESSAGE = "Account ready to be claimed"
+
+_RESOLVING_TRIES = 3
+_ON_THE_WAY = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING_VERIFICATION})
 
 
 def to_pending_verification(world: AccountWorld, now: datetime, note: str) -> Decision:
@@ -54,6 +60,28 @@ def support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
     return OpenSupportCase(account_id=account.spec.aws_account_id, name=account.metadata.name, search=search, once=once)
 
 
+def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
+    """The case that nobody waits for any more, of an Account that ends before AWS Support has answered.
+
+    A refusal holds no deletion up: after a few the case is left to `perdure audit`.
+    """
+    account, known = world.account, world.known
+    case_id = account.status.support_case_id or known.case_id
+    if not case_id or world.dev_mode or known.resolved_case == case_id or _verified(account):
+        return None
+    refusal = world.refused(ResolveSupportCase.activity)
+    if refusal is not None and refusal.attempts >= _RESOLVING_TRIES:
+        return None
+    return ResolveSupportCase(account_id=account.spec.aws_account_id, case_id=case_id)
+
+
+def _verified(account: Account) -> bool:
+    """True for an Account that has been Ready since its case was opened, as it is only when that was resolved."""
+    asked = entered_at(account, AccountState.PENDING_VERIFICATION)
+    ready = entered_at(account, AccountState.READY)
+    return ready is not None and (asked is None or ready >= asked) and account.status.state not in _ON_THE_WAY
+
+
 def pending_verification(world: AccountWorld, now: datetime) -> Decision:
     """What an account in PendingVerification needs now."""
     account = world.account
@@ -75,6 +103,8 @@ def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision
     account, known = world.account, world.known
     case_id = account.status.support_case_id
     if not case_id and known.case_id:
+        if condition_of(status.conditions, AccountState.PENDING_VERIFICATION) is None:  # the state was set by hand
+            status = with_account_state(status, AccountState.PENDING_VERIFICATION, ASKED_MESSAGE, now)
         recorded = status.model_copy(update={"support_case_id": known.case_id})
         return working(account, "record the support case", status_written(world, recorded, note="record supportCaseID"))
     if not case_id:

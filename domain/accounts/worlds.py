@@ -38,11 +38,12 @@ class Permit(Model):
 
 
 class RegionOutcome(Model):
-    """How the initialisation of one region ended."""
+    """How the initialisation of one region ended; `vcpus_asked` if a request for vCPUs is open there because of it."""
 
     region: str
     ok: bool
     message: str = ""
+    vcpus_asked: bool = False
 
 
 class InputSecret(Model):
@@ -81,6 +82,7 @@ class AccountKnown(Model):
     opt_in_until: datetime | None = None  # how long its permit to begin with that is valid
     opt_in_news: dict[str, str] = {}  # opt-in regions whose status is not written yet; "": AWS knows no such region
     quota_news: dict[str, dict[str, ServiceQuota]] = {}  # the same of quotas, by region ("": account-wide) and code
+    vcpus_asked: tuple[str, ...] = ()  # regions in which the request of an initialisation was open when last seen
 
 
 class AccountWorld(World):
@@ -145,7 +147,8 @@ class ClaimWorld(World):
     """One AccountClaim, and the Account it is linked to.
 
     `account` is the one that `spec.accountLink` names or, for a claim without a link, one that names this claim; None
-    if there is none. `unserved` says why none of the pool's accounts fits.
+    if there is none. `unserved` says why none of the pool's accounts fits. `accesses` are the federated accesses to a
+    customer's account, by name, that end with the claim.
     """
 
     claim: AccountClaim = AccountClaim()
@@ -158,6 +161,7 @@ class ClaimWorld(World):
     protected: tuple[str, ...] = ()
     input_secret: InputSecret | None = None  # a BYOC claim's, None where there is none
     delivered: bool = False  # whether a BYOC claim's own Secret exists
+    accesses: tuple[str, ...] = ()
     known: ClaimKnown = ClaimKnown()
 
     def recall(self, before: Self) -> Self:

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from domain.decision import Action, Queue
 from domain.identity import Key
+from domain.instances.constants import KILLED_NOTICED
 from domain.instances.hooks import HookTiming
 from domain.instances.lifecycle import InstanceWorld, KnownNode
 from domain.instances.record import (
@@ -97,6 +98,7 @@ class AskInstance(Action):
 
     activity: ClassVar[str] = "instances.ask"
     queue: ClassVar[Queue] = Queue.INSTANCES_AWS
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = Answer
 
     key: Key
@@ -114,6 +116,9 @@ class AskInstance(Action):
 
 class _HookAction(Action):
     queue: ClassVar[Queue] = Queue.INSTANCES_AWS
+    # One quick call, which may have to come within half of a hook's timeout, and a hook's least is 30 s.
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=15)
+    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=10)
     result: ClassVar[type[Model] | None] = Done
 
     key: Key
@@ -166,6 +171,7 @@ class DeleteOwner(Action):
 
     activity: ClassVar[str] = "instances.delete_machine"
     queue: ClassVar[Queue] = Queue.INSTANCES
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     observed_after: ClassVar[bool] = True
 
     key: Key
@@ -184,6 +190,7 @@ class _NodeAction(Action):
     """Something done to a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace."""
 
     queue: ClassVar[Queue] = Queue.INSTANCES
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     key: Key
     namespace: str
@@ -240,7 +247,6 @@ class EmptyNode(_NodeAction):
     activity: ClassVar[str] = "instances.drain"
     result: ClassVar[type[Model] | None] = Done
     start_to_close: ClassVar[timedelta] = timedelta(hours=49)
-    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=60)
 
     cause: str
     until: datetime | None = None
@@ -277,6 +283,7 @@ class TellRefuted(Action):
 
     activity: ClassVar[str] = "instances.tell_refuted"
     queue: ClassVar[Queue] = Queue.INSTANCES
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     key: Key
     cause: str

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from domain.decision import Action, Queue
 from domain.identity import Key
+from domain.instances.constants import KILLED_NOTICED
 from domain.model import Model
 from domain.passes import PassedWorld
 
@@ -39,6 +40,7 @@ class LookAtGroup(Action):
     queue: ClassVar[Queue] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = GroupWorld
     start_to_close: ClassVar[timedelta] = timedelta(seconds=90)
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     key: Key
     dry_run: bool = False
@@ -56,6 +58,7 @@ class SweepInstances(Action):
     queue: ClassVar[Queue] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = SweepWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=10)
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     key: Key
     memory: SweepMemory = SweepMemory()

@@ -23,6 +23,7 @@ from domain.model import Model
 _DEEPEST_WRAP = 2
 # A batch of ten is the most that Pipes and Lambda are given by default; Health puts entities in one envelope.
 _MOST_PARTS = 1000
+SNS_CONFIRMATION = "sns-confirmation"
 _CONFIRMATIONS = ("SubscriptionConfirmation", "UnsubscribeConfirmation")
 
 
@@ -145,7 +146,7 @@ def _parts(value: object, place: str, topic: str, depth: int) -> tuple[Unwrapped
     if not isinstance(value, dict):
         return (Fault(reason="not an object"),)
     if value.get("Type") in _CONFIRMATIONS:
-        return (Notice(reason="sns-confirmation"),)
+        return (Notice(reason=SNS_CONFIRMATION),)
     if value.get("Type") == "Notification" and "Message" in value:
         return _from_sns(value, place, depth)
     return (Part(content=value, place=place, topic=topic),)

@@ -27,7 +27,14 @@ from domain.loadbalancers.migration import migrated, spec_migration, status_migr
 from domain.loadbalancers.notices import Notice, warning
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
-from domain.loadbalancers.rollout import Rollout, SetPatch, plan_rollout, sets_of
+from domain.loadbalancers.rollout import (
+    DEFAULT_GATE_TIMES,
+    GateTimes,
+    Rollout,
+    SetPatch,
+    plan_rollout,
+    sets_of,
+)
 from domain.model import Model
 from domain.schema import Document
 from domain.writes import JsonPatch, merge
@@ -92,6 +99,7 @@ def work_for_balancer(
     sets: Iterable[LoadBalancerSet],
     now: datetime,
     hindrance: Hindrance | None = None,
+    gate_times: GateTimes = DEFAULT_GATE_TIMES,
 ) -> BalancerWork:
     """What to do now for a LoadBalancer that exists.
 
@@ -101,6 +109,7 @@ def work_for_balancer(
         sets: the sets of its namespace.
         now: the moment.
         hindrance: what stands in the way in the cloud: nothing is tried there again before another look.
+        gate_times: how long a rollout keeps the old sets.
     """
     own = sets_of(balancer, sets)
     if balancer.metadata.deleting:
@@ -112,7 +121,7 @@ def work_for_balancer(
     plan = _plan(today, cloud, now, hindrance)
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
     waits = plan.problem or ("" if plan.settled else "the cloud is brought up to date first")
-    rollout = plan_rollout(known, own, now, frozen=waits)
+    rollout = plan_rollout(known, own, now, frozen=waits, gate_times=gate_times)
     problem = plan.problem or ("" if waits else rollout.problem)
     return BalancerWork(
         phase=_phase(known, own, rollout, settled=plan.settled, problem=problem),

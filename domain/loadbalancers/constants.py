@@ -36,8 +36,9 @@ HASH_LENGTH = 16  # of every hash that names or labels carry
 # Which Services are served when nothing is configured.
 DEFAULT_CLASS = "stackit.cloud/yawol"
 
-# The event recorder's names; the first one's Events on a LoadBalancer are forwarded to its Service.
+# The event recorders' names; the first one's Events on a LoadBalancer are forwarded to its Service.
 LOAD_BALANCER_COMPONENT = "yawol-service"
+SET_COMPONENT = "LoadBalancerSet"  # on sets, and on machines that a set makes
 SERVICE_COMPONENT = "yawol-cloud-controller"
 
 # The key of the Secret with an OpenStack project's credentials.

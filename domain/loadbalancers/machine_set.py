@@ -146,6 +146,11 @@ def _machine_patches(
     return tuple(each for each in found.values() if (each.patch or each.status) and each.name not in leaving)
 
 
+def created(machine: LoadBalancerMachine) -> Notice:
+    """What is told of a machine that its set has made."""
+    return normal("Created", f"Created loadBalancerMachine {machine.metadata.name}")
+
+
 def _deleted(names: Sequence[str]) -> tuple[Notice, ...]:
     return tuple(normal("Deleted", f"Deleted loadBalancerMachine {name}") for name in names)
 

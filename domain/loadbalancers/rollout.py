@@ -53,6 +53,23 @@ class SetPatch(Model):
     note: str = ""
 
 
+class GateTimes(Model):
+    """How long the gate stays shut; yawol's own values unless an installation sets others.
+
+    Attributes:
+        stable: while a new machine holds the virtual address.
+        lacking: while no new machine does.
+        unknown: from the set's birth, while nobody says who does.
+    """
+
+    stable: timedelta = MASTER_STABLE
+    lacking: timedelta = MASTER_LACKING
+    unknown: timedelta = MASTER_UNKNOWN
+
+
+DEFAULT_GATE_TIMES = GateTimes()
+
+
 class Rollout(Model):
     """What to do now with the sets, in this order, and how it stands.
 
@@ -107,7 +124,12 @@ def sets_of(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> tuple[Lo
 
 
 def plan_rollout(
-    balancer: LoadBalancer, sets: Sequence[LoadBalancerSet], now: datetime, *, frozen: str = ""
+    balancer: LoadBalancer,
+    sets: Sequence[LoadBalancerSet],
+    now: datetime,
+    *,
+    frozen: str = "",
+    gate_times: GateTimes = DEFAULT_GATE_TIMES,
 ) -> Rollout:
     """What to do now with the sets of a LoadBalancer that has everything in the cloud.
 
@@ -116,6 +138,7 @@ def plan_rollout(
         sets: its sets, newest revision first.
         now: the moment.
         frozen: why no new set may be made and no old one emptied, empty if both may.
+        gate_times: how long old sets are kept.
     """
     counts = _counts(balancer, sets)
     if balancer.revision and _number(balancer.revision) is None:
@@ -137,7 +160,7 @@ def plan_rollout(
     revision = _revision(balancer, current, sets)
     patches = _current_patch(balancer, current, revision)
     others = [each for each in sets if each.metadata.uid != current.metadata.uid]
-    gate = gate_of(balancer, current, now)
+    gate = gate_of(balancer, current, now, gate_times)
     emptied = [] if frozen else _emptied(current, others, gate)
     alone = not any(each.spec.replicas for each in others)
     finished = gate.ready and alone
@@ -153,7 +176,9 @@ def plan_rollout(
     )
 
 
-def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> Gate:
+def gate_of(
+    balancer: LoadBalancer, current: LoadBalancerSet, now: datetime, times: GateTimes = DEFAULT_GATE_TIMES
+) -> Gate:
     """Whether the current set has taken over."""
     wanted, status = balancer.spec.replicas, current.status
     if not wanted:
@@ -164,11 +189,11 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
     found = next((each for each in status.conditions if each.type == HAS_MASTER), None)
     since = parse_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp
     if found is None:
-        wait, why = MASTER_UNKNOWN, "nobody knows yet who holds the virtual address"
+        wait, why = times.unknown, "nobody knows yet who holds the virtual address"
     elif found.status == "True":
-        wait, why = MASTER_STABLE, "a new machine must have held the virtual address for a while"
+        wait, why = times.stable, "a new machine must have held the virtual address for a while"
     else:
-        wait, why = MASTER_LACKING, "no new machine holds the virtual address yet"
+        wait, why = times.lacking, "no new machine holds the virtual address yet"
     # More than the time: whole seconds are compared.
     opens_at = since + wait + _TICK if since else None
     if opens_at is None or opens_at <= now:

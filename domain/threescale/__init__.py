@@ -15,9 +15,10 @@
 | `product.py`, `backend.py` | what is to be done for such an object now: `work_for_product(observed, now)` |
 | `developer_account.py`, `developer_user.py`, `application.py`, `application_auth.py` | the same for who uses APIs |
 | `active_doc.py`, `policy.py`, `promotion.py` | the same for documents, policies and promotions |
+| `production.py` | a product that is promoted by itself |
 | `tenant.py`, `tenant_sync.py` | the same for tenants, which a master makes |
 | `open_api_document.py`, `open_api_generated.py`, `open_api.py` | a document, the product and backend of it, the same |
-| `texts.py` | where such a document comes from |
+| `texts.py`, `source_labels.py` | where such a document comes from, and how its Secret is labelled |
 | `work.py`, `single.py`, `application_sync.py`, `people.py` | what deciding is made of, and objects without parts |
 | `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
 | `wakes.py`, `belonging.py` | who has to be woken by what, and who goes with a Tenant |

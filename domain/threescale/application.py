@@ -3,6 +3,7 @@
     New ─► waits for account, product, plan, credentials ─► found by name, or made ─► Ready
         other plan ─► changed ─► Ready    other product ─► deleted and made anew, with other credentials ─► Ready
         any ─deletion─► deleted    its account is gone ─► it goes too
+        its product goes, or offers its plan no more ─► it waits; it goes too where the product takes along
 
 What it waits for is in Kubernetes: the account's and the product's ids, a plan in the product's spec, a Secret. As long
 as something is missing 3scale is not called. Every creation is preceded by a look at the account's applications: one of
@@ -18,6 +19,7 @@ from domain.model import Model
 from domain.refusal import Refusal
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT
 from domain.threescale.application_sync import ID_ANNOTATION, sync_application
+from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.found import FoundApplication, FoundPlan
@@ -78,6 +80,8 @@ def work_for_application(observed: ObservedApplication, now: datetime) -> Work:
         return farewell(application, _leaving(observed), observed.refusals, now)
     if bereft(application.metadata, DEVELOPER_ACCOUNT, account):
         return Work(phase=Phase.DELETING, why="its account is gone", delete=True)
+    if why := _goes_with_product(observed):
+        return Work(phase=Phase.DELETING, why=why, delete=True)
     owner = owned(application.metadata, account) if account else {}
     patch = combined(adopted(application.metadata, APPLICATION, {}), owner)
     if patch:
@@ -91,6 +95,31 @@ def work_for_application(observed: ObservedApplication, now: datetime) -> Work:
     if hindrance is not None:
         return hindered(application, hindrance, now, fields)
     return _synced(observed, account, product, fields, now)
+
+
+def _goes_with_product(observed: ObservedApplication) -> str:
+    """Why it goes with its product or its plan; empty if it stays.
+
+    The product has to say that it takes its applications along, and the application to be in 3scale as it shall be:
+    one whose plan is yet to come waits for it. One that is to be retained is held.
+    """
+    application, product = observed.application, observed.product
+    if product is None or not takes_along(product.metadata) or retained(application.metadata):
+        return ""
+    if not application.status.application_id:
+        return ""
+    if product.metadata.deleting:
+        return f"Product {product.metadata.name} is being deleted, and takes its applications along"
+    plan = application.spec.application_plan_name
+    if plan in product.spec.application_plans or observed.account is None:
+        return ""
+    done = Memo.of(application.metadata) == _wished(application, observed.account, product)
+    return f"Product {product.metadata.name} offers the plan {plan} no more" if done else ""
+
+
+def _wished(application: Application, account: DeveloperAccount, product: Product) -> Memo:
+    ids = (account.status.account_id or 0, product.status.product_id or 0)
+    return Memo(synced=digest(account.status.provider_account_host, ids, application.spec))
 
 
 def _absent(observed: ObservedApplication) -> Hindrance:
@@ -161,12 +190,11 @@ def _synced(
     now: datetime,
 ) -> Work:
     application, found = observed.application, observed.found
-    ids = (account.status.account_id or 0, product.status.product_id or 0)
-    wished = Memo(synced=digest(account.status.provider_account_host, ids, application.spec))
+    wished = _wished(application, account, product)
     settled = wished == Memo.of(application.metadata) and application.status.application_id
     if settled and not observed.look and found.untouched:
         return fine(application, now, fields, {})
-    whole = sync_application(application, product, ids[0], found, observed.plans)
+    whole = sync_application(application, product, account.status.account_id or 0, found, observed.plans)
     lacking = _lacking(observed, whole)
     if lacking is not None:
         return hindered(application, lacking, now, fields)

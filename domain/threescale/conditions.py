@@ -4,7 +4,10 @@
     waiting   Orphan (of an account: Waiting) and, except for accounts and users, Failed
     invalid   Invalid and Failed
     failed    Failed
-    syncing   nothing yet (of an OpenAPI, whose product is being made)
+    syncing   InSync (of an OpenAPI, whose product is being made)
+
+A sync that lasts says `InSync` beside what was said before (`in_sync`): what is in 3scale already is so meanwhile, and
+whoever refers to the object goes on. One that is quick says nothing of itself.
 
 `Failed` and `Invalid` are written when they are False too: clients take an absent one for True. A user that waits is
 not Failed, since clients make the admin before its account and wait until it counts as made. Types that the replaced
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 
 from domain.identity import Kind
 from domain.model import Model
@@ -42,6 +46,7 @@ ORPHAN = "Orphan"
 WAITING = "Waiting"
 INVALID = "Invalid"
 FAILED = "Failed"
+IN_SYNC = "InSync"
 
 # The types that are always there.
 TYPES = {
@@ -80,12 +85,24 @@ class Situation(Model):
 def conditions(kind: Kind, situation: Situation, before: Conditions, now: datetime) -> Conditions:
     """The conditions that say so; those of before keep their time where their status stays."""
     true_ones = _true_types(kind, situation.standing)
-    shown = sorted({*TYPES[kind.name], *true_ones}, key=lambda type_: (kind == APPLICATION and type_ != READY, type_))
+    shown = sorted({*TYPES[kind.name], *true_ones}, key=partial(_place, kind))
     known = {condition.type: condition for condition in before}
     return tuple(
         _condition(type_, type_ in true_ones, _message(type_, kind, situation, true_ones), known.get(type_), now)
         for type_ in shown
     )
+
+
+def in_sync(kind: Kind, why: str, before: Conditions, now: datetime) -> Conditions:
+    """The conditions of before, which also say that the object is being brought to 3scale, and what holds that up."""
+    known = {condition.type: condition for condition in before}
+    rest = {type_: _condition(type_, False, None, None, now) for type_ in TYPES[kind.name]} | known
+    rest[IN_SYNC] = _condition(IN_SYNC, True, why or None, known.get(IN_SYNC), now)
+    return tuple(rest[type_] for type_ in sorted(rest, key=partial(_place, kind)))
+
+
+def _place(kind: Kind, type_: str) -> tuple[bool, str]:
+    return kind == APPLICATION and type_ != READY, type_
 
 
 def _true_types(kind: Kind, standing: Standing) -> set[str]:
@@ -96,7 +113,7 @@ def _true_types(kind: Kind, standing: Standing) -> set[str]:
         Standing.WAITING: waits if kind.name in _WAIT_WITHOUT_FAILING else waits | {FAILED},
         Standing.INVALID: {INVALID, FAILED},
         Standing.FAILED: {FAILED},
-        Standing.SYNCING: set[str](),
+        Standing.SYNCING: {IN_SYNC},
     }[standing]
 
 

@@ -29,6 +29,7 @@ from domain.threescale.found import (
     answers_of,
 )
 from domain.threescale.product_sync import touches_gateway
+from domain.threescale.production import newest_after, promoted
 
 _OWN_CHAIN: tuple[dict[str, Json], ...] = (
     {"name": APICAST, "version": BUILT_IN, "configuration": {}, "enabled": True},
@@ -66,6 +67,8 @@ def read_product(found: FoundProduct, read: Read, answer: object, system_name: s
             return found.model_copy(update={"chain": answers_of("", answer)})
         case Resource.FLOW:
             return found.model_copy(update={"flow": answer_of(wrapper, answer)})
+        case Resource.CONFIG:
+            return found.model_copy(update={"configs": newest_after(found.configs, read, answer)})
     return found
 
 
@@ -141,11 +144,14 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
                 found, write.of, {"pricing_rules": _changed(FoundPricingRule, plan.pricing_rules or (), write, answer)}
             )
         case Resource.PROXY:
-            return found.model_copy(update={"proxy": answer_of(wrapper, answer)})
+            # Whatever deploys makes another version.
+            return found.model_copy(update={"proxy": answer_of(wrapper, answer), "configs": {}})
         case Resource.CHAIN:
-            return found.model_copy(update={"chain": answers_of("", answer)})
+            return found.model_copy(update={"chain": answers_of("", answer), "configs": {}})
         case Resource.FLOW:
             return found.model_copy(update={"flow": answer_of(wrapper, answer)})
+        case Resource.CONFIG:
+            return found.model_copy(update={"configs": promoted(found.configs)})
     return found
 
 

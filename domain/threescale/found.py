@@ -117,9 +117,9 @@ class FoundProduct(Found):
 
     `looked` is False until it was looked for, `lost` True when there is none with the id that was remembered.
 
-
     `used` are metrics of backends, by the backends' ids. `deployed` is the configuration that the sandbox is known to
-    have; empty if that is not known.
+    have; empty if that is not known. `configs` are the newest versions of its configuration, by environment, 0 where
+    there is none; read only of a product that is promoted by itself.
     """
 
     looked: bool = False
@@ -134,6 +134,7 @@ class FoundProduct(Found):
     flow: dict[str, Json] | None = None
     used: dict[int, tuple[FoundMetric, ...]] = {}
     deployed: str = ""
+    configs: dict[str, int] = {}
 
 
 class FoundBackend(Found):

@@ -2,6 +2,7 @@
 
     perdure.dev/3scale-synced     all that was wanted, with the ids and versions of what it rests on
     perdure.dev/3scale-gateway    the part of it that a gateway's configuration shows, as the sandbox has it
+    perdure.dev/3scale-production    that part as production has it, where it is promoted by itself
 
 As long as what is wanted has the digest that is remembered nothing is called, also after a restart of everything:
 whether 3scale still has it is looked at by the sweep. Secrets enter by their versions, never by what they hold.
@@ -20,6 +21,7 @@ from domain.writes import JsonPatch
 
 SYNCED = "perdure.dev/3scale-synced"
 GATEWAY = "perdure.dev/3scale-gateway"
+PROMOTED = "perdure.dev/3scale-production"
 # "true": what is in 3scale stays there when the object is deleted.
 RETAIN = "perdure.dev/retain"
 # A look at 3scale that is asked for although nothing new is wanted, by any new value; and the one made last.
@@ -36,11 +38,13 @@ class Memo(Model):
 
     synced: str = ""
     gateway: str = ""
+    production: str = ""
 
     @classmethod
     def of(cls, meta: ObjectMeta) -> Memo:
         """As the object remembers them."""
-        return cls(synced=meta.annotations.get(SYNCED, ""), gateway=meta.annotations.get(GATEWAY, ""))
+        noted = meta.annotations
+        return cls(synced=noted.get(SYNCED, ""), gateway=noted.get(GATEWAY, ""), production=noted.get(PROMOTED, ""))
 
 
 def remembered(meta: ObjectMeta, memo: Memo) -> JsonPatch:
@@ -51,6 +55,8 @@ def remembered(meta: ObjectMeta, memo: Memo) -> JsonPatch:
         changed[SYNCED] = memo.synced or None
     if memo.gateway != before.gateway:
         changed[GATEWAY] = memo.gateway or None
+    if memo.production != before.production:
+        changed[PROMOTED] = memo.production or None
     return {"metadata": {"annotations": changed}} if changed else {}
 
 

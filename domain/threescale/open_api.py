@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from domain.identity import Kind
 from domain.model import Model
 from domain.refusal import Refusal
 from domain.resource import ObjectMeta
@@ -35,10 +36,12 @@ from domain.threescale.notes import combined, owned
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate
 from domain.threescale.product_sync import Sync
+from domain.threescale.production import PROMOTE
 from domain.threescale.providers import INSECURE, NoAccount, ProviderAccount
 from domain.threescale.references import seniority, usable
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference
+from domain.threescale.source_labels import SourceSecret, source_noted
 from domain.threescale.texts import look_at
 from domain.threescale.validation import Fault, faults_of_backend, faults_of_product, message_of
 from domain.threescale.work import (
@@ -68,6 +71,7 @@ class ObservedOpenApi(Model):
         open_api: the object.
         account: its tenant.
         text: the document, None as long as it was not fetched.
+        source: the Secret that it names, if that is there.
         products: those of its namespace.
         backends: those of its namespace.
         refusals: what was refused since the last wake, by slot: of reads their paths, of children their slots.
@@ -76,6 +80,7 @@ class ObservedOpenApi(Model):
     open_api: OpenApi
     account: ProviderAccount | NoAccount
     text: Text | None = None
+    source: SourceSecret | None = None
     products: tuple[Product, ...] = ()
     backends: tuple[Backend, ...] = ()
     refusals: dict[str, Refusal] = {}
@@ -112,15 +117,17 @@ class OpenApiWork(Work):
     Attributes:
         children: objects to write, one after the other, before the status; who meets a conflict observes anew.
         warnings: what of the spec is left aside, for an Event each.
+        labels_source: the Secret with the document gets the label that it lacks.
     """
 
     children: tuple[Child, ...] = ()
     warnings: tuple[str, ...] = ()
+    labels_source: bool = False
 
     @property
     def idle(self) -> bool:
         """Whether nothing is to be done now."""
-        return super().idle and not self.children
+        return super().idle and not self.children and not self.labels_source
 
 
 def work_for_open_api(observed: ObservedOpenApi, now: datetime) -> OpenApiWork:
@@ -128,9 +135,11 @@ def work_for_open_api(observed: ObservedOpenApi, now: datetime) -> OpenApiWork:
     open_api, account = observed.open_api, observed.account
     if open_api.metadata.deleting:
         return _leaving(observed, now)
-    patch = adopted(open_api.metadata, OPEN_API, {})
+    patch = combined(adopted(open_api.metadata, OPEN_API, {}), source_noted(open_api.metadata, observed.source))
     if patch:
-        return OpenApiWork(phase=Phase.NEW, why="sets its finalizer", patch=patch)
+        return OpenApiWork(phase=Phase.NEW, why="sets its finalizer and notes its Secret", patch=patch)
+    if observed.source is not None and not observed.source.labelled:
+        return OpenApiWork(phase=Phase.SYNCING, why="labels its Secret", labels_source=True)
     if isinstance(account, NoAccount):
         return _plain(without_account(open_api, account, now))
     fields: dict[str, object] = {"provider_account_host": account.url}
@@ -240,7 +249,7 @@ def _namesake(name: str, there: Sequence[C]) -> C | None:
 def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model) -> tuple[Child, ...]:
     """What has to be written that one of the two is as it shall be."""
     kind = PRODUCT if spec is generated.product else BACKEND
-    annotations = _annotations(open_api.metadata)
+    annotations = _annotations(open_api.metadata, kind)
     if there is None:
         meta = ObjectMeta(namespace=open_api.metadata.namespace, name=generated.name)
         metadata = {"name": meta.name, "namespace": meta.namespace, "annotations": annotations}
@@ -263,10 +272,11 @@ def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model
     return (Child(kind=kind.name, name=there.metadata.name, patch=patch, resource_version=version),) if patch else ()
 
 
-def _annotations(meta: ObjectMeta) -> dict[str, str]:
+def _annotations(meta: ObjectMeta, kind: Kind) -> dict[str, str]:
     """What the two get of the OpenAPI's own."""
     said = {INSECURE: "true" if meta.annotations.get(INSECURE) == "true" else "false"}
-    return {**said, RETAIN: meta.annotations[RETAIN]} if RETAIN in meta.annotations else said
+    handed = (RETAIN, PROMOTE) if kind is PRODUCT else (RETAIN,)
+    return said | {name: meta.annotations[name] for name in handed if name in meta.annotations}
 
 
 def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:

@@ -9,6 +9,7 @@ is compared with what is wanted, part by part (`product_sync.py`), and the new d
 write together with the one of the gateway's configuration. The spec is never touched but for its defaults: a backend
 that is deleted leaves an orphan, not a product without it. A product that is deleted takes all that is its own along.
 One that is to be called otherwise is Invalid, as 3scale never changes a system name: no second one is made.
+Where an annotation asks for it, what was deployed to staging is promoted to production (`production.py`).
 """
 
 from __future__ import annotations
@@ -20,17 +21,19 @@ from domain.model import Model
 from domain.refusal import Refusal
 from domain.resource import ObjectMeta
 from domain.threescale import PRODUCT
+from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_product
 from domain.threescale.found import MANAGED_BY, FoundProduct
 from domain.threescale.gateway import secrets_of, with_secrets
-from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.memo import Memo, digest, remembered, retained
 from domain.threescale.offers import references
 from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
+from domain.threescale.production import PRODUCTION, is_promoted_by_itself
 from domain.threescale.providers import NoAccount, ProviderAccount
 from domain.threescale.references import backends_by_name, elder, hindrance_of_product, shared_path
-from domain.threescale.resources import Backend, Product
+from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.validation import Fault, faults_of_product, message_of
 from domain.threescale.work import (
@@ -66,6 +69,7 @@ class ObservedProduct(Model):
         account: its tenant.
         backends: those of its namespace.
         namesakes: other Products with its system name and tenant.
+        applications: those that name it, while it is being deleted and takes them along.
         secrets: what `secrets_of` its spec asks for, as far as it is there.
         found: what is known of 3scale: nothing, or what a pass of this process has left.
         refusals: what 3scale has refused since the last wake, by slot.
@@ -76,6 +80,7 @@ class ObservedProduct(Model):
     account: ProviderAccount | NoAccount
     backends: tuple[Backend, ...] = ()
     namesakes: tuple[ObjectMeta, ...] = ()
+    applications: tuple[Application, ...] = ()
     secrets: tuple[SecretText, ...] = ()
     found: FoundProduct = FoundProduct()
     refusals: dict[str, Refusal] = {}
@@ -141,7 +146,8 @@ def _synced(
     if _is_renamed(product, observed.found):
         return hindered(product, _renaming(product, observed.found), now, fields)
     ids = {name: backend.status.backend_id or 0 for name, backend in backends.items()}
-    wanted = Wanted(spec=spec, backends=ids, gateway=wished.gateway)
+    promote = is_promoted_by_itself(product.metadata) and (observed.look or wished.production != before.production)
+    wanted = Wanted(spec=spec, backends=ids, gateway=wished.gateway, promote=promote)
     found = observed.found.model_copy(update={"deployed": observed.found.deployed or before.gateway})
     whole = sync_product(wanted, found, known_id)
     hindering = refused(whole, observed.refusals)
@@ -151,6 +157,8 @@ def _synced(
         return _forgetting(product.metadata, before, wished, work)
     if found.service is not None:
         fields = {**fields, "product_id": found.service.id, "state": found.service.state or None}
+    if found.configs.get(PRODUCTION):
+        fields["latest_production_version"] = found.configs[PRODUCTION]
     if hindering:
         return as_refused(product, hindering, now, fields)
     if whole.missing:
@@ -189,7 +197,7 @@ def _missing(product: Product, sync: Sync) -> Hindrance:
 
 
 def _memo(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Memo:
-    """The digests of what is wanted: of everything, and of what the gateway shows.
+    """The digests of what is wanted: of everything, of what the gateway shows, and of that in production.
 
     What a backend does shows in the gateways of the products that use it, and plans name its metrics by their ids.
     """
@@ -204,14 +212,17 @@ def _memo(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Memo:
     )
     named = {each.backend for each in references(spec.application_plans)}
     counted = {name: memo.synced for name, memo in memos.items() if name in named}
-    return Memo(synced=digest(spec, gateway, counted), gateway=gateway)
+    meta = observed.product.metadata
+    promotes = is_promoted_by_itself(meta) and bool(spec.backend_usages)
+    production = gateway if promotes else Memo.of(meta).production
+    return Memo(synced=digest(spec, gateway, counted), gateway=gateway, production=production)
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
     """By its id; where that is not remembered by its name, if it bears our mark and nobody else has that name."""
     product, found = observed.product, observed.found
     known_id = product.status.product_id or 0
-    leaving = Leaving(account=observed.account, outside=product.outside)
+    leaving = Leaving(account=observed.account, outside=product.outside, hindrance=_waits_for_applications(observed))
     if known_id and not found.looked:
         return leaving.model_copy(update={"write": _deletion(known_id, product.spec.system_name)})
     if any(not each.deleting for each in observed.namesakes) or not product.spec.system_name:
@@ -223,6 +234,16 @@ def _leaving(observed: ObservedProduct) -> Leaving:
     if service is None or not ours:
         return leaving
     return leaving.model_copy(update={"write": _deletion(service.id, service.system_name)})
+
+
+def _waits_for_applications(observed: ObservedProduct) -> Hindrance | None:
+    """Those that it takes along go first."""
+    if not takes_along(observed.product.metadata):
+        return None
+    going = (each for each in observed.applications if each.status.application_id and not retained(each.metadata))
+    names = sorted(f"Application/{each.metadata.namespace}/{each.metadata.name}" for each in going)
+    message = f"takes along: {', '.join(names)}"
+    return Hindrance(standing=Standing.WAITING, message=message, waits_for=tuple(names)) if names else None
 
 
 def _deletion(id_: int, name: str) -> Write:

@@ -1,7 +1,7 @@
 """A product in 3scale: which calls bring it to what its custom resource says.
 
     look for it ─► make it ─► read what is its own ─► metrics, uses of backends, plans ─► rules, limits, prices
-        ─► flows, proxy, policies ─► deploy ─► let go of metrics that nothing counts any more
+        ─► flows, proxy, policies ─► deploy (─► promote) ─► let go of metrics that nothing counts any more
 
 Each look at what is known gives all calls that can be made now; what depends on an id that an answer brings comes with
 the next look. So a product is made without reading anything twice, and one whose parts are all as wanted costs nothing.
@@ -23,6 +23,7 @@ from domain.threescale.found import MANAGED_BY, FoundPlan, FoundProduct, FoundSe
 from domain.threescale.gateway import backend_version, deployment_option, differing_proxy, flows, proxy_fields
 from domain.threescale.normal import chain_of, same_chain, same_path, same_text, usage_path
 from domain.threescale.offers import id_of, limit_and_price, looks, metric_ids, offer, references
+from domain.threescale.production import looks_at_configs, promotion
 from domain.threescale.renames import in_turn
 from domain.threescale.resources.product import ProductSpec
 
@@ -33,12 +34,13 @@ class Wanted(Model):
     """What shall be in 3scale.
 
     `spec` has its defaults and what its Secrets hold. `backends` are the ids of the backends that it uses, by their
-    system names. `gateway` is the digest of what the gateway shall do.
+    system names. `gateway` is the digest of what the gateway shall do; `promote` that production shall do it too.
     """
 
     spec: ProductSpec
     backends: dict[str, int] = {}
     gateway: str = ""
+    promote: bool = False
 
 
 class Sync(Model):
@@ -120,11 +122,20 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
     if rules is not None:
         writes += [*rules, *_terms(spec, found.plans or (), ids)]
     allowed = unless_refused(writes, refused)
-    if rules is not None and not any(write.slot in refused for write in first) and not _is_held(spec, found, refused):
-        allowed += unless_refused(_gateway(wanted, found, service, before=(*first, *rules)), refused)
-        allowed += unless_refused(counting.farewells, refused)
     lost = tuple(sorted(f"{each.backend}/{each.system_name}" for each in missing if each.backend))
-    return Sync(writes=allowed, missing=lost)
+    if rules is None or any(write.slot in refused for write in first) or _is_held(spec, found, refused):
+        return Sync(writes=allowed, missing=lost)
+    gateway = _gateway(wanted, found, service, before=(*first, *rules))
+    allowed += unless_refused(gateway, refused)
+    reads: tuple[Read, ...] = ()
+    if not wanted.promote or not wanted.backends:
+        allowed += unless_refused(counting.farewells, refused)
+    elif not gateway:
+        # Production counts what goes, until it has been promoted.
+        reads = tuple(looks_at_configs(service.id, found.configs))
+        onward = () if reads else promotion(service.id, found.configs)
+        allowed += unless_refused((*onward, *counting.farewells), refused)
+    return Sync(reads=reads, writes=allowed, missing=lost)
 
 
 def _cleared(

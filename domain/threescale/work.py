@@ -20,7 +20,7 @@ from domain.refusal import ErrorType, Refusal
 from domain.resource import ObjectMeta
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Write, unless_refused
-from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions
+from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions, in_sync
 from domain.threescale.memo import retained
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.product_sync import Sync
@@ -137,6 +137,16 @@ def told(resource: Told, situation: Situation, now: datetime, fields: Mapping[st
     if "observed_generation" in type(before).model_fields:
         changed["observed_generation"] = resource.metadata.generation
     return difference(before, before.model_copy(update=changed))
+
+
+def told_in_sync(resource: Told, why: str, now: datetime) -> JsonPatch:
+    """The patch of the status of an object whose sync lasts; a Tenant without ids has none, what goes keeps its own."""
+    without_status = isinstance(resource, Tenant) and not (resource.status.tenant_id and resource.status.admin_id)
+    if without_status or resource.metadata.deleting:
+        return {}
+    before = resource.status
+    shown = in_sync(resource.kind_of, why, before.conditions, now)
+    return difference(before, before.model_copy(update={"conditions": shown}))
 
 
 def hindered(resource: Told, hindrance: Hindrance, now: datetime, fields: Mapping[str, object]) -> Work:

@@ -3,7 +3,7 @@
 Every error is one of `engine.errors`, its message naming the verb, the kind, the object and the server's own words.
 Every request has a timeout; a watch has instead a limit of silence, since streams sometimes freeze without a TCP error.
 In observe mode every mutating method raises `Denied` before anything is sent: the second safety behind the decision's
-own hold.
+own hold. So does a change for an area that is paused (`engine/pauses.py`).
 
 Concurrency is by resource version: `patch` with `resource_version` puts it into the merge patch, and the server answers
 409 if the object has changed since.
@@ -27,6 +27,7 @@ from engine.errors import Denied
 from engine.kube.connection import Connection
 from engine.kube.errors import Expired, api_error, no_answer
 from engine.kube.json import JsonObject, at, mapping, sequence, text
+from engine.pauses import refuse_if_paused
 from engine.settings import Settings
 from engine.telemetry import version
 
@@ -35,6 +36,7 @@ OBSERVE_MODE = "ObserveMode"
 
 _MERGE_PATCH = "application/merge-patch+json"
 _JSON_PATCH = "application/json-patch+json"
+_APPLY = "application/apply-patch+yaml"
 _JSON = "application/json"
 # ValueError: an answer that is no JSON, from something between us and the API server.
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
@@ -198,6 +200,16 @@ class KubeApi:
         except _NO_ANSWER as error:
             raise no_answer(attempt, error, silence) from error
 
+    async def applied(
+        self, kind: Kind, obj: Mapping[str, object], namespace: str = "", *, field_manager: str = FIELD_MANAGER
+    ) -> JsonObject:
+        """The object as it would be after a server-side apply, checked and with its defaults; nothing is written."""
+        name = text(obj, "metadata", "name")
+        body = {"apiVersion": kind.api_version, "kind": kind.name, **obj}
+        parameters = {**_manager(field_manager), "dryRun": "All", "force": "true"}
+        attempt = _attempt("apply, as a trial,", kind, namespace, name)
+        return await self._send("PATCH", attempt, _path(kind, namespace, name), parameters, body, content_type=_APPLY)
+
     # Writing.
 
     async def create(
@@ -297,6 +309,7 @@ class KubeApi:
     def _mutation(self, attempt: str) -> str:
         if self._observing:
             raise Denied(f"{attempt}: not sent, Perdure runs in observe mode", code=OBSERVE_MODE)
+        refuse_if_paused(attempt)
         return attempt
 
     async def _list(self, kind: Kind, namespace: str, label_selector: str, field_selector: str, limit: int) -> Listing:

@@ -5,6 +5,7 @@
     e    an idle pool of twenty
     f    ten accounts that wait for their support cases
     i    one claim among a thousand idle Accounts
+    8e   two hundred Accounts and claims as the replaced operator left them (`accounts_left.py`)
     8d   two hundred accounts that opt in to regions and have 255 quotas raised each (`accounts_quotas.py`)
 
 d and d2 share a deployment; each other row has its own. The upstream figures of notes were measured on the replaced
@@ -27,7 +28,7 @@ from domain.model import Model
 from engine.errors import Absent
 from engine.kube.json import JsonObject, text
 from engine.kube.kinds import NAMESPACE, SECRET
-from localcloud.bench import accounts_quotas
+from localcloud.bench import accounts_left, accounts_quotas
 from localcloud.bench.figures import Figure, Found, percentile
 from localcloud.bench.laboratory import PATIENCE_SECONDS, History, Laboratory, laboratory, writes
 from localcloud.state import Cloud
@@ -50,6 +51,7 @@ class Sizes(Model):
     idle_accounts: int = 1000
     single_claims: int = 20
     quota_accounts: int = 200
+    left_accounts: int = 160
 
 
 async def ready_and_claimed(sizes: Sizes, rows: frozenset[str]) -> Found:
@@ -369,6 +371,14 @@ async def raised(sizes: Sizes, rows: frozenset[str]) -> Found:
     return await accounts_quotas.raised(sizes.quota_accounts)
 
 
+# 8e
+
+
+async def left_behind(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Row e of that issue."""
+    return await accounts_left.taken_over(sizes.left_accounts)
+
+
 # What the objects say.
 
 
@@ -416,7 +426,7 @@ def _claims_ready(lab: Laboratory) -> int:
 Measurement = Callable[[Sizes, frozenset[str]], Coroutine[None, None, Found]]
 
 # Rows that are measured only when they are asked for.
-ON_REQUEST: frozenset[str] = frozenset({"8d"})
+ON_REQUEST: frozenset[str] = frozenset({"8d", "8e"})
 # In the order of the issue's table; each with the rows that it measures.
 MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"d", "d2"}), ready_and_claimed),
@@ -424,4 +434,5 @@ MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"f"}), pending),
     (frozenset({"i"}), crowded),
     (frozenset({"8d"}), raised),
+    (frozenset({"8e"}), left_behind),
 )

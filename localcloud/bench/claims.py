@@ -18,7 +18,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
 
-from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from localcloud.bench.claims_crowds import crowded, held, idle
 from localcloud.bench.claims_events import ends, reactions
 from localcloud.bench.claims_race import race
@@ -85,10 +85,11 @@ async def _burst(on: Scene, sizes: Sizes) -> Found:
     names = [f"burst-{number}" for number in range(sizes.burst)]
     await on.lab.quiet()
     mark = on.lab.audit_mark()
-    sent = await make(on, names)
-    began = min(sent.values())
-    bound = max([await moment(on, name, BOUND) for name in names]) - began
-    ready = await all_ready(on, names) - began
+    async with on.seen.only(RESOURCE_CLAIM):
+        sent = await make(on, names)
+        began = min(sent.values())
+        bound = max([await moment(on, name, BOUND) for name in names]) - began
+        ready = await all_ready(on, names) - began
     quiet = time.time()
     await on.lab.quiet()
     requests = on.lab.requests_since(mark)

@@ -40,7 +40,8 @@ class Sightings:
         self._first: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         self._now: dict[tuple[str, str], frozenset[str]] = {}
         self._count: Counter[tuple[str, str]] = Counter()
-        self._listed: set[str] = set()
+        self._listed: set[Kind] = set()
+        self._following: dict[Kind, asyncio.Task[None]] = {}
         self._changed = asyncio.Condition()
         self.pools: dict[str, JsonObject] = {}
         self.handle_of: dict[str, str] = {}
@@ -74,14 +75,33 @@ class Sightings:
     @asynccontextmanager
     async def followed(self) -> AsyncIterator[None]:
         """For as long as the context lasts."""
-        tasks = [asyncio.create_task(self._follow(kind, words)) for kind, words in _WORDS.items()]
         try:
-            await self.until(lambda: len(self._listed) == len(_WORDS))
+            await self._begin(_WORDS)
             yield
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._end(tuple(self._following))
+
+    @asynccontextmanager
+    async def only(self, *kinds: Kind) -> AsyncIterator[None]:
+        """Follow nothing else for a while: each watch costs the API server and this program something per change."""
+        others = [kind for kind in _WORDS if kind not in kinds]
+        await self._end(others)
+        try:
+            yield
+        finally:
+            await self._begin(others)
+
+    async def _begin(self, kinds: Iterable[Kind]) -> None:
+        for kind in kinds:
+            self._following[kind] = asyncio.create_task(self._follow(kind, _WORDS[kind]))
+        await self.until(lambda: self._listed >= self._following.keys())
+
+    async def _end(self, kinds: Iterable[Kind]) -> None:
+        tasks = [self._following.pop(kind) for kind in kinds]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._listed &= self._following.keys()
 
     async def _follow(self, kind: Kind, words: Words) -> None:
         while True:
@@ -104,7 +124,7 @@ class Sightings:
                 self._first[name, path].setdefault(GONE, time.time())
             for obj in items:
                 self._learn(kind, words, obj, gone=False)
-            self._listed.add(kind.name)
+            self._listed.add(kind)
             self._changed.notify_all()
 
     def _learn(self, kind: Kind, words: Words, obj: JsonObject, *, gone: bool) -> None:

@@ -56,7 +56,7 @@ def bench(
         str,
         typer.Option(
             metavar="ROW,...",
-            help="Rows of a benchmark; by default all but `accounts` 8d, `claims` j, `instances` e and f.",
+            help="Rows of a benchmark; by default all but `accounts` 8d, 8e, `claims` j, `instances` e, f, h.",
         ),
     ] = "",
     idle_seconds: Annotated[

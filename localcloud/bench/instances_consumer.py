@@ -4,7 +4,8 @@
     b     end to end: from a message sent to the label patched, with everything on the same two cores
     c     doubled, shuffled, malformed messages, while consumer, worker and Temporal are killed twice each
     e     a storm: Spot notices and changes of state of a thousand instances within two minutes
-    f     Kubernetes, Temporal and AWS unavailable, one after the other
+    f1-3  Kubernetes, Temporal, AWS unavailable
+    h     a lifecycle hook held across restarts, maintenance that is moved (`instances_hooks`)
 
 Labels are timed by this program's own watch. The emulator has the instances, so that EC2 bears out what is reacted to.
 """
@@ -21,20 +22,24 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import InstanceState as State
 from domain.model import Model
 from localcloud.bench.claims_telling import step, told
 from localcloud.bench.figures import Figure, Found, percentile
+from localcloud.bench.instances_hooks import held
 from localcloud.bench.instances_things import PLACE, Scene, life, now, scene, spot_warning, state_change
+from localcloud.bench.laboratory import PATIENCE_SECONDS
 from localcloud.services import API_SERVER, AWS, EVENTS, TEMPORAL, WATCH, WORKER
 
-ON_REQUEST = frozenset({"e", "f"})  # minutes each
+ON_REQUEST = frozenset({"e", "f1", "f2", "f3", "h"})  # minutes each
 
 _OURS = (WORKER, WATCH, EVENTS, TEMPORAL)
 _PACED_PER_SECOND = 10.0
 _STORM_SECONDS = 120.0
+_MET_BY_OUTAGE = 10
 _KILLED = (EVENTS, WORKER, TEMPORAL)
 # What a malformed message may be.
 _MALFORMED = ("", "<html></html>", "null", "[]", "{}", '{"source":"aws.ec2"}', "[" * 5000, '{"a": NaN}')
@@ -43,13 +48,15 @@ _MALFORMED = ("", "<html></html>", "null", "[]", "{}", '{"source":"aws.ec2"}', "
 class Sizes(Model):
     """How much is measured.
 
-    `event_count` of row c; `end_to_end` instances of row b; `storm_instances` of row e; `outage_seconds` of row f.
+    `event_count` of row c; `end_to_end` instances of row b; `storm_instances` of row e; `outage_seconds` of row f;
+    `held_seconds` of row h.
     """
 
     event_count: int = 5000
     end_to_end: int = 100
     storm_instances: int = 1000
     outage_seconds: float = 600.0
+    held_seconds: float = 270.0
 
 
 async def alone(sizes: Sizes, rows: frozenset[str]) -> Found:
@@ -250,6 +257,7 @@ async def storm(sizes: Sizes, rows: frozenset[str]) -> Found:
         warnings = [spot_warning(each, at) for each in instances]
         changes = [[state_change(each, state, at) for each in instances] for state in (State.STOPPING, State.STOPPED)]
         bodies = [body for bodies in zip(warnings, *changes, strict=True) for body in bodies]
+        await on.stop_silently(instances)
         step(f"{len(bodies)} messages within {_STORM_SECONDS:.0f} s")
         on.labels.forget()
         sent = await on.send(bodies, per_second=len(bodies) / _STORM_SECONDS)
@@ -276,39 +284,49 @@ async def storm(sizes: Sizes, rows: frozenset[str]) -> Found:
     return told(Found(figures=figures))
 
 
-async def outages(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row f."""
-    figures = []
-    async with scene() as on:
-        instances = await on.make(30)
+async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> Found:
+    """One of row f's."""
+    seconds = sizes.outage_seconds
+    # Looks in bulk would hide what was lost.
+    async with scene(PERDURE_INSTANCES_RESYNC="86400") as on:
+        instances = await on.make(_MET_BY_OUTAGE)
         await _labelled(on, instances, State.RUNNING)
-        for number, service in enumerate((API_SERVER, TEMPORAL, AWS)):
-            mine = instances[number * 10 : number * 10 + 10]
-            step(f"{service} is unavailable for {sizes.outage_seconds:.0f} s")
-            if service == AWS:
-                await on.send([state_change(each, State.STOPPED, now()) for each in mine])
-            await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGSTOP)
-            if service != AWS:
-                await on.send([state_change(each, State.STOPPED, now()) for each in mine])
-            await asyncio.sleep(sizes.outage_seconds)
-            kept = "" if service == AWS else f"{on.left()} of {len(mine)} messages kept meanwhile, "
-            await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGCONT)
-            began = time.time()
-            done = await on.empty(sizes.outage_seconds * 2 + 300)
-            shown = await on.until(
-                lambda mine=mine: all(on.labels.first(each, STATE_LABEL, State.STOPPED) for each in mine)  # type: ignore[misc]
-            )
-            dead = on.left(PLACE.dead_letters)
-            figures.append(
+        await on.stop_silently(instances)
+        step(f"{service} is unavailable for {seconds:.0f} s")
+        changes = [state_change(each, State.STOPPED, now()) for each in instances]
+        # Where SQS itself stands still, what was sent before waits in it.
+        if service == AWS:
+            await on.send(changes)
+        await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGSTOP)
+        if service != AWS:
+            await on.send(changes)
+        await asyncio.sleep(seconds)
+        kept = "" if service == AWS else f"{on.left()} of {len(instances)} messages kept meanwhile, "
+        await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGCONT)
+        began = time.time()
+        done = await on.empty(seconds * 2 + 300)
+        shown = await on.until(
+            lambda: all(on.labels.first(each, STATE_LABEL, State.STOPPED) for each in instances), PATIENCE_SECONDS
+        )
+        dead = on.left(PLACE.dead_letters)
+    return told(
+        Found(
+            figures=(
                 Figure(
-                    row="f",
-                    what=f"{service} unavailable for {sizes.outage_seconds:.0f} s: events applied afterwards, lost",
-                    measured=f"{len(mine)}, {dead}",
-                    goal=f"{len(mine)}, 0",
+                    row=row,
+                    what=f"{service} unavailable for {seconds:.0f} s: events applied afterwards, lost",
+                    measured=f"{len(instances)}, {dead}",
+                    goal=f"{len(instances)}, 0",
                     note=f"{kept}done with {max(0.0, max(done, shown) - began):.0f} s after it came back",
-                )
+                ),
             )
-    return told(Found(figures=tuple(figures)))
+        )
+    )
+
+
+async def hooks(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Row h."""
+    return await held(sizes.held_seconds)
 
 
 MEASUREMENTS = (
@@ -316,5 +334,8 @@ MEASUREMENTS = (
     (frozenset({"b"}), end_to_end),
     (frozenset({"c"}), broken),
     (frozenset({"e"}), storm),
-    (frozenset({"f"}), outages),
+    (frozenset({"f1"}), partial(outage, "f1", API_SERVER)),
+    (frozenset({"f2"}), partial(outage, "f2", TEMPORAL)),
+    (frozenset({"f3"}), partial(outage, "f3", AWS)),
+    (frozenset({"h"}), hooks),
 )

@@ -27,6 +27,7 @@ from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.kube.kinds import NAMESPACE
 from localcloud import environment
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
+from localcloud.aws.events_contract import EventFaultKind
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
 from localcloud.seed import AMI_OWNER
 from localcloud.services import INSTANCES_QUEUES, REGION
@@ -91,6 +92,10 @@ class Scene:
     ec2: Any
     instances: list[str] = field(default_factory=list)
 
+    def client(self, service: str) -> Any:
+        """A client of the account."""
+        return _client(service, self.lab.deployment.env())
+
     # Instances.
 
     async def make(self, count: int) -> list[str]:
@@ -108,14 +113,14 @@ class Scene:
 
         async def one(instance: str) -> None:
             async with permits:
-                await self._objects_of(instance)
+                await self.adopt(instance)
 
         await asyncio.gather(*map(one, made))
         self.instances += made
         return made
 
-    async def _objects_of(self, instance: str) -> None:
-        """As Cluster API makes them: with finalizers, so that one that is deleted stays, and can be labelled."""
+    async def adopt(self, instance: str) -> None:
+        """Its objects as Cluster API makes them: with finalizers, so that what is deleted stays, and is labelled."""
         provider_id = f"aws:///{REGION}a/{instance}"
         labels = {c.CLUSTER_LABEL: CLUSTER}
         machine = await self.lab.kube.create(
@@ -145,6 +150,20 @@ class Scene:
             },
             CLUSTER,
         )
+
+    async def stop_silently(self, instances: Sequence[str]) -> None:
+        """Stop instances without EC2's own events: what tells of it is sent by hand, and EC2 bears it out."""
+        self.lab.emulator.event_fault(EventFaultKind.DROP)
+        await asyncio.to_thread(self.ec2.stop_instances, InstanceIds=list(instances))
+        await self.until(lambda: self._all_stopped(instances))
+        self.lab.emulator.clear()
+
+    def _all_stopped(self, instances: Sequence[str]) -> bool:
+        answer = self.ec2.describe_instances(InstanceIds=list(instances))
+        found = [
+            each for reservation in sequence(answer, "Reservations") for each in sequence(reservation, "Instances")
+        ]
+        return all(text(each, "State", "Name") == "stopped" for each in found)
 
     # Messages.
 

@@ -293,7 +293,7 @@ SCENARIO = Scenario(
     play=play,
     failure=failure,
     hints=(
-        "kubectl get resourceclaims,resourcehandles,resourcepools,resourceproviders -A",
+        "kubectl get resourceclaims.poolboy.gpte.redhat.com,resourcehandles,resourcepools,resourceproviders -A",
         f"kubectl -n {TEAM} get resourceclaim large -o yaml",
         f"perdure why resourceclaim {TEAM}/large",
         f'kubectl -n {OPERATOR} patch resourcepool {POOL} --type merge -p \'{{"spec": {{"minAvailable": 10}}}}\'',

@@ -19,7 +19,7 @@ from domain.levers import ABANDONED
 from domain.model import Model
 from domain.resource import timestamp
 from starters.cli.environment import StateOption
-from starters.cli.output import CommandError, Format, FormatOption, print_json, say, utc_now, warn
+from starters.cli.output import CommandError, Format, FormatOption, printed, say, utc_now, warn
 from starters.cli.target import KindArgument, NameArgument, Target, target
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ def abandon(
     if not yes and not typer.confirm(f"Abandon {asked}?", err=True):
         raise CommandError(f"{asked}: not abandoned", "--yes asks no question")
     done = perform(lambda session: _release(session, asked, stuck, reason, left))
-    if output is Format.JSON:
-        print_json(done)
+    if printed(done, output):
         return
     held = ", ".join(done.still_held_by)
     say(f"{asked}: abandoned" + (f"; still held by {held}" if held else ""))

@@ -1,17 +1,22 @@
 """`perdure audit`: what clouds hold that carries our marks and has no owner, and where the two sides have drifted.
 
-Nothing is changed by it. It ends with 0 where everything fits and with 1 where something was found, so that a scheduled
-job can tell.
+Nothing is changed by it. It ends with 0 where everything fits and with 1 where something was found, so that a script
+can tell; with `--report` it writes a report into the cluster (`reporting.py`), and what is found is no failure.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from starters.cli.completing import complete_areas
 from starters.cli.environment import StateOption
-from starters.cli.output import Format, FormatOption, print_json, say, table, warn
+from starters.cli.output import Format, FormatOption, printed, say, table, utc_now, warn
+
+if TYPE_CHECKING:
+    from starters.cli.audits import Audit
 
 
 def register(app: typer.Typer) -> None:
@@ -22,24 +27,35 @@ def register(app: typer.Typer) -> None:
 def audit(
     area: Annotated[
         str,
-        typer.Argument(metavar="AREA", help="One area: accounts, claims, instances, loadbalancers, threescale."),
+        typer.Argument(
+            metavar="AREA",
+            help="One area: accounts, claims, instances, loadbalancers, threescale.",
+            autocompletion=complete_areas,
+        ),
     ] = "",
     thorough: Annotated[
         bool,
         typer.Option("--thorough", help="Look into every account, region and project: many calls, all reading."),
     ] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Write what is found into the cluster, for a scheduled job.")
+    ] = False,
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Find cloud objects of ours without an owner, and drift; exits 1 if there are any."""
+    """Find cloud objects of ours without an owner, and drift; exits 1 if there are any, or no report could be made."""
     from engine.errors import Absent
     from engine.kube.errors import NO_SUCH_KIND
-    from starters.cli.audits import Audit, Finding, audits
+    from starters.cli.audits import Finding, audits
     from starters.cli.session import Session, perform
 
     known = audits()
     if area and area not in known:
         raise typer.BadParameter(f"there is no audit of {area!r}; there are: {', '.join(known)}", param_hint="AREA")
+
+    if report:
+        _report({area: known[area]} if area else known, thorough=thorough)
+        return
 
     async def look(session: Session) -> list[Finding]:
         if area:
@@ -57,11 +73,23 @@ def audit(
             return []
 
     found = perform(look)
-    if output is Format.JSON:
-        print_json(found)
-    elif found:
-        table(("subject", "problem", "what to do"), [(item.subject, item.problem, item.advice) for item in found])
-    else:
+    if not printed(found, output) and found:
+        wide = output is Format.WIDE
+        columns = (*(("area",) if wide else ()), "subject", "problem", "what to do")
+        rows = [(*((item.area,) if wide else ()), item.subject, item.problem, item.advice) for item in found]
+        table(columns, rows)
+    elif not found and output in (Format.TEXT, Format.WIDE):
         say("nothing found: clouds and custom resources agree")
     if found:
+        raise typer.Exit(1)
+
+
+def _report(audits: Mapping[str, Audit], *, thorough: bool) -> None:
+    from starters.cli.reporting import report
+    from starters.cli.session import perform
+
+    done = perform(lambda session: report(session, audits, thorough=thorough, now=utc_now))
+    for area, made in done.items():
+        say(f"{area}: {made.trouble or f'{made.total} findings'}")
+    if any(made.trouble for made in done.values()):
         raise typer.Exit(1)

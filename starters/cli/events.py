@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from starters.cli.environment import StateOption
-from starters.cli.output import CommandError, Format, FormatOption, age, facts, print_json, say, table, utc_now, warn
+from starters.cli.output import CommandError, Format, FormatOption, age, facts, printed, say, table, utc_now, warn
 from starters.cli.processes import PANEL, execute
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ def consume(context: typer.Context, state: StateOption = None) -> None:
 def list_dead(queue: QueueOption = "", output: FormatOption = Format.TEXT, state: StateOption = None) -> None:
     """List the dead letters, with the reason why each is one."""
     found = _look(queue)
-    if output is Format.JSON:
-        print_json(found)
-    elif found:
+    if printed(found, output):
+        return
+    if found:
         now = utc_now()
         rows = [(each.queue, each.message_id, age(each.sent_at, now), each.reason, each.told) for each in found]
         table(("queue", "id", "age", "reason", "tells"), rows)
@@ -74,8 +74,7 @@ def show(
 ) -> None:
     """Show one dead letter with its body."""
     found = _named(_look(queue), [message])[0]
-    if output is Format.JSON:
-        print_json(found)
+    if printed(found, output):
         return
     now = utc_now()
     told = (("queue", found.queue), ("id", found.message_id), ("was", found.of), ("age", age(found.sent_at, now)))
@@ -104,6 +103,8 @@ def redrive(
         say(f"{each.message_id}: {each.told}")
     if not sent:
         warn("no dead letter was sent again")
+    if everything and len(sent) >= MOST:
+        warn(f"{MOST} of a queue are sent at most: `perdure events list` shows what is left")
 
 
 def _look(queue: str) -> list[DeadLetter]:

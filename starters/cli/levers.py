@@ -1,23 +1,42 @@
 """A person's levers on one lifecycle: why, plan, retry, pause, resume, wake.
 
-`pause` and `resume` are written on the custom resource, where they outlive every workflow; `retry` is an update that
+`pause` and `resume` are written on the custom resource, where they outlive every workflow (those of whole areas into
+a ConfigMap, `pausing.py`); `retry` is an update that
 the lifecycle may refuse; `why` and `plan` change nothing. What the lifecycle answers needs a worker; holding it, waking
 it and letting it go need none.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from domain.identity import all_kinds
 from domain.levers import PAUSED
+from starters.cli.completing import complete_areas, complete_kinds, complete_objects
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, say
 from starters.cli.target import KindArgument, NameArgument, Target, kind_named, target
 
 ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="Why, for those who read the record.")]
+
+OptionalKind = Annotated[
+    str,
+    typer.Argument(metavar="KIND", help="The kind; none with --area or --all.", autocompletion=complete_kinds),
+]
+OptionalName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAMESPACE/NAME", help="The object; none with --area or --all.", autocompletion=complete_objects
+    ),
+]
+AreaOption = Annotated[
+    str,
+    typer.Option("--area", metavar="AREA", help="A whole area: accounts, claims, ...", autocompletion=complete_areas),
+]
+AllOption = Annotated[bool, typer.Option("--all", help="Everything, in every area.")]
 
 PANEL = "One object's lifecycle"
 
@@ -42,8 +61,24 @@ def why(kind: KindArgument, name: NameArgument, output: FormatOption = Format.TE
     tell(asked, perform(ask), output)
 
 
-def plan(kind: KindArgument, name: NameArgument, output: FormatOption = Format.TEXT, state: StateOption = None) -> None:
-    """Look anew and say what would be done now, doing nothing."""
+def plan(
+    kind: OptionalKind = "",
+    name: OptionalName = "",
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help="Objects as they are to be, not applied yet.", exists=True)
+    ] = None,
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Of objects in the file that name none.")] = "",
+    output: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Look anew and say what would be done now, doing nothing; of a file, as if it had been applied."""
+    if file is not None:
+        from starters.cli import planning
+
+        if kind or name:
+            raise typer.BadParameter("name an object or a file, not both", param_hint="--file")
+        planning.plan_file(file, namespace or "default", output)
+        return
     from starters.cli import lifecycle
     from starters.cli.session import Session, perform
     from starters.cli.story import Why, tell_plan
@@ -56,11 +91,28 @@ def plan(kind: KindArgument, name: NameArgument, output: FormatOption = Format.T
     tell_plan(asked, perform(ask), output)
 
 
-def retry(kind: KindArgument, name: NameArgument, reason: ReasonOption = "", state: StateOption = None) -> None:
-    """Try again what failed; refused, with the reason, where there is nothing to retry."""
-    from starters.cli import lifecycle
+def retry(
+    kind: OptionalKind = "",
+    name: OptionalName = "",
+    everything: Annotated[bool, typer.Option("--all", help="Everything of the kind, or of all kinds.")] = False,
+    phase: Annotated[str, typer.Option("--phase", help="Everything in this phase, such as Failed.")] = "",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Of this namespace only.")] = "",
+    query: Annotated[str, typer.Option("--query", help="What else must hold, as Temporal's lists are asked.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and ask nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many are retried.")] = False,
+    reason: ReasonOption = "",
+    output: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Try again what failed: one object, or all that are found; refused where there is nothing to retry."""
+    from starters.cli import lifecycle, retrying
     from starters.cli.session import Session, perform, person
 
+    if not name:
+        only = kind_named(kind) if kind else None
+        found = retrying.Sought(kind=only, namespace=namespace, phase=phase, query=query, everything=everything)
+        retrying.retry_all(found, reason, dry_run=dry_run, yes=yes, form=output)
+        return
     asked = target(kind, name)
 
     async def tell(session: Session) -> str:
@@ -70,19 +122,49 @@ def retry(kind: KindArgument, name: NameArgument, reason: ReasonOption = "", sta
     say(f"{asked}: {perform(tell)}")
 
 
-def pause(kind: KindArgument, name: NameArgument, reason: ReasonOption = "", state: StateOption = None) -> None:
-    """Hold an object: nothing is changed, in the cluster or in a cloud, until it is resumed."""
-    _hold(target(kind, name), held=True, reason=reason)
+def pause(
+    kind: OptionalKind = "",
+    name: OptionalName = "",
+    area: AreaOption = "",
+    everything: AllOption = False,
+    reason: ReasonOption = "",
+    state: StateOption = None,
+) -> None:
+    """Hold an object, an area or everything: nothing is changed, in the cluster or in a cloud, until it is resumed."""
+    from starters.cli import pausing
+
+    if wide := pausing.named(kind, name, area, everything=everything):
+        pausing.pause(wide, reason)
+    else:
+        _hold(target(kind, name), held=True, reason=reason)
 
 
-def resume(kind: KindArgument, name: NameArgument, reason: ReasonOption = "", state: StateOption = None) -> None:
-    """Let a paused object go on."""
-    _hold(target(kind, name), held=False, reason=reason)
+def resume(
+    kind: OptionalKind = "",
+    name: OptionalName = "",
+    area: AreaOption = "",
+    everything: AllOption = False,
+    reason: ReasonOption = "",
+    state: StateOption = None,
+) -> None:
+    """Let go on what was paused; objects that are held by themselves stay so."""
+    from starters.cli import pausing
+
+    if wide := pausing.named(kind, name, area, everything=everything):
+        pausing.resume(wide, reason)
+    else:
+        _hold(target(kind, name), held=False, reason=reason)
 
 
 def wake(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="The kind; all of them with --all alone.")] = "",
-    name: Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="The object; none with --all.")] = "",
+    kind: Annotated[
+        str,
+        typer.Argument(metavar="KIND", help="The kind; all of them with --all alone.", autocompletion=complete_kinds),
+    ] = "",
+    name: Annotated[
+        str,
+        typer.Argument(metavar="NAMESPACE/NAME", help="The object; none with --all.", autocompletion=complete_objects),
+    ] = "",
     everything: Annotated[bool, typer.Option("--all", help="Wake everything of the kind, or of all kinds.")] = False,
     state: StateOption = None,
 ) -> None:
@@ -117,7 +199,7 @@ def _hold(asked: Target, *, held: bool, reason: str) -> None:
             return False
         await annotate(session, asked, {PAUSED: "true" if held else None})
         await record(session, asked, obj, "Paused" if held else "Resumed", reason)
-        await waking.wake_one(session, lifecycle.key_of(session, asked, text(obj, "metadata", "uid")))
+        await waking.wake_one(session, await lifecycle.key_of_object(session, asked, obj))
         return True
 
     changed = perform(write)

@@ -31,6 +31,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from domain.carry import Carry
 from domain.identity import Key, all_kinds
 from domain.levers import RETRY
+from domain.pauses import why_paused
 from domain.refusal import ErrorType
 from domain.why import Hindrance, Why
 from engine.errors import Absent
@@ -38,7 +39,9 @@ from engine.kube import JsonObject
 from engine.kube.errors import NO_SUCH_KIND
 from engine.kube.json import text
 from engine.temporal import identity_attributes, wake
+from starters.cli import machines
 from starters.cli.output import CommandError
+from starters.cli.pausing import standing
 from starters.cli.records import annotate
 from starters.cli.session import Session
 from starters.cli.stuck import UNREPLAYABLE, stuck, unreplayable
@@ -67,7 +70,7 @@ async def find_object(session: Session, target: Target) -> JsonObject:
         raise CommandError(f"{target} is no custom resource", "it can be asked, retried and woken, nothing else")
     found = await look_for_object(session, target)
     if found is None:
-        raise CommandError(f"{target} does not exist", f"`perdure list {target.kind.name}` shows what there is")
+        raise CommandError(f"{target} does not exist", _shown_by(target))
     return found
 
 
@@ -79,7 +82,9 @@ async def look_for_object(session: Session, target: Target) -> JsonObject | None
         if error.code == NO_SUCH_KIND:
             raise CommandError(
                 f"the cluster at {session.cluster_of(target.kind).host} knows no {target.kind.name}",
-                "install the definitions: perdure crds | kubectl apply -f -",
+                "Cluster API and its provider bring it"
+                if machines.others(target)
+                else "install the definitions: perdure crds | kubectl apply -f -",
             ) from error
         return None
 
@@ -92,12 +97,27 @@ async def find_key(session: Session, target: Target) -> Key:
     """
     obj = await look_for_object(session, target) if target.kind.plural else None
     if obj is not None:
-        return key_of(session, target, text(obj, "metadata", "uid"))
+        return await key_of_object(session, target, obj)
     last = await _last_lifecycle(session, target)
     if last is not None and last.status is WorkflowExecutionStatus.RUNNING:
         return _key_of_lifecycle(session, target, last.id)
     ended = f"; its last lifecycle ended at {last.close_time:%Y-%m-%d %H:%M:%SZ}" if last and last.close_time else ""
-    raise CommandError(f"{target} does not exist{ended}", f"`perdure list {target.kind.name}` shows what there is")
+    raise CommandError(f"{target} does not exist{ended}", _shown_by(target))
+
+
+async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
+    """The key of the lifecycle that tells of an object: its own, or its instance's.
+
+    Raises:
+        CommandError: there is no such lifecycle.
+    """
+    if machines.others(target):
+        return await machines.lifecycle_behind(session, target, obj)
+    return key_of(session, target, text(obj, "metadata", "uid"))
+
+
+def _shown_by(target: Target) -> str:
+    return machines.SHOWN_BY if machines.others(target) else f"`perdure list {target.kind.name}` shows what there is"
 
 
 def _key_of_lifecycle(session: Session, target: Target, workflow_id: str) -> Key:
@@ -128,13 +148,20 @@ async def why(session: Session, key: Key) -> Why:
     while True:
         said = await _query(session.temporal, handle.query("why", result_type=Why, rpc_timeout=_QUERY), key)
         if said.phase != UNDECIDED or asyncio.get_running_loop().time() > patience:
-            return await _with_attempts(session.temporal, key, said)
+            return await _with_pause(session, key, await _with_attempts(session.temporal, key, said))
         await asyncio.sleep(_LOOK_AGAIN.total_seconds())
 
 
 async def plan(session: Session, key: Key) -> Why:
     """What the lifecycle would do now: it looks anew, decides, and does nothing."""
-    return await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
+    said = await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
+    return await _with_pause(session, key, said)
+
+
+async def _with_pause(session: Session, key: Key, said: Why) -> Why:
+    """What the lifecycle says, and at once whether its area is paused: it may be hearing of that only now."""
+    paused = why_paused(await standing(session), all_kinds()[key.kind].area)
+    return said.model_copy(update={"hold": said.hold or paused})
 
 
 async def _with_attempts(client: Client, key: Key, said: Why) -> Why:

@@ -20,6 +20,7 @@ from domain.levers import PAUSED
 from domain.model import Model
 from domain.resource import parse_timestamp
 from starters.cli import output
+from starters.cli.completing import complete_kinds
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption
 from starters.cli.target import checked_name, kind_named, path
@@ -61,7 +62,9 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="One kind only, by any of its names.")] = "",
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help="One kind only, by any of its names.", autocompletion=complete_kinds)
+    ] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Objects of one namespace only.")] = "",
     phase: Annotated[str, typer.Option("--phase", help="Objects in one phase only, in any case.")] = "",
     tree: Annotated[bool, typer.Option("--tree", help="Each object under its owner, from those of KIND on.")] = False,
@@ -69,6 +72,7 @@ def show(
     state: StateOption = None,
 ) -> None:
     """List lifecycles: phase, what each waits for, until when."""
+    from starters.cli.pausing import standing
     from starters.cli.session import perform
 
     only = kind_named(kind) if kind else None
@@ -76,16 +80,16 @@ def show(
         checked_name(namespace, "--namespace")
 
     async def look(session: Session) -> list[Row]:
+        for name, pause in (await standing(session)).items():
+            output.warn(pause.told(name))
         # What an object owns may be of any kind, and in another namespace.
         return await rows(session, None, "") if tree else await rows(session, only, namespace)
 
     found = perform(look)
     kept = [row for row in found if not phase or row.phase.lower() == phase.lower()]
     branches = branched(found, kept, only.name if only else "", namespace) if tree else [(0, row) for row in kept]
-    if output_format is Format.JSON:
-        output.print_json([row for _, row in branches])
-        return
-    _print(branches)
+    if not output.printed([row for _, row in branches], output_format):
+        _print(branches, wide=output_format is Format.WIDE)
 
 
 async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list[Row]:
@@ -134,7 +138,7 @@ async def _lifecycles(session: Session, kind: Kind | None, namespace: str) -> li
     query = "ExecutionStatus = 'Running'"
     query += f" AND OpKind = '{kind.name}'" if kind else " AND OpKind IS NOT NULL"
     query += f" AND OpNamespace = '{namespace}'" if namespace else ""
-    found = [_row(execution) async for execution in session.temporal.list_workflows(query)]
+    found = [row_of(execution) async for execution in session.temporal.list_workflows(query)]
     return [row for row in found if _ours(row, cluster)]
 
 
@@ -146,7 +150,8 @@ def _ours(row: Row, cluster: str) -> bool:
     )
 
 
-def _row(execution: WorkflowExecution) -> Row:
+def row_of(execution: WorkflowExecution) -> Row:
+    """A lifecycle as Temporal's visibility has it."""
     from engine.temporal import (
         OP_DEADLINE,
         OP_KIND,
@@ -219,11 +224,12 @@ def _object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row
     )
 
 
-def _print(branches: Sequence[tuple[int, Row]]) -> None:
+def _print(branches: Sequence[tuple[int, Row]], *, wide: bool) -> None:
     if not branches:
         output.say("no lifecycles")
         return
-    output.table(("kind", "object", "phase", "waits for", "until", "age"), _lines(branches, output.utc_now()))
+    columns = ("kind", "object", "phase", "waits for", "until", "age", *(("owner", "workflow") if wide else ()))
+    output.table(columns, _lines(branches, output.utc_now(), wide=wide))
     found = [row for _, row in branches]
     if any(row.phase == NO_LIFECYCLE for row in found):
         output.warn(f"{NO_LIFECYCLE}: nothing looks after the object; is the watcher up? `perdure wake` starts one")
@@ -236,7 +242,9 @@ def _mark(row: Row) -> str:
     return next((mark for mark, true in marks.items() if true), "")
 
 
-def _lines(branches: Iterable[tuple[int, Row]], now: datetime) -> Iterable[tuple[str | Text, ...]]:
+def _lines(
+    branches: Iterable[tuple[int, Row]], now: datetime, *, wide: bool = False
+) -> Iterable[tuple[str | Text, ...]]:
     for depth, row in branches:
         yield (
             f"{'  ' * depth}{row.kind}",
@@ -245,4 +253,5 @@ def _lines(branches: Iterable[tuple[int, Row]], now: datetime) -> Iterable[tuple
             ", ".join(row.waits_for),
             output.until(row.deadline, now),
             output.age(row.created, now),
+            *((row.owner, row.workflow_id) if wide else ()),
         )

@@ -11,13 +11,32 @@ what came back, and what to do about it.
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.metadata import entry_points
+from pathlib import Path
 
 import typer
 
-from starters.cli import abandon, audit, crds, events, iam, levers, listing, processes, release
+from starters.cli import (
+    abandon,
+    audit,
+    codec,
+    completing,
+    crds,
+    events,
+    iam,
+    levers,
+    listing,
+    processes,
+    release,
+    replay,
+    temporal,
+    top,
+)
 from starters.cli.output import CommandError, warn
 
 ENTRY_POINTS = "perdure.commands"
@@ -26,14 +45,19 @@ Register = Callable[[typer.Typer], None]
 
 OWN: tuple[Register, ...] = (
     listing.register,
+    top.register,
     levers.register,
     abandon.register,
     release.register,
     audit.register,
     processes.register,
     events.register,
+    codec.register,
     crds.register,
     iam.register,
+    temporal.register,
+    replay.register,
+    completing.register,
 )
 
 
@@ -60,19 +84,39 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Run the command that the arguments name, and exit with its code."""
+    code: str | int | None = 0
     try:
-        build()(prog_name="perdure")
+        build()(prog_name=program_name())
     except CommandError as error:
-        _fail(error.message, error.advice)
+        warn(f"error: {error.message}")
+        if error.advice:
+            warn(f"       {error.advice}")
+        code = 1
     except KeyboardInterrupt:
-        sys.exit(130)
+        code = 130
+    except SystemExit as ended:
+        code = ended.code
+    _end(code)
 
 
-def _fail(message: str, advice: str) -> None:
-    warn(f"error: {message}")
-    if advice:
-        warn(f"       {advice}")
-    sys.exit(1)
+def program_name() -> str:
+    """As a person called it: kubectl runs `kubectl-perdure` for `kubectl perdure`."""
+    return "kubectl perdure" if Path(sys.argv[0]).name.startswith("kubectl-") else "perdure"
+
+
+def _end(code: str | int | None) -> None:
+    """Exit; without the interpreter's finalisation where Temporal's Rust core has been loaded.
+
+    Its threads do not go well with that (sdk-python #300): one of four commands that had found no Temporal ended with
+    SIGABRT in the place of its own code.
+    """
+    if "temporalio.bridge.runtime" not in sys.modules or not isinstance(code, int | None):
+        sys.exit(code)
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # a reader that has gone, as `perdure list | head`
+            stream.flush()
+    os._exit(code or 0)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What a command prints: tables and coloured words on a terminal, plain lines in a pipe, JSON with `-o json`.
+"""What a command prints: tables and coloured words on a terminal, plain lines in a pipe, documents for programs.
 
-JSON goes to standard output alone, one document, so that programs can read it; whatever is said to a person on the side
-(warnings, advice) goes to standard error.
+These (`-o json`, `-o yaml`) go to standard output alone, one document, so that programs can read it; whatever is said
+to a person on the side (warnings, advice) goes to standard error.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+import yaml
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -30,10 +31,14 @@ class Format(StrEnum):
     """The formats of `-o`."""
 
     TEXT = "text"
+    WIDE = "wide"
     JSON = "json"
+    YAML = "yaml"
 
 
-FormatOption = Annotated[Format, typer.Option("--output", "-o", help="`json` for programs.")]
+FormatOption = Annotated[
+    Format, typer.Option("--output", "-o", help="`json` or `yaml` for programs, `wide` for more columns.")
+]
 
 
 class CommandError(Exception):
@@ -66,9 +71,22 @@ def warn(line: str) -> None:
 
 def print_json(value: Model | Sequence[Model]) -> None:
     """One JSON document, by the models' field names."""
-    models = [value] if isinstance(value, Model) else value
-    documents = [model.model_dump(mode="json") for model in models]
-    typer.echo(json.dumps(documents[0] if isinstance(value, Model) else documents, indent=2))
+    typer.echo(json.dumps(_plain(value), indent=2))
+
+
+def printed(value: Model | Sequence[Model], form: Format) -> bool:
+    """Print it for programs, if that is the form: one document by the models' field names. False if it is not."""
+    if form is Format.JSON:
+        print_json(value)
+    elif form is Format.YAML:
+        typer.echo(yaml.safe_dump(_plain(value), sort_keys=False, allow_unicode=True), nl=False)
+    return form in (Format.JSON, Format.YAML)
+
+
+def _plain(value: Model | Sequence[Model]) -> object:
+    if isinstance(value, Model):
+        return value.model_dump(mode="json")
+    return [model.model_dump(mode="json") for model in value]
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:

@@ -29,6 +29,9 @@ log = logging.getLogger(__name__)
 OnlyOption = Annotated[
     str, typer.Option("--only", metavar="AREA,...", help="Run the lifecycles of these areas only; without it of all.")
 ]
+BuildOption = Annotated[
+    str, typer.Option("--build-id", help="This worker's version; else PERDURE_WORKER_BUILD_ID, or none.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -38,12 +41,12 @@ def register(app: typer.Typer) -> None:
     app.command()(version)
 
 
-def worker(only: OnlyOption = "", state: StateOption = None) -> None:
+def worker(only: OnlyOption = "", build_id: BuildOption = "", state: StateOption = None) -> None:
     """Execute lifecycles and their activities."""
     areas = _areas(only)
     from workers.main import run_worker
 
-    execute("worker", lambda settings: run_worker(settings, only=areas))
+    execute("worker", lambda settings: run_worker(_of_build(settings, build_id), only=areas))
 
 
 def watch(state: StateOption = None) -> None:
@@ -72,6 +75,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     from engine.process import collect_seldom
     from engine.settings import settings
     from engine.telemetry import configure_logging
+    from engine.tracing import end_tracing
 
     found = settings()
     _refuse_what_nobody_can_mean(found)
@@ -86,6 +90,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     except Exception:
         log.exception("%s has failed", name)
     # No finalisation of the interpreter: Temporal's Rust core does not go well with it (sdk-python #300).
+    end_tracing()
     logging.shutdown()
     os._exit(code)
 
@@ -100,6 +105,10 @@ def _refuse_what_nobody_can_mean(found: Settings) -> None:
             read(getattr(found, name))
         except ValueError as error:
             raise CommandError(f"PERDURE_{name.upper()}: {error}") from error
+
+
+def _of_build(settings: Settings, build_id: str) -> Settings:
+    return settings.model_copy(update={"worker_build_id": build_id}) if build_id else settings
 
 
 async def _awaited(process: Awaitable[None]) -> None:

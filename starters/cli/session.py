@@ -9,23 +9,24 @@ import asyncio
 import getpass
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
 from kubernetes.aio.config import ConfigException
 from temporalio.client import Client
-from temporalio.envconfig import ClientConfig
 from temporalio.service import RPCError, RPCStatusCode
 
 from domain.identity import Kind
 from domain.refusal import ErrorType
+from engine.encryption import KeysUnreadable
 from engine.errors import ApiError
 from engine.kube import KubeApi
 from engine.kube.clusters import served_cluster
 from engine.settings import Settings, settings
-from engine.temporal import DEFAULT_ADDRESS, connect
+from engine.temporal import connect
+from engine.temporal_connection import TemporalRefused, temporal_address
 from starters.cli.output import CommandError
 
 T = TypeVar("T")
@@ -61,8 +62,31 @@ def perform(work: Callable[[Session], Awaitable[T]]) -> T:
     Raises:
         CommandError: a server could not be reached, or refused.
     """
+
+    async def connected() -> T:
+        async with session() as opened:
+            return await work(opened)
+
+    return _run(connected())
+
+
+def perform_on_temporal(work: Callable[[Settings, Client], Awaitable[T]]) -> T:
+    """The same for what needs no cluster.
+
+    Raises:
+        CommandError: Temporal could not be reached, or refused.
+    """
+
+    async def connected() -> T:
+        found = _for_people()
+        return await work(found, await _temporal(found))
+
+    return _run(connected())
+
+
+def _run(work: Coroutine[object, object, T]) -> T:
     try:
-        return asyncio.run(_perform(work))
+        return asyncio.run(work)
     except ApiError as error:
         raise CommandError(error.message, _ADVICE.get(error.type, "")) from error
     except RPCError as error:
@@ -71,16 +95,10 @@ def perform(work: Callable[[Session], Awaitable[T]]) -> T:
         ) from error
 
 
-async def _perform(work: Callable[[Session], Awaitable[T]]) -> T:
-    async with session() as opened:
-        return await work(opened)
-
-
 @asynccontextmanager
 async def session() -> AsyncIterator[Session]:
     """Both connections, closed at the end."""
-    # Logs are for people here, and the ports of metrics belong to the long-running processes.
-    found = settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
+    found = _for_people()
     try:
         kube = await KubeApi.open(found, "cli")
     except ConfigException as error:
@@ -91,19 +109,22 @@ async def session() -> AsyncIterator[Session]:
         yield Session(found, await _temporal(found), kube, served)
 
 
+def _for_people() -> Settings:
+    """Logs are for people here, and the ports of metrics belong to the long-running processes."""
+    return settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
+
+
 async def _temporal(found: Settings) -> Client:
     try:
         return await connect(found, "cli")
-    except RuntimeError as error:
+    except KeysUnreadable as error:
         raise CommandError(
-            f"Temporal at {temporal_address()} does not answer: {error}",
-            "is it up, and is TEMPORAL_ADDRESS right? A local one: perdure status",
+            str(error), "PERDURE_TEMPORAL_KEYS names the directory that the workers have, too"
         ) from error
-
-
-def temporal_address() -> str:
-    """Where this environment says Temporal is."""
-    return str(ClientConfig.load_client_connect_config().get("target_host", DEFAULT_ADDRESS))
+    except TemporalRefused as error:
+        raise CommandError(
+            str(error), "is it up, and are TEMPORAL_ADDRESS and TEMPORAL_TLS_* right? A local one: perdure status"
+        ) from error
 
 
 def person() -> str:

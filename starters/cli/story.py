@@ -1,4 +1,4 @@
-"""What a lifecycle says of itself, as text for a person or as JSON."""
+"""What a lifecycle says of itself, as text for a person or as a document for a program."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ __all__ = ["Why", "tell", "tell_plan"]
 
 def tell(asked: Target, said: Why, form: Format) -> None:
     """The answer to `why`."""
-    if form is Format.JSON:
-        output.print_json(said)
+    if output.printed(said, form):
         return
     now = output.utc_now()
     pairs = _standing(asked, said, now)
@@ -32,8 +31,7 @@ def tell(asked: Target, said: Why, form: Format) -> None:
 
 def tell_plan(asked: Target, said: Why, form: Format) -> None:
     """The answer to `plan`."""
-    if form is Format.JSON:
-        output.print_json(said)
+    if output.printed(said, form):
         return
     now = output.utc_now()
     pairs = _standing(asked, said, now)
@@ -46,6 +44,7 @@ def tell_plan(asked: Target, said: Why, form: Format) -> None:
 def _standing(asked: Target, said: Why, now: datetime) -> list[tuple[str, str | Text]]:
     return [
         ("object", str(asked)),
+        ("lifecycle", "" if said.object.startswith(f"{asked.kind.name}/") else said.object),
         ("phase", output.phase(said.phase).append(f" ({said.outcome})" if said.outcome else "", style="")),
         ("why", said.why),
         ("held", Text(said.hold, style="yellow")),

@@ -13,6 +13,8 @@ from typing import Annotated
 import typer
 
 from domain.identity import Kind, all_kinds
+from domain.instances import EXTERNAL_KINDS
+from starters.cli.completing import complete_kinds, complete_objects
 
 # RFC 1123 subdomains: the names of namespaces and of custom resources.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -23,10 +25,18 @@ _OUTSIDE = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 # Short names of kinds that Kubernetes itself defines.
 _KUBERNETES = {"svc": "service"}
 
+# Those of Cluster API and its AWS provider.
+_CLUSTER_API = {"awsm": "awsmachine", "awsmp": "awsmachinepool", "ma": "machine"}
+
 KindArgument = Annotated[
-    str, typer.Argument(metavar="KIND", help="Kind, plural or short name, in any case: account, lb.")
+    str,
+    typer.Argument(
+        metavar="KIND", help="Kind, plural or short name, in any case: account, lb.", autocompletion=complete_kinds
+    ),
 ]
-NameArgument = Annotated[str, typer.Argument(metavar="NAMESPACE/NAME", help="The object.")]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAMESPACE/NAME", help="The object.", autocompletion=complete_objects)
+]
 
 
 @dataclass(frozen=True)
@@ -58,13 +68,13 @@ def target(kind: str, name: str) -> Target:
         typer.BadParameter: no such kind, one without lifecycles, or not of the form NAMESPACE/NAME; ends with exit
             code 2.
     """
-    found = kind_named(kind)
+    found = _of_others(kind) or kind_named(kind)
     if not found.plural:
         return _without_object(found, name)
     namespace, slash, short = name.partition("/")
     if not (slash and namespace and short) or "/" in short:
         raise typer.BadParameter(f"{name!r} is not of the form NAMESPACE/NAME", param_hint="NAMESPACE/NAME")
-    if not found.lifecycle:
+    if not found.lifecycle and found not in EXTERNAL_KINDS:
         raise typer.BadParameter(f"a {found.name} has no lifecycle of its own", param_hint="KIND")
     return Target(found, checked_name(namespace), checked_name(short))
 
@@ -79,6 +89,17 @@ def _without_object(kind: Kind, name: str) -> Target:
     return Target(kind, namespace, short)
 
 
+def usable_outside(name: str) -> bool:
+    """True for a name of AWS's that may stand in queries."""
+    return _OUTSIDE.fullmatch(f"x/{name}") is not None and "/" not in name
+
+
+def _of_others(word: str) -> Kind | None:
+    """A kind of Cluster API's, whose objects are told of by their instances' lifecycles."""
+    names = {name: kind for kind in EXTERNAL_KINDS for name in _with_group(kind, _names(kind))}
+    return names.get(_CLUSTER_API.get(word.lower(), word.lower()))
+
+
 def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
     """A name as Kubernetes allows it, so that it may stand in queries and paths."""
     if not _NAME.fullmatch(name):
@@ -90,6 +111,8 @@ def kind_named(word: str) -> Kind:
     """The kind of that name, plural or short name, in any case, with or without its group (`accounts.example.com`)."""
     names = {name: kind for kind in all_kinds().values() for name in _with_group(kind, _names(kind))}
     asked = _KUBERNETES.get(word.lower(), word.lower())
+    if others := _of_others(word):
+        raise typer.BadParameter(f"{others.plural} have no lifecycles of their own; ec2instance has", param_hint="KIND")
     if found := names.get(asked) or _short_names().get(asked):
         return found
     close = [names[name].name for name in get_close_matches(word.lower(), names, n=1)]

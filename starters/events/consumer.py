@@ -22,7 +22,7 @@ from datetime import UTC, datetime, timedelta
 
 from domain.instances.acknowledgement import Acknowledgement, Outcome, Verdict, back_off, dead_letter_attributes
 from domain.instances.envelope import clean
-from domain.instances.transport import Message
+from domain.instances.transport import SNS_CONFIRMATION, Message
 from engine.errors import Absent, ApiError
 from starters.events import metrics
 from starters.events.batches import Batches
@@ -39,6 +39,8 @@ TELL_MISSING_EVERY = 60.0
 _MOST_KEPT_ATTRIBUTES = 8
 # Reasons of acknowledgements; strangers' events, doubled ones and old news would drown the rest.
 _WORTH_A_LINE = frozenset({Outcome.APPLIED, Outcome.UNAVAILABLE})
+# Somebody has subscribed the queue to a topic, which waits for an address to be visited: nobody here does.
+_WORTH_A_WARNING = frozenset({SNS_CONFIRMATION})
 
 logger = logging.getLogger(__name__)
 
@@ -211,6 +213,7 @@ class Consumer:
             metrics.EVENTS.labels(word).inc()
         metrics.MESSAGES.labels(self.name, verdict.value).inc()
         level = logging.INFO if reason in _WORTH_A_LINE else logging.DEBUG
+        level = logging.WARNING if reason in _WORTH_A_WARNING else level
         message_id = received.message.message_id
         if logger.isEnabledFor(level):
             logger.log(level, "message %s: %s: %s, %s", message_id, in_words(received.parsed), verdict.value, reason)

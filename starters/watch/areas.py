@@ -7,8 +7,8 @@
 | `GAUGES` | numbers to tell | `gauges.py` |
 | `DUTIES` | what else to do while leading | `duties.py` |
 
-A module with any but the third names its area, `AREA`: where the settings say which areas are served, those of others
-are left out. Numbers are told of what is watched, so they need no such word.
+A module with any but the third names its area, `AREA` (empty for none): where the settings say which areas are served,
+those of others are left out. Numbers are told of what is watched, so they need no such word.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@
 |---|---|
 | AWSFederatedRole: spec, deletion, coming and going | the accesses that name it |
 | AWSFederatedAccountAccess: new, gone, while its role is being deleted | that role |
+| AWSFederatedAccountAccess: gone | the claims of its namespace that are being deleted, which wait for it |
 | the Secret that an access waits for | the accesses that name it |
 
 A customer's Secret is watched by its name while an access waits for something, and only its version is kept.
@@ -20,7 +21,7 @@ from functools import cache
 from prometheus_client import Metric
 
 from domain import levers
-from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
+from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.constants import FINALIZER
 from domain.accounts.federated import ACCOUNT_LABEL, LAST_ROLE_UPDATE, ROLE_LABEL, UID_LABEL
 from domain.accounts.federated.access_status import SYNCED
@@ -117,7 +118,17 @@ def role_dependents(before: Projection | None, after: Projection | None, index: 
 
 
 def access_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-    """The role of an access, while it waits for its accesses to go."""
+    """The role of an access, while it waits for its accesses to go; and claims that do."""
+    claims = _ending_claims(before, index) if before and after is None else set()
+    return claims | _ending_roles(before, after, index)
+
+
+def _ending_claims(access: Projection, index: Index) -> set[Key]:
+    claims = index.all(ACCOUNT_CLAIM.name)
+    return {each.key for each in claims if each.deleting and each.key.namespace == access.key.namespace}
+
+
+def _ending_roles(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
     if before and after and before.fact("role") == after.fact("role"):
         return set()
     names = {side.fact("role") for side in (before, after) if side is not None}

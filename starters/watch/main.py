@@ -32,6 +32,7 @@ from starters.watch.duties import attend, duties_of_areas
 from starters.watch.gauges import published
 from starters.watch.kinds import watched_under
 from starters.watch.opening import open_standing, opened_by_areas
+from starters.watch.pausing import lifecycles_told
 from starters.watch.watcher import Watcher
 
 PROCESS = "watch"
@@ -96,7 +97,7 @@ async def _watch(
     metrics.LEADER.set(1)
     try:
         with published(watcher.index):
-            async with asyncio.TaskGroup() as group:
+            async with lifecycles_told(client, api, settings, health), asyncio.TaskGroup() as group:
                 group.create_task(watcher.run())
                 group.create_task(open_standing(opened_by_areas(settings), partial(wake, client)))
                 if not settings.observing:

@@ -21,7 +21,10 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
 
+from opentelemetry.context import Context
+
 from domain.identity import Key
+from engine.tracing import continued, origin
 
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 5.0
@@ -44,6 +47,7 @@ class WakeQueue:
         self._resting: dict[Key, float | None] = {}  # woken a moment ago; since when wanted again, if it is
         self._held: dict[Key, asyncio.TimerHandle] = {}
         self._gathered: dict[Key, None] = {}
+        self._origins: dict[Key, Context] = {}  # the traces that the wakes belong to
         self._arrived = asyncio.Event()
         self._barriers: list[tuple[set[Key], asyncio.Event]] = []
 
@@ -52,6 +56,8 @@ class WakeQueue:
 
     def put(self, key: Key) -> None:
         """Wake this key; one that is held, or rests, when its time is over."""
+        if (context := origin()) is not None:
+            self._origins[key] = context
         if key in self._resting and key not in self._held:
             self._resting[key] = self._resting[key] or time.monotonic()
         elif key not in self._waiting and key not in self._delayed and key not in self._held:
@@ -129,7 +135,8 @@ class WakeQueue:
         self._resting[key] = None
         asyncio.get_running_loop().call_later(REST, self._rested, key)
         try:
-            await self._wake(key)
+            with continued(self._origins.pop(key, None)):
+                await self._wake(key)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # whatever it is, the key must not be lost

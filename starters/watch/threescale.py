@@ -29,7 +29,8 @@ from domain.levers import RETRIED, RETRY
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
 from domain.threescale import BACKEND, CUSTOM_KINDS, DEVELOPER_ACCOUNT, DEVELOPER_USER, OPEN_API, PRODUCT, THE_TENANTS
-from domain.threescale.conditions import FAILED, INVALID, ORPHAN, READY, WAITING
+from domain.threescale.belonging import CASCADE
+from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, WAITING
 from domain.threescale.conditions import SYNCED as SYNCED_CONDITION
 from domain.threescale.memo import DRIFT, GATEWAY, LOOKED, SYNCED
 from domain.threescale.providers import SEED_SECRET
@@ -57,6 +58,7 @@ _PHASES = (
     (ORPHAN, Phase.ORPHAN),
     (WAITING, Phase.ORPHAN),
     (FAILED, Phase.FAILED),
+    (IN_SYNC, Phase.SYNCING),
 )
 
 
@@ -171,15 +173,17 @@ def _told(known: Projection) -> tuple[object, ...]:
 def _seen_by_others(obj: JsonObject) -> str:
     """What relatives decide upon, as one value that compares."""
     annotations = mapping(obj, "metadata", "annotations")
-    memo = (annotations.get(SYNCED), annotations.get(GATEWAY))
+    memo = (annotations.get(SYNCED), annotations.get(GATEWAY), annotations.get(CASCADE))
     return str(hash(repr((generation(obj), memo, _standing(mapping(obj, "status"))))))
 
 
 def _standing(status: Mapping[str, object]) -> tuple[object, ...]:
-    """The status without its times."""
+    """The status without its times, and without what is told of a sync that lasts: nothing follows from that."""
     fields = sorted((name, repr(value)) for name, value in status.items() if name != "conditions")
     conditions = sorted(
-        (text(each, "type"), text(each, "status"), text(each, "message")) for each in sequence(status, "conditions")
+        (text(each, "type"), text(each, "status"), text(each, "message"))
+        for each in sequence(status, "conditions")
+        if text(each, "type") != IN_SYNC
     )
     return tuple(fields), tuple(conditions)
 
@@ -189,7 +193,8 @@ def _is_settled(resource: CustomResource, status: Mapping[str, object]) -> bool:
     annotations = resource.metadata.annotations
     asked = annotations.get(RETRY) != annotations.get(RETRIED) or annotations.get(DRIFT) != annotations.get(LOOKED)
     observed = status.get("observedGeneration", resource.metadata.generation)
-    done = any(text(c, "type") in _DONE and text(c, "status") == "True" for c in sequence(status, "conditions"))
+    true_ones = {text(c, "type") for c in sequence(status, "conditions") if text(c, "status") == "True"}
+    done = bool(true_ones & _DONE) and IN_SYNC not in true_ones
     kept = not resource.kind_of.finalizer or resource.kind_of.finalizer in resource.metadata.finalizers
     return done and kept and not asked and observed == resource.metadata.generation
 

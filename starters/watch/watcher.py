@@ -31,6 +31,7 @@ from domain.identity import Key, all_kinds
 from engine.health import Health
 from engine.kube.api import KubeApi
 from engine.kube.reflector import Timing
+from engine.tracing import change
 from starters.watch import metrics
 from starters.watch.carriers import Carriers, Handover, IsOpen
 from starters.watch.checkpoint import Checkpoint
@@ -361,7 +362,10 @@ class _ChangesOf:
         self.watcher.started(self.watched, objects)
 
     def changed(self, before: Projection | None, after: Projection | None, *, seen_live: bool) -> None:
-        self.watcher.changed(self.watched, before, after, seen_live=seen_live)
+        known = after or before
+        where = {"k8s.namespace.name": known.key.namespace, "perdure.object": known.key.path} if known else {}
+        with change(f"watch {self.watched.name}", where):
+            self.watcher.changed(self.watched, before, after, seen_live=seen_live)
 
     def absent(self) -> None:
         self.watcher.absent(self.watched)

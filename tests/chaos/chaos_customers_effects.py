@@ -7,6 +7,7 @@ from typing import Any
 from chaos_effects import AwsCall, Effect, KubeCall, Lifecycle
 from chaos_proxy import Request
 
+SUPPORT = "ManagedOpenShift-Support"
 CLAIMS, ACCOUNTS = "accountclaims", "accounts"
 # The namespaces that the turns make; those of the other turns begin otherwise.
 PLACE = "/customer-"
@@ -16,8 +17,8 @@ def _effect(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
     return Effect(Lifecycle.CUSTOMER, activity, call)
 
 
-def _iam(action: str, activity: str) -> tuple[Effect, ...]:
-    return (_effect(AwsCall("iam", action), activity),)
+def _iam(action: str, activity: str, containing: str = "") -> tuple[Effect, ...]:
+    return (_effect(AwsCall("iam", action, containing=containing or None), activity),)
 
 
 def _part(request: Request, part: str) -> dict[str, Any]:
@@ -60,8 +61,8 @@ BRINGING: tuple[tuple[Effect, ...], ...] = (
     ),
     (_effect(_spec(CLAIMS, "accountLink")),),
     (_effect(_state(ACCOUNTS, "Creating")),),
-    _iam("CreateRole", "aws.ensure_support_role"),
-    _iam("AttachRolePolicy", "aws.ensure_support_role"),
+    _iam("CreateRole", "aws.ensure_support_role", SUPPORT),
+    _iam("AttachRolePolicy", "aws.ensure_support_role", SUPPORT),
     _iam("CreateUser", "aws.ensure_admin_user"),
     _iam("CreateAccessKey", "aws.ensure_admin_user"),
     (_effect(_spec(ACCOUNTS, "iamUserSecret")),),
@@ -78,7 +79,7 @@ TAKING_AWAY: tuple[tuple[Effect, ...], ...] = (
     (_effect(KubeCall("DELETE-accounts", lambda request: request.of("DELETE", ACCOUNTS)), "kube.delete"),),
     _iam("DeleteAccessKey", "aws.delete_identities"),
     _iam("DeleteUser", "aws.delete_identities"),
-    _iam("DeleteRole", "aws.delete_identities"),
+    _iam("DeleteRole", "aws.delete_identities", SUPPORT),
     (_effect(_dropped(ACCOUNTS)),),
     (_effect(_secret("DELETE", "claim-secret"), "accounts.let_secrets_go"),),
     (_effect(_secret("PATCH", "input-secret-free"), "accounts.let_secrets_go"),),

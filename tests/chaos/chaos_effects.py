@@ -283,8 +283,11 @@ RETURNING: tuple[tuple[Effect, ...], ...] = (
 # Where an Account that never got an AWS account gives way: only reached when AWS refuses to make one.
 DISCARDING = account(_named("DELETE-accounts", lambda r: r.of("DELETE", "accounts")), "kube.delete")
 
+# What AWS Support is told of an Account that is deleted before it has answered: the call is the payer's.
+FORGETTING = account(AwsCall("support", "ResolveCase"), "aws.resolve_support_case")
+
 
 def effects() -> tuple[Effect, ...]:
     """All of them."""
     rows = (*TAKING, OBSERVING, *FINISHING, *RETURNING)
-    return (*(effect for row in rows for effect in row), QUEUEING, DISCARDING)
+    return (*(effect for row in rows for effect in row), QUEUEING, DISCARDING, FORGETTING)

@@ -31,7 +31,7 @@ from localcloud.aws.contract import PAYER_ACCOUNT_ID, FaultKind
 from localcloud.aws.control import Emulator
 from localcloud.seed import AMI_OWNER
 
-SETTLE_SECONDS = 150.0
+SETTLE_SECONDS = 200.0
 # Nothing may be written for so long after everything agrees.
 QUIET_SECONDS = 0.7
 # Within which a killed consumer's messages are shown again.
@@ -75,8 +75,8 @@ class InstancesLab(Installation):
     def __init__(self, state: Path) -> None:
         with environment.kept():
             os.environ.update(SETTINGS)
-            super().__init__(state, services.SERVERS, SETTINGS, ("worker", "--only", "instances"))
-        self.events = Process(self.deployment, ("events",), SETTINGS)
+            super().__init__(state, services.SERVERS, SETTINGS, ("worker", "--only", "instances"), reserve=True)
+        self.events = Process(self.deployment, ("events",), SETTINGS, reserve=("starters.events.main",))
         self._bulk = Process(self.deployment, ("worker", "--only", "instances"), SETTINGS | self.through_proxy | OFTEN)
         self._env = self.deployment.env()
         self.emulator = Emulator(self._env["AWS_ENDPOINT_URL"])
@@ -192,15 +192,6 @@ class InstancesLab(Installation):
 
         return Armed(f"{service} {action}", struck)
 
-    def await_one(self, armed: Armed, seconds: float = 120.0) -> None:
-        """Wait until it has happened; Cluster API does its part meanwhile."""
-
-        def happened() -> bool:
-            self._play()
-            return armed.struck()
-
-        until(happened, f"{armed.name} reached", seconds)
-
     def lift(self) -> None:
         """Break nothing any more."""
         self.emulator.clear()
@@ -218,7 +209,7 @@ class InstancesLab(Installation):
         wrong = ["not looked at"]
         while wrong and time.monotonic() < began + seconds:
             time.sleep(0.2)
-            self._play()
+            self.play()
             wrong = self._violations() or self._moving()
         took = time.monotonic() - began
         assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self._story()
@@ -235,7 +226,7 @@ class InstancesLab(Installation):
                 self.cluster.delete("awsmachinepools", NAMESPACE, life.group)
             del self.lives[life.name]
 
-    def _play(self) -> None:
+    def play(self) -> None:
         """Cluster API and its provider: drain what is being deleted, and end its instance."""
         with suppress(httpx.HTTPError, AssertionError, BotoCoreError, ClientError):
             machines = {each["metadata"]["name"]: each for each in self.cluster.list("machines", NAMESPACE)}

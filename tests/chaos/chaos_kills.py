@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 
 import pytest
 from chaos_effects import AwsCall, Effect
@@ -24,15 +25,20 @@ def _mutates(effect: Effect) -> bool:
     return not effect.call.name.startswith("GET")
 
 
-def cases(turn: str, rows: Sequence[Row]) -> list[object]:
+def cases(turn: str, rows: Sequence[Row], modes: Iterable[Break] = MODES) -> list[object]:
     """Each row with each mode; an effect that changes nothing can neither be lost nor come late."""
     found: list[object] = []
     for number, row in enumerate(rows, 1):
-        for mode in MODES:
+        for mode in modes:
             chosen = row if mode is Break.BEFORE else tuple(effect for effect in row if _mutates(effect))
             if chosen:
                 found.append(pytest.param(chosen, mode, id=f"{turn}-{number:02}-{mode}"))
     return found
+
+
+def beside(*lifecycles: Sequence[Row]) -> list[Row]:
+    """The first rows of several lifecycles as one, the second ones, ...: one death strikes them all."""
+    return [tuple(chain.from_iterable(rows)) for rows in zip_longest(*lifecycles, fillvalue=())]
 
 
 def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> float:
@@ -43,7 +49,9 @@ def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> floa
     lab.worker.kill()
     lab.lift()
     lab.worker.start()
-    return lab.settle()
+    seconds = lab.settle()
+    lab.worker.await_ready()  # the one that will take its place begins to import
+    return seconds
 
 
 @dataclass(frozen=True)

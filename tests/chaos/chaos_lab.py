@@ -34,6 +34,7 @@ SETTLE_SECONDS = 150.0
 LOOK_SECONDS = 1.0
 # Nothing may change in the cloud for so long after both sides agree.
 QUIET_SECONDS = 1.5
+AUDITED_EACH = 3
 # A held call of AWS answers after so long, to nobody; the worker would give up by itself after 30 s.
 HOLD_SECONDS = 20.0
 # Long enough to kill a server while the answer is awaited.
@@ -69,7 +70,8 @@ class Lab(Installation):
     """The installation."""
 
     def __init__(self, state: Path, *, worker: dict[str, str] | None = None) -> None:
-        super().__init__(state, services.SERVERS, SETTINGS | (worker or {}), ("worker", "--only", "accounts"))
+        command = ("worker", "--only", "accounts")
+        super().__init__(state, services.SERVERS, SETTINGS | (worker or {}), command, reserve=True)
         self.emulator = Emulator(self.deployment.env()["AWS_ENDPOINT_URL"])
         self.emulator.config(**EMULATED)
         self.oracle = Oracle(self.cluster, self.emulator, self.workflows, self.worker.log)
@@ -78,6 +80,7 @@ class Lab(Installation):
         self.spent: Tenant | None = None
         """Whose account is free again; its Account is deleted in the next give-back."""
         self.turns = 0
+        self._settled = 0
         self.start()
 
     def close(self) -> None:
@@ -134,6 +137,31 @@ class Lab(Installation):
         self.await_struck([bound])
         self.worker.kill()
         self.lift()
+
+    def take_and_wait(self) -> str:
+        """Make a claim; the account that its pool makes instead waits for a case that nobody resolves: its id."""
+        self.emulator.config(case_seconds=100_000)
+        self.take()
+        until = time.monotonic() + SETTLE_SECONDS
+        while not (found := self._waiting()):
+            assert time.monotonic() < until, "no Account waits for its support case\n" + self.story()
+            time.sleep(LOOK_SECONDS)
+        self.emulator.config(case_seconds=EMULATED["case_seconds"])
+        return str(found["status"]["supportCaseID"])
+
+    def delete_waiting(self) -> None:
+        """Delete the Account that waits for its support case; the pool makes another."""
+        found = self._waiting()
+        assert found is not None
+        name = found["metadata"]["name"]
+        self.expected.gone, self.expected.disowned = {name}, {found["spec"]["awsAccountID"]}
+        self.cluster.delete("accounts", OPERATOR, name)
+
+    def _waiting(self) -> dict[str, Any] | None:
+        """The Account with an open case."""
+        found = ((each, each.get("status") or {}) for each in self.cluster.list("accounts"))
+        pending = (each for each, status in found if status.get("state") == "PendingVerification")
+        return next((each for each in pending if each["status"].get("supportCaseID")), None)
 
     def queue(self) -> str:
         """Make a second claim, which waits for the account that is made while the first has the pool's only one."""
@@ -268,10 +296,15 @@ class Lab(Installation):
     def settle(self) -> float:
         """Wait until both sides agree and the audit finds nothing; how many seconds it took until they agreed.
 
+        The audit costs as much as a start of the worker, and what it finds stays: it is asked each third time.
+
         Raises:
             AssertionError: with everything that is still wrong.
         """
         took = self.agree()
+        self._settled += 1
+        if self._settled % AUDITED_EACH:
+            return took
         audited = self.audit()
         assert audited.returncode == 0, (audited.stdout + audited.stderr).decode()
         return took

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaos_installation import STRIKE_SECONDS, Installation
+from chaos_installation import STRIKE_SECONDS, Installation, Process
 from chaos_proxy import Break, Request
 
 from localcloud.services import API_SERVER, TEMPORAL
@@ -57,7 +57,11 @@ def dying(fault: str) -> str:
 
 
 def await_each(
-    armed: Mapping[str, Struck], strike: Callable[[], None] | None, *, together_seconds: float = 0.0
+    armed: Mapping[str, Struck],
+    strike: Callable[[], None] | None,
+    *,
+    together_seconds: float = 0.0,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
     """Wait until every effect has been reached; each time that more are, strike.
 
@@ -65,12 +69,14 @@ def await_each(
         armed: the effects by their names.
         strike: what is done then, None where the fault is enough.
         together_seconds: what comes within this is struck with the first.
+        meanwhile: what others do who have a part in it.
 
     Raises:
         AssertionError: some are never reached, so nothing was tried there.
     """
     waiting, deadline = dict(armed), time.monotonic() + STRIKE_SECONDS
     while waiting:
+        meanwhile()
         reached = _reached(waiting)
         if reached and strike is not None:
             time.sleep(together_seconds)
@@ -87,13 +93,17 @@ def _reached(waiting: Mapping[str, Struck]) -> list[str]:
     return [effect for effect, each in waiting.items() if each.struck()]
 
 
+def again(process: Process) -> None:
+    """Kill a process, and wait until another one is ready."""
+    process.kill()
+    process.start()
+    process.await_ready()
+
+
 def kill(lab: Installation, victim: str) -> None:
     """Kill one of the processes or servers, and wait until it is there again."""
     if victim in (WORKER, WATCHER):
-        process = lab.worker if victim == WORKER else lab.watch
-        process.kill()
-        process.start()
-        process.await_ready()
+        again(lab.worker if victim == WORKER else lab.watch)
         return
     pid = lab.deployment.kill(victim, signal.SIGKILL)
     lab.deployment.wait_service(victim, other_than_pid=pid, timeout_seconds=180)

@@ -1,28 +1,37 @@
 """Every step from an event to its label and its reaction is broken: processes and servers die, answers are lost.
 
-Each life (`TURNS`) is taken once undisturbed, which holds that its steps are those named here; then with each fault at
-each step, everything agrees again by itself: labels say what EC2 says, Machines are deleted that have lost their
-instance and no others, hooks are completed, the queue is empty and nothing is among the dead letters.
+Each life (`TURNS`) is taken once undisturbed, which holds that its steps are those named here. Then all six are taken
+under one fault, which meets each step of each; those that are under way at the same time are struck by one death.
+By itself everything agrees again: labels say what EC2 says, Machines are deleted that have lost their instance and no
+others, hooks are completed, the queue is empty and nothing is among the dead letters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
 
 import pytest
-from chaos_claims_turns import nth, numbered
-from chaos_installation import Armed, Record
+from chaos_claims_oracle import at
+from chaos_claims_turns import numbered
+from chaos_installation import Record
 from chaos_instances_lab import InstancesLab, Life
-from chaos_proxy import Break
-from chaos_striking import ANSWERS
+from chaos_proxy import Break, Request
+from chaos_striking import ANSWERS, WATCHER, WORKER, Struck, again, await_each, kill
 
+from domain.instances.constants import STATE_LABEL
 from localcloud.aws.contract import FaultKind
 from localcloud.aws.events_contract import EventFaultKind
+from localcloud.services import API_SERVER, TEMPORAL
 
-pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(900)]
 
-HOLD_SECONDS = 20.0
+CONSUMER = "consumer"
+# Calls of AWS that are under way while somebody dies, and what is struck together.
+UNDER_WAY_SECONDS, HELD_SECONDS = 4.0, 12.0
+TOGETHER_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -69,15 +78,24 @@ TURNS = (
         (RECEIVED, LABEL, DELETED),
     ),
 )
-WORKER_KILLS = {
-    "worker killed after": Break.AFTER,
+CALLS = {"answer lost": FaultKind.AFTER, "not heard": FaultKind.BEFORE, "refused with 429": FaultKind.THROTTLE}
+KILLED = {
+    "worker killed before": WORKER,
+    "worker killed after": WORKER,
+    "worker killed, effect comes later": WORKER,
+    "consumer killed": CONSUMER,
+    "watcher killed": WATCHER,
+    "Temporal killed": TEMPORAL,
+    "API server killed": API_SERVER,
+}
+_WORKER_BREAKS = {
     "worker killed before": Break.BEFORE,
+    "worker killed after": Break.AFTER,
     "worker killed, effect comes later": Break.LATE,
 }
-AT_WORK = ("consumer killed", "watcher killed", "Temporal killed", "API server killed")
-OF_WRITES = (*WORKER_KILLS, *AT_WORK, *ANSWERS)
-CALLS = {"answer lost": FaultKind.AFTER, "not heard": FaultKind.BEFORE, "refused with 429": FaultKind.THROTTLE}
-OF_HOOKS = ("worker killed after", "worker killed before", "consumer killed", "Temporal killed", *CALLS)
+OF_WRITES = (*KILLED, *ANSWERS)
+# What meets Kubernetes' writes meets a hook's completion in the same case; the rest belongs to the messages' cases.
+OF_HOOKS_BESIDE_WRITES = ("worker killed before", "worker killed after")
 OF_QUEUES = ("consumer killed", "Temporal killed", *CALLS)
 OF_EVENTS = {
     "told twice": EventFaultKind.DOUBLE,
@@ -88,52 +106,45 @@ OF_EVENTS = {
 EVENT = "event"
 
 
-def _faults(step: str) -> tuple[str, ...]:
-    if step.startswith("sqs"):
-        return OF_QUEUES
-    return OF_HOOKS if step == COMPLETE else OF_WRITES
+def _of_writes(turn: Turn, fault: str) -> tuple[str, ...]:
+    """The steps of a turn that a fault of writes meets."""
+    hooks = fault in OF_HOOKS_BESIDE_WRITES
+    return tuple(step for step in turn.steps if step[0].isupper() or (hooks and step == COMPLETE))
 
 
-def _cases() -> list[object]:
-    """All of them; every beginning says as much as it can: each step and turn with another fault in each round."""
-    rounds: list[list[tuple[Turn, str, str]]] = [[] for _ in OF_WRITES]
-    for number, (turn, step) in enumerate([(each, step) for each in TURNS for step in each.steps]):
-        for index, fault in enumerate(_faults(step)):
-            rounds[(index - number) % len(rounds)].append((turn, step, fault))
-    for number, turn in enumerate(TURNS):
-        for index, fault in enumerate(OF_EVENTS):
-            rounds[(index + number) % len(rounds)].append((turn, EVENT, fault))
-    return [
-        pytest.param(turn, step, fault, id=f"{turn.name}-{step}-{fault}".replace(" ", "_"))
-        for each in rounds
-        for turn, step, fault in each
-    ]
+def _of_queues(turn: Turn) -> tuple[str, ...]:
+    """The steps of a turn that a fault of messages meets."""
+    return tuple(step for step in turn.steps if not step[0].isupper())
 
 
-@pytest.mark.parametrize(("turn", "step", "fault"), _cases())
+def _alternating() -> list[object]:
+    """Every beginning says as much as it can: faults of writes, of messages and of events take turns."""
+    writes, queues, events = (
+        [pytest.param(side, fault, id=f"{side}-{fault}".replace(" ", "_")) for fault in faults]
+        for side, faults in (("writes", OF_WRITES), ("messages", OF_QUEUES), ("events", OF_EVENTS))
+    )
+    return [each for some in zip_longest(writes, queues, events) for each in some if each is not None]
+
+
+@pytest.mark.parametrize(("side", "fault"), _alternating())
 def test_everything_agrees_again_whatever_breaks(
     instances_lab: InstancesLab,
     record: Record,
     record_property: Callable[[str, object], None],
-    turn: Turn,
-    step: str,
+    side: str,
     fault: str,
 ) -> None:
     lab = instances_lab
     lab.forget()
+    tried = {"writes": lambda turn: _of_writes(turn, fault), "messages": _of_queues, "events": lambda _: (EVENT,)}
+    for turn in TURNS:
+        record([(turn.name, step) for step in tried[side](turn)], fault)
     if fault == "never told":
         lab.look_often()
-    record([(f"{turn.name}", step)], fault)
-    life = turn.prepare(lab)
+    lives = {turn: turn.prepare(lab) for turn in TURNS}
     lab.settle()
     try:
-        armed = _armed(lab, life, step, fault)
-        turn.act(lab, life)
-        if fault == "never told" and turn.name == "spot":
-            life.interruption = None  # nothing but its event ever tells of a notice; the end is found
-        if armed is not None:
-            lab.await_one(armed)
-        _strike(lab, fault)
+        {"writes": _break_writes, "messages": _break_messages, "events": _break_events}[side](lab, lives, fault)
         record_property("seconds", round(lab.settle(), 1))
     finally:
         lab.lift()
@@ -141,35 +152,68 @@ def test_everything_agrees_again_whatever_breaks(
             lab.look_seldom()
 
 
-def _armed(lab: InstancesLab, life: Life, step: str, fault: str) -> Armed | None:
-    if step == EVENT:
-        count = None if fault == "never told" else 1
-        lab.emulator.event_fault(OF_EVENTS[fault], containing=life.instance, count=count)
-        return None
-    if " " in step and step.split(maxsplit=1)[0].islower():
-        service, action = step.split()
-        if fault in CALLS:
-            return lab.disturb(service, action, CALLS[fault], 3 if fault == "refused with 429" else 1)
-        late = fault != "worker killed before"
-        return lab.disturb(service, action, FaultKind.DELAY, delay_seconds=HOLD_SECONDS, late_answer=late)
-    kind = WORKER_KILLS.get(fault) or ANSWERS.get(fault) or Break.DELAYED
-    return Armed(step, lab.intercept(nth(step), kind).struck.is_set)
+def _break_writes(lab: InstancesLab, lives: Mapping[Turn, Life], fault: str) -> None:
+    """Everything happens at once, and each step is met by the fault; steps under way together by one death."""
+    armed = {
+        f"{turn.name}: {step}": _armed(lab, life, step, fault)
+        for turn, life in lives.items()
+        for step in _of_writes(turn, fault)
+    }
+    for turn, life in lives.items():
+        turn.act(lab, life)
+    await_each(armed, _strike(lab, fault), together_seconds=TOGETHER_SECONDS, meanwhile=lab.play)
 
 
-def _strike(lab: InstancesLab, fault: str) -> None:
-    """What dies while the step is under way; then whatever was held goes on."""
-    process = {"consumer killed": lab.events, "watcher killed": lab.watch}.get(fault)
-    if fault in WORKER_KILLS:
-        process = lab.worker
-    server = {"Temporal killed": "temporal", "API server killed": "kube-apiserver"}.get(fault)
-    if process is not None:
-        process.kill()
-        lab.lift()
-        process.start()
-    elif server is not None:
-        pid = lab.deployment.kill(server)
-        lab.lift()
-        lab.deployment.wait_service(server, other_than_pid=pid, timeout_seconds=120)
+def _break_messages(lab: InstancesLab, lives: Mapping[Turn, Life], fault: str) -> None:
+    """One thing happens after the other, as a message's call is nobody's in particular."""
+    for turn, life in lives.items():
+        armed = {step: _armed(lab, life, step, fault) for step in _of_queues(turn)}
+        turn.act(lab, life)
+        await_each(armed, _strike(lab, fault), meanwhile=lab.play)
+
+
+def _break_events(lab: InstancesLab, lives: Mapping[Turn, Life], fault: str) -> None:
+    """Of each instance one event is disturbed, or all are lost."""
+    for turn, life in lives.items():
+        lab.emulator.event_fault(OF_EVENTS[fault], containing=life.instance, count=None if fault == "never told" else 1)
+        turn.act(lab, life)
+        if fault == "never told" and turn.name == "spot":
+            life.interruption = None  # nothing but its event ever tells of a notice; the end is found
+
+
+def _armed(lab: InstancesLab, life: Life, step: str, fault: str) -> Struck:
+    """A fault at a step, for the first time that it is taken."""
+    if step[0].isupper():
+        kind = _WORKER_BREAKS.get(fault) or ANSWERS.get(fault) or Break.DELAYED
+        made = lab.proxy.intercept(_taken(life, step), kind, seconds=HELD_SECONDS)
+        return Struck(made.struck.is_set, made.released.set)
+    service, action = step.split()
+    if fault in CALLS:
+        return Struck(lab.disturb(service, action, CALLS[fault], 3 if fault == "refused with 429" else 1).struck)
+    done = fault != "worker killed before"
+    return Struck(
+        lab.disturb(service, action, FaultKind.DELAY, delay_seconds=UNDER_WAY_SECONDS, late_answer=done).struck
+    )
+
+
+def _taken(life: Life, step: str) -> Callable[[Request], bool]:
+    """Whether a request is this step of this life; the second label of one that Spot takes is its state's."""
+    method, plural, number = step.split()
+
+    def matches(request: Request) -> bool:
+        if not (request.of_one(method, plural) and request.path.partition("?")[0].endswith(f"/{life.name}")):
+            return False
+        return number == "1" or STATE_LABEL in (at(request.body, "metadata", "labels") or {})
+
+    return matches
+
+
+def _strike(lab: InstancesLab, fault: str) -> Callable[[], None] | None:
+    """What dies while steps are under way; then whatever was held goes on."""
+    victim = KILLED.get(fault)
+    if victim == CONSUMER:
+        return partial(again, lab.events)
+    return partial(kill, lab, victim) if victim else None
 
 
 @pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.name)

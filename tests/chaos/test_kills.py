@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from chaos_customers_effects import customer_effects
-from chaos_effects import DISCARDING, FINISHING, OBSERVING, QUEUEING, RETURNING, TAKING, effects
+from chaos_effects import DISCARDING, FINISHING, FORGETTING, OBSERVING, QUEUEING, RETURNING, TAKING, effects
 from chaos_federated_effects import federated_effects
 from chaos_kills import MODES, Death, Row, cases, kill_at
 from chaos_lab import Lab, Record
@@ -75,6 +75,16 @@ def test_an_account_that_aws_refuses_gives_way_although_the_worker_dies(lab: Lab
         "organizations", "CreateAccount", kind=FaultKind.ASYNC_FAILURE, count=1, code="INVALID_PAYMENT_INSTRUMENT"
     )
     kill_at(lab, (DISCARDING,), mode, lab.take)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("mode", MODES)
+def test_nobody_is_asked_for_a_deleted_account_although_the_worker_dies(lab: Lab, record: Record, mode: Break) -> None:
+    record([FORGETTING], MODES[mode])
+    lab.ready_to("take")
+    case_id = lab.take_and_wait()
+    kill_at(lab, (FORGETTING,), mode, lab.delete_waiting)
+    assert [case.status for case in lab.emulator.world().cases if case.id == case_id] == ["resolved"]
 
 
 # The families of actions that an account's life uses; claims have a sweep of their own, load balancers none yet.

@@ -1,8 +1,9 @@
 """Every kind of effect of 3scale objects' life is broken: all eleven kinds created, changed and deleted.
 
-In each case one turn meets one fault, at each kind of call to 3scale, or of write to Kubernetes, that the turn has:
-processes and servers die while it is under way, its answer is late or lost, it is refused in the ways in which these
-APIs refuse. By itself everything agrees again: 3scale holds what it holds after a life that nothing has disturbed,
+In each case one turn meets its faults at each kind of call to 3scale, and of write to Kubernetes, that the turn has.
+Answers that are late, lost or refusals, as these APIs refuse, strike many lives at once, each life with one of them.
+Processes and servers die while something is under way, in three lives at once of which each stands for a third of the
+kinds of effects. By itself everything agrees again: 3scale holds what it holds after a life that nothing has disturbed,
 nothing twice and nothing less, every object says so, one workflow per object; after a deletion nothing at all.
 
 What a person has to do all the same: where the one answer that shows a new tenant's token is lost, somebody makes
@@ -11,15 +12,15 @@ another token, as the Tenant says.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import zip_longest
 
 import pytest
 from chaos_balancers_lab import named
 from chaos_installation import Record
 from chaos_striking import WATCHER, WORKER, WRITE_ANSWERS, WRITE_DEATHS, Struck, arm_write, await_each, dying, kill
-from chaos_threescale_lab import CALL_SECONDS, TURNS, ThreescaleLab
+from chaos_threescale_lab import CALL_SECONDS, ThreescaleLab
+from chaos_threescale_life import TURNS, Life
 from chaos_threescale_turns import CALLS, WRITES
 
 from localcloud.services import API_SERVER, TEMPORAL, THREESCALE
@@ -70,58 +71,50 @@ _LOSES_TOKEN = {
 CLOUD, KUBERNETES = "calls to 3scale", "writes to Kubernetes"
 
 
-# Who dies does so a dozen times in one turn if it is to be at each kind of effect: in three parts, in as many lives.
+# What is answered instead, each in a life of its own, all lives at once.
+ANSWERED = (*((CLOUD, fault) for fault in CALL_ANSWERS), *((KUBERNETES, fault) for fault in WRITE_ANSWERS))
+# Who dies does so a dozen times in one turn if it is to be at each kind of effect: in the thirds of them, in as many
+# lives at once, which one death strikes together.
 PARTS = 3
+# Who dies at calls, and at writes in the same way, does so at both in one life.
+RIDING = {
+    "worker killed after the effect": "worker killed after the effect",
+    "worker killed, effect comes later": "worker killed, effect comes later",
+    "watcher killed meanwhile": "watcher killed meanwhile",
+    "Temporal killed meanwhile": "Temporal killed meanwhile",
+    "API server killed meanwhile": "API server killed, answer lost",
+}
+Broken = tuple[tuple[str, str], ...]  # sides with their faults
 
 
-def _cases() -> list[object]:
-    """All of them: the turns follow one another as in a life, each with another fault.
-
-    Every beginning says as much as it can: after a third of the lives each fault has been tried in one of the turns.
-    """
-    faults = [
-        (side, fault, part)
-        for part in range(PARTS)
-        for side, fault in _interleaved()
-        if part == 0 or fault in CALL_DEATHS or fault in WRITE_DEATHS
+def _deaths() -> list[object]:
+    """The turns follow one another as in a life, each with another death; after a third of them each has been tried."""
+    deaths: list[Broken] = [
+        ((CLOUD, fault), (KUBERNETES, RIDING[fault])) if fault in RIDING else ((CLOUD, fault),) for fault in CALL_DEATHS
     ]
-    third = len(faults) // len(TURNS)
+    deaths += [((KUBERNETES, fault),) for fault in WRITE_DEATHS if fault not in RIDING.values()]
+    third = len(deaths) // len(TURNS)
     return [
-        pytest.param(turn, *chosen, id=_id(turn, *chosen))
-        for life in range(len(faults))
+        pytest.param(turn, broken, id=f"{broken[0][1]}-{turn}".replace(" ", "_"))
+        for life in range(len(deaths))
         for number, turn in enumerate(TURNS)
-        for chosen in [faults[(life + number * third) % len(faults)]]
-        if _effects(turn, *chosen)
+        for broken in [deaths[(life + number * third) % len(deaths)]]
     ]
 
 
-def _interleaved() -> list[tuple[str, str]]:
-    sides = [
-        [(CLOUD, fault) for fault in CALL_DEATHS],
-        [(CLOUD, fault) for fault in CALL_ANSWERS],
-        [(KUBERNETES, fault) for fault in WRITE_DEATHS],
-        [(KUBERNETES, fault) for fault in WRITE_ANSWERS],
-    ]
-    return [each for together in zip_longest(*sides) for each in together if each is not None]
-
-
-def _id(turn: str, side: str, fault: str, part: int) -> str:
-    return f"{side}-{fault}-{turn}-{part + 1}".replace(" ", "_")
-
-
-def _effects(turn: str, side: str, fault: str, part: int) -> tuple[str, ...]:
-    """The kinds of effects that are broken: all, or of those at which somebody dies every third.
+def _effects(turn: str, side: str, fault: str) -> tuple[str, ...]:
+    """The kinds of effects that are broken.
 
     A deletion's 404 is left out: it would say that what is to be deleted is gone, and is believed.
     """
     whole = (CALLS if side == CLOUD else WRITES)[turn]
     if (side, fault) == (CLOUD, "refused with 404"):
-        whole = tuple(each for each in whole if not each.startswith("DELETE "))
-    return whole[part::PARTS] if fault in CALL_DEATHS or fault in WRITE_DEATHS else whole
+        return tuple(each for each in whole if not each.startswith("DELETE "))
+    return whole
 
 
 def test_an_undisturbed_life_has_the_effects_that_are_tried_and_no_others(threescale_lab: ThreescaleLab) -> None:
-    threescale_lab.ready_to(TURNS[0])
+    threescale_lab.ready_to(TURNS[0], threescale_lab.life())
     if recording():
         threescale_lab.record()
     found = {turn: threescale_lab.effects(turn) for turn in TURNS}
@@ -133,36 +126,71 @@ def test_an_undisturbed_life_has_the_effects_that_are_tried_and_no_others(threes
     assert all(write.startswith("PATCH ") and write.endswith("/status") for write in others), others
 
 
-@pytest.mark.parametrize(("turn", "side", "fault", "part"), _cases())
-def test_one_of_each_kind_comes_to_the_same_whatever_breaks(
+@pytest.mark.parametrize("turn", TURNS)
+def test_lives_that_each_meet_another_answer_come_to_the_same(
     threescale_lab: ThreescaleLab,
     record: Record,
     record_property: Callable[[str, object], None],
     turn: str,
-    side: str,
-    fault: str,
-    part: int,
 ) -> None:
-    effects = _effects(turn, side, fault, part)
-    record([(turn, effect) for effect in effects], f"{side}: {fault}")
-    threescale_lab.ready_to(turn)
-    arm = _arm_call if side == CLOUD else _arm_write
-    armed = {effect: arm(threescale_lab, effect, fault) for effect in effects}
-    threescale_lab.take(turn)
-    threescale_lab.token_may_be_lost = fault in _LOSES_TOKEN and bool({SHOWS_TOKEN, KEEPS_TOKEN} & {*effects})
-    victim = CALL_DEATHS.get(fault, ("", True))[0] if side == CLOUD else dying(fault)
-    strike = partial(kill, threescale_lab, victim) if victim else None
-    await_each(armed, strike, together_seconds=TOGETHER_SECONDS if side == CLOUD else 0)
+    lives = {each: threescale_lab.life(f"answer-{number}") for number, each in enumerate(ANSWERED)}
+    threescale_lab.ready_to(turn, *lives.values())
+    broken = [(life, each, _effects(turn, *each)) for each, life in lives.items()]
+    armed = _armed(threescale_lab, broken, record)
+    for life, (_, fault), effects in broken:
+        life.take(turn)
+        life.token_may_be_lost = _loses_token(fault, effects)
+    await_each(armed, None)
     record_property("seconds", round(threescale_lab.settle(), 1))
     threescale_lab.audit()
 
 
-def _arm_call(lab: ThreescaleLab, call: str, fault: str) -> Struck:
+@pytest.mark.parametrize(("turn", "broken"), _deaths())
+def test_lives_come_to_the_same_whoever_dies(
+    threescale_lab: ThreescaleLab,
+    record: Record,
+    record_property: Callable[[str, object], None],
+    turn: str,
+    broken: Broken,
+) -> None:
+    lives = [threescale_lab.life(f"part-{part + 1}") for part in range(PARTS)]
+    threescale_lab.ready_to(turn, *lives)
+    struck = [(life, each, _effects(turn, *each)[part::PARTS]) for part, life in enumerate(lives) for each in broken]
+    armed = _armed(threescale_lab, struck, record)
+    for life in lives:
+        life.take(turn)
+        own = [(fault, effects) for other, (_, fault), effects in struck if other is life]
+        life.token_may_be_lost = any(_loses_token(*each) for each in own)
+    (victim,) = {CALL_DEATHS[fault][0] if side == CLOUD else dying(fault) for side, fault in broken}
+    await_each(armed, partial(kill, threescale_lab, victim), together_seconds=TOGETHER_SECONDS)
+    record_property("seconds", round(threescale_lab.settle(), 1))
+    threescale_lab.audit()
+
+
+def _armed(
+    lab: ThreescaleLab, broken: Iterable[tuple[Life, tuple[str, str], Sequence[str]]], record: Record
+) -> dict[str, Struck]:
+    """The effects of each life that its fault is to strike, noted."""
+    armed = {}
+    for life, (side, fault), effects in broken:
+        record([(life.coming, effect) for effect in effects], f"{side}: {fault}")
+        arm = _arm_call if side == CLOUD else _arm_write
+        armed |= {f"{life.name}, {side}, {fault}: {effect}": arm(lab, life, effect, fault) for effect in effects}
+    return armed
+
+
+def _loses_token(fault: str, effects: Sequence[str]) -> bool:
+    return fault in _LOSES_TOKEN and bool({SHOWS_TOKEN, KEEPS_TOKEN} & {*effects})
+
+
+def _arm_call(lab: ThreescaleLab, life: Life, call: str, fault: str) -> Struck:
     if fault in CALL_DEATHS:
         late_answer = CALL_DEATHS[fault][1]
-        return Struck(lab.disturb(call, kind=FaultKind.DELAY, delay_seconds=UNDER_WAY_SECONDS, late_answer=late_answer))
-    return Struck(lab.disturb(call, **CALL_ANSWERS[fault]))
+        delay = {"kind": FaultKind.DELAY, "delay_seconds": UNDER_WAY_SECONDS, "late_answer": late_answer}
+        return Struck(lab.disturb(life, call, **delay))
+    return Struck(lab.disturb(life, call, **CALL_ANSWERS[fault]))
 
 
-def _arm_write(lab: ThreescaleLab, write: str, fault: str) -> Struck:
-    return arm_write(lab, named(write), fault)
+def _arm_write(lab: ThreescaleLab, life: Life, write: str, fault: str) -> Struck:
+    is_named, place = named(write), f"/namespaces/{life.name}/"
+    return arm_write(lab, lambda request: place in request.path and is_named(request), fault)

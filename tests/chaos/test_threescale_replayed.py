@@ -17,13 +17,14 @@ TYPES = (*(kind.name for kind in CUSTOM_KINDS), THREESCALE_TENANTS.name)
 
 
 def test_what_3scale_objects_did_on_the_real_deployment_is_replayed(threescale_lab: ThreescaleLab) -> None:
-    threescale_lab.ready_to(TURNS[0])
-    threescale_lab.take("create")
+    life = threescale_lab.life()
+    threescale_lab.ready_to(TURNS[0], life)
+    life.take("create")
     kill(threescale_lab, WORKER)  # amidst of it
-    threescale_lab.token_may_be_lost = True
+    life.token_may_be_lost = True
     threescale_lab.settle()
     for turn in TURNS[1:]:
-        threescale_lab.take(turn)
+        life.take(turn)
         threescale_lab.settle()
     found = asyncio.run(replayed(threescale_lab.deployment, "threescale", TYPES))
     assert all(found.values()), found

@@ -202,6 +202,7 @@ ANSWERS: Mapping[str, Answer] = {
     "aws.list_regions": lambda a: Regions(names=REGIONS),
     "aws.initialize_region": lambda a: RegionOutcome(region=a.region, ok=True),
     "aws.open_support_case": lambda a: SupportCase(case_id="case-1"),
+    "aws.resolve_support_case": lambda a: None,
     "aws.delete_identities": lambda a: None,
     "aws.rotate_keys": lambda a: None,
     "aws.clean_region": lambda a: Cleaned(report="clean"),

@@ -176,7 +176,7 @@ class World:
     def _nova(self) -> None:
         for server in list(self.project.servers.values()):
             if server.status == "BUILD":
-                self.project.servers[server.id] = server.model_copy(update={"status": "ACTIVE"})
+                self.project.servers[server.id] = server.model_copy(update={"status": "ACTIVE", "created_at": self.now})
 
     def _agents(self) -> None:
         """Every agent whose machine has had the time to boot reports; the first machine of the newest set is master."""

@@ -446,6 +446,22 @@ def test_development_mode_opens_no_case() -> None:
     assert status_of(decide(pending().model_copy(update={"dev_mode": True}), NOW))["state"] == "Ready"
 
 
+def test_development_mode_asks_aws_for_no_account() -> None:
+    new = world(account(), dev_mode=True)
+    (recorded,) = decide(new, NOW).actions
+    assert isinstance(recorded, Patch)
+    assert recorded.patch == {"spec": {"awsAccountID": "123456789012", "iamUserSecret": f"{NAME}-secret"}}
+    created = status_of(decide(fold(new, recorded, ANSWERS["kube.patch"](recorded)), NOW))
+    assert (created["state"], created["supportCaseID"]) == ("Creating", "11111111")
+
+
+def test_a_case_of_a_state_that_was_set_by_hand_gets_its_condition() -> None:
+    by_hand = account(spec=HAS_ID, status={"state": "PendingVerification"})
+    decision = decide(world(by_hand, known={"case_id": "case-1"}), NOW)
+    assert written_condition(decision, "PendingVerification")["message"] == "Account pending verification in AWS"
+    assert status_of(decision)["supportCaseID"] == "case-1"
+
+
 def test_a_refused_case_is_tried_again_and_never_fails_the_account() -> None:
     start = pending()
     case = decide(start, NOW).actions[0]

@@ -22,9 +22,10 @@ from account_objects import (
 
 from domain.accounts.account import decide
 from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
+from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.quotas import batches, expanded, quotas_of
 from domain.accounts.resources import Account, AccountStatus, ServiceQuota
-from domain.accounts.worlds import AccountWorld
+from domain.accounts.worlds import AccountWorld, RegionOutcome
 from domain.decision import Decision, Outcome
 from domain.writes import Patch
 
@@ -204,6 +205,59 @@ def test_what_runs_stays_among_the_chosen_while_earlier_ones_end_in_any_way() ->
             chosen = {(action.region, code) for action in again for code in action.quotas}
             assert {("region-01", code) for code in running["region-01"]} <= chosen
             assert len(chosen) <= 20
+
+
+# --- the vCPUs that regions ask for when they are initialised ---
+
+
+def test_vcpus_asked_for_with_the_regions_take_their_places_and_are_looked_at() -> None:
+    known = {"vcpus_asked": MANY}
+    assert asked(standing("TODO"), known=known) == {"region-00": 3, **dict.fromkeys(MANY[1:], 0)}
+    assert asked(standing("TODO"), known={"vcpus_asked": MANY[1:]})["region-00"] == 4
+    assert asked(standing("TODO"), known={"vcpus_asked": ("elsewhere",)}) == {
+        "region-00": 15,
+        "region-01": 4,
+        "elsewhere": 0,
+    }
+
+
+def test_of_the_two_places_of_an_opted_in_region_they_take_one() -> None:
+    fields = {"config": config(opt_in_regions="region-00"), "known": {"vcpus_asked": ("region-00",)}}
+    assert asked(standing("TODO", regions=MANY[:1]), **fields) == {"region-00": 1}
+
+
+def test_nobody_looks_at_vcpus_when_every_quota_has_its_place() -> None:
+    assert asked(standing("IN_PROGRESS", {RULES: 1}, MANY[:1]), known={"vcpus_asked": MANY[:2]}) == {"region-00": 1}
+    assert asked(standing("COMPLETED"), known={"vcpus_asked": MANY}) == {}
+
+
+def test_vcpus_that_the_pool_wants_itself_are_counted_once() -> None:
+    of = standing("IN_PROGRESS", {VCPUS: 100}, MANY[:1])
+    more = standing("TODO", regions=MANY[1:]).regional_service_quotas
+    of = of.model_copy(update={"regional_service_quotas": {**of.regional_service_quotas, **more}})
+    assert asked(of, known={"vcpus_asked": ("region-00",)}) == {"region-00": 1, "region-01": 15, "region-02": 4}
+
+
+def test_an_initialisation_that_asked_is_remembered_until_a_look_finds_its_request_ended() -> None:
+    before = world(pending({"us-east-1": {RULES: "TODO"}}))
+    (init,) = [
+        a
+        for a in decide(world(_in_regions(), known={"regions": ("us-east-1",)}), NOW).actions
+        if isinstance(a, InitializeRegion)
+    ]
+    after = init.fold(before, RegionOutcome(region="us-east-1", ok=True, vcpus_asked=True))
+    look = raised(decide(after, NOW))["us-east-1"]
+    assert look.vcpus_asked
+    still = look.fold(after, QuotaStatuses(statuses={RULES: "IN_PROGRESS"}, vcpus_asked=True))
+    assert still.known.vcpus_asked == ("us-east-1",)
+    ended = look.fold(after, QuotaStatuses(statuses={RULES: "IN_PROGRESS"}))
+    assert ended.known.vcpus_asked == ()
+
+
+def _in_regions() -> Account:
+    entered = condition("InitializingRegions", entered=ago(minutes=1))
+    status = {"state": "InitializingRegions", "conditions": [entered]}
+    return account(spec=spec(), status=status)
 
 
 # --- what comes of them ---

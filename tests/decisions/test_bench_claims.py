@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
 from domain.claims.objects import value_at
 from domain.custom_resources import custom_resources
 from domain.identity import Kind
@@ -64,15 +65,21 @@ class Cluster:
 
     def __init__(self, *events: tuple[str, Json]) -> None:
         self.events = events
+        self.watched: set[Kind] = set()
+        self.things: list[Json] = []
 
     async def list(self, kind: Kind) -> Any:
-        items = [obj("listed", ready=True)] if kind == RESOURCE_CLAIM else []
+        items = [obj("listed", ready=True)] if kind == RESOURCE_CLAIM else self.things if kind == CONFIG_MAP else []
         return type("Listing", (), {"items": items, "resource_version": "1"})
 
     async def watch(self, kind: Kind, *, resource_version: str) -> Any:
         for type_, each in self.events if kind == RESOURCE_CLAIM else ():
             yield type("Event", (), {"type": type_, "object": each})
-        await asyncio.Event().wait()
+        self.watched.add(kind)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.watched.remove(kind)
 
 
 async def test_first_sightings_stay_and_counts_follow() -> None:
@@ -92,6 +99,16 @@ async def test_first_sightings_stay_and_counts_follow() -> None:
         assert seen.handle_of == {"ns/new": "guid-abcde"}
         assert seen.ended(RESOURCE_CLAIM, "ns/listed") == seen.first(RESOURCE_CLAIM, "ns/listed", DELETING)
         assert gone >= (seen.ended(RESOURCE_CLAIM, "ns/listed") or gone + 1)
+
+
+async def test_what_is_not_followed_for_a_while_is_listed_anew() -> None:
+    cluster = Cluster()
+    seen = Sightings(cluster)  # type: ignore[arg-type]
+    async with asyncio.timeout(5), seen.followed():
+        async with seen.only(RESOURCE_CLAIM):
+            assert cluster.watched <= {RESOURCE_CLAIM}
+            cluster.things = [obj("made meanwhile", metadata={"annotations": {RESOURCE_HANDLE_NAME_ANNOTATION: "h"}})]
+        assert seen.count(CONFIG_MAP, BOUND) == 1
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,8 @@ BEGIN, END = "# BEGIN settings, written by tests/decisions/test_chart.py\n", "# 
 
 # What the chart gives every process by itself: ports, and what follows from other values.
 GIVEN = {"areas", "health_host", "health_port", "metrics_host", "metrics_port"}
-GIVEN |= {"watch_lease_namespace", "watch_lease_name"}
+GIVEN |= {"watch_lease_namespace", "watch_lease_name", "worker_build_id", "worker_deployment"}
+GIVEN |= {"temporal_keys", "temporal_api_key_file", "codec_host", "codec_port", "codec_token_file", "codec_guarded"}
 
 # Seconds, Go's notation, ISO 8601: as engine.settings reads them.
 DURATION = r"^([0-9]+(\.[0-9]+)?|([0-9]+(\.[0-9]+)?(ms|s|m|h))+|-?P.+)$"
@@ -105,6 +106,7 @@ OBJECTS: dict[str, Any] = {"type": "array", "items": ANY_OBJECT}
 LABELS: dict[str, Any] = {"type": "object", "additionalProperties": STRING}
 NAME = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]{0,18}[a-z0-9])?$"}
 DOMAIN = {"type": "string", "pattern": r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+$"}
+BUILD = {"type": "string", "pattern": "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$"}  # as a label's value
 VARIABLES = {
     # A secret has no place in values: they are kept in the release's own record and in a ConfigMap.
     **{"type": "object", "additionalProperties": {"type": "string"}},
@@ -163,6 +165,8 @@ def schema() -> dict[str, Any]:
             {
                 "address": {"type": "string", "pattern": ":[0-9]+$"},
                 "namespace": {"type": "string", "minLength": 1},
+                "bootstrap": closed({"enabled": SWITCH, "retentionDays": {"type": ["number", "null"], "minimum": 1}}),
+                "encryption": closed({"secretName": STRING}),
                 "apiKey": closed({"secretName": STRING, "key": STRING}),
                 "tls": closed(
                     {
@@ -170,6 +174,26 @@ def schema() -> dict[str, Any]:
                         **{"clientCertificate": SWITCH, "authority": SWITCH},
                     }
                 ),
+            }
+        ),
+        "codec": closed(
+            {
+                **PROCESS,
+                "enabled": SWITCH,
+                "tokens": closed({"secretName": STRING, "key": STRING}),
+                "guarded": SWITCH,
+                "from": OBJECTS,
+            }
+        ),
+        "versioning": closed(
+            {
+                "enabled": SWITCH,
+                "buildId": BUILD,
+                "promote": SWITCH,
+                "keep": {
+                    "type": "array",
+                    "items": closed({"buildId": {**BUILD, "minLength": 1}, "tag": STRING}, ("buildId", "tag")),
+                },
             }
         ),
         "operatorDomain": DOMAIN,
@@ -317,7 +341,7 @@ def test_every_file_of_rights_has_its_area() -> None:
     installed = set(yaml.safe_load((DEPLOY / "rbac" / "kustomization.yaml").read_text())["resources"])
     assert set(told) == installed
     assert {path.name for path in (DEPLOY / "rbac").glob("*.yaml")} == installed | PATTERNS | {"kustomization.yaml"}
-    assert set(told.values()) == set(areas())
+    assert set(told.values()) == {*areas(), "every"}
 
 
 def test_every_role_says_by_its_name_whom_it_is_for() -> None:

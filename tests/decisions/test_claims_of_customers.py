@@ -180,6 +180,23 @@ def test_a_release_deletes_the_account_waits_for_it_and_lets_the_secrets_go_last
     assert drop.patch == {"metadata": {"finalizers": []}}
 
 
+def test_a_release_waits_for_federated_accesses_that_end_with_it() -> None:
+    """Its support role and Secret let us in to take them back."""
+    going = byoc(linked=True, account=customers(), of={"meta": DELETED, "status": READY}, accesses=("reader",))
+    decision = decide(going, NOW)
+    assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())
+    assert decision.waits_for == ("AWSFederatedAccountAccess/tenant/reader",)
+    assert decision.deadline is not None
+    assert activities(decide(going, decision.deadline)) == ["kube.delete"]
+    assert activities(decide(going.model_copy(update={"accesses": ()}), NOW)) == ["kube.delete"]
+
+
+def test_a_persons_word_lets_a_release_go_on_without_its_accesses() -> None:
+    told = {"meta": {**DELETED, "annotations": {LET_GO: "the customer has left"}}, "status": READY}
+    going = byoc(linked=True, account=customers(), of=told, accesses=("reader",))
+    assert activities(decide(going, NOW)) == ["kube.delete"]
+
+
 def test_a_release_needs_neither_the_customers_secret_nor_the_account() -> None:
     """Upstream's claim wedges when the Secret is gone, and a pool's when the Account is."""
     of = {"meta": DELETED, "status": READY}

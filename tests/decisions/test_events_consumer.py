@@ -327,6 +327,17 @@ async def test_what_is_done_is_logged_without_the_body(caplog: pytest.LogCapture
     assert "nobody" not in caplog.text
 
 
+async def test_v3_a_topic_that_waits_to_be_confirmed_is_warned_of_and_its_address_is_not_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    queue = memory()
+    queue.put('{"Type":"SubscriptionConfirmation","SubscribeURL":"https://evil.example"}')
+    with caplog.at_level(logging.WARNING, "starters.events"):
+        async with consuming(queue, Workflows()):
+            await until(lambda: queue.deleted == 1)
+    assert caplog.messages == ["message message-1: ignored: sns-confirmation: delete, sns-confirmation"]
+
+
 class _Undelivered(MemoryQueue):
     """A queue with copies of what EventBridge could not deliver elsewhere."""
 

@@ -106,6 +106,10 @@ def test_an_installation_can_set_the_times() -> None:
     quick = Timings(boot=timedelta(seconds=20), grace=timedelta(seconds=5))
     found = health_of(machine(**born(seconds=20)), NOW, quick)
     assert (found.standing, found.next_change) == (Standing.MARKED, NOW + timedelta(seconds=5))
+    strict = Timings(window=timedelta(seconds=60))
+    of = machine(conditions=healthy(beat=ago(seconds=61)))
+    assert (health_of(of, NOW).standing, health_of(of, NOW, strict).standing) == (Standing.READY, Standing.MARKED)
+    assert expires_at(of, strict) == NOW
 
 
 # --- the mark ---

@@ -51,6 +51,7 @@ def test_a_load_balancer_comes_to_serve_with_one_of_each() -> None:
     assert [each.revision for each in world.machines()] == ["1", "1"]
     status = world.balancer().status
     assert (status.replicas, status.ready_replicas) == (2, 2)
+    assert all(each.status.creation_timestamp and each.status.last_openstack_reconcile for each in world.machines())
 
 
 def test_a_settled_load_balancer_is_left_alone() -> None:

@@ -21,6 +21,7 @@ import activities.threescale.metrics
 import starters.events.metrics
 import starters.watch.metrics  # noqa: F401 - all put their metrics into the registry
 from starters.watch.account_metrics import account_gauges
+from starters.watch.audit_reports import audit_gauges
 from starters.watch.claim_metrics import claim_gauges
 from starters.watch.index import Index
 from starters.watch.instances_metrics import instance_gauges
@@ -30,7 +31,7 @@ from starters.watch.threescale_metrics import threescale_gauges
 ROOT = Path(__file__).parents[2]
 MONITORING = ROOT / "deploy" / "monitoring"
 DASHBOARDS = sorted(MONITORING.glob("dashboard-*.json"))
-GAUGES = (account_gauges, claim_gauges, balancer_gauges, threescale_gauges, instance_gauges)
+GAUGES = (audit_gauges, account_gauges, claim_gauges, balancer_gauges, threescale_gauges, instance_gauges)
 SUFFIXES = ("", "_total", "_bucket", "_count", "_sum")
 NAME = re.compile(
     r"\b(?:(?:aws_account_operator|perdure|poolboy|yawol|loadbalancer|loadbalancerset)_[a-z_]+|loadbalancermachine\w*)\b"

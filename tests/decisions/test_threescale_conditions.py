@@ -8,7 +8,7 @@ import pytest
 
 from domain.identity import Kind
 from domain.threescale import APPLICATION, CUSTOM_KINDS, DEVELOPER_USER, PRODUCT, TENANT
-from domain.threescale.conditions import Situation, Standing, conditions
+from domain.threescale.conditions import Situation, Standing, conditions, in_sync
 from domain.threescale.resources.shared import Conditions
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -66,6 +66,7 @@ def test_clients_take_nothing_else_for_ready_but_a_user_that_waits(kind: Kind, s
         ("Application", Standing.WAITING, "Ready=False Failed=True Orphan=True"),
         ("ApplicationAuth", Standing.FAILED, "Failed=True Ready=False"),
         ("Tenant", Standing.FINE, "Ready=True"),
+        ("OpenAPI", Standing.SYNCING, "Failed=False InSync=True Invalid=False Ready=False"),
     ],
 )
 def test_a_kind_stands_so(kind: str, standing: Standing, shown: str) -> None:
@@ -80,6 +81,35 @@ def test_what_is_wrong_is_told_where_it_is_true() -> None:
     assert {each.type for each in found if each.message == "no backend"} == {"Failed", "Orphan"}
     (first, *_) = conditions(APPLICATION, Situation(standing=Standing.FAILED, message="no plan"), (), NOW)
     assert (first.type, first.status, first.message) == ("Ready", "False", "no plan")
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "shown"),
+    [
+        ("Product", None, "Failed=False InSync=True Invalid=False Orphan=False Synced=False"),
+        ("Product", Standing.FINE, "Failed=False InSync=True Invalid=False Orphan=False Synced=True"),
+        ("Application", Standing.FINE, "Ready=True InSync=True"),
+        ("DeveloperUser", Standing.WAITING, "Failed=False InSync=True Invalid=False Orphan=True Ready=False"),
+    ],
+    ids=["new", "in step", "clients read its first", "waits"],
+)
+def test_a_sync_that_lasts_is_told_beside_what_was_said_before(kind: str, before: Standing | None, shown: str) -> None:
+    known = conditions(BY_NAME[kind], Situation(standing=before), (), NOW) if before else ()
+    found = in_sync(BY_NAME[kind], "3scale asks for a minute", known, NOW)
+
+    assert " ".join(f"{each.type}={each.status}" for each in found) == shown
+    assert [each.message for each in found if each.type == "InSync"] == ["3scale asks for a minute"]
+
+
+def test_a_sync_that_is_over_is_told_no_more() -> None:
+    lasting = in_sync(PRODUCT, "", (), NOW)
+
+    assert {each.type for each in conditions(PRODUCT, Situation(standing=Standing.FINE), lasting, NOW)} == {
+        "Failed",
+        "Invalid",
+        "Orphan",
+        "Synced",
+    }
 
 
 def test_a_conditions_time_moves_with_its_status_only() -> None:

@@ -15,6 +15,7 @@ from domain.threescale.calls import SecretKey
 from domain.threescale.developer_account import ObservedAccount, work_for_account
 from domain.threescale.developer_user import ObservedUser, work_for_user
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser
+from domain.threescale.product import ObservedProduct, work_for_product
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser
 from domain.threescale.single import One
 from domain.threescale.work import Phase, Work
@@ -379,3 +380,45 @@ def test_an_application_goes_by_its_id_or_with_its_account() -> None:
     assert on_application(going, found=One[FoundApplication](lost=True)).drop_finalizer
     assert on_application(going, account=None).drop_finalizer
     assert on_application(going, account=ready_account(GOING)).waits_for == ("DeveloperAccount/shop/acme",)
+
+
+TAKES_ALONG = {"annotations": {"perdure.dev/cascade": "true"}}
+
+
+def in_use() -> Application:
+    """An application that is in 3scale as it shall be."""
+    item = FoundApplication(id=21, name="App", description="An app", state="live", service_id=5, plan_id=3)
+    found = on_application(application(), found=One[FoundApplication](looked=True, item=item))
+    return after(application(), found.patch, found.status)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("meta", [GOING, {}], ids=["goes", "offers its plan no more"])
+def test_an_application_goes_with_a_product_that_takes_it_along_and_waits_for_any_other(meta: dict[str, Any]) -> None:
+    plans = {"basic": {}} if meta else {"other": {}}
+    takes = product(meta={**meta, **TAKES_ALONG}, product_id=5, applicationPlans=plans)
+    leaves = product(meta=meta, product_id=5, applicationPlans=plans)
+
+    assert on_application(in_use(), product=takes).delete
+    assert not on_application(in_use(), product=leaves).delete
+    held = after(in_use(), {"metadata": {"annotations": {"perdure.dev/retain": "true"}}})
+    assert not on_application(held, product=takes).delete
+
+
+def test_an_application_whose_plan_is_yet_to_come_waits_for_it() -> None:
+    takes = product(meta=TAKES_ALONG, product_id=5, applicationPlans={"basic": {}})
+    moves = after(in_use(), {"spec": {"applicationPlanName": "next"}})
+
+    assert not on_application(moves, product=takes).delete
+    assert not on_application(application(applicationPlanName="next"), product=takes).delete
+    assert on_application(moves, product=takes).waits_for == ("Product/shop/shop",)
+
+
+def test_a_product_waits_for_those_that_it_takes_along() -> None:
+    going = product(meta={**GOING, **TAKES_ALONG}, product_id=5)
+    waiting = work_for_product(ObservedProduct(product=going, account=ACCOUNT, applications=(in_use(),)), NOW)
+    alone = work_for_product(ObservedProduct(product=going, account=ACCOUNT), NOW)
+    unmade = work_for_product(ObservedProduct(product=going, account=ACCOUNT, applications=(application(),)), NOW)
+
+    assert (waiting.phase, waiting.waits_for, waiting.writes) == (Phase.DELETING, ("Application/shop/app",), ())
+    assert [each.path for each in alone.writes] == ["services/5"]
+    assert unmade.writes

@@ -20,6 +20,7 @@ from domain.threescale import (
     PRODUCT,
     TENANT,
 )
+from domain.threescale.calls import Resource, Write
 from domain.threescale.open_api import OpenApiWork
 from domain.threescale.open_api_generated import NO_SECURITY
 from domain.threescale.work import Phase, Work
@@ -77,3 +78,18 @@ def test_what_is_left_aside_of_a_document_is_its_own_reason() -> None:
 
     assert told(OPEN_API, aside) == [("Warning", NO_SECURITY, NO_SECURITY, "OpenAPI")]
     assert NO_SECURITY == "No security requirements are found in OAS"
+
+
+def test_who_goes_with_another_is_told_of_before() -> None:
+    going = Work(phase=Phase.DELETING, why="its account is gone", delete=True)
+
+    assert told(APPLICATION, going) == [("Normal", "GoesAlong", "its account is gone", "Application")]
+    assert told(APPLICATION, Work(phase=Phase.SYNCED, why="done", delete=True)) == []
+
+
+def test_an_application_that_is_made_anew_says_so() -> None:
+    write = Write(resource=Resource.APPLICATION, method="DELETE", path="accounts/1/applications/2", id=2)
+    (found,) = told(APPLICATION, Work(phase=Phase.SYNCING, writes=(write,)))
+
+    assert found[:2] == ("Normal", "MadeAnew")
+    assert told(APPLICATION, Work(phase=Phase.DELETING, writes=(write,))) == []

@@ -17,7 +17,9 @@ from domain.threescale.calls import Resource
 from domain.threescale.open_api import ObservedOpenApi, OpenApiWork, work_for_open_api
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import FLOWS_OF_DOCUMENT, NO_SECURITY, Generated, generate
+from domain.threescale.production import PROMOTE
 from domain.threescale.resources import Backend, OpenApi, Product
+from domain.threescale.source_labels import SOURCE_UID, SourceSecret
 from domain.threescale.texts import text_at, text_in_secret
 from domain.threescale.wakes import known_as, refers_to
 from domain.writes import merge
@@ -304,7 +306,7 @@ def test_backend_and_product_are_made_and_the_object_is_ready_with_the_product()
     waiting = on(object_, **made(found))
     assert (waiting.children, states(waiting.status), waiting.waits_for) == (
         (),
-        "",
+        "InSync",
         ("Product/shop/petstorenew-u-1",),
     )
     ready = on(object_, **made(found, **SYNCED))
@@ -318,14 +320,14 @@ def test_backend_and_product_are_made_and_the_object_is_ready_with_the_product()
 @pytest.mark.parametrize(
     ("status", "shown"),
     [
-        ({**SYNCED, "observedGeneration": 2}, ""),
+        ({**SYNCED, "observedGeneration": 2}, "InSync"),
         ({"observedGeneration": 3, "conditions": [{"type": "Failed", "status": "True", "message": "no"}]}, "Failed"),
         (
             {
                 "observedGeneration": 3,
                 "conditions": [{"type": "Failed", "status": "True"}, {"type": "Orphan", "status": "True"}],
             },
-            "",
+            "InSync",
         ),
     ],
     ids=["an older spec", "refused", "waits for its backend"],
@@ -460,6 +462,34 @@ def test_what_is_retained_is_retained_by_what_was_made_too() -> None:
     body: Any = on(open_api(retained)).children[1].body
 
     assert body["metadata"]["annotations"]["perdure.dev/retain"] == "true"
+
+
+def test_a_product_that_is_to_be_promoted_by_itself_is_told_so_and_its_backend_is_not() -> None:
+    backend, product = on(open_api({"annotations": {PROMOTE: "true"}})).children
+
+    assert product.body["metadata"]["annotations"][PROMOTE] == "true"  # type: ignore[index,call-overload]
+    assert PROMOTE not in backend.body["metadata"]["annotations"]  # type: ignore[index,call-overload,operator]
+
+
+def test_an_object_and_its_secret_are_labelled_for_each_other() -> None:
+    source = SourceSecret(uid="s-1")
+    noted = on(open_api(), source=source)
+    assert noted.patch == {"metadata": {"labels": {SOURCE_UID: "s-1"}}}
+
+    bears_it = after(open_api(), noted.patch)
+    assert on(bears_it, source=source).labels_source
+    labelled = SourceSecret(uid="s-1", labelled=True)
+    assert on(bears_it, source=labelled).children
+
+    another = SourceSecret(uid="s-2", labelled=True)
+    assert on(bears_it, source=another).patch == {"metadata": {"labels": {SOURCE_UID: "s-2"}}}
+    assert on(bears_it).patch == {"metadata": {"labels": {SOURCE_UID: None}}}
+
+
+def test_the_first_write_has_the_finalizer_and_the_label_together() -> None:
+    found = on(open_api({"finalizers": []}), source=SourceSecret(uid="s-1"))
+
+    assert found.patch == {"metadata": {"finalizers": [OPEN_API.finalizer], "labels": {SOURCE_UID: "s-1"}}}
 
 
 def test_an_object_is_woken_by_what_it_has_made() -> None:

@@ -116,7 +116,11 @@ CONDITIONS = "list<{lastTransitionTime: date-time, message: string, reason: stri
 COMMON = "observedGeneration: int64"
 HOST = "providerAccountHost: string"
 STATUSES = {
-    "Product": f"{{conditions: {CONDITIONS}, {COMMON}, productId: int64, {HOST}, state: string}}",
+    "Product": (
+        # `latestProductionVersion` is Perdure's own.
+        f"{{conditions: {CONDITIONS}, latestProductionVersion: integer, {COMMON}, productId: int64, {HOST}, "
+        "state: string}"
+    ),
     "Backend": f"{{backendId: int64, conditions: {CONDITIONS}, {COMMON}, {HOST}}}",
     "ActiveDoc": (f"{{activeDocId: int64, conditions: {CONDITIONS}, {COMMON}, productResourceName: {LOCAL}, {HOST}}}"),
     "OpenAPI": (

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
+from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.constants import FINALIZER
+from starters.watch.accounts import WATCHED as ACCOUNTS
 from starters.watch.federated import WATCHED, federated_gauges, without_role
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
@@ -91,6 +92,17 @@ def test_an_access_that_goes_wakes_its_role_only_while_that_is_being_deleted(ind
     index.of(ROLE.name)[going.name] = going
     assert woken(ACCESS, access(), None, index) == {"role"}
     assert woken(ACCESS, None, access("new"), index) == {"role"}
+    assert woken(ACCESS, access(), access(state="Failed"), index) == set()
+
+
+def test_an_access_that_goes_wakes_the_claims_that_end_in_its_namespace(index: Index) -> None:
+    watched = next(entry for entry in ACCOUNTS if entry.kind == ACCOUNT_CLAIM)
+    going = {"deletionTimestamp": "2026-05-01T11:00:00Z"}
+    for name, namespace, more in (("ends", "tenant", going), ("lives", "tenant", {}), ("far", "elsewhere", going)):
+        each = obj(name, namespace, {"byoc": True}, {"state": "Ready"})
+        known = seen(watched, {**each, "metadata": {**each["metadata"], **more}})
+        index.of(watched.name)[known.name] = known
+    assert woken(ACCESS, access(), None, index) == {"ends"}
     assert woken(ACCESS, access(), access(state="Failed"), index) == set()
 
 

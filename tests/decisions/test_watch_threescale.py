@@ -31,6 +31,7 @@ from starters.watch.threescale import (
 )
 
 Json = dict[str, Any]
+LASTING = {"type": "InSync", "status": "True"}
 SYNCED = {"backendId": 7, "conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 1}
 
 
@@ -198,8 +199,18 @@ def test_an_object_is_settled_when_its_newest_spec_is_in_3scale_and_nobody_asks_
         {"metadata": {"finalizers": []}},
         {"metadata": {"deletionTimestamp": "2026-11-21T00:00:00Z"}},
         {"status": {"conditions": [{"type": "Synced", "status": "False"}]}},
+        {"status": {"conditions": [*SYNCED["conditions"], LASTING]}},  # type: ignore[misc]
     ):
         assert not seen(merge(done, change)).settled, change  # type: ignore[arg-type]
+
+
+def test_that_a_sync_lasts_wakes_nobody_and_is_shown() -> None:
+    world = World(product(), backend(status=SYNCED))
+    lasting = {**SYNCED, "conditions": [*SYNCED["conditions"], LASTING]}  # type: ignore[misc]
+
+    assert world.woken("store", {"status": lasting}) == set()
+    assert seen(backend(status=SYNCED)).fingerprint == seen(backend(status=lasting)).fingerprint
+    assert seen(backend(status={"conditions": [LASTING]})).fact("phase") == "Syncing"
 
 
 def test_an_object_that_cannot_be_read_is_woken_by_each_change_of_it() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 
 import pytest
 from accounts_lab import POOL, Lab, laboratory, product
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.constants import OPERATOR_NAMESPACE, PAYER_SECRET
+from domain.accounts.constants import CONFIG_KEPT, OPERATOR_NAMESPACE, PAYER_SECRET
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account
 from domain.levers import PAUSED
@@ -17,11 +18,13 @@ from domain.resource import condition_of, parse_timestamp
 from engine.kube import SECRET
 from engine.kube.json import JsonObject, mapping
 from engine.temporal import wake
+from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.deployment import Deployment
 from localcloud.objects import key_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
+NO_SECRET = {"name": "", "namespace": ""}
 PATH_TO_READY = ("Creating", "InitializingRegions", "PendingVerification", "Ready")
 
 
@@ -109,6 +112,46 @@ async def test_only_the_same_legal_entity_gets_a_released_account_again_and_with
     assert (await lab.key("tenant-c")).id != key.id
     await lab.release("tenant-c")
     await lab.release("stranger")
+
+
+async def test_a_fleet_managers_claim_gets_a_role_and_its_account_has_a_key_again_afterwards(lab: Lab) -> None:
+    flag = "feature.accountclaim_fleet_manager_trusted_arn"
+    trusted = f"arn:aws:iam::{PAYER_ACCOUNT_ID}:root"
+    async with lab.configured(flag):
+        await lab.configure({flag: "true"})
+        await asyncio.sleep(CONFIG_KEPT.total_seconds())  # so long the worker goes by what it has read before
+        await lab.ask("fleet", fleetManagerConfig={"trustedARN": trusted}, awsCredentialSecret=NO_SECRET)
+        account = await lab.served("fleet")
+        id_ = account.spec.aws_account_id
+        found = mapping(await lab.kube.get(SECRET, "fleet", "fleet-sts-secret"), "data")
+        assert list(found) == ["role_arn"]
+        assert base64.b64decode(str(found["role_arn"])).decode() == f"arn:aws:iam::{id_}:role/managed-sts-role"
+        world = lab.emulator.world()
+        assert "managed-sts-role" in {role.name for role in world.roles if role.account == id_}
+        assert [user for user in world.users if user.account == id_] == []
+        assert account.spec.iam_user_secret == ""
+        assert not await lab.has_secret(OPERATOR_NAMESPACE, f"{account.metadata.name}-secret")
+
+        await lab.release("fleet")
+        assert not await lab.has_secret("fleet", "fleet-sts-secret")
+        name = account.metadata.name
+        await lab.until("it has its key again", lambda: bool(lab.account(name).spec.iam_user_secret))
+        assert (await lab.key(OPERATOR_NAMESPACE, f"{name}-secret")).opens() == id_
+        assert "managed-sts-role" not in {role.name for role in lab.emulator.world().roles if role.account == id_}
+
+
+async def test_a_claim_in_sts_mode_on_a_pool_gets_its_account_and_no_support_role(lab: Lab) -> None:
+    await lab.ensure_pool(2)
+    role = f"arn:aws:iam::{PAYER_ACCOUNT_ID}:role/installer"
+    await lab.ask("sts-on-pool", manualSTSMode=True, stsRoleARN=role, stsExternalID="shared")
+    account = await lab.served("sts-on-pool")
+    claim = lab.claim("sts-on-pool")
+    assert claim is not None
+    assert (claim.spec.support_role_arn, account.spec.manual_sts_mode, account.spec.byoc) == ("", False, False)
+    assert (await lab.key("sts-on-pool")).opens() == account.spec.aws_account_id
+    await lab.release("sts-on-pool")
+    assert lab.account(account.metadata.name).spec.claim_link == ""
+    assert not await lab.has_secret("sts-on-pool")
 
 
 async def test_a_blanked_status_initialises_again_and_keeps_the_aws_account(lab: Lab) -> None:

@@ -11,13 +11,13 @@ import boto3
 import pytest
 from accounts_lab import CREDENTIALS, POOL, REGION, Lab, laboratory, product
 
-from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.letting_go import LET_GO
 from domain.accounts.resources import Account, AccountClaim
 from domain.resource import condition_of
 from engine.kube import NAMESPACE, SECRET
-from engine.kube.json import mapping, sequence
+from engine.kube.json import mapping, sequence, text
 from localcloud.aws.contract import PAYER_ACCOUNT_ID, CustomerAccount
 from localcloud.deployment import Deployment
 
@@ -78,6 +78,12 @@ def ours(lab: Lab, account_id: str) -> list[str]:
     return [name for name in found if name.startswith(("osdManagedAdmin", "ManagedOpenShift"))]
 
 
+def readers(lab: Lab, account_id: str) -> list[str]:
+    """Roles of federated access in the account."""
+    found = [role.name for role in lab.emulator.world().roles if role.account == account_id]
+    return [name for name in found if name.startswith("reader-")]
+
+
 async def test_a_byoc_claim_gets_its_key_after_ready_and_leaves_nothing_behind(lab: Lab) -> None:
     name, customer = "byoc-whole", lab.emulator.customer()
     await lab.ask(name, **byoc(name, customer))
@@ -106,6 +112,38 @@ async def test_a_byoc_claim_gets_its_key_after_ready_and_leaves_nothing_behind(l
     assert not await lab.has_secret(name)
     free = await lab.kube.get(SECRET, name, INPUT)
     assert not sequence(free, "metadata", "finalizers")
+
+
+async def test_a_namespace_that_ends_leaves_nothing_of_its_claim_nor_of_its_federated_access(lab: Lab) -> None:
+    """The access's own key goes with the namespace: its role is removed by the claim's support role, which waits."""
+    name, customer = "byoc-namespace", lab.emulator.customer()
+    await put_key(lab, name, customer)
+    await lab.ask(name, **byoc(name, customer))
+    keys = {"aws_access_key_id": customer.access_key_id, "aws_secret_access_key": customer.secret_access_key}
+    await lab.kube.create(SECRET, {"metadata": {"name": "keys"}, "stringData": keys}, name)
+    policies = {"awsManagedPolicies": ["AmazonEC2ReadOnlyAccess"]}
+    role = {"roleDisplayName": "Reader", "roleDescription": "reads", **policies}
+    access = {
+        "externalCustomerAWSIAMARN": f"arn:aws:iam::{customer.account}:root",
+        "awsCustomerCredentialSecret": {"name": "keys", "namespace": name},
+        "awsFederatedRole": {"name": "reader", "namespace": OPERATOR_NAMESPACE},
+    }
+    async with lab.objects.followed(AWS_FEDERATED_ROLE, AWS_FEDERATED_ACCOUNT_ACCESS):
+        await lab.kube.create(AWS_FEDERATED_ROLE, {"metadata": {"name": "reader"}, "spec": role}, OPERATOR_NAMESPACE)
+        await lab.kube.create(AWS_FEDERATED_ACCOUNT_ACCESS, {"metadata": {"name": "access"}, "spec": access}, name)
+        await lab.until("it has its support role", lambda: bool((c := lab.claim(name)) and c.spec.support_role_arn))
+        await lab.until(
+            "the access is granted",
+            lambda: text(lab.objects.one(AWS_FEDERATED_ACCOUNT_ACCESS, name, "access"), "status", "state") == "Ready",
+        )
+        assert readers(lab, customer.account)
+        await lab.kube.delete(NAMESPACE, "", name)
+        await lab.until("the claim is gone", lambda: lab.claim(name) is None, 120)
+        assert lab.objects.one(AWS_FEDERATED_ACCOUNT_ACCESS, name, "access") is None
+        assert readers(lab, customer.account) == []
+        assert ours(lab, customer.account) == []
+        await lab.kube.delete(AWS_FEDERATED_ROLE, OPERATOR_NAMESPACE, "reader")
+        await lab.until("the role is gone", lambda: not lab.objects.of(AWS_FEDERATED_ROLE, OPERATOR_NAMESPACE))
 
 
 async def test_a_revoked_key_shows_on_the_claim_and_a_new_one_heals_it(lab: Lab) -> None:

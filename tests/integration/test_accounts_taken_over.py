@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from waiting import eventually
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL, THE_VALIDATION
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.resources import Account
 from domain.resource import condition_of
 from engine.kube import NAMESPACE, SECRET
 from engine.kube.json import text
@@ -32,6 +34,7 @@ NAMES = {
     for role, suffix in (("settled", "stt222"), ("torn", "trn222"), ("emptied", "mpt222"), ("linked", "lnk222"))
 }
 ENTITY, TENANT = "left-behind", "left-behind"
+RULES = "L-0EA8095F"  # rules per security group, 60 by default
 LONG_AGO = "2024-03-01T10:00:00Z"
 
 
@@ -177,3 +180,32 @@ async def test_an_account_that_somebody_moved_and_tagged_is_put_right_as_the_fla
         assert left.record("linked").parent == elsewhere
         await wake(lab.temporal, THE_VALIDATION)
         await lab._says(THE_VALIDATION.workflow_id, "looked at")
+
+
+async def test_the_sweep_removes_what_failed_without_an_account_and_raises_new_quotas(past: tuple[Lab, Past]) -> None:
+    lab, left = past
+    stray = "osd-creds-mgmt-str222"  # of no pool: its own lifecycle leaves it to people
+    spec = {"awsAccountID": "", "iamUserSecret": "", "claimLink": ""}
+    await lab.kube.create(ACCOUNT, {"metadata": {"name": stray}, "spec": spec}, OPERATOR_NAMESPACE)
+    failed = {"status": {"state": "Failed", "conditions": [_left("Failed")]}}
+    await lab.change(ACCOUNT, OPERATOR_NAMESPACE, stray, failed, subresource="status")
+    await lab.says(ACCOUNT, OPERATOR_NAMESPACE, stray, "Failed")
+    flags = ("feature.validation_delete_account", "feature.accountpool_validation")
+    async with lab.configured(*flags, "accountpool"):
+        pools = {POOL: {"default": True, "servicequotas": {"default": {RULES: "120"}}}}
+        await lab.configure({**dict.fromkeys(flags, "true"), "accountpool": json.dumps(pools)})
+        await lab.until("the stray is removed", lambda: lab.objects.one(ACCOUNT, OPERATOR_NAMESPACE, stray) is None)
+        await lab.until("the quotas of the settled one are raised", lambda: _raised(lab.account(NAMES["settled"])))
+        settled = lab.account(NAMES["settled"])
+        assert settled.spec.regional_service_quotas["default"][RULES].value == 120
+        assert settled.status.state == "Ready"
+        asked = [each for each in lab.emulator.world().quota_requests if each.account == left.ids["settled"]]
+        assert {(each.region, each.code) for each in asked} == {
+            (r, RULES) for r in settled.status.regional_service_quotas
+        }
+        assert len(asked) == len(settled.status.regional_service_quotas)
+
+
+def _raised(account: Account) -> bool:
+    shown = account.status.regional_service_quotas.values()
+    return bool(shown) and {quota.status for codes in shown for quota in codes.values()} == {"COMPLETED"}

@@ -160,11 +160,12 @@ async def test_each_set_of_values_is_installed_and_its_pods_are_admitted(
         assert {"worker", "watch"} <= {
             each["metadata"]["labels"]["app.kubernetes.io/component"] for each in deployments
         }
-        for each in deployments:
+        for each in [*deployments, *of_kind(objects, "Job")]:
             template = at(each, "spec", "template")
             assert isinstance(template, dict)
             stored = await kube.create(POD, {**template, "metadata": {"name": each["metadata"]["name"]}}, values)
-            assert text(stored, "spec", "serviceAccountName") == template["spec"]["serviceAccountName"]
+            account = template["spec"].get("serviceAccountName", "default")
+            assert text(stored, "spec", "serviceAccountName") == account
 
 
 async def test_a_pod_that_may_write_its_root_as_root_would_not_be_admitted(kube: KubeApi, helm: Helm) -> None:
@@ -189,6 +190,8 @@ async def test_a_pod_that_may_write_its_root_as_root_would_not_be_admitted(kube:
             "two sets of workers are called",
         ),
         ("environment.TEMPORAL_API_KEY=abc", "TEMPORAL_API_KEY|propertyNames|pattern"),
+        ("codec.enabled=true", "codec.enabled needs temporal.encryption.secretName"),
+        ("codec.enabled=true,temporal.encryption.secretName=keys", "anybody could read every lifecycle"),
     ],
 )
 def test_values_that_cannot_work_are_refused_with_the_reason(helm: Helm, values: str, reason: str) -> None:

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import boto3
 import pytest
-from product import process
+from product import perdure, process
 from temporalio.client import Client, WithStartWorkflowOperation
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -168,6 +168,11 @@ async def test_an_instance_is_labelled_by_what_ec2_says_and_by_its_events_and_ou
         taken = await cloud.hand_over(key, stopping, stopped)
         assert taken.outcomes == {stopping.key: Outcome.APPLIED, stopped.key: Outcome.APPLIED}
         assert (await cloud.labels(name))[STATE_LABEL] == "stopped"
+
+        for kind in ("awsmachine", "machine"):
+            asked = await asyncio.to_thread(perdure, deployment, "why", kind, f"{namespace}/{name}", "-o", "json")
+            said = Why.model_validate_json(asked.stdout)
+            assert (said.object, said.phase) == (key.lifecycle.path, "Stopped"), asked.stderr
 
         edit = {"metadata": {"labels": {STATE_LABEL: "running"}}}
         await kube.patch(AWS_MACHINE, namespace, name, edit, field_manager="somebody")

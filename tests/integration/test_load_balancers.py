@@ -18,7 +18,7 @@ from waiting import eventually
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from engine.errors import Absent
-from engine.kube import NAMESPACE, SECRET, KubeApi
+from engine.kube import EVENT, NAMESPACE, SECRET, KubeApi
 from engine.kube.json import at, text
 from engine.settings import Settings
 from localcloud.deployment import Deployment
@@ -120,6 +120,10 @@ async def test_a_load_balancer_lives_in_the_cloud_from_its_creation_to_its_delet
     assert sorted(project.servers()) == sorted(machines)
     assert project.names("ports") == sorted([f"{SHOP}/web", *(f"{SHOP}/{name}" for name in machines)])
     assert [at(each, "spec", "replicas") for each in (await shop.list(LOAD_BALANCER_SET, SHOP)).items] == [2]
+
+    told = [each for each in (await shop.list(EVENT, SHOP)).items if text(each, "reason") == "Created"]
+    assert sorted(text(each, "involvedObject", "name") for each in told) == sorted(machines)
+    assert {text(each, "source", "component") for each in told} == {"LoadBalancerSet"}
 
     rules = project.rules(f"{SHOP}/web")
     port = {"port": 443, "protocol": "TCP", "nodePort": 30443, "targetPort": 443}

@@ -106,6 +106,7 @@ NEEDED: dict[str, list[Right]] = {
         Right("get", "secrets", OPERATOR_NAMESPACE, "aws-account-operator-credentials"),
         Right("get", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap"),
         Right("get", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-lock"),
+        *(Right(v, "configmaps", "perdure", "perdure-pause") for v in ("list", "watch")),
         Right("get", "leases", OPERATOR_NAMESPACE, "aws-account-operator-lock", "coordination.k8s.io"),
         Right("get", "pods", OPERATOR_NAMESPACE, "aws-account-operator-7d9f"),
         *of_claims("get list watch", CLAIM_KINDS),
@@ -135,6 +136,8 @@ NEEDED: dict[str, list[Right]] = {
         *(Right(v, "secrets", OPERATOR_NAMESPACE, "aws-account-operator-credentials") for v in ("list", "watch")),
         Right("create", "leases", "perdure", "", "coordination.k8s.io"),
         *(Right(v, "leases", "perdure", "perdure-watch", "coordination.k8s.io") for v in ("get", "update")),
+        *(Right(v, "configmaps", "perdure", "perdure-audit") for v in ("list", "watch")),
+        *(Right(v, "configmaps", "perdure", "perdure-pause") for v in ("list", "watch")),
         *of_claims("list watch", f"{LIVING_CLAIM_KINDS} resourceproviders"),
         *(Right(verb, "namespaces") for verb in ("list", "watch")),
         *of_claims("get list create patch", "resourcewatches"),
@@ -210,7 +213,7 @@ def documents(*files: str) -> list[dict[str, Any]]:
 async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
     async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as api:
         await apply(api, {"kind": "Namespace", "metadata": {"name": TENANT}})
-        for obj in documents("namespaces.yaml", *(f"rbac/{name}.yaml" for name in ("worker", "watch"))):
+        for obj in documents("namespaces.yaml", *(f"rbac/{name}.yaml" for name in ("worker", "watch", "pauses"))):
             await apply(api, obj)
         for obj in documents(*(f"rbac/{name}.yaml" for name in PEOPLE)):
             await apply(api, obj)

@@ -18,7 +18,7 @@ from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from world import World
 
-from engine.temporal import SEARCH_ATTRIBUTES
+from engine.temporal_namespace import SEARCH_ATTRIBUTES
 from tests.replay.recording import keep, recording
 
 _serials = itertools.count()

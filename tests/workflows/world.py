@@ -17,7 +17,7 @@ from typing import Any
 
 from temporalio import activity
 
-from domain.accounts.actions.cases import OpenSupportCase, SupportCase
+from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase, SupportCase
 from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
 from domain.accounts.actions.closing import CloseAccount, Closing
 from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
@@ -143,6 +143,7 @@ class World:
             (RaiseQuotas, self._raise_quotas),
             (CloseAccount, _answering(Closing())),
             (OpenSupportCase, _answering(SupportCase(case_id="case-1"))),
+            (ResolveSupportCase, _answering(None)),
             (DeleteIdentities, _answering(None)),
             (RotateKeys, _answering(None)),
             (CleanRegion, _answering(Cleaned(report="clean"))),

@@ -48,3 +48,23 @@ class OpenSupportCase(Action):
         """The case's id."""
         assert isinstance(result, SupportCase)  # noqa: S101
         return world.learn(case_id=result.case_id)
+
+
+class ResolveSupportCase(Action):
+    """Resolve a case whose account nobody has any more. One that is resolved, or that AWS does not know, is done."""
+
+    activity: ClassVar[str] = "aws.resolve_support_case"
+    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
+
+    account_id: str
+    case_id: str
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"resolve support case {self.case_id} of {self.account_id}"
+
+    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
+        """AWS Support has nothing to do for it any more."""
+        return world.learn(resolved_case=self.case_id)

@@ -38,8 +38,8 @@ class RegionStatuses(Model):
 class EnableRegions(MemberAction):
     """Look at the opt-in regions of an account, all in one call, and ask for those that are not asked for yet.
 
-    Ends when one stands otherwise than `seen`; until then it looks again each minute, by the server's retries. Never
-    more than `at_once` regions under way in the account, whoever asked for them.
+    Ends when one stands otherwise than `seen`; until then it looks again, by the server's retries. Never more than
+    `at_once` regions under way in the account, whoever asked for them.
     """
 
     activity: ClassVar[str] = "aws.enable_regions"

@@ -12,9 +12,13 @@ from domain.model import Model
 
 
 class QuotaStatuses(Model):
-    """How quotas stand by code: TODO, IN_PROGRESS, COMPLETED, DENIED, MANUAL_ACTION."""
+    """How quotas stand by code: TODO, IN_PROGRESS, COMPLETED, DENIED, MANUAL_ACTION.
+
+    `vcpus_asked` while the region's initialisation has a request open, for what is not among these codes.
+    """
 
     statuses: dict[str, str]
+    vcpus_asked: bool = False
 
 
 class RaiseQuotas(MemberAction):
@@ -22,7 +26,8 @@ class RaiseQuotas(MemberAction):
 
     `quotas` are those that may have an open request now, as they stood last; no request is made for any other. Ends
     when one stands otherwise; until then it looks again, by the server's retries. Refusals of AWS from before `since`
-    do not count: somebody wants it tried again. `region` is empty for the account-wide quotas.
+    do not count: somebody wants it tried again. `region` is empty for the account-wide quotas. `vcpus_asked` says that
+    the request of the region's initialisation was open last: its end gives room to others.
     """
 
     activity: ClassVar[str] = "aws.raise_quotas"
@@ -32,6 +37,7 @@ class RaiseQuotas(MemberAction):
     region: str
     quotas: dict[str, ServiceQuota]
     since: datetime | None = None
+    vcpus_asked: bool = False
 
     @property
     def slot(self) -> str:
@@ -41,6 +47,8 @@ class RaiseQuotas(MemberAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
+        if not self.quotas:
+            return f"await the vCPUs of {self.region}"
         return f"raise {len(self.quotas)} quotas {f'in {self.region}' if self.region else 'of the account'}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
@@ -51,5 +59,8 @@ class RaiseQuotas(MemberAction):
             for code, quota in self.quotas.items()
             if code in result.statuses
         }
-        before = world.known.quota_news
-        return world.learn(quota_news={**before, self.region: {**before.get(self.region, {}), **stand}})
+        before, asked = world.known.quota_news, {*world.known.vcpus_asked} - {self.region}
+        return world.learn(
+            quota_news={**before, self.region: {**before.get(self.region, {}), **stand}},
+            vcpus_asked=tuple(sorted(asked | {self.region} if result.vcpus_asked else asked)),
+        )

@@ -76,4 +76,6 @@ class InitializeRegion(MemberAction):
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """The region's outcome."""
         assert isinstance(result, RegionOutcome)  # noqa: S101
-        return world.learn(outcomes={**world.known.outcomes, self.region: result})
+        known = world.known
+        asked = tuple(sorted({*known.vcpus_asked, *({self.region} if result.vcpus_asked else ())}))
+        return world.learn(outcomes={**known.outcomes, self.region: result}, vcpus_asked=asked)

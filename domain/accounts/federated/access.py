@@ -30,11 +30,12 @@ from domain.accounts.federated.actions import (
 from domain.accounts.federated.policies import document, named, role_name_fault, uid_of, wanted_digest
 from domain.accounts.federated.resources import AccessState, AWSFederatedRole, FederatedAccessStatus
 from domain.accounts.federated.worlds import FederatedAccessWorld
+from domain.accounts.finalizers import dropped, given_up
 from domain.decision import Action, Decision, Outcome
 from domain.levers import RETRIED, retry_wanted
 from domain.refusal import ErrorType, Refusal
 from domain.resource import SecretReference
-from domain.writes import DropFinalizer, JsonPatch, Patch
+from domain.writes import JsonPatch, Patch
 
 GIVE_UP_AFTER = timedelta(hours=24)
 NAMESPACE_MISMATCH = "AWSCustomerCredentialSecretNamespaceMismatch"
@@ -204,14 +205,13 @@ def _faulty(world: FederatedAccessWorld, message: str, waits_for: str, now: date
 def _ending(world: FederatedAccessWorld, now: datetime) -> Decision:
     access = world.access
     place = access.place
-    if FINALIZER not in access.metadata.finalizers:
-        others = ", ".join(access.metadata.finalizers)
-        why = f"released; waits for other finalizers: {others}" if others else "released; Kubernetes removes it"
-        return _decision(world, Outcome.WAITING, why, waits_for=("other finalizers" if others else "its removal",))
+    if over := given_up(access.metadata):
+        why, waits_for = over
+        return _decision(world, Outcome.WAITING, why, waits_for=(waits_for,))
     if not (place.uid and place.account_id):
-        return _working(world, "nothing was made for it", _drop(world))
+        return _working(world, "nothing was made for it", dropped(access))
     if world.known.revoked:
-        return _working(world, "its role is gone", _drop(world))
+        return _working(world, "its role is gone", dropped(access))
     action = _revoke(world, place.role or named(access.spec.aws_federated_role.name, place.uid))
     refusal = world.refused(action.slot)
     if refusal is None:
@@ -219,7 +219,7 @@ def _ending(world: FederatedAccessWorld, now: datetime) -> Decision:
     until = (access.metadata.deletion_timestamp or now) + GIVE_UP_AFTER
     if now >= until:
         left = "; ".join(access.outside)
-        return _working(world, f"given up, left to the customer: {left} ({refusal.message})", _drop(world))
+        return _working(world, f"given up, left to the customer: {left} ({refusal.message})", dropped(access))
     decision = _decision(world, Outcome.WAITING, refusal.message, action, waits_for=(_what_lifts(world, refusal),))
     then = "let it go, leaving its role to the customer"
     return decision.model_copy(update={"deadline": until, "at_deadline": then})
@@ -238,17 +238,6 @@ def _revoke(world: FederatedAccessWorld, role: str, *, moving: bool = False) -> 
         custom=named(custom, place.uid) if custom else "",
         principal=access.spec.external_customer_aws_iam_arn,
         moving=moving,
-    )
-
-
-def _drop(world: FederatedAccessWorld) -> DropFinalizer:
-    meta = world.access.metadata
-    rest = [name for name in meta.finalizers if name != FINALIZER]
-    return DropFinalizer(
-        key=world.access.key,
-        patch={"metadata": {"finalizers": rest}},
-        resource_version=meta.resource_version,
-        note="drop the finalizer",
     )
 
 

@@ -17,12 +17,13 @@ from domain.accounts.federated.actions import ClearValidation, DeleteAccesses, S
 from domain.accounts.federated.policies import policy_name_fault
 from domain.accounts.federated.resources import AWSFederatedRole, FederatedRoleStatus, RoleState
 from domain.accounts.federated.worlds import FederatedRoleWorld, Verdict
+from domain.accounts.finalizers import dropped, given_up
 from domain.accounts.status import with_condition
 from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
 from domain.levers import RETRIED, retry_wanted
 from domain.resource import Condition
-from domain.writes import DropFinalizer, JsonPatch, Patch
+from domain.writes import JsonPatch, Patch
 
 NOTHING = "NoAWSCustomPolicyOrAWSManagedPolicies"
 BAD_CUSTOM = "InvalidCustomerPolicy"
@@ -161,10 +162,8 @@ def _living(world: FederatedRoleWorld) -> tuple[Key, ...]:
 
 def _ending(world: FederatedRoleWorld) -> Decision:
     role = world.role
-    if FINALIZER not in role.metadata.finalizers:
-        others = ", ".join(role.metadata.finalizers)
-        why = f"released; waits for other finalizers: {others}" if others else "released; Kubernetes removes it"
-        return _waiting(world, why, "other finalizers" if others else "its removal")
+    if over := given_up(role.metadata):
+        return _waiting(world, *over)
     if living := _living(world):
         return _working(world, f"delete its accesses ({len(living)})", DeleteAccesses(accesses=living))
     if world.accesses:
@@ -175,14 +174,7 @@ def _ending(world: FederatedRoleWorld) -> Decision:
     # Whether a torn validation has left something is not worth holding a role for: the audit finds it.
     if role.spec.aws_custom_policy.name and not world.known.cleared and world.refused(clear.slot) is None:
         return _working(world, clear.summary, clear)
-    rest = [name for name in role.metadata.finalizers if name != FINALIZER]
-    drop = DropFinalizer(
-        key=role.key,
-        patch={"metadata": {"finalizers": rest}},
-        resource_version=role.metadata.resource_version,
-        note="drop the finalizer",
-    )
-    return _working(world, "nothing of it is left", drop)
+    return _working(world, "nothing of it is left", dropped(role))
 
 
 # --- the words of decisions ---

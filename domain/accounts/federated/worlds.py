@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import ClassVar, Self
 
 from domain.accounts.config import OperatorConfig
 from domain.accounts.federated.resources import AccessState, AWSFederatedAccountAccess, AWSFederatedRole
-from domain.decision import Action, World
+from domain.accounts.looks import Look
+from domain.decision import World
 from domain.identity import Key
 from domain.model import Model
 from domain.writes import patched
@@ -89,31 +89,17 @@ class FederatedAccessWorld(World):
         return world.model_copy(update={"known": AccessKnown(revoked=self.known.revoked)}) if ready else world
 
 
-class ObserveFederatedRole(Action):
+class ObserveFederatedRole(Look):
     """Read the AWSFederatedRole, the ConfigMap, and the accesses that name the role."""
 
     activity: ClassVar[str] = "accounts.observe_federated_role"
     result: ClassVar[type[Model] | None] = FederatedRoleWorld
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
-
-    key: Key
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "look at the role, its accesses and the ConfigMap"
+    looked_at: ClassVar[str] = "the role, its accesses and the ConfigMap"
 
 
-class ObserveFederatedAccess(Action):
+class ObserveFederatedAccess(Look):
     """Read the AWSFederatedAccountAccess, the ConfigMap, and the role that it names."""
 
     activity: ClassVar[str] = "accounts.observe_federated_access"
     result: ClassVar[type[Model] | None] = FederatedAccessWorld
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
-
-    key: Key
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "look at the access, its role and the ConfigMap"
+    looked_at: ClassVar[str] = "the access, its role and the ConfigMap"

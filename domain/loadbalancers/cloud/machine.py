@@ -83,7 +83,9 @@ def plan_machine(
             default_port_ip=port.address or None,
         )
     if server is not None:
-        created = timestamp(server.created_at) if server.created_at else machine.status.creation_timestamp
+        # As yawol does, once it is built: what a server that is being built says of itself is no write of its own.
+        known = server.created_at if state is not ServerState.BUILDING else None
+        created = timestamp(known) if known else machine.status.creation_timestamp
         facts.update(server_id=server.id, creation_timestamp=created)
     change = difference(machine.status, machine.status.model_copy(update=facts))
     address = virtual_address(cloud.virtual_port)

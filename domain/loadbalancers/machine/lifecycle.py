@@ -150,7 +150,7 @@ def work_for_machine(
         patch=combined(_quota_patch(machine, plan, hindrance, now), _mended(machine, plan, cloud)),
         create=missing,
         steps=plan.steps,
-        status=combined(machine_migration(machine), plan.status, named),
+        status=combined(machine_migration(machine), plan.status, _found_whole(plan, now), named),
         building=plan.server is ServerState.BUILDING,
         virtual_address=plan.virtual_address,
         notices=notices_of(plan.problem, hindrance),
@@ -181,6 +181,11 @@ def _plan(
     return plan.model_copy(
         update={"steps": (), "settled": False, "problem": plan.problem or hindrance.problem},
     )
+
+
+def _found_whole(plan: MachinePlan, now: datetime) -> JsonPatch:
+    """That all is in place in the cloud, written with whatever was found to be new: it is worth no write of its own."""
+    return {"status": {"lastOpenstackReconcile": timestamp(now)}} if plan.settled and plan.status else {}
 
 
 def _mended(machine: LoadBalancerMachine, plan: MachinePlan, cloud: MachineCloud | None) -> JsonPatch:

@@ -154,6 +154,9 @@ class ProductStatus(KubeModel):
     state: str | None = Field(None, description="Its state in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
     observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    latest_production_version: int | None = Field(
+        None, description="The newest version in production, where it is promoted by itself."
+    )
     conditions: Conditions = Field((), description="Synced, Orphan, Invalid and Failed.")
 
 

@@ -6,7 +6,7 @@ import pytest
 from aws_lab import Lab
 
 from activities.aws.cases import describe_cases
-from domain.accounts.actions.cases import OpenSupportCase
+from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase
 from engine.errors import Denied, Throttled, Unavailable
 
 pytestmark = pytest.mark.integration
@@ -58,6 +58,18 @@ def test_a_limit_of_cases_passes_and_a_denial_does_not(lab: Lab) -> None:
     lab.emulator.fault("support", "CreateCase", kind="error", code="SubscriptionRequiredException", count=1)
     with pytest.raises(Denied):
         lab.run(lab.activities.open_support_case, opening(account_id, name))
+
+
+def test_a_case_that_nobody_needs_is_resolved_once_and_for_all(lab: Lab) -> None:
+    lab.emulator.config(case_seconds=3600)
+    account_id, name = lab.account()
+    opened = lab.run(lab.activities.open_support_case, opening(account_id, name)).case_id
+    resolve = ResolveSupportCase(account_id=account_id, case_id=opened)
+    lab.run(lab.activities.resolve_support_case, resolve)
+    assert describe_cases(lab.sessions, [opened]) == {opened: "resolved"}
+    lab.run(lab.activities.resolve_support_case, resolve, attempt=2)
+    lab.run(lab.activities.resolve_support_case, resolve.model_copy(update={"case_id": "case-nobody-knows"}))
+    assert describe_cases(lab.sessions, [opened]) == {opened: "resolved"}
 
 
 def test_one_call_looks_at_all_cases(lab: Lab) -> None:

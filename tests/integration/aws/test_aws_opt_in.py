@@ -74,6 +74,17 @@ def test_a_denial_counts_when_it_is_heard_again(lab: Lab) -> None:
     assert enabled(lab, account_id, {AFRICA: "TODO"}, age=LATE) == {AFRICA: "MANUAL_ACTION"}
 
 
+@pytest.mark.parametrize(("look", "intervals"), [(15, 1), (16, 1), (18, 3), (100, 5)])
+def test_a_region_that_takes_long_is_looked_at_less_often(lab: Lab, look: int, intervals: int) -> None:
+    account_id, _ = lab.account()
+    lab.emulator.config(region_enable_seconds=HOUR)
+    asked = enabled(lab, account_id, {AFRICA: "TODO"})
+    action = EnableRegions(account_id=account_id, seen=asked)
+    with pytest.raises(Pending) as pending:
+        lab.run(lab.activities.enable_regions, action, attempt=look)
+    assert pending.value.delay == intervals * lab.settings.accounts_opt_in_poll
+
+
 def test_where_the_list_is_denied_each_region_is_asked_for(lab: Lab) -> None:
     account_id, _ = lab.account()
     lab.emulator.config(region_enable_seconds=HOUR)

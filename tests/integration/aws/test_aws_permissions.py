@@ -12,7 +12,7 @@ from botocore.session import Session
 
 from activities import aws
 from activities.aws.permissions import Role, needed, permitted
-from domain.accounts.actions.cases import OpenSupportCase
+from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.identities import DeleteIdentities, RotateKeys
 from domain.accounts.constants import OPERATOR_NAMESPACE
@@ -101,7 +101,8 @@ def test_who_calls_what_is_as_declared(lab: Lab) -> None:
     lab.run(lab.activities.ensure_support_role, support_role(account_id, name))
     lab.run(lab.activities.ensure_admin_user, admin_user(account_id, name, owner))
     lab.run(lab.activities.initialize_region, region_init(account_id, name, search=True))
-    lab.run(lab.activities.open_support_case, OpenSupportCase(account_id=account_id, name=name, search=True))
+    case = lab.run(lab.activities.open_support_case, OpenSupportCase(account_id=account_id, name=name, search=True))
+    lab.run(lab.activities.resolve_support_case, ResolveSupportCase(account_id=account_id, case_id=case.case_id))
     lab.run(lab.activities.clean_region, CleanRegion(account_id=account_id, region=REGION))
     lab.run(lab.activities.clean_global, CleanGlobal(account_id=account_id, region=REGION))
     lab.run(

@@ -154,6 +154,22 @@ def test_vcpus_are_asked_for_with_a_regions_initialisation_which_waits_for_nothi
     assert requests(lab, account_id) == [(REGION, VCPUS)] * asked
 
 
+def test_a_look_tells_whether_the_vcpus_of_a_region_are_still_asked_for(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.config(quota_pending_seconds=DAY)
+    action = region_init(account_id, name).model_copy(update={"vcpu_quota": 200})
+    for _ in range(2):
+        assert lab.run(lab.activities.initialize_region, action).vcpus_asked
+    look = raising(account_id, L_0EA8095F="TODO")
+    assert lab.run(lab.activities.raise_quotas, look).vcpus_asked
+    alone = raising(account_id).model_copy(update={"vcpus_asked": True})
+    with pytest.raises(Pending):
+        lab.run(lab.activities.raise_quotas, alone)
+    lab.emulator.clock(advance_seconds=DAY + 1)
+    assert not lab.run(lab.activities.raise_quotas, alone).vcpus_asked
+    assert not lab.run(lab.activities.initialize_region, action).vcpus_asked
+
+
 def test_vcpus_that_cannot_be_asked_for_stop_no_initialisation(lab: Lab) -> None:
     account_id, name = lab.account()
     lab.emulator.fault("servicequotas", "GetServiceQuota", kind="denied")

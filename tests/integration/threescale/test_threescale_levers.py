@@ -9,18 +9,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
 from product import perdure, process
-from threescale_lab import SLOW_MACHINE, Shop
+from threescale_lab import SLOW_MACHINE, Json, Shop
 from threescale_process import Client, fresh
 from waiting import eventually
 
 from domain.identity import Kind
-from domain.threescale import BACKEND, PRODUCT, TENANT
+from domain.threescale import BACKEND, DEVELOPER_ACCOUNT, OPEN_API, PRODUCT, TENANT
+from domain.threescale.belonging import CASCADE
 from engine.kube import KubeApi
-from localcloud.bench.threescale_all_kinds import ADMIN_PASSWORD, MASTER_TOKEN, tenant_spec
+from localcloud.bench.threescale_all_kinds import ADMIN_PASSWORD, MASTER_TOKEN, PETS, tenant_spec
 from localcloud.deployment import Deployment
 from localcloud.threescale.control import ThreescaleControl
 
@@ -155,3 +157,42 @@ async def test_a_tenant_is_made_used_and_scheduled_for_deletion(
     await shop.delete(TENANT, "branch")
     await shop.gone(TENANT, "branch")
     assert control.tenant(organization).state == LEAVING
+
+
+async def test_with_a_tenant_that_takes_them_along_go_the_objects_of_its_tenant_and_no_others(
+    shop: Shop, control: ThreescaleControl
+) -> None:
+    """By Kubernetes' own garbage collector."""
+    master, organization = control.tenant("master"), fresh("cascade").replace(" ", "-")
+    await shop.secret(ADMIN_PASSWORD, admin_password="secret123")
+    await shop.secret(MASTER_TOKEN, MASTER_ACCESS_TOKEN=master.token)
+    await shop.create(TENANT, "branch", tenant_spec(master, organization), annotations={CASCADE: "true"})
+    made = await shop.ready(TENANT, "branch")
+    reference = {"name": made["spec"]["tenantSecretRef"]["name"]}
+    await shop.backend(providerAccountRef=reference)
+    await shop.product(providerAccountRef=reference, **USES)
+    await shop.secret("pets", body=json.dumps(PETS))
+    await shop.create(
+        OPEN_API, "pets", {"openapiRef": {"secretRef": {"name": "pets"}}, "providerAccountRef": reference}
+    )
+    await shop.create(DEVELOPER_ACCOUNT, "acme", {"orgName": "Acme", "providerAccountRef": reference})
+    await shop.backend("elsewhere")
+    mine: list[tuple[Kind, str]] = [(BACKEND, "stock"), (PRODUCT, "goods"), (OPEN_API, "pets")]
+    for kind, name in (*mine, (BACKEND, "elsewhere")):
+        await shop.shown(kind, name, "Ready" if kind == OPEN_API else "Synced")
+    mine.append((DEVELOPER_ACCOUNT, "acme"))  # it waits for its admin, and is the tenant's all the same
+    await shop.shown(DEVELOPER_ACCOUNT, "acme", "Waiting")
+    for kind, name in mine:
+        await eventually(partial(_belongs, shop, kind, name, made), f"{name} notes its Tenant", SLOW_MACHINE)
+
+    await shop.delete(TENANT, "branch")
+    await shop.gone(TENANT, "branch")
+    for kind, name in mine:
+        await shop.gone(kind, name)
+    assert control.tenant(organization).state == LEAVING
+    await shop.synced(BACKEND, "elsewhere")
+
+
+async def _belongs(shop: Shop, kind: Kind, name: str, tenant: Json) -> bool:
+    owners = ((await shop.get(kind, name)) or {})["metadata"].get("ownerReferences", [])
+    return [each["uid"] for each in owners] == [tenant["metadata"]["uid"]]

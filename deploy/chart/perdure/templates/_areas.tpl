@@ -20,10 +20,10 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 {{- $areas | sortAlpha | toJson -}}
 {{- end -}}
 
-{{/* The area whose rights a file of files/rbac gives. */}}
+{{/* The area whose rights a file of files/rbac gives; `every` where all processes need them. */}}
 {{- define "perdure.areaOfRights" -}}
 {{- get (dict
-  "worker.yaml" "accounts" "watch.yaml" "accounts" "people.yaml" "accounts" "clients.yaml" "accounts"
+  "worker.yaml" "accounts" "watch.yaml" "accounts" "people.yaml" "accounts" "clients.yaml" "accounts" "pauses.yaml" "every"
   "claims.yaml" "claims"
   "loadbalancers.yaml" "loadbalancers" "loadbalancers-people.yaml" "loadbalancers" "services.yaml" "loadbalancers"
   "instances.yaml" "instances" "events.yaml" "instances"

@@ -21,13 +21,19 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* Of one process: dict "root" . "component" "worker" "set" "claims" (the set of workers, else empty). */}}
+{{/*
+Of one process: dict "root" . "component" "worker" "set" "claims" (the set of workers, else empty) "version" its build
+id where workers have versions.
+*/}}
 {{- define "perdure.selectorLabels" -}}
 app.kubernetes.io/name: perdure
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- if .set }}
 perdure.dev/worker: {{ .set }}
+{{- end }}
+{{- with .version }}
+perdure.dev/version: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
@@ -37,9 +43,12 @@ app.kubernetes.io/component: {{ .component }}
 {{- if .set }}
 perdure.dev/worker: {{ .set }}
 {{- end }}
+{{- with .version }}
+perdure.dev/version: {{ . | quote }}
+{{- end }}
 {{- end -}}
 
-{{/* The ServiceAccount of a process: dict "root" . "name" its Deployment's name "own" its values. */}}
+{{/* The ServiceAccount of a process: dict "root" . "name" its Deployment's name, or "account" "own" its values. */}}
 {{- define "perdure.serviceAccount" -}}
-{{- dig "serviceAccount" "name" "" .own | default .name -}}
+{{- dig "serviceAccount" "name" "" .own | default .account | default .name -}}
 {{- end -}}

@@ -1,6 +1,7 @@
 {{/*
 The Deployment of a process: dict "root" . "component" its command "set" the name of a set of workers, else empty
-"name" of the Deployment "own" its values "arguments" of its command "grace" seconds until it is killed.
+"name" of the Deployment "own" its values "arguments" of its command "grace" seconds until it is killed;
+workers with versions: "version" "account" "image".
 */}}
 {{- define "perdure.process" -}}
 {{- $root := .root -}}
@@ -53,7 +54,7 @@ spec:
       {{- end }}
       containers:
         - name: {{ .component }}
-          image: {{ include "perdure.image" $root }}
+          image: {{ .image | default (include "perdure.image" $root) }}
           imagePullPolicy: {{ $root.Values.image.pullPolicy }}
           args: {{ .arguments | toJson }}
           envFrom:
@@ -72,6 +73,10 @@ spec:
               containerPort: 8080
             - name: sdk-metrics
               containerPort: 8081
+            {{- if eq .component "codec" }}
+            - name: codec
+              containerPort: 8090
+            {{- end }}
           # Answers as soon as the process runs, and waits for nothing outside it.
           startupProbe:
             httpGet:
@@ -100,11 +105,7 @@ spec:
           volumeMounts:
             - name: tmp
               mountPath: /tmp
-            {{- if $root.Values.temporal.tls.secretName }}
-            - name: temporal-tls
-              mountPath: /etc/perdure/temporal-tls
-              readOnly: true
-            {{- end }}
+            {{- include "perdure.temporalMounts" . | trim | nindent 12 }}
             {{- range $own.secretFiles }}
             - name: secret-{{ .secretName }}
               mountPath: {{ .mountPath }}
@@ -114,12 +115,7 @@ spec:
         - name: tmp
           emptyDir:
             sizeLimit: 256Mi
-        {{- with $root.Values.temporal.tls.secretName }}
-        - name: temporal-tls
-          secret:
-            secretName: {{ . }}
-            defaultMode: 0440
-        {{- end }}
+        {{- include "perdure.temporalVolumes" . | trim | nindent 8 }}
         {{- range $own.secretFiles }}
         - name: secret-{{ .secretName }}
           secret:
@@ -188,15 +184,6 @@ spec:
 # Few heaps, which thousands of passes leave with few holes.
 - name: MALLOC_ARENA_MAX
   value: "2"
-{{- end }}
-{{- with .root.Values.temporal.apiKey }}
-{{- if .secretName }}
-- name: TEMPORAL_API_KEY
-  valueFrom:
-    secretKeyRef:
-      name: {{ .secretName }}
-      key: {{ .key }}
-{{- end }}
 {{- end }}
 {{- range $name, $value := .own.environment }}
 - name: {{ $name }}

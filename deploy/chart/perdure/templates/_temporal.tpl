@@ -1,0 +1,108 @@
+{{/*
+The files by which a process proves who it is to Temporal, and those of its keys. They are mounted and no variables, so
+that a renewed one is seen without a restart. dict "root" . "component" its command
+*/}}
+{{- define "perdure.temporalFiles" -}}
+{{- $values := .root.Values -}}
+{{- $files := list -}}
+{{- with $values.temporal.tls.secretName }}{{ $files = append $files (dict "name" "temporal-tls" "secret" .) }}{{ end -}}
+{{- with $values.temporal.apiKey.secretName }}{{ $files = append $files (dict "name" "temporal-api-key" "secret" .) }}{{ end -}}
+{{- with $values.temporal.encryption.secretName }}{{ $files = append $files (dict "name" "temporal-keys" "secret" .) }}{{ end -}}
+{{- if eq .component "codec" }}{{ with $values.codec.tokens.secretName }}{{ $files = append $files (dict "name" "codec-tokens" "secret" .) }}{{ end }}{{ end -}}
+{{- $files | toJson -}}
+{{- end -}}
+
+{{- define "perdure.temporalMounts" -}}
+{{- range include "perdure.temporalFiles" . | fromJsonArray }}
+- name: {{ .name }}
+  mountPath: /etc/perdure/{{ .name }}
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- define "perdure.temporalVolumes" -}}
+{{- range include "perdure.temporalFiles" . | fromJsonArray }}
+- name: {{ .name }}
+  secret:
+    secretName: {{ .secret }}
+    defaultMode: 0440
+{{- end }}
+{{- end -}}
+
+{{/* The version of the workers that is installed: what is not named is the image's. */}}
+{{- define "perdure.buildId" -}}
+{{- if .Values.versioning.enabled -}}
+{{- .Values.versioning.buildId | default (.Values.image.digest | replace "sha256:" "" | trunc 12) | default .Values.image.tag | default .Chart.AppVersion -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The Deployment's name of one version: dict "process" the set's name "build" its id. */}}
+{{- define "perdure.versioned" -}}
+{{- printf "%s-%s" .process (.build | lower | replace "." "-" | replace "_" "-" | trunc 16 | trimSuffix "-") -}}
+{{- end -}}
+
+{{/*
+A Job that does something about Temporal, once for each revision of the release; all of them may be repeated.
+dict "root" . "name" what it is called "arguments" of its command
+*/}}
+{{- define "perdure.temporalJob" -}}
+{{- $root := .root -}}
+{{- $process := dict "root" $root "component" "temporal" "set" "" -}}
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ include "perdure.name" $root }}-{{ .name }}-{{ $root.Release.Revision }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    {{- include "perdure.labels" $process | nindent 4 }}
+spec:
+  backoffLimit: 10
+  ttlSecondsAfterFinished: 86400
+  template:
+    metadata:
+      labels:
+        {{- include "perdure.labels" $process | nindent 8 }}
+        {{- with $root.Values.podLabels }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
+    spec:
+      restartPolicy: OnFailure
+      automountServiceAccountToken: false
+      {{- with $root.Values.image.pullSecrets }}
+      imagePullSecrets:
+        {{- range . }}
+        - name: {{ . }}
+        {{- end }}
+      {{- end }}
+      securityContext:
+        runAsNonRoot: true
+        runAsUser: {{ $root.Values.podSecurity.runAsUser }}
+        runAsGroup: {{ $root.Values.podSecurity.runAsUser }}
+        fsGroup: {{ $root.Values.podSecurity.runAsUser }}
+        seccompProfile:
+          type: RuntimeDefault
+      containers:
+        - name: temporal
+          image: {{ include "perdure.image" $root }}
+          imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+          args: {{ .arguments | toJson }}
+          envFrom:
+            - configMapRef:
+                name: {{ include "perdure.name" $root }}-settings
+          resources:
+            requests: {cpu: 100m, memory: 128Mi}
+          securityContext:
+            allowPrivilegeEscalation: false
+            readOnlyRootFilesystem: true
+            capabilities:
+              drop: [ALL]
+          volumeMounts:
+            - name: tmp
+              mountPath: /tmp
+            {{- include "perdure.temporalMounts" $process | trim | nindent 12 }}
+      volumes:
+        - name: tmp
+          emptyDir:
+            sizeLimit: 64Mi
+        {{- include "perdure.temporalVolumes" $process | trim | nindent 8 }}
+{{- end -}}

@@ -1,0 +1,85 @@
+"""AES-256-GCM over whole payloads, in the form of Temporal's own samples: `binary/encrypted` and the key's id.
+
+What is not encrypted is passed through when read: histories from before encryption, and payloads of people's tools. So
+encryption is turned on without touching what runs: keys that only read to every process first, then the key that
+writes. Every process needs the keys before one writes with them; one without fails the tasks that it cannot read, and
+they are tried again until it has.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from google.protobuf.message import DecodeError
+from temporalio.api.common.v1 import Payload
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter, DefaultFailureConverterWithEncodedAttributes, PayloadCodec
+
+from engine.encryption.keys import KeyRing
+from engine.settings import Settings
+
+ENCODING = b"binary/encrypted"
+KEY_ID = "encryption-key-id"
+NONCE_BYTES = 12
+
+
+class Undecryptable(ValueError):  # noqa: N818
+    """A payload that says it is encrypted, and is not by the key that it names."""
+
+
+class EncryptionCodec(PayloadCodec):
+    """Encrypts each payload with the key that writes; decrypts with the one that it names."""
+
+    def __init__(self, keys: KeyRing) -> None:
+        self._keys = keys
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Encrypted; as they are where only reading is wanted."""
+        writing = self._keys.writing()
+        return [_encrypted(payload, *writing) for payload in payloads] if writing else list(payloads)
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """Decrypted; others as they are.
+
+        Raises:
+            UnknownKey: the key is not there.
+            Undecryptable: it is another key of that name, or the payload was changed.
+        """
+        return [self._decrypted(payload) for payload in payloads]
+
+    def _decrypted(self, payload: Payload) -> Payload:
+        if payload.metadata.get("encoding") != ENCODING:
+            return payload
+        key_id = payload.metadata.get(KEY_ID, b"").decode(errors="replace")
+        key = self._keys.reading(key_id)
+        nonce, sealed = payload.data[:NONCE_BYTES], payload.data[NONCE_BYTES:]
+        try:
+            return Payload.FromString(AESGCM(key).decrypt(nonce, sealed, key_id.encode()))
+        except (InvalidTag, ValueError, DecodeError) as error:
+            raise Undecryptable(f"the key {key_id!r} does not open what was written with a key of that name") from error
+
+
+def data_converter(settings: Settings) -> DataConverter:
+    """How every process of an installation writes and reads payloads; one that differs fails workflow tasks for ever.
+
+    Raises:
+        KeysUnreadable: the settings name a directory that holds no usable keys.
+    """
+    if not settings.temporal_keys:
+        return pydantic_data_converter
+    return dataclasses.replace(
+        pydantic_data_converter,
+        payload_codec=EncryptionCodec(KeyRing(Path(settings.temporal_keys))),
+        failure_converter_class=DefaultFailureConverterWithEncodedAttributes,
+    )
+
+
+def _encrypted(payload: Payload, key_id: str, key: bytes) -> Payload:
+    nonce = os.urandom(NONCE_BYTES)
+    sealed = AESGCM(key).encrypt(nonce, payload.SerializeToString(), key_id.encode())
+    return Payload(metadata={"encoding": ENCODING, KEY_ID: key_id.encode()}, data=nonce + sealed)

@@ -1,0 +1,126 @@
+"""The keys by which payloads are encrypted: files in a directory, as a mounted Secret is one.
+
+A file's name is the key's id, its content the key: 32 random bytes in base64 (`openssl rand -base64 32`). The file
+`current` names the key that writes; without it the last by name does, so that names may be dates. An empty `current`
+writes nothing encrypted and only reads: the first step of turning encryption on where processes already run.
+
+    keys/
+      2026-05     read, for what was written with it
+      2026-11     reads and writes
+      current     "2026-11", may be missing
+
+The directory is read again every few seconds, and at once where a payload names a key that is not known: Kubernetes
+brings a changed Secret to each pod at its own time, within about a minute. A directory that cannot be read meanwhile
+leaves the keys as they are. A key may be taken away once nothing is left that was written with it: open histories
+continue within months, closed ones go after the namespace's retention.
+
+One key serves 2^32 payloads with random nonces (NIST SP 800-38D, section 8.3), so one that is changed each half-year
+is far from it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+CURRENT = "current"
+KEY_BYTES = 32
+REREAD_SECONDS = 10.0
+
+log = logging.getLogger(__name__)
+
+
+class KeysUnreadable(ValueError):  # noqa: N818
+    """The directory holds no usable keys; says what is wrong with which file, never what is in it."""
+
+
+class UnknownKey(ValueError):  # noqa: N818
+    """A payload was written with a key that is not there."""
+
+
+class KeyRing:
+    """The keys of one directory.
+
+    Raises:
+        KeysUnreadable: from the constructor, where the directory cannot serve.
+    """
+
+    def __init__(self, directory: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._directory = directory
+        self._clock = clock
+        self._keys, self._writing = read_keys(directory)
+        self._read_at = clock()
+
+    def writing(self) -> tuple[str, bytes] | None:
+        """The id and the key that writes now; None where nothing is to be encrypted."""
+        if self._clock() >= self._read_at + REREAD_SECONDS:
+            self._read_again()
+        return (self._writing, self._keys[self._writing]) if self._writing else None
+
+    def reading(self, key_id: str) -> bytes:
+        """The key of that id.
+
+        Raises:
+            UnknownKey: there is none, in the directory as it is now.
+        """
+        if key_id not in self._keys:
+            self._read_again()
+        try:
+            return self._keys[key_id]
+        except KeyError:
+            known = ", ".join(sorted(self._keys))
+            raise UnknownKey(
+                f"written with the key {key_id!r}, which {self._directory} does not hold; it has: {known}"
+            ) from None
+
+    def _read_again(self) -> None:
+        self._read_at = self._clock()
+        before = self._writing
+        try:
+            self._keys, self._writing = read_keys(self._directory)
+        except KeysUnreadable as error:
+            log.warning("the keys stay as they are: %s", error)
+            return
+        if self._writing != before:
+            log.info("encrypting with %s, before with %s", self._writing or "no key", before or "no key")
+
+
+def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:
+    """Every key by its id, and the id of the one that writes: empty where none is to.
+
+    Raises:
+        KeysUnreadable: a file is no key, `current` names none of them, or there are none.
+    """
+    keys: dict[str, bytes] = {}
+    current: str | None = None
+    try:
+        # A mounted Secret keeps its versions under names that begin with two dots.
+        files = sorted(each for each in directory.iterdir() if not each.name.startswith(".") and each.is_file())
+        for file in files:
+            if file.name == CURRENT:
+                current = file.read_text().strip()
+            else:
+                keys[file.name] = _key(file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise KeysUnreadable(f"the keys in {directory} cannot be read: {error}") from error
+    if not keys:
+        raise KeysUnreadable(f"{directory} holds no key: a file of 32 random bytes in base64 for each")
+    if current is None:
+        return keys, max(keys)
+    if current and current not in keys:
+        raise KeysUnreadable(f"{directory / CURRENT} names {current!r}; there are: {', '.join(sorted(keys))}")
+    return keys, current
+
+
+def _key(file: Path) -> bytes:
+    try:
+        key = base64.b64decode(file.read_bytes().strip(), validate=True)
+    except (binascii.Error, ValueError):
+        raise KeysUnreadable(f"{file} is not base64; make a key with `openssl rand -base64 32`") from None
+    if len(key) != KEY_BYTES:
+        raise KeysUnreadable(f"{file} holds {len(key)} bytes and not {KEY_BYTES}; make a key with the same command")
+    return key

@@ -1,0 +1,86 @@
+"""Following the pauses of areas: one small watch on one ConfigMap, by its name.
+
+A process that may not read it says so (`trouble`), and goes on with what it knows: nothing is paused where nobody could
+ever say so. One that has read it once keeps what it read while the API server is away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from domain.pauses import CONFIG_MAP_NAME, Pauses, pauses_in
+from engine.errors import Absent
+from engine.health import Health
+from engine.kube.api import KubeApi
+from engine.kube.json import JsonObject
+from engine.kube.kinds import CONFIG_MAP
+from engine.kube.store import Followed, Mirror, Store
+from engine.pauses import set_pauses
+from engine.settings import Settings
+
+PATIENCE = 10.0
+
+# Told of each change: what was paused before, what is paused now, and the ConfigMap.
+OnChange = Callable[[Pauses, Pauses, JsonObject | None], None]
+
+log = logging.getLogger(__name__)
+
+
+async def read_pauses(kube: KubeApi, settings: Settings) -> Pauses:
+    """What is paused now, asked once."""
+    try:
+        return pauses_in(await kube.get(CONFIG_MAP, settings.watch_lease_namespace, CONFIG_MAP_NAME))
+    except Absent:
+        return {}
+
+
+@asynccontextmanager
+async def pauses_followed(
+    kube: KubeApi, settings: Settings, health: Health, changed: OnChange | None = None
+) -> AsyncIterator[None]:
+    """Keep `engine.pauses` true while the block runs; when it begins they have been read, or could not be."""
+    followed = Followed(CONFIG_MAP, settings.watch_lease_namespace, field_selector=f"metadata.name={CONFIG_MAP_NAME}")
+    async with Store(kube) as store:
+        mirror = store.follow(followed)
+        known = _Known(changed)
+        mirror.listen(known.learn)
+        await _first_list(mirror)
+        part = f"pauses in ConfigMap {settings.watch_lease_namespace}/{CONFIG_MAP_NAME}"
+        health.add(
+            part,
+            unready=lambda: () if mirror.listed else (mirror.trouble or "not read yet",),
+            notes=lambda: [pause.told(name) for name, pause in known.pauses.items()],
+        )
+        try:
+            yield
+        finally:
+            health.remove(part)
+
+
+class _Known:
+    """What is paused, as the last version of the ConfigMap says."""
+
+    def __init__(self, changed: OnChange | None) -> None:
+        self.pauses: Pauses = {}
+        self._changed = changed
+        set_pauses({})
+
+    def learn(self, before: JsonObject | None, after: JsonObject | None) -> None:
+        earlier, self.pauses = self.pauses, pauses_in(after)
+        set_pauses(self.pauses)
+        for name in sorted(earlier.keys() - self.pauses.keys()):
+            log.warning("%s goes on", name)
+        for name in sorted(self.pauses.keys() - earlier.keys()):
+            log.warning("%s", self.pauses[name].told(name))
+        if self._changed is not None:
+            self._changed(earlier, self.pauses, after)
+
+
+async def _first_list(mirror: Mirror) -> None:
+    try:
+        await asyncio.wait_for(mirror.settled(), PATIENCE)
+    except TimeoutError:
+        log.error("what is paused cannot be read, so nothing is: %s", mirror.trouble)

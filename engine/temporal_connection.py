@@ -1,0 +1,202 @@
+"""The connection to Temporal: TLS, certificates of one's own and API keys, all of which may change while it is in use.
+
+Where Temporal is, and what proves who we are, comes from Temporal's own environment variables and profiles
+(`temporalio.envconfig`: `TEMPORAL_ADDRESS`, `TEMPORAL_TLS_CLIENT_CERT_PATH`, `TEMPORAL_API_KEY`, ...); an API key may
+come from a file, too (`PERDURE_TEMPORAL_API_KEY_FILE`), since a variable of a process never changes. Long-running
+processes read all of it again every `PERDURE_TEMPORAL_REREAD`: another API key is used from the next call on, other
+certificates by a new connection, which takes the old one's place under the same client. Workers are told, and go over
+to it; calls under way end on the old one. A server checks a client's certificate when a connection is made, so one that
+has expired meanwhile breaks nothing until the connection does: there is time from the renewal to the expiry.
+
+What does not work (half a pair of files, a certificate that the server refuses) leaves the connection as it is, is
+logged, and is tried again at the next look.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import Message
+from temporalio.envconfig import ClientConfig, ClientConnectConfig
+from temporalio.service import ConnectConfig, ServiceClient, TLSConfig
+
+from engine.settings import Settings
+
+DEFAULT_ADDRESS = "localhost:7233"
+
+log = logging.getLogger(__name__)
+
+
+class TemporalRefused(RuntimeError):  # noqa: N818
+    """No connection: what was tried, what came back, and what a person can do."""
+
+
+class Connection(ServiceClient):
+    """The service client of every process: one whose connection can be replaced under it."""
+
+    def __init__(self, config: ConnectConfig, made: ServiceClient, namespace: str) -> None:
+        super().__init__(config)
+        self.namespace = namespace
+        self._made = made
+        self._followers: list[Callable[[], None]] = []
+        self._keeping: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, settings: Settings, **details: Any) -> Connection:
+        """Connect as the environment says; `details` are further ones of `ConnectConfig`.
+
+        Raises:
+            TemporalRefused: the server cannot be reached, or refuses us.
+        """
+        read = read_config(settings)
+        namespace = read.get("namespace", "default")
+        config = ConnectConfig(**_without_namespace(read), **details)
+        return cls(config, await _connected(config), namespace)
+
+    @property
+    def worker_service_client(self) -> Any:
+        """The connection itself, for the SDK's workers: they have to be told when it is another."""
+        return self._made.worker_service_client
+
+    def update_rpc_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
+        """As the SDK's."""
+        self._made.update_rpc_metadata(metadata)
+
+    def update_api_key(self, api_key: str | None) -> None:
+        """As the SDK's."""
+        self._made.update_api_key(api_key)
+
+    async def _rpc_call(self, rpc: str, req: Message, resp_type: Any, **details: Any) -> Any:
+        return await self._made._rpc_call(rpc, req, resp_type, **details)
+
+    def follow(self, follower: Callable[[], None]) -> None:
+        """Call this whenever the connection is another one."""
+        self._followers.append(follower)
+
+    def keep(self, settings: Settings) -> None:
+        """Look for renewed certificates and keys from now on, until the event loop ends."""
+        self._keeping = self._keeping or asyncio.create_task(
+            self._keep(settings), name="renew the connection to Temporal"
+        )
+
+    async def _keep(self, settings: Settings) -> None:
+        while True:
+            await asyncio.sleep(settings.temporal_reread / timedelta(seconds=1))
+            try:
+                await self.renew(settings)
+            except TemporalRefused as refused:
+                log.warning("what has changed cannot be used, the connection stays as it is: %s", refused)
+
+    async def renew(self, settings: Settings) -> bool:
+        """Use what has changed since the last look; True if something had.
+
+        Raises:
+            TemporalRefused: it cannot be used.
+        """
+        read = read_config(settings)
+        config = dataclasses.replace(self.config, **{"api_key": None, "tls": None, **_proofs(read)})
+        if (config.tls, config.api_key) == (self.config.tls, self.config.api_key):
+            return False
+        if config.tls == self.config.tls and config.api_key:
+            self.update_api_key(config.api_key)
+            log.info("Temporal is called with another API key from now on")
+        else:
+            self._made = await _connected(config)
+            log.info("connected to Temporal anew, with %s", _told(config))
+        self.config = config
+        for follower in self._followers:
+            follower()
+        return True
+
+
+def read_config(settings: Settings) -> ClientConnectConfig:
+    """Where Temporal is and what proves who we are, from variables, profiles and files as they are now.
+
+    Raises:
+        TemporalRefused: a file cannot be read, or the variables contradict each other.
+    """
+    try:
+        found = ClientConfig.load_client_connect_config()
+        if settings.temporal_api_key_file:
+            found["api_key"] = Path(settings.temporal_api_key_file).read_text().strip()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise TemporalRefused(f"how Temporal is reached cannot be read: {error}") from error
+    if found.get("api_key"):
+        found.setdefault("tls", True)
+    found.setdefault("target_host", DEFAULT_ADDRESS)
+    tls = found.get("tls")
+    if isinstance(tls, TLSConfig) and bool(tls.client_cert) != bool(tls.client_private_key):
+        raise TemporalRefused(
+            "a client certificate needs its key, and a key its certificate: "
+            "TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH"
+        )
+    return found
+
+
+def temporal_address() -> str:
+    """Where this environment says Temporal is."""
+    return str(ClientConfig.load_client_connect_config().get("target_host", DEFAULT_ADDRESS))
+
+
+async def _connected(config: ConnectConfig) -> ServiceClient:
+    try:
+        return await ServiceClient.connect(config)
+    except RuntimeError as error:
+        said, told = str(error), _told(config)
+        raise TemporalRefused(
+            f"Temporal at {config.target_host} {_meaning(said, by_tls=_by_tls(config))}; we came with {told}: {said}"
+        ) from error
+
+
+_WANTS_TLS = "does not speak to us without TLS, it seems (TEMPORAL_TLS=true)"
+# A part of what the SDK says, and what it means; the first that fits is told.
+_MEANINGS = (
+    ("Unauthenticated", "does not take our API key"),
+    ("PermissionDenied", "knows us, and does not let us in"),
+    ("UnknownIssuer", "shows a certificate of an authority that we do not know (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"),
+    ("BadSignature", "shows a certificate of an authority that we do not know (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"),
+    ("NotValidForName", "shows a certificate for another name (TEMPORAL_TLS_SERVER_NAME)"),
+    ("Expired", "shows a certificate that has expired, or refuses ours for that"),
+    # In TLS 1.3 a server looks at our certificate after we take the connection for made, and then only ends it.
+    ("connection closed", "ends the connection: it wants a certificate of ours, by an authority that it knows"),
+    ("fatal alert", "ends the connection: it wants a certificate of ours, by an authority that it knows"),
+    ("h2 protocol error", _WANTS_TLS),
+    ("InvalidContentType", "speaks no TLS (TEMPORAL_TLS=false)"),
+)
+# A server that is greeted without TLS sends an alert and hangs up: which of the two is noticed first is chance.
+_HUNG_UP = ("BrokenPipe", "ConnectionReset")
+
+
+def _meaning(said: str, *, by_tls: bool) -> str:
+    if not by_tls and any(part in said for part in _HUNG_UP):
+        return _WANTS_TLS
+    return next((meaning for part, meaning in _MEANINGS if part in said), "does not answer")
+
+
+def _proofs(read: ClientConnectConfig) -> dict[str, Any]:
+    return {name: value for name, value in read.items() if name in ("api_key", "tls")}
+
+
+def _without_namespace(read: ClientConnectConfig) -> dict[str, Any]:
+    return {name: value for name, value in read.items() if name != "namespace"}
+
+
+def _by_tls(config: ConnectConfig) -> bool:
+    return bool(config.tls or (config.tls is None and config.api_key))
+
+
+def _told(config: ConnectConfig) -> str:
+    """How we come, without anything secret."""
+    tls = config.tls
+    parts = ["TLS" if _by_tls(config) else "no TLS"]
+    if isinstance(tls, TLSConfig):
+        parts += ["a certificate of ours"] if tls.client_cert else []
+        parts += ["the authority that was given"] if tls.server_root_ca_cert else []
+    parts += ["an API key"] if config.api_key else []
+    return ", ".join(parts)

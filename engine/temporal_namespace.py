@@ -1,0 +1,202 @@
+"""The Temporal namespace that lifecycles live in: made and kept with its retention and search attributes.
+
+It is safe to run at any time, by several at once: what is there is left, what is missing is added. A namespace of
+Temporal Cloud is made in Temporal Cloud; there, and wherever these credentials may not, what is missing is told with
+the words for whoever may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+
+from google.protobuf.duration_pb2 import Duration
+from temporalio.api.enums.v1 import IndexedValueType
+from temporalio.api.namespace.v1 import NamespaceConfig
+from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
+from temporalio.api.workflowservice.v1 import (
+    DescribeNamespaceRequest,
+    RegisterNamespaceRequest,
+    UpdateNamespaceRequest,
+)
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from domain.model import Model
+from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
+
+# Closed lifecycles stay readable for so long, where nobody says otherwise.
+RETENTION = timedelta(days=30)
+# Each of the server's processes looks for new namespaces about every ten seconds, and for their attributes each minute.
+SEEN_SECONDS = 120.0
+_BETWEEN_LOOKS = 0.5
+_REFUSED = (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.UNAUTHENTICATED)
+
+_INDEXED: Mapping[str, IndexedValueType.ValueType] = {
+    "Keyword": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD,
+    "KeywordList": IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD_LIST,
+    "Datetime": IndexedValueType.INDEXED_VALUE_TYPE_DATETIME,
+}
+SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
+    name: _INDEXED[type_] for name, type_ in SEARCH_ATTRIBUTE_TYPES.items()
+}
+
+
+class NamespaceUnfit(Exception):  # noqa: N818
+    """The namespace lacks something that these credentials cannot give it; says what, and who can."""
+
+
+class Bootstrapped(Model):
+    """What was done."""
+
+    namespace: str
+    created: bool = False
+    retention_days: float = 0
+    retention_before_days: float | None = None
+    attributes_added: tuple[str, ...] = ()
+
+
+async def bootstrap(client: Client, retention: timedelta | None = None) -> Bootstrapped:
+    """Make the client's namespace ready for lifecycles, and wait until the server has noticed.
+
+    Args:
+        client: its namespace need not exist.
+        retention: how long closed lifecycles stay readable; None leaves an existing namespace's as it is.
+
+    Raises:
+        NamespaceUnfit: something is missing that this client may not add, or stands in the way.
+        RPCError: Temporal did not answer.
+    """
+    before = await _retention(client)
+    if before is None:
+        await _register(client, retention or RETENTION)
+    elif retention is not None and retention != before:
+        await _keep_for(client, retention)
+    changed = before is not None and retention is not None and retention != before
+    added = await _add_attributes(client)
+    return Bootstrapped(
+        namespace=client.namespace,
+        created=before is None,
+        retention_days=((retention or before or RETENTION) / timedelta(days=1)),
+        retention_before_days=before / timedelta(days=1) if changed and before is not None else None,
+        attributes_added=tuple(added),
+    )
+
+
+async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
+    """Register the search attributes that the namespace lacks, and answer which; safe at any time, by several at once.
+
+    Raises:
+        RPCError: these credentials may not, or Temporal did not answer.
+    """
+    known = await _attributes(client)
+    missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in known}
+    if not missing:
+        return {}
+    try:
+        await client.operator_service.add_search_attributes(
+            AddSearchAttributesRequest(namespace=client.namespace, search_attributes=missing), retry=True
+        )
+    except RPCError as error:
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:
+            raise
+    return {name: SEARCH_ATTRIBUTE_TYPES[name] for name in missing}
+
+
+async def _retention(client: Client) -> timedelta | None:
+    """How long the namespace keeps what is closed; None if there is no such namespace."""
+    try:
+        found = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    kept: timedelta = found.config.workflow_execution_retention_ttl.ToTimedelta()
+    return kept
+
+
+async def _register(client: Client, retention: timedelta) -> None:
+    try:
+        await client.workflow_service.register_namespace(
+            RegisterNamespaceRequest(
+                namespace=client.namespace,
+                description="lifecycles of custom resources, run by Perdure",
+                workflow_execution_retention_period=_duration(retention),
+            )
+        )
+    except RPCError as error:
+        if error.status in _REFUSED:
+            raise NamespaceUnfit(
+                f"there is no namespace {client.namespace!r}, and these credentials may not make it ({error.message}); "
+                "in Temporal Cloud it is made there: tcld namespace create, or Terraform"
+            ) from error
+        if error.status is not RPCStatusCode.ALREADY_EXISTS:
+            raise
+
+
+async def _keep_for(client: Client, retention: timedelta) -> None:
+    try:
+        await client.workflow_service.update_namespace(
+            UpdateNamespaceRequest(
+                namespace=client.namespace,
+                config=NamespaceConfig(workflow_execution_retention_ttl=_duration(retention)),
+            )
+        )
+    except RPCError as error:
+        if error.status in _REFUSED:
+            raise NamespaceUnfit(
+                f"the retention of {client.namespace!r} cannot be changed with these credentials ({error.message}); "
+                "leave it out here, and set it where the namespace is administered"
+            ) from error
+        raise
+
+
+async def _add_attributes(client: Client) -> list[str]:
+    """Add what is missing and wait until every attribute is known; a new namespace is not seen everywhere at once."""
+    added: dict[str, str] = {}
+    deadline = time.monotonic() + SEEN_SECONDS
+    while True:
+        try:
+            added |= await ensure_search_attributes(client)
+            known = await _attributes(client)
+        except RPCError as error:
+            if error.status in _REFUSED:
+                raise NamespaceUnfit(_words_for_attributes(client.namespace, error.message)) from error
+            if error.status is not RPCStatusCode.NOT_FOUND or time.monotonic() > deadline:
+                raise
+            known = {}
+        if wrong := [name for name, kind in SEARCH_ATTRIBUTES.items() if known.get(name, kind) != kind]:
+            told = ", ".join(f"{name} must be {SEARCH_ATTRIBUTE_TYPES[name]}" for name in wrong)
+            raise NamespaceUnfit(
+                f"{client.namespace!r} has search attributes of another type: {told}. A type cannot be changed; take "
+                "a namespace of its own for Perdure"
+            )
+        if SEARCH_ATTRIBUTES.keys() <= known.keys():
+            return sorted(added)
+        if time.monotonic() > deadline:
+            missing = ", ".join(sorted(SEARCH_ATTRIBUTES.keys() - known.keys()))
+            raise NamespaceUnfit(f"{client.namespace!r} does not know {missing} {SEEN_SECONDS:.0f} s after it was told")
+        await asyncio.sleep(_BETWEEN_LOOKS)
+
+
+async def _attributes(client: Client) -> dict[str, IndexedValueType.ValueType]:
+    answer = await client.operator_service.list_search_attributes(
+        ListSearchAttributesRequest(namespace=client.namespace), retry=True
+    )
+    return dict(answer.custom_attributes)
+
+
+def _words_for_attributes(namespace: str, refusal: str) -> str:
+    commands = "; ".join(
+        f"temporal operator search-attribute create --namespace {namespace} --name {name} --type {kind}"
+        for name, kind in SEARCH_ATTRIBUTE_TYPES.items()
+    )
+    return f"these credentials may not add search attributes to {namespace!r} ({refusal}); whoever may: {commands}"
+
+
+def _duration(of: timedelta) -> Duration:
+    found = Duration()
+    found.FromTimedelta(of)
+    return found

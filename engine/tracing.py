@@ -1,0 +1,215 @@
+"""Traces: from the change of an object over its wake and its workflow to each call of a cloud.
+
+    watch Account ns/name ─► SignalWithStartWorkflow ─► RunWorkflow, HandleSignal
+                                       └─► StartActivity ─► RunActivity ─► aws iam.CreateUser, kubernetes PATCH ...
+
+They are exported by OTLP where a collector is configured. Without one nothing of this is set up: what asks for a span
+finds none to begin, at the cost of a comparison. How much is kept is OpenTelemetry's own setting,
+`OTEL_TRACES_SAMPLER`.
+
+A lifecycle's workflow lives for months, so its own trace would be that of its first wake for ever. Here what it does
+belongs to the newest message that it has heard, for an hour; what it does later, woken by a deadline, are traces of
+their own, which begin at the activity. Both follow from its history alone, so a replay finds the same.
+
+Spans of calls are made at our own clients' borders, one place each; they say what was called, never with what. An error
+is told by its type alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from opentelemetry import context as contexts
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
+from temporalio import workflow
+from temporalio.contrib.opentelemetry import TracingInterceptor, TracingWorkflowInboundInterceptor
+from temporalio.worker import HandleSignalInput, HandleUpdateInput, WorkflowInboundInterceptor
+from temporalio.worker import WorkflowInterceptorClassInput as ClassInput
+
+# What a lifecycle does so long after a message belongs to that message.
+FOLLOWS = timedelta(hours=1)
+FLUSH_MILLISECONDS = 2000
+
+_tracers: list[Tracer] = []  # one, or none
+
+
+@cache
+def configure_tracing(endpoint: str, process: str, version: str) -> TracingInterceptor | None:
+    """Export traces to the collector at `endpoint`, None and no cost without one. Once per process.
+
+    Args:
+        endpoint: base URL of an OTLP/HTTP collector; the exporter itself adds the path of traces.
+        process: `worker`, `watch`, ...; part of the service's name.
+        version: Perdure's.
+    """
+    if not endpoint:
+        return None
+    provider = TracerProvider(
+        resource=Resource.create({"service.name": f"perdure-{process}", "service.version": version})
+    )
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")))
+    trace.set_tracer_provider(provider)
+    return begin_tracing(provider.get_tracer("perdure"))
+
+
+def begin_tracing(tracer: Tracer) -> TracingInterceptor:
+    """Make spans with this tracer from now on; what Temporal's client needs for that."""
+    _tracers[:] = [tracer]
+    return FollowingMessages(tracer)
+
+
+def end_tracing() -> None:
+    """Make none any more, and send what there is: a process that ends at once would take its last seconds with it."""
+    _tracers.clear()
+    flush = getattr(trace.get_tracer_provider(), "force_flush", None)
+    if flush is not None:
+        flush(FLUSH_MILLISECONDS)
+
+
+@contextmanager
+def calling(name: str, attributes: Mapping[str, str]) -> Iterator[Span]:
+    """Around a call of another system: a span, one that records nothing where there are no traces."""
+    if not _tracers:
+        yield trace.INVALID_SPAN
+        return
+    with _tracers[0].start_as_current_span(
+        name, kind=SpanKind.CLIENT, attributes=attributes, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield span
+        except BaseException as error:
+            span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+            span.set_attribute("error.type", type(error).__name__)
+            raise
+
+
+def answered(span: Span, status: int) -> None:
+    """Note an HTTP status."""
+    if status and span.is_recording():
+        span.set_attribute("http.response.status_code", status)
+        if status >= 400:
+            span.set_status(Status(StatusCode.ERROR, str(status)))
+
+
+def ids() -> Mapping[str, str]:
+    """The ids of the current trace and span, for log lines; empty outside of traces."""
+    if not _tracers:
+        return {}
+    found = trace.get_current_span().get_span_context()
+    if not found.is_valid:
+        return {}
+    return {"trace_id": trace.format_trace_id(found.trace_id), "span_id": trace.format_span_id(found.span_id)}
+
+
+# Where a trace begins: a change that wakes somebody.
+
+
+@dataclass
+class _Change:
+    """A change, and the context of its span once somebody has asked for it."""
+
+    name: str
+    attributes: Mapping[str, str]
+    context: Context | None = None
+
+
+_change: ContextVar[_Change | None] = ContextVar("change", default=None)
+
+
+@contextmanager
+def change(name: str, attributes: Mapping[str, str]) -> Iterator[None]:
+    """Whoever is woken within belongs to a trace that begins with this change; there is none if nobody is."""
+    if not _tracers:
+        yield
+        return
+    token = _change.set(_Change(name, attributes))
+    try:
+        yield
+    finally:
+        _change.reset(token)
+
+
+def origin() -> Context | None:
+    """The trace that what is asked for now belongs to, to be gone on with later; None outside of traces."""
+    if not _tracers:
+        return None
+    found = _change.get()
+    if found is None:
+        return contexts.get_current() if trace.get_current_span().get_span_context().is_valid else None
+    if found.context is None:
+        moment = time.time_ns()
+        span = _tracers[0].start_span(
+            found.name, Context(), kind=SpanKind.CONSUMER, attributes=found.attributes, start_time=moment
+        )
+        span.end(moment)
+        found.context = trace.set_span_in_context(span, Context())
+    return found.context
+
+
+@contextmanager
+def continued(context: Context | None) -> Iterator[None]:
+    """Go on with a trace."""
+    if context is None:
+        yield
+        return
+    token = contexts.attach(context)
+    try:
+        yield
+    finally:
+        contexts.detach(token)
+
+
+# Within workflows.
+
+
+class FollowingMessages(TracingInterceptor):
+    """Temporal's interceptor, for lifecycles that live for months."""
+
+    def workflow_interceptor_class(self, input: ClassInput) -> type[TracingWorkflowInboundInterceptor]:
+        """What each workflow is run under."""
+        super().workflow_interceptor_class(input)
+        return _Lifecycle
+
+
+class _Lifecycle(TracingWorkflowInboundInterceptor):
+    def __init__(self, next: WorkflowInboundInterceptor) -> None:
+        super().__init__(next)
+        self._newest: Any = None
+        self._heard_at: datetime | None = None
+
+    async def handle_signal(self, input: HandleSignalInput) -> None:
+        self._hear(input.headers)
+        await super().handle_signal(input)
+
+    async def handle_update_handler(self, input: HandleUpdateInput) -> Any:
+        self._hear(input.headers)
+        return await super().handle_update_handler(input)
+
+    def _hear(self, headers: Mapping[str, Any]) -> None:
+        header = headers.get(self.header_key)
+        self._newest = self.payload_converter.from_payloads([header])[0] if header else None
+        self._heard_at = workflow.now()
+
+    def _completed_span(self, span_name: str, **how: Any) -> None:
+        """As Temporal's; an activity begins in the context of what was heard last, or in none."""
+        if not span_name.startswith("StartActivity"):
+            super()._completed_span(span_name, **how)
+            return
+        heard = self._heard_at
+        newest = self._newest if heard is not None and workflow.now() - heard < FOLLOWS else None
+        context = self.text_map_propagator.extract(newest) if newest else Context()
+        with continued(self._set_on_context(context)):
+            super()._completed_span(span_name, **how)

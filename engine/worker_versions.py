@@ -1,0 +1,170 @@
+"""Versions of the workers, side by side: which code a lifecycle runs on, and how it goes over to newer code.
+
+A worker that is told its build id (`PERDURE_WORKER_BUILD_ID`, `--build-id`) belongs to that version of its deployment
+(`PERDURE_WORKER_DEPLOYMENT`), and its lifecycles are pinned: a run stays on the version that it began on, so that no
+history is ever replayed by other code than wrote it. Lifecycles outlive every version, and move between runs: once
+another version is current, a run ends at its next task as soon as nothing is under way, and its successor begins on the
+current version, where it looks anew (`workflows/entity.py`). One that waits has no next task for months, so whoever
+makes a version current wakes those on older ones (`wake_pinned`). Then the old version is drained, and its workers may
+go.
+
+    v1 current ── v2's workers poll ── v2 made current ── those on v1 are woken ── v1 drained ── v1's workers end
+                                       new ones: v2       each begins anew on v2
+
+Activities go where their workflow is: every task queue is polled by every version. Workflows that began before there
+were versions belong to none, and go to the current one by their next task: that code has to replay them.
+
+Rejected: auto-upgrade, where every open history has to fit every new version (replays tell, `perdure replay --open`,
+but a roll-out would fail for the one that was not looked at); and leaving the old version to run until all its
+lifecycles have moved by themselves, which some never do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from enum import StrEnum
+
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion as WireVersion
+from temporalio.api.enums.v1 import TaskQueueType, WorkerDeploymentVersionStatus
+from temporalio.api.workflowservice.v1 import (
+    DescribeWorkerDeploymentRequest,
+    DescribeWorkerDeploymentVersionRequest,
+    SetWorkerDeploymentCurrentVersionRequest,
+)
+from temporalio.client import Client
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import WorkerDeploymentConfig
+
+from domain.model import Model
+from engine.settings import Settings
+from engine.temporal import WAKE
+
+_KINDS = {
+    TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW: "workflow",
+    TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY: "activity",
+}
+
+
+class VersionStatus(StrEnum):
+    """Where a version stands, in Temporal's words."""
+
+    INACTIVE = "inactive"
+    CURRENT = "current"
+    RAMPING = "ramping"
+    DRAINING = "draining"
+    DRAINED = "drained"
+    CREATED = "created"
+    UNKNOWN = "unknown"
+
+
+class Version(Model):
+    """A version of the workers."""
+
+    deployment: str
+    build_id: str
+    status: VersionStatus
+    open: int = 0
+    """Lifecycles that are pinned to it."""
+
+
+def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
+    """What a worker tells Temporal of its version; None without a build id: then any worker takes any task."""
+    if not settings.worker_build_id:
+        return None
+    return WorkerDeploymentConfig(
+        version=WorkerDeploymentVersion(settings.worker_deployment, settings.worker_build_id),
+        use_worker_versioning=True,
+        default_versioning_behavior=VersioningBehavior.PINNED,
+    )
+
+
+async def versions(client: Client, deployment: str) -> list[Version]:
+    """Every version that Temporal knows of the deployment, the newest first; none if no worker ever came."""
+    try:
+        found = await client.workflow_service.describe_worker_deployment(
+            DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=deployment)
+        )
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return []
+        raise
+    summaries = sorted(
+        found.worker_deployment_info.version_summaries, key=lambda each: each.create_time.ToDatetime(), reverse=True
+    )
+    return [
+        Version(
+            deployment=deployment,
+            build_id=each.deployment_version.build_id,
+            status=_status(each.status),
+            open=await count_pinned(client, deployment, each.deployment_version.build_id),
+        )
+        for each in summaries
+    ]
+
+
+async def polled_queues(client: Client, deployment: str, build_id: str) -> set[tuple[str, str]]:
+    """The task queues that workers of the version have polled, each with `workflow` or `activity`."""
+    try:
+        found = await client.workflow_service.describe_worker_deployment_version(
+            DescribeWorkerDeploymentVersionRequest(
+                namespace=client.namespace,
+                deployment_version=WireVersion(deployment_name=deployment, build_id=build_id),
+            )
+        )
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return set()
+        raise
+    return {(each.name, _KINDS.get(each.type, "other")) for each in found.version_task_queues}
+
+
+async def make_current(client: Client, deployment: str, build_id: str) -> str:
+    """Send new runs, and those that move, to this version; answers the build id that was current before.
+
+    Raises:
+        RPCError: `FAILED_PRECONDITION` where nobody polls it, or not all that the current one's workers do.
+    """
+    answer = await client.workflow_service.set_worker_deployment_current_version(
+        SetWorkerDeploymentCurrentVersionRequest(
+            namespace=client.namespace,
+            deployment_name=deployment,
+            build_id=build_id,
+            identity=client.identity,
+        )
+    )
+    before: str = answer.previous_deployment_version.build_id
+    return before
+
+
+async def count_pinned(client: Client, deployment: str, build_id: str) -> int:
+    """How many open lifecycles are pinned to the version."""
+    return (await client.count_workflows(_pinned_to(deployment, build_id))).count
+
+
+async def wake_pinned(client: Client, deployment: str, build_ids: Iterable[str], *, per_second: float) -> int:
+    """Wake every lifecycle that is pinned to these versions, so that it moves; answers how many.
+
+    One that ends meanwhile is no failure: it has not to move any more.
+    """
+    woken = 0
+    for build_id in build_ids:
+        async for each in client.list_workflows(_pinned_to(deployment, build_id)):
+            try:
+                await client.get_workflow_handle(each.id).signal(WAKE)
+                woken += 1
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
+            await asyncio.sleep(1 / per_second)
+    return woken
+
+
+def _pinned_to(deployment: str, build_id: str) -> str:
+    return f"ExecutionStatus = 'Running' AND TemporalWorkerDeploymentVersion = '{deployment}:{build_id}'"
+
+
+def _status(wire: WorkerDeploymentVersionStatus.ValueType) -> VersionStatus:
+    word = WorkerDeploymentVersionStatus.Name(wire).removeprefix("WORKER_DEPLOYMENT_VERSION_STATUS_").lower()
+    return VersionStatus(word) if word in set(VersionStatus) else VersionStatus.UNKNOWN

@@ -1,0 +1,27 @@
+"""`perdure codec`: what lets people read encrypted lifecycles in Temporal's web UI and command line."""
+
+from __future__ import annotations
+
+import typer
+
+from starters.cli.environment import UnusedStateOption
+from starters.cli.output import CommandError
+from starters.cli.processes import PANEL, execute
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(rich_help_panel=PANEL)(codec)
+
+
+def codec(state: UnusedStateOption = None) -> None:
+    """Decode encrypted payloads for Temporal's web UI and command line (`--codec-endpoint`)."""
+    from engine.encryption import KeysUnreadable
+    from engine.settings import settings
+    from starters.codec_server.main import Unguarded, codec_application, run_codec_server
+
+    try:
+        codec_application(settings())
+    except (Unguarded, KeysUnreadable) as error:
+        raise CommandError(str(error), "docs/temporal.md says how keys and tokens are given") from error
+    execute("codec", run_codec_server)

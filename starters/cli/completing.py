@@ -1,0 +1,119 @@
+"""What the shell may fill in: kinds, objects, areas; and the scripts that ask for it (`perdure completion SHELL`).
+
+Objects are asked of the cluster, with little patience: a shell that waits is worse than one that fills in nothing, so
+whatever goes wrong is nothing to fill in. kubectl asks plugins by a program of its own kind, whose name begins with
+`kubectl_complete-`; its answer is candidates line by line, and a last line that says what else the shell may do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import shlex
+import sys
+from contextlib import redirect_stdout, suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from domain.identity import Kind, all_kinds
+
+PATIENCE_SECONDS = 3.0
+MOST = 500
+# cobra's directive that no file names are to be offered.
+_NO_FILES = ":4"
+_VARIABLE = "_PERDURE_COMPLETE"
+
+
+class Shell(StrEnum):
+    """Those that there is a script for."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(completion)
+
+
+def completion(shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")]) -> None:
+    """Print what makes the shell fill in commands, kinds and objects: source <(perdure completion bash)."""
+    typer.echo(asked_as(f"source_{shell.value}"))
+
+
+def complete_kinds(incomplete: str) -> list[str]:
+    """The kinds with lifecycles, as kubectl writes them."""
+    names = sorted(kind.name.lower() for kind in all_kinds().values() if kind.lifecycle)
+    return [name for name in names if name.startswith(incomplete.lower())]
+
+
+def complete_areas(incomplete: str) -> list[str]:
+    """The areas."""
+    areas = sorted({kind.area for kind in all_kinds().values() if kind.lifecycle})
+    return [area for area in areas if area.startswith(incomplete)]
+
+
+def complete_objects(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The objects of the kind that was named before."""
+    from starters.cli.environment import enter
+    from starters.cli.target import kind_named
+
+    try:
+        state = ctx.params.get("state")
+        enter(Path(state) if state else None)
+        kind = kind_named(str(ctx.params.get("kind", "")))
+        return asyncio.run(asyncio.wait_for(_objects(kind, incomplete), PATIENCE_SECONDS))
+    except Exception:  # whatever it is, a shell that is being typed into is no place to tell of it
+        return []
+
+
+async def _objects(kind: Kind, incomplete: str) -> list[str]:
+    from engine.kube import KubeApi
+    from engine.kube.clusters import served_cluster
+    from engine.kube.json import text
+    from engine.settings import settings
+
+    if not kind.plural:
+        return []
+    namespace, slash, _ = incomplete.partition("/")
+    found = settings()
+    async with await KubeApi.open(found, "cli") as kube, served_cluster(found, kube, "cli") as served:
+        listing = await (served if kind.served else kube).list(kind, namespace if slash else "")
+    names = [f"{text(each, 'metadata', 'namespace')}/{text(each, 'metadata', 'name')}" for each in listing.items]
+    return sorted(name for name in names if name.startswith(incomplete))[:MOST]
+
+
+def for_kubectl() -> None:
+    """The program that kubectl asks: its arguments are those that follow `kubectl perdure`."""
+    typer.echo("\n".join([*candidates(sys.argv[1:]), _NO_FILES]))
+
+
+def candidates(arguments: list[str]) -> list[str]:
+    """What may stand in the place of the last argument."""
+    words = ["perdure", *(arguments or [""])]
+    # As bash asks: its answer is one candidate a line.
+    return asked_as("complete_bash", COMP_WORDS=shlex.join(words), COMP_CWORD=str(len(words) - 1)).split()
+
+
+def asked_as(what: str, **variables: str) -> str:
+    """What the program answers a shell, which asks by variables of the environment."""
+    from starters.cli.main import build
+
+    asking = {_VARIABLE: what, **variables}
+    before = {name: os.environ.get(name) for name in asking}
+    os.environ.update(asking)
+    try:
+        with redirect_stdout(io.StringIO()) as said, suppress(SystemExit):
+            build()(prog_name="perdure")
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+    return said.getvalue()

@@ -1,0 +1,146 @@
+"""Objects of Cluster API and its AWS provider: without a lifecycle of their own, told of by their instance's.
+
+    Machine ──► its instance, by its own provider id or its AWSMachine's ┐
+    AWSMachine ──► its instance ─────────────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
+    AWSMachinePool ──► its group, by the group's ARN ──────────────────────► AutoScalingGroup ACCOUNT/REGION/GROUP
+
+An AWSMachine does not say its account. Ids of instances are unique in AWS, so an instance that has a lifecycle is found
+by its id; of one that has none, the account is the only one that is served in its region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from temporalio.service import RPCError, RPCStatusCode
+
+from domain.identity import Key
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, EXTERNAL_KINDS, MACHINE
+from domain.instances.names import InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
+from domain.instances.places import places, served
+from domain.model import Model
+from engine.kube.json import JsonObject, sequence, text
+from starters.cli.output import CommandError
+from starters.cli.session import Session
+from starters.cli.target import Target, usable_outside
+
+# Other providers' Machines name their servers in the same way.
+_OF_AWS = "aws:"
+SHOWN_BY = f"kubectl shows them; `perdure list {EC2_INSTANCE.name}` shows the instances that have a lifecycle"
+
+
+class Named(Model):
+    """What an object says of its instance; `region` is empty where its provider id names no zone."""
+
+    instance: str = ""
+    region: str = ""
+
+
+def others(target: Target) -> bool:
+    """Whether an object belongs to Cluster API, so that its lifecycle is another's."""
+    return target.kind in EXTERNAL_KINDS
+
+
+async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) -> Key:
+    """The lifecycle that tells of such an object.
+
+    Raises:
+        CommandError: it has no instance or group yet, or of a place that is not served.
+    """
+    if target.kind == AWS_MACHINE_POOL:
+        group = group_of_arn(text(obj, "spec", "providerID"))
+        if group is None:
+            raise CommandError(f"{target} has no Auto Scaling group yet", "its spec.providerID names the group")
+        if (group.account, group.region) not in _served(session) and not await _exists(session, group.lifecycle):
+            raise CommandError(f"{target} is in {group.account}/{group.region}, which is not served", _SERVED_BY)
+        return group.lifecycle
+    named = named_in(obj)
+    if target.kind == MACHINE and not (named.instance and text(obj, "spec", "providerID").startswith(_OF_AWS)):
+        named = await _of_its_awsmachine(session, target)
+    if not usable_outside(named.instance):
+        raise CommandError(f"{target} has no instance yet", "its spec.providerID names the instance")
+    return instance_of(target, named, await _lifecycles_of(session, named.instance), _served(session)).lifecycle
+
+
+def instance_of(
+    target: Target, named: Named, lifecycles: Mapping[str, bool], at: Collection[tuple[str, str]]
+) -> InstanceKey:
+    """The instance with its account.
+
+    Args:
+        target: the object that was asked for.
+        named: what it says of its instance.
+        lifecycles: the ids of the lifecycles that an instance of that id has had, and whether each is open.
+        at: the accounts and regions that are served.
+
+    Raises:
+        CommandError: there is no place that it can be of, or several.
+    """
+    had = {_place_of(id_): is_open for id_, is_open in lifecycles.items() if named.region in ("", _place_of(id_)[1])}
+    among = [where for where, is_open in had.items() if is_open] or list(had)
+    among = among or [where for where in at if named.region in ("", where[1])]
+    if not among:
+        where = f"region {named.region}" if named.region else "its region"
+        raise CommandError(
+            f"instance {named.instance} of {target} has no lifecycle, and {where} is not served", _SERVED_BY
+        )
+    if len(among) > 1:
+        listed = ", ".join(f"{account}/{region}" for account, region in sorted(among))
+        raise CommandError(
+            f"instance {named.instance} of {target} may be of several places: {listed}",
+            f"name it: perdure why {EC2_INSTANCE.name} ACCOUNT/REGION/{named.instance}",
+        )
+    ((account, region),) = among
+    return InstanceKey(account=account, region=region, instance_id=named.instance)
+
+
+def _place_of(workflow_id: str) -> tuple[str, str]:
+    _, account, region, _ = workflow_id.split("/")
+    return account, region
+
+
+def named_in(obj: JsonObject) -> Named:
+    """The instance that an AWSMachine or a Machine names."""
+    provider_id = text(obj, "spec", "providerID")
+    instance = text(obj, "spec", "instanceID") or instance_of_provider_id(provider_id)
+    return Named(instance=instance, region=region_of_provider_id(provider_id))
+
+
+async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
+    """The instance of the AWSMachine that a Machine owns: it has one a while before the Machine is told."""
+    listing = await session.cluster_of(AWS_MACHINE).list(AWS_MACHINE, machine.namespace)
+    return next((named_in(each) for each in listing.items if owner_of(each) == machine.name), Named())
+
+
+def owner_of(awsmachine: JsonObject) -> str:
+    """The name of an AWSMachine's Machine, empty if it has none."""
+    owners = sequence(awsmachine, "metadata", "ownerReferences")
+    return next((text(each, "name") for each in owners if text(each, "kind") == MACHINE.name), "")
+
+
+async def _lifecycles_of(session: Session, instance: str) -> dict[str, bool]:
+    """The ids of the lifecycles that instances of that id have had, and whether each is open."""
+    found: dict[str, bool] = {}
+    async for execution in session.temporal.list_workflows(
+        f"OpKind = '{EC2_INSTANCE.name}' AND OpName = '{instance}'", limit=20
+    ):
+        found[execution.id] = found.get(execution.id, False) or execution.close_time is None
+    return found
+
+
+def _served(session: Session) -> frozenset[tuple[str, str]]:
+    return served(places(session.settings.instances_queues))
+
+
+async def _exists(session: Session, key: Key) -> bool:
+    """Whether there is, or was lately, such a lifecycle."""
+    try:
+        await session.temporal.get_workflow_handle(key.workflow_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+_SERVED_BY = "PERDURE_INSTANCES_QUEUES names what is served: ACCOUNT/REGION[/QUEUE]"

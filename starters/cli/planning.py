@@ -1,0 +1,220 @@
+"""`perdure plan -f FILE`: what would be done if these objects were applied, with nothing written anywhere.
+
+The API server is asked for each object as it would be after an apply (a trial, `dryRun`): checked, with its defaults,
+and with what stands in the cluster already. Then the lifecycle's own look is made here, in this process, with the
+caller's rights, on a cluster in which the object is so: the same activity and the same decision as in a worker, in
+observe mode, where every client refuses to change anything and no lifecycle is told anything. Credentials of clouds are
+those of the Secrets that the objects name.
+
+What only an open lifecycle remembers (what it asked for a moment ago, refusals) is not known here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
+
+from domain.carry import Carry
+from domain.decision import World
+from domain.identity import Key, Kind, all_kinds
+from domain.pauses import why_paused
+from domain.why import Why
+from engine.errors import ApiError, Denied
+from engine.kube import JsonObject, KubeApi, Listing, WatchEvent
+from engine.kube.json import text
+from starters.cli.output import CommandError, Format, printed, say, utc_now
+from starters.cli.pausing import standing
+from starters.cli.session import Session, perform
+from starters.cli.story import tell_plan
+from starters.cli.target import Target
+from workers.main import activities_of
+from workers.roster import workflows_of
+from workflows.entity import Entity
+
+FIELD_MANAGER = "perdure-plan"
+
+
+def plan_file(file: Path, namespace: str, form: Format) -> None:
+    """Say of each object of the file what would be done."""
+    objects = read(file, namespace)
+    planned = perform(lambda session: _planned(session, objects))
+    if printed([said for _, said in planned], form):
+        return
+    for number, (target, said) in enumerate(planned):
+        if number:
+            say("")
+        tell_plan(target, said, form)
+
+
+def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
+    """The objects with their kinds.
+
+    Raises:
+        CommandError: something in it is no object that has a lifecycle.
+    """
+    try:
+        found = [each for each in yaml.safe_load_all(file.read_text()) if each]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise CommandError(f"{file} cannot be read: {error}") from error
+    objects: list[tuple[Kind, JsonObject]] = []
+    for obj in found:
+        kind = all_kinds().get(text(obj, "kind")) if isinstance(obj, dict) else None
+        if kind is None or not kind.lifecycle or not kind.plural or text(obj, "apiVersion") != kind.api_version:
+            named = f"{text(obj, 'kind')} of {text(obj, 'apiVersion')}" if isinstance(obj, dict) else repr(obj)
+            raise CommandError(f"{file}: {named} has no lifecycle here", "`perdure crds` shows what there is")
+        if not text(obj, "metadata", "name"):
+            raise CommandError(f"{file}: a {kind.name} has no name", "metadata.name")
+        metadata = {"namespace": namespace, **obj["metadata"]}
+        objects.append((kind, {**obj, "metadata": metadata}))
+    if not objects:
+        raise CommandError(f"{file} holds no object")
+    return objects
+
+
+async def _planned(session: Session, objects: Sequence[tuple[Kind, JsonObject]]) -> list[tuple[Target, Why]]:
+    applied = [(kind, await _as_applied(session, kind, obj)) for kind, obj in objects]
+    pauses = await standing(session)
+    return [
+        (target_of(kind, obj), await _plan(session, applied, kind, obj, why_paused(pauses, kind.area)))
+        for kind, obj in applied
+    ]
+
+
+async def _as_applied(session: Session, kind: Kind, obj: JsonObject) -> JsonObject:
+    found = await session.cluster_of(kind).applied(
+        kind, obj, text(obj, "metadata", "namespace"), field_manager=FIELD_MANAGER
+    )
+    # A trial of a new object has no version yet.
+    metadata = {"resourceVersion": "0", **cast("JsonObject", found["metadata"])}
+    return {**found, "metadata": metadata}
+
+
+async def _plan(
+    session: Session, applied: Sequence[tuple[Kind, JsonObject]], kind: Kind, obj: JsonObject, paused: str
+) -> Why:
+    settings = session.settings.model_copy(update={"mode": "observe"})
+    async with AsyncExitStack() as stack:
+        kube = await stack.enter_async_context(await SupposedKube.open(settings, "cli"))
+        kube.suppose(applied)
+        served = session.served if session.served is not None and session.served is not session.kube else kube
+        activities = await activities_of(
+            settings, cast("Client", OnlyAsking(session.temporal)), kube, served, (kind.area,), stack
+        )
+        key = key_of(session, kind, obj)
+        lifecycle = lifecycle_of(kind, key)
+        look = lifecycle.observation(dry_run=True)
+        try:
+            seen = cast("World", await _environment(key).run(_named(activities, look.activity), look))
+        except ApiError as error:
+            raise CommandError(f"plan {key.path}: {error.message}") from error
+        world = seen.recall(lifecycle.world)
+        said = lifecycle._told_about(world, lifecycle._decide(world, utc_now()))
+        return said.model_copy(update={"hold": paused})
+
+
+def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
+    """A lifecycle as it is before its first look, run by nobody."""
+    found = {cast("Any", each).__temporal_workflow_definition.name: each for each in workflows_of(kind.area)}
+    return cast("Entity[World]", found[kind.name](Carry(key=key)))
+
+
+def key_of(session: Session, kind: Kind, obj: JsonObject) -> Key:
+    """The key of the object; that of a new one has the uid of its trial."""
+    return Key(
+        kind=kind.name,
+        namespace=text(obj, "metadata", "namespace"),
+        name=text(obj, "metadata", "name"),
+        uid=text(obj, "metadata", "uid"),
+        cluster=session.settings.cluster,
+    )
+
+
+def target_of(kind: Kind, obj: JsonObject) -> Target:
+    """The object as commands name it."""
+    return Target(kind, text(obj, "metadata", "namespace"), text(obj, "metadata", "name"))
+
+
+class SupposedKube(KubeApi):
+    """A cluster in which some objects are as they are supposed to be. It changes nothing, being in observe mode."""
+
+    _supposed: dict[tuple[str, str, str], JsonObject] = {}
+
+    def suppose(self, objects: Sequence[tuple[Kind, JsonObject]]) -> None:
+        """These are so from now on."""
+        self._supposed = {(kind.name, *_name(obj)): obj for kind, obj in objects}
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
+        """One object, as supposed or as it is."""
+        supposed = self._supposed.get((kind.name, namespace, name))
+        return supposed if supposed is not None else await super().get(kind, namespace, name)
+
+    async def pages(
+        self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
+    ) -> AsyncGenerator[Listing, None]:
+        """The pages with what is supposed in its place; what is new comes with the last, unless a choice is asked."""
+        ours = {(where, name): obj for (of, where, name), obj in self._supposed.items() if of == kind.name}
+        new = {name: obj for name, obj in ours.items() if namespace in ("", name[0])}
+        version = ""
+        async for page in super().pages(
+            kind, namespace, label_selector=label_selector, field_selector=field_selector, limit=limit
+        ):
+            version = page.resource_version
+            for each in page.items:
+                new.pop(_name(each), None)
+            yield Listing([ours.get(_name(each), each) for each in page.items], version)
+        if new and not label_selector and not field_selector:
+            yield Listing(list(new.values()), version)
+
+    async def watch(self, kind: Kind, namespace: str = "", **how: Any) -> AsyncGenerator[WatchEvent, None]:
+        """The events of all other objects."""
+        async for event in super().watch(kind, namespace, **how):
+            if (kind.name, *_name(event.object)) not in self._supposed:
+                yield event
+
+
+class OnlyAsking:
+    """Stands where activities have Temporal's client, or its handle of a workflow: asks, and tells nobody anything."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+
+    def get_workflow_handle(self, workflow_id: str, **how: Any) -> OnlyAsking:
+        """The handle of a workflow, which may be asked."""
+        return OnlyAsking(self._real.get_workflow_handle(workflow_id, **how))
+
+    async def query(self, *what: Any, **how: Any) -> Any:
+        """What a workflow answers."""
+        return await self._real.query(*what, **how)
+
+    def __getattr__(self, name: str) -> object:
+        raise Denied(f"{name} is not asked of Temporal by a plan", code="Plan")
+
+
+def _environment(key: Key) -> ActivityEnvironment:
+    environment = ActivityEnvironment()
+    now = utc_now()
+    environment.info = dataclasses.replace(
+        environment.info,
+        workflow_type=key.kind,
+        workflow_id=key.workflow_id,
+        scheduled_time=now,
+        current_attempt_scheduled_time=now,
+        started_time=now,
+    )
+    return environment
+
+
+def _named(activities: Sequence[Callable[..., object]], name: str) -> Callable[..., Any]:
+    return next(each for each in activities if activity._Definition.must_from_callable(each).name == name)
+
+
+def _name(obj: JsonObject) -> tuple[str, str]:
+    return text(obj, "metadata", "namespace"), text(obj, "metadata", "name")

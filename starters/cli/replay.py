@@ -1,0 +1,97 @@
+"""`perdure replay`: whether this code goes on with what other code has begun; the gate before a release.
+
+A recorded history is a file; `--open` reads from Temporal those of all lifecycles that run. Nothing is changed
+anywhere: the code runs over the histories, in this process. Exit code 1 if one does not fit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from starters.cli.environment import StateOption
+from starters.cli.output import CommandError, Format, FormatOption, print_json, say, table
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+    from engine.settings import Settings
+    from workers.replaying import Replayed
+
+PANEL = "Temporal"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(rich_help_panel=PANEL)(replay)
+
+
+def replay(
+    directory: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", exists=True, file_okay=False, help="Recorded histories, as JSON.")
+    ] = None,
+    running: Annotated[bool, typer.Option("--open", help="The histories of all lifecycles that run.")] = False,
+    query: Annotated[
+        str, typer.Option("--query", "-q", help="With --open: only those, as in the web UI's search.")
+    ] = "",
+    most: Annotated[int, typer.Option("--most", min=0, help="With --open: so many of each kind; 0 is all.")] = 0,
+    output: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Run this version's workflows over histories, and say which it cannot go on with."""
+    if (directory is None) is not running:
+        raise typer.BadParameter("name a directory of recorded histories, or --open", param_hint="DIR")
+    found = _over_recorded(directory) if directory else _over_open(query, most)
+    failed = [each for each in found if each.failure]
+    if output is Format.JSON:
+        print_json(found)
+    else:
+        _tell(found, failed)
+    if not found:
+        raise CommandError("there is no history to replay", "" if running else f"none lies in {directory}")
+    if failed:
+        raise CommandError(
+            f"{len(failed)} of {len(found)} histories cannot be gone on with by this code",
+            "docs/temporal.md says what to do: a patch, or versions of the workers side by side",
+        )
+
+
+def _tell(found: Sequence[Replayed], failed: Sequence[Replayed]) -> None:
+    counted, wrong = Counter(each.kind for each in found), Counter(each.kind for each in failed)
+    rows = [(kind, str(number), str(wrong[kind] or "-")) for kind, number in sorted(counted.items())]
+    table(("kind", "replayed", "failed"), rows)
+    for each in failed:
+        say(f"\n{each.workflow}{f' run {each.run}' if each.run else ''} ({each.events} events)\n  {each.failure}")
+
+
+def _over_recorded(directory: Path) -> list[Replayed]:
+    from engine.encryption import data_converter
+    from engine.settings import settings
+    from workers import replaying
+
+    try:
+        histories = replaying.recorded(directory)
+    except ValueError as error:
+        raise CommandError(str(error), "it is written by `temporal workflow show -o json`") from error
+    converter = data_converter(settings())
+
+    async def over() -> list[Replayed]:
+        return [await replaying.replay(history, converter) for history in histories]
+
+    return asyncio.run(over())
+
+
+def _over_open(query: str, most: int) -> list[Replayed]:
+    from starters.cli.session import perform_on_temporal
+    from workers import replaying
+
+    async def over(_: Settings, client: Client) -> list[Replayed]:
+        histories = replaying.open_histories(client, query, most)
+        return [await replaying.replay(history, client.data_converter) async for history in histories]
+
+    return perform_on_temporal(over)

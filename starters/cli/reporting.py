@@ -1,0 +1,66 @@
+"""`perdure audit --report`: what a scheduled job runs. What is found goes into a ConfigMap (`domain/audit_report.py`).
+
+The watcher tells it as metrics, and an alert tells people. The job itself fails only where an audit could not be made:
+that something was found is no failure of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+from domain.audit_report import CONFIG_MAP_NAME, AreaReport, Found, failed, reported, reports_in
+from engine.errors import Absent, ApiError, Conflict
+from engine.kube import CONFIG_MAP
+from engine.kube.errors import NO_SUCH_KIND
+from starters.cli.audits import Audit, Finding
+from starters.cli.output import warn
+from starters.cli.session import FIELD_MANAGER, Session
+
+
+async def report(
+    session: Session, known: Mapping[str, Audit], *, thorough: bool, now: Callable[[], datetime]
+) -> Mapping[str, AreaReport]:
+    """Make the audits one after another, write down each when it is made, and return all."""
+    before = reports_in(await _config_map(session))
+    done: dict[str, AreaReport] = {}
+    for area, each in known.items():
+        try:
+            made = reported(now(), found_of(await each(session, thorough=thorough)))
+        except Absent as error:
+            if error.code == NO_SUCH_KIND:
+                warn(f"not looked at: {area}, whose kinds are not installed here")
+                continue
+            made = failed(before.get(area, AreaReport()), error.message)
+        except ApiError as error:
+            made = failed(before.get(area, AreaReport()), error.message)
+        await _write(session, {area: made.written()})
+        done[area] = made
+    return done
+
+
+def found_of(findings: Sequence[Finding]) -> tuple[Found, ...]:
+    """The findings as the report keeps them."""
+    return tuple(Found(subject=each.subject, problem=each.problem, advice=each.advice) for each in findings)
+
+
+async def _config_map(session: Session) -> Mapping[str, object] | None:
+    try:
+        return await session.kube.get(CONFIG_MAP, session.settings.watch_lease_namespace, CONFIG_MAP_NAME)
+    except Absent:
+        return None
+
+
+async def _write(session: Session, data: Mapping[str, str]) -> None:
+    """Put it in, and make the ConfigMap where there is none."""
+    namespace, body = session.settings.watch_lease_namespace, {"data": dict(data)}
+    try:
+        await session.kube.patch(CONFIG_MAP, namespace, CONFIG_MAP_NAME, body, field_manager=FIELD_MANAGER)
+        return
+    except Absent:
+        pass
+    made = {"metadata": {"name": CONFIG_MAP_NAME}, **body}
+    try:
+        await session.kube.create(CONFIG_MAP, made, namespace, field_manager=FIELD_MANAGER)
+    except Conflict:  # another area's job came first
+        await session.kube.patch(CONFIG_MAP, namespace, CONFIG_MAP_NAME, body, field_manager=FIELD_MANAGER)

@@ -1,0 +1,129 @@
+"""`perdure retry` of many: those that a query of Temporal's visibility finds, each asked as a person would ask it.
+
+Whoever has nothing to retry refuses, and that is no failure: after an outage most have gone on by themselves.
+Visibility is some seconds late, so a list may hold one too many. Before many are asked they are counted, and a person
+agrees.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+import typer
+
+from domain.identity import Key, Kind, all_kinds
+from domain.model import Model
+from starters.cli.listing import Row, row_of
+from starters.cli.output import CommandError, Format, printed, say, table
+from starters.cli.session import Session, perform, person
+from starters.cli.target import checked_name, path
+
+AT_ONCE = 5
+REFUSED = "refused: "
+
+
+@dataclass(frozen=True)
+class Sought:
+    """What is to be retried."""
+
+    kind: Kind | None = None
+    namespace: str = ""
+    phase: str = ""
+    query: str = ""
+    everything: bool = False
+
+    def asked(self) -> str:
+        """As Temporal is asked for it.
+
+        Raises:
+            typer.BadParameter: nothing limits it, and `--all` was not said.
+        """
+        if not (self.everything or self.phase or self.query):
+            raise typer.BadParameter(
+                "name an object, KIND NAMESPACE/NAME, or say which: --phase, --query, or --all", param_hint="NAME"
+            )
+        parts = ["ExecutionStatus = 'Running'", f"OpKind = '{self.kind.name}'" if self.kind else "OpKind IS NOT NULL"]
+        if self.namespace:
+            parts.append(f"OpNamespace = '{checked_name(self.namespace, '--namespace')}'")
+        if self.phase:
+            if not self.phase.isalnum():
+                raise typer.BadParameter(f"{self.phase!r} is no phase", param_hint="--phase")
+            parts.append(f"OpPhase = '{self.phase}'")
+        return " AND ".join([*parts, *([f"({self.query})"] if self.query else [])])
+
+
+class Retried(Model):
+    """What came of one."""
+
+    kind: str
+    namespace: str
+    name: str
+    phase: str
+    retried: bool
+    said: str
+
+
+def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
+    """Ask all that are found, and say what came of it; exits 1 if some could not be asked."""
+    query = sought.asked()
+    rows = perform(lambda session: _found(session, query))
+    if not rows:
+        say("nothing is found that could be retried")
+        return
+    if dry_run:
+        _tell([_retried(row, said="would be asked", retried=False) for row in rows], form)
+        return
+    if not yes and not typer.confirm(f"Retry {len(rows)} lifecycles?", err=True):
+        raise CommandError("nothing is retried", "--yes asks no question")
+    by = f"{person()}: {reason}" if reason else person()
+    done = perform(lambda session: _asked(session, rows, by))
+    _tell(done, form)
+    failed = [each for each in done if not each.retried and not each.said.startswith(REFUSED)]
+    if failed:
+        raise typer.Exit(1)
+
+
+async def _found(session: Session, query: str) -> list[Row]:
+    cluster = session.settings.cluster
+    rows = [row_of(each) async for each in session.temporal.list_workflows(query)]
+    prefix = f"{cluster}/" if cluster else ""
+    ours = [row for row in rows if row.workflow_id.startswith(f"{prefix}{row.kind}/") and row.kind in all_kinds()]
+    return sorted(ours, key=lambda row: (row.kind, row.namespace, row.name))
+
+
+async def _asked(session: Session, rows: list[Row], by: str) -> list[Retried]:
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def ask(row: Row) -> Retried:
+        from starters.cli.lifecycle import retry
+
+        async with free:
+            try:
+                return _retried(row, said=await retry(session, _key(session, row), by), retried=True)
+            except CommandError as error:
+                refused = error.message.removeprefix("retry refused: ")
+                said = f"{REFUSED}{refused}" if refused != error.message else error.message
+                return _retried(row, said=said, retried=False)
+
+    return list(await asyncio.gather(*(ask(row) for row in rows)))
+
+
+def _key(session: Session, row: Row) -> Key:
+    """Of what AWS has named, the id has no uid."""
+    placeless = Key(kind=row.kind, namespace=row.namespace, name=row.name, uid="", cluster=session.settings.cluster)
+    if row.workflow_id == placeless.workflow_id:
+        return placeless
+    return placeless.model_copy(update={"uid": row.workflow_id.rpartition("/")[2]})
+
+
+def _retried(row: Row, *, said: str, retried: bool) -> Retried:
+    named = row.model_dump(include={"kind", "namespace", "name", "phase"})
+    return Retried(**named, said=said, retried=retried)
+
+
+def _tell(found: list[Retried], form: Format) -> None:
+    if printed(found, form):
+        return
+    rows = [(each.kind, path(each.namespace, each.name), each.phase, each.said) for each in found]
+    table(("kind", "object", "phase", "retry"), rows)

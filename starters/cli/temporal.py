@@ -1,0 +1,191 @@
+"""`perdure temporal`: what an installation needs of Temporal itself, for people and for Jobs of a roll-out.
+
+`bootstrap` makes the namespace ready; `versions` shows the workers' versions side by side, `promote` makes one current,
+`move` wakes what is still on older ones. All of them may be run again at any time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from starters.cli.environment import StateOption
+from starters.cli.output import CommandError, Format, FormatOption, print_json, say, table
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+    from engine.settings import Settings
+    from engine.temporal_namespace import Bootstrapped
+    from engine.worker_versions import Version
+
+PANEL = "Temporal"
+# Wakes a second: a pass costs the server and the clouds about as much as a change of the object would.
+GENTLE = 20.0
+_BETWEEN_LOOKS = 2.0
+
+DeploymentOption = Annotated[
+    str, typer.Option("--deployment", metavar="NAME", help="Of this worker deployment; else PERDURE_WORKER_DEPLOYMENT.")
+]
+WaitOption = Annotated[float, typer.Option("--wait", metavar="SECONDS", min=0, help="How long it may take.")]
+RateOption = Annotated[float, typer.Option("--rate", min=0.1, help="Lifecycles woken a second.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    temporal = typer.Typer(help="What an installation needs of Temporal: its namespace, the workers' versions.")
+    for command in (bootstrap, versions, promote, move):
+        temporal.command()(command)
+    app.add_typer(temporal, name="temporal", rich_help_panel=PANEL, no_args_is_help=True)
+
+
+def bootstrap(
+    retention_days: Annotated[
+        float | None,
+        typer.Option("--retention-days", min=1, help="Closed lifecycles stay readable so long; else as it is, or 30."),
+    ] = None,
+    output: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Make the namespace (TEMPORAL_NAMESPACE) with its retention and search attributes, where they are missing."""
+    from engine.temporal_namespace import NamespaceUnfit
+    from engine.temporal_namespace import bootstrap as make_ready
+    from starters.cli.session import perform_on_temporal
+
+    async def work(_: Settings, client: Client) -> Bootstrapped:
+        return await make_ready(client, timedelta(days=retention_days) if retention_days else None)
+
+    try:
+        done = perform_on_temporal(work)
+    except NamespaceUnfit as unfit:
+        raise CommandError(str(unfit)) from unfit
+    if output is Format.JSON:
+        print_json(done)
+        return
+    kept = f"closed lifecycles are kept {done.retention_days:g} days"
+    kept += f" (before: {done.retention_before_days:g})" if done.retention_before_days is not None else ""
+    say(f"namespace {done.namespace}: {'made' if done.created else 'was there'}, {kept}")
+    say(f"search attributes: {', '.join(done.attributes_added) or 'none was missing'}")
+
+
+def versions(deployment: DeploymentOption = "", output: FormatOption = Format.TEXT, state: StateOption = None) -> None:
+    """Show the versions of the workers: which is current, which is still needed, which is drained."""
+    from engine import worker_versions
+    from starters.cli.session import perform_on_temporal
+
+    async def work(settings: Settings, client: Client) -> list[Version]:
+        return await worker_versions.versions(client, deployment or settings.worker_deployment)
+
+    found = perform_on_temporal(work)
+    if output is Format.JSON:
+        print_json(found)
+    elif found:
+        rows = [(each.build_id, each.status.value, str(each.open)) for each in found]
+        table(("version", "status", "open lifecycles"), rows)
+    else:
+        say("no worker with a build id has ever come")
+
+
+def promote(
+    build_id: Annotated[str, typer.Option("--build-id", help="The version that becomes current.")],
+    deployment: DeploymentOption = "",
+    areas: Annotated[
+        str, typer.Option("--areas", metavar="AREA,...", help="Wait for workers of these areas; else all served.")
+    ] = "",
+    wait: WaitOption = 600.0,
+    rate: RateOption = GENTLE,
+    leave: Annotated[
+        bool, typer.Option("--leave", help="Wake nothing: open lifecycles move when something happens to them.")
+    ] = False,
+    state: StateOption = None,
+) -> None:
+    """Make a version of the workers current once it polls all task queues, and have open lifecycles move to it."""
+    from engine import worker_versions
+    from starters.cli.session import perform_on_temporal
+
+    async def work(settings: Settings, client: Client) -> tuple[str, int]:
+        name = deployment or settings.worker_deployment
+        await _until_polled(client, name, build_id, _queues(settings, areas), wait)
+        before = await worker_versions.make_current(client, name, build_id)
+        return before, 0 if leave else await _wake_older(client, name, rate)
+
+    before, woken = perform_on_temporal(work)
+    was = f", before: {before or 'workers without a version'}" if before != build_id else " already"
+    say(f"{build_id} is current{was}")
+    if woken:
+        say(f"{woken} lifecycles of older versions woken to move; `perdure temporal move` waits until they have")
+
+
+def move(
+    deployment: DeploymentOption = "", wait: WaitOption = 600.0, rate: RateOption = GENTLE, state: StateOption = None
+) -> None:
+    """Wake what is still on older versions until nothing is; then those may be removed."""
+    from starters.cli.session import perform_on_temporal
+
+    async def work(settings: Settings, client: Client) -> Sequence[Version]:
+        return await _moved(client, deployment or settings.worker_deployment, wait, rate)
+
+    left = perform_on_temporal(work)
+    if left:
+        told = ", ".join(f"{each.open} on {each.build_id}" for each in left)
+        raise CommandError(
+            f"after {wait:g} s there are still lifecycles on older versions: {told}",
+            "each moves when what it does now has ended; `perdure list` shows what that is. Leave the old workers, "
+            "and run this again",
+        )
+    say("nothing is on an older version: their workers may end")
+
+
+def _queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
+    from workers.main import served_areas
+    from workers.roster import queues_of
+
+    named = tuple(name.strip() for name in areas.split(",") if name.strip())
+    return queues_of(named or served_areas(settings))
+
+
+async def _until_polled(
+    client: Client, deployment: str, build_id: str, wanted: set[tuple[str, str]], wait: float
+) -> None:
+    """A version that is made current before its workers are there would hold up everything new."""
+    from engine import worker_versions
+
+    deadline = time.monotonic() + wait
+    while missing := wanted - await worker_versions.polled_queues(client, deployment, build_id):
+        if time.monotonic() > deadline:
+            told = ", ".join(sorted(f"{name} ({kind})" for name, kind in missing))
+            raise CommandError(
+                f"no worker of version {build_id} of {deployment} has asked for: {told}; it was not made current",
+                "do its workers run (perdure worker --build-id), with all areas that are served?",
+            )
+        await asyncio.sleep(_BETWEEN_LOOKS)
+
+
+async def _older(client: Client, deployment: str) -> list[Version]:
+    from engine import worker_versions
+
+    found = await worker_versions.versions(client, deployment)
+    return [each for each in found if each.status is not worker_versions.VersionStatus.CURRENT and each.open]
+
+
+async def _wake_older(client: Client, deployment: str, rate: float) -> int:
+    from engine import worker_versions
+
+    older = await _older(client, deployment)
+    return await worker_versions.wake_pinned(client, deployment, [each.build_id for each in older], per_second=rate)
+
+
+async def _moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
+    """Wake, again and again: what a lifecycle has under way may take its time. Answers what is left."""
+    deadline = time.monotonic() + wait
+    while older := await _older(client, deployment):
+        if time.monotonic() > deadline:
+            return older
+        await _wake_older(client, deployment, rate)
+        await asyncio.sleep(_BETWEEN_LOOKS)
+    return ()

@@ -1,0 +1,192 @@
+"""`perdure top`: the fleet at a glance, area by area, and what hurts most below it.
+
+Temporal's visibility counts; nothing is asked of the cluster but what is paused, and nothing of any cloud. On a
+terminal it is drawn anew every few seconds until it is left: four counts for each area in which there is anything, and
+one list of what fails or is stuck. Elsewhere it is printed once.
+
+    AREA      OPEN  WAITING  FAILING  STUCK  OVERDUE  PAUSED
+    accounts    12        1        1      0        0
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from domain.identity import all_kinds
+from domain.model import Model
+from starters.cli import output
+from starters.cli.environment import StateOption
+from starters.cli.listing import Row
+from starters.cli.output import Format, FormatOption
+from starters.cli.target import path
+
+if TYPE_CHECKING:
+    from starters.cli.session import Session
+
+# The phases in which kinds show that a person is needed.
+FAILING = ("Bug", "Failed", "Error", "Invalid", "GivenUp", "Rejected", "Stalled", "Unhealthy", "Unservable")
+# A deadline that has passed so long ago has not been honoured.
+OVERDUE = timedelta(minutes=1)
+WORST = 10
+
+
+class AreaAtAGlance(Model):
+    """One area's lifecycles, counted. `failing` and `stuck` need a person; what waits does not."""
+
+    area: str
+    open: int
+    waiting: int = 0
+    failing: int = 0
+    stuck: int = 0
+    overdue: int = 0
+    paused: str = ""
+
+
+class Glance(Model):
+    """The fleet at one moment; `worst` are lifecycles that fail or are stuck, the longest open first."""
+
+    at: datetime
+    areas: tuple[AreaAtAGlance, ...]
+    worst: tuple[Row, ...] = ()
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(top)
+
+
+def top(
+    every: Annotated[
+        float, typer.Option("--every", min=1.0, help="Seconds from one look to the next, on a terminal.")
+    ] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once.")] = False,
+    output_format: FormatOption = Format.TEXT,
+    state: StateOption = None,
+) -> None:
+    """Show the fleet at a glance: what is open, waiting, failing, overdue, in each area."""
+    from starters.cli.session import perform
+
+    if once or output_format in (Format.JSON, Format.YAML) or not output.console().is_terminal:
+        found = perform(look)
+        if not output.printed(found, output_format):
+            output.console().print(drawn(found))
+        return
+
+    async def refresh(session: Session) -> None:
+        with Live(console=output.console(), screen=True, auto_refresh=False) as screen:
+            while True:
+                screen.update(drawn(await look(session)), refresh=True)
+                await asyncio.sleep(every)
+
+    with suppress(KeyboardInterrupt):
+        perform(refresh)
+
+
+async def look(session: Session) -> Glance:
+    """Count now."""
+    from starters.cli.pausing import standing
+
+    now = output.utc_now()
+    pauses = await standing(session)
+    areas = sorted({kind.area for kind in all_kinds().values() if kind.lifecycle})
+    counted = [await _counted(session, area, now) for area in areas]
+    told = {name: pause.told(name) for name, pause in pauses.items()}
+    shown = tuple(
+        each.model_copy(update={"paused": told.get("all") or told.get(each.area, "")})
+        for each in counted
+        if each.open or each.area in told
+    )
+    needed = any(each.failing or each.stuck for each in shown)
+    return Glance(at=now, areas=shown, worst=await _worst(session, now) if needed else ())
+
+
+async def _counted(session: Session, area: str, now: datetime) -> AreaAtAGlance:
+    base = queried(area)
+    number = await _count(session, base)
+    if not number:
+        return AreaAtAGlance(area=area, open=0)
+    return AreaAtAGlance(
+        area=area,
+        open=number,
+        waiting=await _count(session, f"{base} AND OpWaitsFor IS NOT NULL"),
+        failing=await _count(session, f"{base} AND {failing()}"),
+        stuck=await _count(session, f"{base} AND TemporalReportedProblems IS NOT NULL"),
+        overdue=await _count(session, f"{base} AND OpDeadline < '{(now - OVERDUE).isoformat()}'"),
+    )
+
+
+def queried(area: str) -> str:
+    """The open lifecycles of an area, as Temporal is asked for them."""
+    kinds = ", ".join(f"'{kind.name}'" for kind in all_kinds().values() if kind.area == area and kind.lifecycle)
+    return f"ExecutionStatus = 'Running' AND OpKind IN ({kinds})"
+
+
+def failing() -> str:
+    """Those that show that a person is needed."""
+    return f"OpPhase IN ({', '.join(f'{phase!r}' for phase in FAILING)})"
+
+
+async def _count(session: Session, query: str) -> int:
+    return (await session.temporal.count_workflows(query)).count
+
+
+async def _worst(session: Session, glance_at: datetime) -> tuple[Row, ...]:
+    from starters.cli.listing import row_of
+
+    query = f"ExecutionStatus = 'Running' AND ({failing()} OR TemporalReportedProblems IS NOT NULL)"
+    found = [row_of(each) async for each in session.temporal.list_workflows(query, limit=500)]
+    return tuple(sorted(found, key=lambda row: (not row.stuck, row.created or glance_at))[:WORST])
+
+
+def drawn(glance: Glance) -> RenderableType:
+    """As people see it."""
+    if not glance.areas:
+        return Text("no lifecycles")
+    grid = _grid("area", "open", "waiting", "failing", "stuck", "overdue", "paused")
+    for each in glance.areas:
+        grid.add_row(
+            each.area,
+            str(each.open),
+            str(each.waiting),
+            *(_alarming(number) for number in (each.failing, each.stuck, each.overdue)),
+            Text(each.paused, style="yellow"),
+        )
+    parts: list[RenderableType] = [grid]
+    if glance.worst:
+        parts += [Text(), _listed(glance.worst, glance.at)]
+    return Group(*parts)
+
+
+def _listed(rows: Sequence[Row], now: datetime) -> Table:
+    grid = _grid("kind", "object", "phase", "waits for", "open for")
+    for row in rows:
+        mark = " (stuck)" if row.stuck else ""
+        grid.add_row(
+            row.kind,
+            path(row.namespace, row.name),
+            output.phase(row.phase).append(mark, style="yellow"),
+            ", ".join(row.waits_for),
+            output.age(row.created, now),
+        )
+    return grid
+
+
+def _grid(*columns: str) -> Table:
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        grid.add_column(column.upper(), overflow="fold")
+    return grid
+
+
+def _alarming(number: int) -> Text:
+    return Text(str(number), style="red" if number else "")

@@ -1,0 +1,1 @@
+"""What lets people read encrypted lifecycles in Temporal's web UI and command line."""

@@ -1,0 +1,159 @@
+"""The codec server: Temporal's web UI and command line send it what they cannot read, and it answers what they show.
+
+    browser ──(the page)── Temporal's web UI             temporal workflow show --codec-endpoint URL
+       └──── POST /decode, /encode ──► codec server ◄──────────┘ --codec-auth "Bearer ..."
+
+The protocol is Temporal's (docs.temporal.io/codec-server): payloads as the JSON form of
+`temporal.api.common.v1.Payloads`. The browser asks from the UI's origin, so the server says which origins may read its
+answers (CORS). Temporal's servers never see a key nor what was decrypted.
+
+Whoever may ask can read every lifecycle. So it answers those who bring a token of `PERDURE_CODEC_TOKEN_FILE` (one a
+line, read for each request, so that tokens are changed without a restart), and without that file only those on its own
+machine. The web UI sends no token but that of its own login: for it an authenticating proxy stands before the server,
+which is then told that it is guarded (`PERDURE_CODEC_GUARDED`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import ipaddress
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+from google.protobuf.json_format import MessageToJson, Parse, ParseError
+from temporalio.api.common.v1 import Payload, Payloads
+
+from engine.encryption import EncryptionCodec, KeyRing, KeysUnreadable
+from engine.health import Health, serve
+from engine.process import stopped_by_signals
+from engine.settings import Settings
+
+PROCESS = "codec"
+# The largest page of a history that the UI asks for: 4 MiB is what one gRPC message holds, in base64.
+LARGEST_REQUEST = 32 * 1024 * 1024
+HEADERS = "authorization, content-type, x-namespace"
+
+Work = Callable[[Sequence[Payload]], Awaitable[list[Payload]]]
+
+log = logging.getLogger(__name__)
+
+
+class Unguarded(ValueError):  # noqa: N818
+    """It would let anybody read everything."""
+
+
+async def run_codec_server(settings: Settings, *, stop: asyncio.Event | None = None) -> None:
+    """Answer until stopped.
+
+    Raises:
+        Unguarded: it would answer others than this machine, whoever they are.
+        KeysUnreadable: there are no keys.
+    """
+    application = codec_application(settings)
+    async with AsyncExitStack() as stack:
+        stopped = await stack.enter_async_context(stopped_by_signals(stop))
+        health = Health()
+        await stack.enter_async_context(serve(health, settings))
+        runner = web.AppRunner(application, access_log=None)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        await web.TCPSite(runner, settings.codec_host, settings.codec_port).start()
+        log.info("decoding for Temporal's web UI and command line on port %d", settings.codec_port)
+        await stopped.wait()
+
+
+def codec_application(settings: Settings) -> web.Application:
+    """The server's two endpoints, guarded as the settings say.
+
+    Raises:
+        Unguarded: as for `run_codec_server`.
+        KeysUnreadable: as for `run_codec_server`.
+    """
+    if not (settings.codec_token_file or settings.codec_guarded or _is_own_machine(settings.codec_host)):
+        raise Unguarded(
+            f"on {settings.codec_host} anybody could read every lifecycle: give PERDURE_CODEC_TOKEN_FILE, or "
+            "PERDURE_CODEC_GUARDED=true where a proxy lets in only who may"
+        )
+    if not settings.temporal_keys:
+        raise KeysUnreadable("PERDURE_TEMPORAL_KEYS names no directory: there is nothing to decode with")
+    codec = EncryptionCodec(KeyRing(Path(settings.temporal_keys)))
+    tokens = Path(settings.codec_token_file) if settings.codec_token_file else None
+    guards = [_across_origins(frozenset(settings.codec_origins)), _only_with_token(tokens)]
+    application = web.Application(client_max_size=LARGEST_REQUEST, middlewares=guards)
+    application.add_routes(
+        [web.post("/decode", _answering(codec.decode)), web.post("/encode", _answering(codec.encode))]
+    )
+    return application
+
+
+def _answering(work: Work) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        try:
+            asked = Parse(await request.text(), Payloads(), ignore_unknown_fields=True)
+            done = Payloads(payloads=await work(asked.payloads))
+        except (ParseError, UnicodeDecodeError) as error:
+            return web.Response(status=400, text=f"not payloads: {error}\n")
+        except ValueError as error:  # an unknown key, or not the key
+            log.warning("cannot %s: %s", request.path.strip("/"), error)
+            return web.Response(status=422, text=f"{error}\n")
+        return web.Response(text=MessageToJson(done, indent=None), content_type="application/json")
+
+    return answer
+
+
+def _across_origins(origins: frozenset[str]) -> Middleware:
+    """Lets pages of these origins read the answers; to others the browser shows none."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        origin = request.headers.get("Origin", "")
+        asks_first = request.method == "OPTIONS"
+        answer = web.Response(status=204) if asks_first else await _told(handler, request)
+        if origin in origins:
+            answer.headers["Access-Control-Allow-Origin"] = origin
+            answer.headers["Access-Control-Allow-Credentials"] = "true"
+            answer.headers["Vary"] = "Origin"
+            if asks_first:
+                answer.headers["Access-Control-Allow-Methods"] = "POST"
+                answer.headers["Access-Control-Allow-Headers"] = HEADERS
+                answer.headers["Access-Control-Max-Age"] = "600"
+        return answer
+
+    return middleware
+
+
+async def _told(handler: Handler, request: web.Request) -> web.StreamResponse:
+    """The answer, a refusal of the framework's own too: a page that may not read it shows no reason."""
+    try:
+        return await handler(request)
+    except web.HTTPException as refusal:
+        return web.Response(status=refusal.status, text=refusal.text)
+
+
+def _only_with_token(tokens: Path | None) -> Middleware:
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if tokens is not None and not _is_among(request.headers.get("Authorization", ""), tokens):
+            return web.Response(status=401, text="bring a token: Authorization: Bearer ...\n")
+        return await handler(request)
+
+    return middleware
+
+
+def _is_among(authorization: str, tokens: Path) -> bool:
+    scheme, _, brought = authorization.partition(" ")
+    known = (line.strip() for line in tokens.read_text().splitlines())
+    matches = [hmac.compare_digest(brought.strip().encode(), token.encode()) for token in known if token]
+    return scheme.lower() == "bearer" and any(matches)
+
+
+def _is_own_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

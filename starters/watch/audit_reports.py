@@ -1,0 +1,76 @@
+"""What the scheduled audits have found, as numbers: read off their report in the cluster (`domain/audit_report.py`).
+
+| metric | labels | value |
+|---|---|---|
+| `perdure_audit_findings` | `area` | what the area's last audit found |
+| `perdure_audit_timestamp_seconds` | `area` | when that was |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+
+from domain.audit_report import CONFIG_MAP_NAME, AreaReport, reports_in
+from domain.identity import Key
+from engine.kube import CONFIG_MAP
+from engine.kube.json import JsonObject
+from engine.settings import Settings
+from starters.watch.index import Index
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection, View
+
+AREA = ""  # of none: reports are of all
+
+NAME = "audit reports"
+
+
+def watched_for(settings: Settings) -> tuple[Watched, ...]:
+    """The one ConfigMap."""
+    return (
+        Watched(
+            kind=CONFIG_MAP,
+            name=NAME,
+            read=read_reports,
+            dependents=nobody,
+            has_workflow=False,
+            namespace=settings.watch_lease_namespace,
+            field_selector=f"metadata.name={CONFIG_MAP_NAME}",
+        ),
+    )
+
+
+def read_reports(obj: JsonObject) -> View:
+    """How much was found, and when, by area."""
+    reports = reports_in(obj)
+    facts = {area: f"{report.total} {_seconds(report)}" for area, report in reports.items() if report.at is not None}
+    return View(fingerprint=tuple(sorted(facts.items())), facts=facts)
+
+
+def nobody(_before: Projection | None, _after: Projection | None, _index: Index) -> set[Key]:
+    """A report is for people."""
+    return set()
+
+
+def audit_gauges(index: Index) -> Iterator[Metric]:
+    """Both families, at this moment."""
+    findings = GaugeMetricFamily(
+        "perdure_audit_findings", "What the last scheduled audit of the area found.", labels=["area"]
+    )
+    made = GaugeMetricFamily("perdure_audit_timestamp_seconds", "When it was made.", labels=["area"])
+    for known in index.all(NAME):
+        for area, fact in sorted(known.facts.items()):
+            total, at = fact.split()
+            findings.add_metric([area], float(total))
+            made.add_metric([area], float(at))
+    yield findings
+    yield made
+
+
+GAUGES = audit_gauges
+
+
+def _seconds(report: AreaReport) -> int:
+    return int(report.at.timestamp()) if report.at is not None else 0

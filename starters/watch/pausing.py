@@ -1,0 +1,122 @@
+"""Telling lifecycles that their area is paused, or goes on.
+
+Those that are open are woken: at a pause they look, stop what they have begun and show why; when their area goes on
+they do what was left. That is a pass of each, and seldom. Workers see the ConfigMap by watches of their own, most often
+within milliseconds, at the worst when a stream that has frozen is found silent: so lifecycles of an area that goes on
+are woken once more after that, and none is left believing in a pause that is over.
+
+A watcher that begins to lead tells of what was let go shortly before, as the one before it may not have come to that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from domain.identity import Kind, all_kinds
+from domain.pauses import Pauses, areas_changed, let_go_since
+from engine.health import Health
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject
+from engine.kube.pausing import pauses_followed
+from engine.pauses import all_areas
+from engine.settings import Settings
+from engine.temporal import WAKE
+
+SOON = timedelta(seconds=2)
+AFTER_SILENCE = timedelta(seconds=20)  # beyond the silence of a frozen stream
+RECENT = timedelta(minutes=10)
+AGAIN_SECONDS = 5.0
+AT_ONCE = 10
+
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def lifecycles_told(client: Client, kube: KubeApi, settings: Settings, health: Health) -> AsyncIterator[None]:
+    """Follow the pauses and tell whom they concern, while the block runs."""
+    telling = _Telling(client, settings)
+    try:
+        async with pauses_followed(kube, settings, health, telling.changed):
+            yield
+    finally:
+        telling.stop()
+
+
+class _Telling:
+    def __init__(self, client: Client, settings: Settings) -> None:
+        self._client = client
+        self._cluster = settings.cluster
+        self._served = tuple(area for area in all_areas() if not settings.areas or area in settings.areas)
+        self._late = settings.watch_silence + AFTER_SILENCE
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._begun = False
+
+    def changed(self, before: Pauses, after: Pauses, config_map: JsonObject | None) -> None:
+        """The ConfigMap differs; or is seen for the first time."""
+        paused, let_go = areas_changed(before, after, self._served)
+        if not self._begun:
+            self._begun = True
+            recent = let_go_since(config_map, datetime.now(UTC) - RECENT, self._served)
+            let_go = tuple(sorted({*let_go, *recent} - set(paused)))
+        if paused or let_go:
+            self._later(SOON, (*paused, *let_go))
+        if let_go:
+            self._later(self._late, let_go)
+
+    def stop(self) -> None:
+        """Tell nobody any more."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _later(self, delay: timedelta, areas: Iterable[str]) -> None:
+        task = asyncio.create_task(self._tell(delay, tuple(areas)))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _tell(self, delay: timedelta, areas: tuple[str, ...]) -> None:
+        await asyncio.sleep(delay.total_seconds())
+        while True:
+            try:
+                number = await wake_open_of(self._client, areas, self._cluster)
+            except RPCError as error:
+                logger.warning("lifecycles cannot be told of a pause, trying again: %s", error)
+                await asyncio.sleep(AGAIN_SECONDS)
+                continue
+            logger.info("%d lifecycles of %s were told that they are paused, or go on", number, ", ".join(areas))
+            return
+
+
+async def wake_open_of(client: Client, areas: Iterable[str], cluster: str) -> int:
+    """Wake every open lifecycle of the areas in this cluster; returns how many."""
+    chosen = set(areas)
+    kinds = [kind for kind in all_kinds().values() if kind.lifecycle and kind.area in chosen]
+    prefixes = tuple(prefix for kind in kinds for prefix in _prefixes(kind, cluster))
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def wake(workflow_id: str) -> None:
+        async with free:
+            try:
+                await client.get_workflow_handle(workflow_id).signal(WAKE)
+            except RPCError as error:
+                if error.status is not RPCStatusCode.NOT_FOUND:
+                    raise
+
+    names = ", ".join(f"'{kind.name}'" for kind in kinds)
+    query = f"WorkflowType IN ({names}) AND ExecutionStatus = 'Running'"
+    found = [each.id async for each in client.list_workflows(query)]
+    ours = [workflow_id for workflow_id in found if workflow_id.startswith(prefixes)]
+    await asyncio.gather(*(wake(workflow_id) for workflow_id in ours))
+    return len(ours)
+
+
+def _prefixes(kind: Kind, cluster: str) -> tuple[str, ...]:
+    """How ids of a kind begin; what AWS has named is of no cluster."""
+    ours = f"{cluster}/{kind.name}/" if cluster else f"{kind.name}/"
+    return (ours,) if kind.plural else (ours, f"{kind.name}/")

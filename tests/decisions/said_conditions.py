@@ -1,0 +1,74 @@
+"""The conditions that the code writes, read off its source: the type, and the reason where both are constants.
+
+A call of one of the functions that write conditions names them as words or as names of its module; what a variable
+of the function holds cannot be read off, and is left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from functools import cache
+from pathlib import Path
+
+from domain.threescale.conditions import TYPES
+
+ROOT = Path(__file__).parents[2]
+UNKNOWN = ""
+# Which argument is the type of the condition, and which its reason.
+_WRITERS = {
+    "with_condition": (1, 2),
+    "with_latest": (1, 2),
+    "with_failure": (1, 2),
+    "with_claim_state": (2, 3),
+    "with_account_state": (1, 1),
+    "_telling": (1, 2),
+    "_synced": (-1, 2),
+}
+_CONSTRUCTORS = {"Condition", "ServiceCondition", "SetCondition", "MachineCondition", "Finding"}
+
+
+@cache
+def said() -> dict[str, set[tuple[str, str]]]:
+    """By area, the types and reasons of the conditions that it writes."""
+    found = {area: _said_in(ROOT / "domain" / area) for area in ("accounts", "claims", "loadbalancers", "instances")}
+    found["agent"] = _said_in(ROOT / "yawollet")
+    found["threescale"] = {(type_, UNKNOWN) for types in TYPES.values() for type_ in types}
+    return found
+
+
+def _said_in(directory: Path) -> set[tuple[str, str]]:
+    return {pair for path in sorted(directory.rglob("*.py")) for pair in _said_by(path)}
+
+
+def _said_by(path: Path) -> set[tuple[str, str]]:
+    source = path.read_text()
+    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    module = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+    pairs = {_pair(call, module) for call in calls}
+    return {pair for pair in pairs if pair[0]}
+
+
+def _pair(call: ast.Call, module: str) -> tuple[str, str]:
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    if name in _WRITERS:
+        places = _WRITERS[name]
+        told = [call.args[at] if 0 <= at < len(call.args) else None for at in places]
+    elif name in _CONSTRUCTORS:
+        by_name = {each.arg: each.value for each in call.keywords}
+        told = [by_name.get("type"), by_name.get("reason")]
+    else:
+        return UNKNOWN, UNKNOWN
+    type_, reason = (_constant(each, module) for each in told)
+    return type_, reason
+
+
+def _constant(node: ast.expr | None, module: str) -> str:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.Name):
+        return str(getattr(importlib.import_module(module), node.id, UNKNOWN))
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        holder = getattr(importlib.import_module(module), node.value.id, None)
+        return str(getattr(holder, node.attr, UNKNOWN))
+    return UNKNOWN

@@ -1,0 +1,150 @@
+"""The command line for those who look after many: top, retries of many, what the shell fills in, forms of output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import typer
+import yaml
+from rich.console import Console
+from typer.testing import CliRunner
+
+from domain.accounts import ACCOUNT
+from starters.cli import output, top
+from starters.cli.completing import candidates, complete_areas, complete_kinds, for_kubectl
+from starters.cli.listing import Row
+from starters.cli.main import build, program_name
+from starters.cli.output import Format
+from starters.cli.retrying import Sought
+
+NOW = datetime(2026, 11, 22, 7, tzinfo=UTC)
+ROW = Row(
+    kind="Account",
+    namespace="ns",
+    name="one",
+    phase="Failed",
+    waits_for=("a person",),
+    created=NOW - timedelta(hours=3),
+    workflow_id="Account/ns/one/42",
+)
+
+
+def drawn(glance: top.Glance) -> str:
+    console = Console(width=160, file=None)
+    with console.capture() as shown:
+        console.print(top.drawn(glance))
+    return shown.get()
+
+
+def test_top_shows_what_needs_a_person_below_the_areas() -> None:
+    area = top.AreaAtAGlance(area="accounts", open=12, waiting=3, failing=1, overdue=2)
+    first, second, _, third, fourth = drawn(top.Glance(at=NOW, areas=(area,), worst=(ROW,))).splitlines()
+    assert first.split() == ["AREA", "OPEN", "WAITING", "FAILING", "STUCK", "OVERDUE", "PAUSED"]
+    assert second.split() == ["accounts", "12", "3", "1", "0", "2"]
+    assert third.split() == ["KIND", "OBJECT", "PHASE", "WAITS", "FOR", "OPEN", "FOR"]
+    assert fourth.split() == ["Account", "ns/one", "Failed", "a", "person", "3h"]
+
+
+def test_top_says_who_paused_an_area() -> None:
+    area = top.AreaAtAGlance(area="claims", open=0, paused="claims is paused by mia: she is on it")
+    assert "claims is paused by mia: she is on it" in drawn(top.Glance(at=NOW, areas=(area,)))
+
+
+def test_top_of_nothing_says_so() -> None:
+    assert drawn(top.Glance(at=NOW, areas=())).strip() == "no lifecycles"
+
+
+def test_an_area_is_counted_by_all_its_kinds() -> None:
+    assert "'Account'" in top.queried("accounts")
+    assert "'AccountClaim'" in top.queried("accounts")
+    assert "'ResourceClaim'" not in top.queried("accounts")
+
+
+def test_many_are_sought_by_what_limits_them() -> None:
+    sought = Sought(kind=ACCOUNT, namespace="ns", phase="Failed", query="OpOwner = 'AccountPool/ns/p' OR OpName = 'x'")
+    assert sought.asked() == (
+        "ExecutionStatus = 'Running' AND OpKind = 'Account' AND OpNamespace = 'ns' AND OpPhase = 'Failed' "
+        "AND (OpOwner = 'AccountPool/ns/p' OR OpName = 'x')"
+    )
+
+
+@pytest.mark.parametrize("sought", [Sought(), Sought(kind=ACCOUNT), Sought(namespace="ns")])
+def test_everything_is_only_sought_when_it_is_said(sought: Sought) -> None:
+    with pytest.raises(typer.BadParameter, match="--all"):
+        sought.asked()
+
+
+@pytest.mark.parametrize("phase", ["Failed' OR OpPhase != '", "a b"])
+def test_a_phase_that_would_change_the_query_is_refused(phase: str) -> None:
+    with pytest.raises(typer.BadParameter, match="no phase"):
+        Sought(phase=phase).asked()
+
+
+def test_kinds_are_filled_in_in_any_case() -> None:
+    assert complete_kinds("AccountC") == ["accountclaim"]
+    assert "loadbalancer" in complete_kinds("")
+    assert "node" not in complete_kinds("")
+
+
+def test_areas_are_filled_in() -> None:
+    assert complete_areas("c") == ["claims"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["wh"], "why"),
+        (["why", "accountcl"], "accountclaim"),
+        (["pause", "--area", "load"], "loadbalancers"),
+        (["audit", "thr"], "threescale"),
+        (["list", "resourcec"], "resourceclaim"),
+        (["list", "-o", "y"], "yaml"),
+    ],
+)
+def test_what_is_typed_is_filled_in(typed: list[str], offered: str) -> None:
+    assert candidates(typed) == [offered]
+
+
+def test_no_cluster_fills_in_no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBECONFIG", "/nowhere/at/all")
+    assert candidates(["why", "account", ""]) == []
+
+
+def test_kubectl_is_told_that_no_files_are_meant(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["kubectl_complete-perdure", "why", "accountcl"])
+    for_kubectl()
+    assert capsys.readouterr().out.splitlines() == ["accountclaim", ":4"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_its_script(shell: str) -> None:
+    answer = CliRunner().invoke(build(), ["completion", shell])
+    assert answer.exit_code == 0
+    assert "_PERDURE_COMPLETE" in answer.output
+
+
+@pytest.mark.parametrize(
+    ("program", "called"), [("/usr/bin/perdure", "perdure"), ("/opt/bin/kubectl-perdure", "kubectl perdure")]
+)
+def test_a_plugin_calls_itself_as_it_was_called(program: str, called: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [program])
+    assert program_name() == called
+
+
+def test_yaml_and_json_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert output.printed([ROW], Format.YAML)
+    as_yaml = yaml.safe_load(capsys.readouterr().out)
+    assert output.printed([ROW], Format.JSON)
+    assert json.loads(capsys.readouterr().out) == as_yaml
+    assert as_yaml[0]["workflow_id"] == "Account/ns/one/42"
+
+
+@pytest.mark.parametrize("form", [Format.TEXT, Format.WIDE])
+def test_people_get_no_documents(form: Format, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not output.printed([ROW], form)
+    assert capsys.readouterr().out == ""

@@ -1,0 +1,81 @@
+"""`perdure why awsmachine` and its like: which instance's lifecycle tells of an object of Cluster API."""
+
+from __future__ import annotations
+
+import pytest
+import typer
+from instance_scenes import ACCOUNT, ID, REGION
+
+from domain.identity import Kind
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
+from domain.instances.names import InstanceKey
+from starters.cli.machines import Named, instance_of, named_in, owner_of
+from starters.cli.output import CommandError
+from starters.cli.target import kind_named, target
+
+HERE = (ACCOUNT, REGION)
+ELSEWHERE = ("9" * 12, REGION)
+ASKED = target("awsmachine", "c/m")
+NAMED = Named(instance=ID, region=REGION)
+
+
+def id_of(account: str, region: str) -> str:
+    return InstanceKey(account=account, region=region, instance_id=ID).workflow_id
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("AWSMachine", AWS_MACHINE),
+        ("awsm", AWS_MACHINE),
+        ("awsmachines.infrastructure.cluster.x-k8s.io", AWS_MACHINE),
+        ("awsmp", AWS_MACHINE_POOL),
+        ("machines", MACHINE),
+        ("ma", MACHINE),
+    ],
+)
+def test_an_object_of_cluster_api_is_named_as_kubectl_names_it(word: str, kind: Kind) -> None:
+    assert target(word, "c/m").kind == kind
+
+
+def test_a_kind_of_cluster_api_has_no_lifecycles_to_list() -> None:
+    with pytest.raises(typer.BadParameter, match="ec2instance has"):
+        kind_named("awsmachine")
+
+
+def test_the_instance_stands_in_the_spec_by_either_id() -> None:
+    provider_id = f"aws:///{REGION}a/{ID}"
+    assert named_in({"spec": {"providerID": provider_id}}) == NAMED
+    assert named_in({"spec": {"instanceID": ID, "providerID": provider_id}}) == NAMED
+    assert named_in({"spec": {"instanceID": ID}}) == Named(instance=ID)
+    assert named_in({"spec": {}}) == Named()
+
+
+def test_a_machine_is_told_from_other_owners() -> None:
+    owners = [{"kind": "AWSMachinePool", "name": "p"}, {"kind": "Machine", "name": "m"}]
+    assert owner_of({"metadata": {"ownerReferences": owners}}) == "m"
+    assert owner_of({"metadata": {"ownerReferences": owners[:1]}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("named", "lifecycles", "served", "account"),
+    [
+        (NAMED, {id_of(*HERE): True}, (), ACCOUNT),
+        (NAMED, {id_of(*HERE): False}, (ELSEWHERE,), ACCOUNT),
+        (NAMED, {id_of(*HERE): False, id_of(*ELSEWHERE): True}, (HERE,), ELSEWHERE[0]),
+        (NAMED, {}, (HERE, (ELSEWHERE[0], "us-west-2")), ACCOUNT),
+        (NAMED, {id_of(ELSEWHERE[0], "us-west-2"): True}, (HERE,), ACCOUNT),
+        (Named(instance=ID), {}, (HERE,), ACCOUNT),
+    ],
+)
+def test_the_account_is_that_of_its_lifecycle_or_the_only_one_served_in_its_region(
+    named: Named, lifecycles: dict[str, bool], served: tuple[tuple[str, str], ...], account: str
+) -> None:
+    found = instance_of(ASKED, named, lifecycles, served)
+    assert found == InstanceKey(account=account, region=REGION, instance_id=ID)
+
+
+@pytest.mark.parametrize(("served", "said"), [((), "is not served"), ((HERE, ELSEWHERE), "several places")])
+def test_an_instance_whose_account_nobody_can_tell_is_refused(served: tuple[tuple[str, str], ...], said: str) -> None:
+    with pytest.raises(CommandError, match=said):
+        instance_of(ASKED, NAMED, {}, served)

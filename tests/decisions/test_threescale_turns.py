@@ -1,0 +1,56 @@
+"""For how long objects of a tenant go away that find no seat with it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from activities.threescale.turns import COME_BACK, LONGEST_AWAY, Turns
+
+SEATS = 8
+
+
+class Clock:
+    now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def turns_after(sitting: float) -> tuple[Turns, Clock]:
+    """Where many passes have sat for so long each."""
+    clock = Clock()
+    turns = Turns(SEATS, clock)
+    for _ in range(100):
+        turns.sat(sitting)
+    return turns, clock
+
+
+def test_a_few_come_back_soon() -> None:
+    turns, _ = turns_after(0.1)
+    delays = [turns.away() for _ in range(20)]
+
+    assert all(COME_BACK * 0.5 <= each <= COME_BACK * 1.5 for each in delays)
+
+
+def test_a_crowd_comes_back_about_as_fast_as_it_is_seated() -> None:
+    """Five hundred with 0.8 s each on eight seats take fifty seconds, and not a hundred looks a second."""
+    turns, _ = turns_after(0.8)
+    delays = sorted(turns.away().total_seconds() for _ in range(500))
+
+    assert 45 < delays[-1] <= LONGEST_AWAY.total_seconds()
+    in_ten_seconds = sum(20 < each <= 30 for each in delays)
+    assert 80 < in_ten_seconds < 120
+
+
+def test_nobody_is_away_for_longer_than_a_minute_and_an_old_crowd_is_forgotten() -> None:
+    turns, clock = turns_after(60)
+    assert max(turns.away() for _ in range(5_000)) == LONGEST_AWAY
+    clock.now += LONGEST_AWAY.total_seconds() * 2
+
+    assert turns.away() <= COME_BACK * 1.5
+
+
+def test_nothing_is_known_of_sittings_at_first() -> None:
+    delays = [Turns(SEATS).away() for _ in range(100)]
+
+    assert max(delays) <= timedelta(seconds=7.5)

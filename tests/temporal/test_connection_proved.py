@@ -1,0 +1,208 @@
+"""Certificates and API keys before a real Temporal: who is let in, what is said to whom is not, and renewal in use."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from gate import certificates, gated, hand_out
+from passing import Passes, new_key, working
+from temporal_server import TemporalServer, eventually, perdure, pointing_at
+from temporalio.client import Client
+
+from domain.identity import Key
+from engine.settings import Settings
+from engine.temporal import connect, wake
+from engine.temporal_connection import Connection, TemporalRefused, _meaning
+from localcloud.kubernetes.certificates import Certificates
+from localcloud.state import choose_ports
+from workers.main import _follow
+
+API_KEY = "first-key"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return certificates(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="module")
+async def gate(
+    temporal: TemporalServer, made: Certificates, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[str]:
+    async with gated(temporal, tmp_path_factory.mktemp("gate"), free_port(), made, api_key=API_KEY) as address:
+        yield address
+
+
+def free_port() -> int:
+    ports, _ = choose_ports(("gate",), {})
+    return ports["gate"]
+
+
+def coming_to(
+    address: str, temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], key: Path | None
+) -> Settings:
+    settings = pointing_at(temporal, monkeypatch, temporal_api_key_file=str(key) if key else "")
+    for name, value in {**variables, "TEMPORAL_ADDRESS": address}.items():
+        monkeypatch.setenv(name, value)
+    return settings
+
+
+async def refused(settings: Settings) -> str:
+    with pytest.raises(TemporalRefused) as found:
+        await connect(settings, "tests")
+    return str(found.value)
+
+
+@pytest.fixture
+def key_file(tmp_path: Path) -> Path:
+    file = tmp_path / "api-key"
+    file.write_text(f"{API_KEY}\n")
+    return file
+
+
+async def test_with_certificate_and_key_we_are_let_in(
+    gate: str,
+    temporal: TemporalServer,
+    made: Certificates,
+    key_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = hand_out(made, tmp_path / "mounted")
+    client = await connect(coming_to(gate, temporal, monkeypatch, files, key_file), "tests")
+    assert await client.service_client.check_health()
+    assert (await client.count_workflows()).count >= 0
+
+
+async def test_who_is_not_let_in_is_told_why(
+    gate: str,
+    temporal: TemporalServer,
+    made: Certificates,
+    key_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = hand_out(made, tmp_path / "mounted")
+    strangers = hand_out(certificates(tmp_path / "strange"), tmp_path / "strangers")
+    authority = {name: path for name, path in files.items() if "SERVER_CA" in name}
+
+    def come(variables: dict[str, str], key: Path | None = key_file) -> Settings:
+        for name in files:
+            monkeypatch.delenv(name, raising=False)
+        return coming_to(gate, temporal, monkeypatch, variables, key)
+
+    assert "an authority that we do not know" in await refused(come(strangers))
+    assert "it wants a certificate of ours" in await refused(come(authority))
+    assert "it wants a certificate of ours, by an authority that it knows" in await refused(come(strangers | authority))
+    wrong = tmp_path / "wrong-key"
+    wrong.write_text("another-key")
+    said = await refused(come(files, wrong))
+    assert "does not take our API key" in said
+    assert "another-key" not in said
+    alone = {name: path for name, path in files.items() if "KEY_PATH" not in name}
+    assert "a client certificate needs its key" in await refused(come(alone))
+    assert "cannot be read" in await refused(come(files, tmp_path / "absent"))
+
+
+def test_the_command_line_comes_with_the_same_proofs(
+    gate: str, temporal: TemporalServer, made: Certificates, key_file: Path, tmp_path: Path
+) -> None:
+    files = hand_out(made, tmp_path / "mounted")
+    proofs = {**files, "TEMPORAL_ADDRESS": gate, "PERDURE_TEMPORAL_API_KEY_FILE": str(key_file)}
+    let_in = perdure(temporal, "default", "temporal", "versions", **proofs)
+    assert let_in.returncode == 0, let_in.stderr
+    key_file.write_text("another-key")
+    refused = perdure(temporal, "default", "temporal", "versions", **proofs)
+    assert refused.returncode == 1
+    assert f"error: Temporal at {gate} does not take our API key" in refused.stderr
+
+
+async def test_without_tls_where_it_is_wanted_and_with_it_where_it_is_not(
+    gate: str, temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "without TLS, it seems" in await refused(coming_to(gate, temporal, monkeypatch, {}, None))
+    plain = coming_to(temporal.address, temporal, monkeypatch, {"TEMPORAL_TLS": "true"}, None)
+    assert "speaks no TLS" in await refused(plain)
+
+
+@pytest.mark.parametrize(
+    ("said", "by_tls", "meant"),
+    [
+        ("h2 protocol error: http2 error", False, "without TLS"),
+        ("Io, Custom { kind: BrokenPipe, error: ... }", False, "without TLS"),
+        ("Io, Os { code: 104, kind: ConnectionReset }", False, "without TLS"),
+        ("Io, Custom { kind: BrokenPipe, error: ... }", True, "does not answer"),
+        ("Io, Os { code: 111, kind: ConnectionRefused }", False, "does not answer"),
+    ],
+)
+def test_a_server_that_hangs_up_on_us_may_want_tls(said: str, by_tls: bool, meant: str) -> None:
+    assert meant in _meaning(said, by_tls=by_tls)
+
+
+async def test_a_worker_goes_over_to_renewed_certificates_and_keys(
+    temporal: TemporalServer, made: Certificates, key_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server gives up the old authority, and the old key too; the worker goes on, and what it is asked is done."""
+    port, passes, key = free_port(), Passes(), new_key()
+    variables = hand_out(made, tmp_path / "mounted")
+    renewed = certificates(tmp_path / "renewed")
+    async with gated(temporal, tmp_path / "before", port, made, api_key=API_KEY) as address:
+        settings = coming_to(address, temporal, monkeypatch, variables, key_file)
+        client = await connect(settings, "tests")
+        connection = client.service_client
+        assert isinstance(connection, Connection)
+        assert not await connection.renew(settings)
+        running = working(client, passes)
+        workers = await running.__aenter__()
+        _follow(client, workers)
+        await wake(client, key)
+        await looked(passes, key, 1)
+    async with gated(temporal, tmp_path / "after", port, renewed, api_key="second-key"):
+        hand_out(certificates(tmp_path / "strange"), tmp_path / "mounted")
+        with pytest.raises(TemporalRefused):
+            await connection.renew(settings)
+        hand_out(renewed, tmp_path / "mounted")
+        key_file.write_text("second-key")
+        assert await connection.renew(settings)
+        await wake(client, key)
+        await looked(passes, key, 2)
+    async with gated(temporal, tmp_path / "then", port, renewed, api_key="third-key"):
+        key_file.write_text("third-key")
+        assert await connection.renew(settings)
+        await wake(client, key)
+        await looked(passes, key, 3)
+        await client.get_workflow_handle(key.workflow_id).terminate("the test is over")
+        await running.__aexit__(None, None, None)
+
+
+async def test_a_running_process_looks_for_renewed_files_by_itself(
+    gate: str,
+    temporal: TemporalServer,
+    made: Certificates,
+    key_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    settings = coming_to(gate, temporal, monkeypatch, hand_out(made, tmp_path / "mounted"), key_file)
+    client: Client = await connect(settings, "tests")
+    connection = client.service_client
+    assert isinstance(connection, Connection)
+    told: list[str] = []
+    connection.follow(lambda: told.append("renewed"))
+    connection.keep(settings.model_copy(update={"temporal_reread": settings.temporal_reread / 300}))
+    key_file.write_text("newer-key")
+
+    async def followed() -> bool:
+        return bool(told)
+
+    await eventually(followed, "the newer key in use")
+    assert connection.config.api_key == "newer-key"
+
+
+async def looked(passes: Passes, key: Key, times: int) -> None:
+    async def done() -> bool:
+        return passes.of(key) >= times
+
+    await eventually(done, f"look {times}")

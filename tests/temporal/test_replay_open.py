@@ -1,0 +1,45 @@
+"""`perdure replay --open` on a real Temporal: this code goes through what runs there, and a change is found out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from passing import Passes, new_key, until_phase, working
+from temporal_server import ROOT, TemporalServer, eventually, perdure, pointing_at
+
+from engine.temporal import connect, wake
+
+
+async def test_what_runs_is_replayed_and_a_change_that_breaks_it_is_named(
+    temporal: TemporalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await connect(pointing_at(temporal, monkeypatch), "tests")
+    key, passes = new_key("open"), Passes()
+    async with working(client, passes):
+        await wake(client, key)
+        await until_phase(client, key, "Waiting")
+    handle = client.get_workflow_handle(key.workflow_id)
+    query = f"WorkflowId = '{key.workflow_id}'"
+
+    async def listed() -> bool:
+        return (await client.count_workflows(query)).count == 1
+
+    await eventually(listed, "the lifecycle in the list")
+    passed = perdure(temporal, "default", "replay", "--open", "--query", query, "-o", "json")
+    assert passed.returncode == 0, passed.stderr
+    (found,) = json.loads(passed.stdout)
+    assert (found["kind"], found["workflow"], found["failure"]) == ("AccountPool", key.workflow_id, "")
+
+    shutil.copytree(ROOT / "workflows", tmp_path / "workflows")
+    pool = tmp_path / "workflows" / "accounts" / "pool.py"
+    pool.write_text(pool.read_text().replace("await self.live()", "await workflow.sleep(1)\n        await self.live()"))
+    failed = perdure(temporal, "default", "replay", "--open", "--query", query, code=tmp_path)
+    assert failed.returncode == 1
+    assert key.workflow_id in failed.stdout
+    assert "TMPRL1100" in failed.stdout
+    assert "1 of 1 histories cannot be gone on with by this code" in failed.stderr
+    assert len((await handle.fetch_history()).events) == found["events"]  # and nothing was changed by it
+    await handle.terminate("the test is over")

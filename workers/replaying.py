@@ -1,0 +1,112 @@
+"""Today's code over yesterday's histories: what a worker would do with them, without a server and without effects.
+
+A workflow's code is run again over each event of a history; where it asks for something else than the history says, it
+would fail there with `TMPRL1100` on a real worker. Open lifecycles are the ones that matter before a roll-out: their
+next task replays them with the new code, unless it is pinned to its own version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from temporalio.client import Client, WorkflowHistory
+from temporalio.converter import DataConverter
+from temporalio.runtime import Runtime, TelemetryConfig
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Replayer
+
+from domain.model import Model
+from workers.roster import areas, workflows_of
+
+OPEN = "ExecutionStatus = 'Running'"
+
+
+class Replayed(Model):
+    """What became of one history."""
+
+    kind: str
+    workflow: str
+    run: str = ""
+    events: int
+    failure: str = ""
+    """Why today's code does not go through it; empty when it does."""
+
+
+def recorded(directory: Path) -> list[WorkflowHistory]:
+    """The histories in a directory: files of JSON, as Temporal's command line and web UI write them.
+
+    Raises:
+        ValueError: a file is none.
+    """
+    histories = []
+    for path in sorted(directory.rglob("*.json")):
+        try:
+            histories.append(WorkflowHistory.from_json(path.stem, path.read_text()))
+        except Exception as error:
+            raise ValueError(f"{path} is no history: {error}") from error
+    return histories
+
+
+async def open_histories(client: Client, query: str = "", most_of_a_kind: int = 0) -> AsyncIterator[WorkflowHistory]:
+    """The histories of lifecycles that run, the newest first.
+
+    Args:
+        client: where they are.
+        query: a further condition, as in the web UI's search.
+        most_of_a_kind: read so many of each kind only; 0 reads all.
+    """
+    known = {str(each) for each in kinds()}
+    read: dict[str, int] = {}
+    wanted = f"{OPEN} AND ({query})" if query else OPEN
+    async for each in client.list_workflows(wanted):
+        if each.workflow_type not in known or (most_of_a_kind and read.get(each.workflow_type, 0) >= most_of_a_kind):
+            continue
+        try:
+            history = await client.get_workflow_handle(each.id, run_id=each.run_id).fetch_history()
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                continue  # ended, and gone already
+            raise
+        read[each.workflow_type] = read.get(each.workflow_type, 0) + 1
+        yield history
+
+
+async def replay(history: WorkflowHistory, converter: DataConverter) -> Replayed:
+    """Run today's code over one history."""
+    replayer = Replayer(workflows=_every_workflow(), data_converter=converter, runtime=_silent())
+    told = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+    started = history.events[0].workflow_execution_started_event_attributes
+    return Replayed(
+        kind=started.workflow_type.name,
+        workflow=history.workflow_id,
+        run=history.run_id,
+        events=len(history.events),
+        failure=_reason(str(told.replay_failure)) if told.replay_failure else "",
+    )
+
+
+def kinds() -> set[str]:
+    """The types of every workflow."""
+    from temporalio import workflow
+
+    definitions = (workflow._Definition.must_from_class(each) for each in _every_workflow())
+    return {definition.name for definition in definitions if definition.name}
+
+
+def _reason(failure: str) -> str:
+    """The message of the failure, out of the whole failure as the SDK's core writes it."""
+    found = re.search(r'message: "(.*?)", source:', failure, re.DOTALL)
+    return " ".join((found[1] if found else failure).split())
+
+
+@cache
+def _silent() -> Runtime:
+    """What cannot be gone on with is told as the result; the SDK's own lines would stand among it."""
+    return Runtime(telemetry=TelemetryConfig(logging=None))
+
+
+def _every_workflow() -> Sequence[type]:
+    return [each for area in areas() for each in workflows_of(area)]
