@@ -73,6 +73,12 @@ def all_kinds() -> dict[str, Kind]:
 
 
 @cache
+def all_areas() -> tuple[str, ...]:
+    """The areas that have kinds with lifecycles, by name."""
+    return tuple(sorted({kind.area for kind in all_kinds().values() if kind.lifecycle}))
+
+
+@cache
 def standing(kind: str, cluster: str) -> tuple[Key, ...]:
     """The lifecycles of a kind that no custom resource stands behind: an area names them in `STANDING`."""
     keys: list[Key] = [key for area in _areas() for key in getattr(area, "STANDING", ())]

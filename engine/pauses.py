@@ -14,7 +14,7 @@ from datetime import timedelta
 from prometheus_client import Gauge
 from temporalio import activity
 
-from domain.identity import all_kinds
+from domain.identity import all_areas, all_kinds
 from domain.levers import held as held_itself
 from domain.pauses import Pauses, why_paused
 from engine.errors import Unavailable
@@ -33,11 +33,6 @@ def set_pauses(pauses: Pauses) -> None:
     _now["pauses"] = pauses
     for area in all_areas():
         PAUSED_AREAS.labels(area).set(1 if why_paused(pauses, area) else 0)
-
-
-def all_areas() -> tuple[str, ...]:
-    """Every area with lifecycles."""
-    return tuple(sorted({kind.area for kind in all_kinds().values() if kind.lifecycle}))
 
 
 def paused_area(area: str) -> str:

@@ -36,7 +36,7 @@ async def connected(settings: Settings, process: str) -> Client:
     """Temporal's client, as soon as there is a Temporal; its connection is renewed while the process runs."""
     while True:
         try:
-            client = await connect(settings, process)
+            client = await connect(settings, process, log_core=True)
         except TemporalRefused as refused:
             logger.warning("no connection, trying again: %s", refused)
             await asyncio.sleep(RECONNECT_SECONDS)

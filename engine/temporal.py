@@ -19,7 +19,13 @@ from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
-from temporalio.client import Client, Interceptor, WithStartWorkflowOperation
+from temporalio.client import (
+    Client,
+    Interceptor,
+    WithStartWorkflowOperation,
+    WorkflowExecutionDescription,
+    WorkflowExecutionStatus,
+)
 from temporalio.common import (
     SearchAttributeKey,
     SearchAttributePair,
@@ -60,12 +66,14 @@ OP_DEADLINE: SearchAttributeKey[datetime] = SearchAttributeKey.for_datetime("OpD
 REPORTED_PROBLEMS: SearchAttributeKey[Sequence[str]] = SearchAttributeKey.for_keyword_list("TemporalReportedProblems")
 
 
-async def connect(settings: Settings, process: str = "perdure") -> Client:
+async def connect(settings: Settings, process: str = "perdure", *, log_core: bool = False) -> Client:
     """Connect to Temporal.
 
     Args:
         settings: metrics port, log format, trace collector.
         process: `worker`, `watch`, `cli`, ...: part of the identity that the web UI shows.
+        log_core: whether the SDK's core may write lines of its own, as long-running processes want. It writes them to
+            standard output, where a command's answer belongs; what it warns of, a command is told by exceptions.
 
     Raises:
         TemporalRefused: the server cannot be reached (the SDK has retried for some seconds), or refuses us.
@@ -77,7 +85,7 @@ async def connect(settings: Settings, process: str = "perdure") -> Client:
     connection = await Connection.open(
         settings,
         identity=f"{process}:{os.getpid()}@{socket.gethostname()}",
-        runtime=_runtime(_metrics_address(settings), logs_json(settings)),
+        runtime=_runtime(_metrics_address(settings), json_logs=logs_json(settings) if log_core else None),
     )
     return Client(connection, namespace=connection.namespace, data_converter=converter, interceptors=tracing)
 
@@ -106,11 +114,38 @@ async def wake_open(client: Client, key: Key) -> None:
     Raises:
         RPCError: as for `wake`.
     """
+    await wake_listed(client, key.workflow_id)
+
+
+async def wake_listed(client: Client, workflow_id: str) -> bool:
+    """The same for one that a list has shown; False if it has ended meanwhile.
+
+    Raises:
+        RPCError: as for `wake`.
+    """
     try:
-        await client.get_workflow_handle(key.workflow_id).signal(WAKE)
+        await client.get_workflow_handle(workflow_id).signal(WAKE)
     except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return False
+        raise
+    return True
+
+
+async def described(client: Client, key: Key) -> WorkflowExecutionDescription | None:
+    """The object's lifecycle, open or lately closed; None if Temporal knows none."""
+    try:
+        return await client.get_workflow_handle(key.workflow_id).describe()
+    except RPCError as error:
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+
+
+async def is_open(client: Client, key: Key) -> bool:
+    """Whether the object's lifecycle is open."""
+    found = await described(client, key)
+    return found is not None and found.status is WorkflowExecutionStatus.RUNNING
 
 
 async def open_with(client: Client, key: Key, world: BaseModel, *, told: str = "") -> None:
@@ -186,14 +221,13 @@ def _metrics_address(settings: Settings) -> str:
 
 
 @cache
-def _runtime(metrics_address: str, json_logs: bool) -> Runtime | None:
-    """One runtime (and thread pool) per process; None means the SDK's default one."""
-    if not metrics_address and not json_logs:
-        return None
+def _runtime(metrics_address: str, *, json_logs: bool | None) -> Runtime:
+    """One runtime (and thread pool) per process; with `json_logs` None its core logs nothing."""
     verbosity = TelemetryFilter(core_level="WARN", other_level="ERROR")
     # Forwarded lines are JSON like all others. On a terminal the SDK writes its own: forwarding calls into Python from
-    # its threads, which a short command that ends without draining does not survive well.
+    # its threads, which a process that ends without draining does not survive well.
     forwarding = LogForwardingConfig(logger=logging.getLogger("temporalio.core")) if json_logs else None
+    lines = None if json_logs is None else LoggingConfig(filter=verbosity, forwarding=forwarding)
     metrics = (
         PrometheusConfig(
             bind_address=metrics_address, durations_as_seconds=True, counters_total_suffix=True, unit_suffix=True
@@ -201,6 +235,4 @@ def _runtime(metrics_address: str, json_logs: bool) -> Runtime | None:
         if metrics_address
         else None
     )
-    return Runtime(
-        telemetry=TelemetryConfig(logging=LoggingConfig(filter=verbosity, forwarding=forwarding), metrics=metrics)
-    )
+    return Runtime(telemetry=TelemetryConfig(logging=lines, metrics=metrics))

@@ -154,6 +154,7 @@ async def _connected(config: ConnectConfig) -> ServiceClient:
         ) from error
 
 
+_WANTS_CERTIFICATE = "ends the connection: it wants a certificate of ours, by an authority that it knows"
 _WANTS_TLS = "does not speak to us without TLS, it seems (TEMPORAL_TLS=true)"
 # A part of what the SDK says, and what it means; the first that fits is told.
 _MEANINGS = (
@@ -164,19 +165,21 @@ _MEANINGS = (
     ("NotValidForName", "shows a certificate for another name (TEMPORAL_TLS_SERVER_NAME)"),
     ("Expired", "shows a certificate that has expired, or refuses ours for that"),
     # In TLS 1.3 a server looks at our certificate after we take the connection for made, and then only ends it.
-    ("connection closed", "ends the connection: it wants a certificate of ours, by an authority that it knows"),
-    ("fatal alert", "ends the connection: it wants a certificate of ours, by an authority that it knows"),
+    ("connection closed", _WANTS_CERTIFICATE),
+    ("fatal alert", _WANTS_CERTIFICATE),
     ("h2 protocol error", _WANTS_TLS),
     ("InvalidContentType", "speaks no TLS (TEMPORAL_TLS=false)"),
 )
-# A server that is greeted without TLS sends an alert and hangs up: which of the two is noticed first is chance.
+# A server that refuses how it is greeted sends an alert and hangs up: which of the two is noticed first is chance.
 _HUNG_UP = ("BrokenPipe", "ConnectionReset")
 
 
 def _meaning(said: str, *, by_tls: bool) -> str:
-    if not by_tls and any(part in said for part in _HUNG_UP):
+    hung_up = any(part in said for part in _HUNG_UP)
+    if hung_up and not by_tls:
         return _WANTS_TLS
-    return next((meaning for part, meaning in _MEANINGS if part in said), "does not answer")
+    known = next((meaning for part, meaning in _MEANINGS if part in said), "")
+    return known or (f"{_WANTS_CERTIFICATE}, it seems" if hung_up else "does not answer")
 
 
 def _proofs(read: ClientConnectConfig) -> dict[str, Any]:

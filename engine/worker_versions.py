@@ -39,7 +39,7 @@ from temporalio.worker import WorkerDeploymentConfig
 
 from domain.model import Model
 from engine.settings import Settings
-from engine.temporal import WAKE
+from engine.temporal import wake_listed
 
 _KINDS = {
     TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW: "workflow",
@@ -151,12 +151,7 @@ async def wake_pinned(client: Client, deployment: str, build_ids: Iterable[str],
     woken = 0
     for build_id in build_ids:
         async for each in client.list_workflows(_pinned_to(deployment, build_id)):
-            try:
-                await client.get_workflow_handle(each.id).signal(WAKE)
-                woken += 1
-            except RPCError as error:
-                if error.status is not RPCStatusCode.NOT_FOUND:
-                    raise
+            woken += await wake_listed(client, each.id)
             await asyncio.sleep(1 / per_second)
     return woken
 

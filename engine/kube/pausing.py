@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from domain.pauses import CONFIG_MAP_NAME, Pauses, pauses_in
-from engine.errors import Absent
 from engine.health import Health
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject
@@ -27,14 +26,6 @@ PATIENCE = 10.0
 OnChange = Callable[[Pauses, Pauses, JsonObject | None], None]
 
 log = logging.getLogger(__name__)
-
-
-async def read_pauses(kube: KubeApi, settings: Settings) -> Pauses:
-    """What is paused now, asked once."""
-    try:
-        return pauses_in(await kube.get(CONFIG_MAP, settings.watch_lease_namespace, CONFIG_MAP_NAME))
-    except Absent:
-        return {}
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from typing import Annotated
 
 import typer
 
-from domain.identity import Kind, all_kinds
+from domain.identity import Kind, all_areas, all_kinds
 
 PATIENCE_SECONDS = 3.0
 MOST = 500
@@ -54,8 +54,7 @@ def complete_kinds(incomplete: str) -> list[str]:
 
 def complete_areas(incomplete: str) -> list[str]:
     """The areas."""
-    areas = sorted({kind.area for kind in all_kinds().values() if kind.lifecycle})
-    return [area for area in areas if area.startswith(incomplete)]
+    return [area for area in all_areas() if area.startswith(incomplete)]
 
 
 def complete_objects(ctx: typer.Context, incomplete: str) -> list[str]:

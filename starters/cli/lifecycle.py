@@ -38,7 +38,7 @@ from engine.errors import Absent
 from engine.kube import JsonObject
 from engine.kube.errors import NO_SUCH_KIND
 from engine.kube.json import text
-from engine.temporal import identity_attributes, wake
+from engine.temporal import identity_attributes, is_open, wake
 from starters.cli import machines
 from starters.cli.output import CommandError
 from starters.cli.pausing import standing
@@ -141,7 +141,7 @@ def key_of(session: Session, target: Target, uid: str) -> Key:
 
 async def why(session: Session, key: Key) -> Why:
     """What the lifecycle says of itself; one that is not open is started and answers after its first pass."""
-    if not await _is_open(session.temporal, key):
+    if not await is_open(session.temporal, key):
         await wake(session.temporal, key)
     handle = session.temporal.get_workflow_handle(key.workflow_id)
     patience = asyncio.get_running_loop().time() + ANSWER.total_seconds()
@@ -196,7 +196,7 @@ async def retry(session: Session, key: Key, reason: str) -> str:
     it would refuse. The retry is then written onto the object as it would have been, and the action begins anew.
     """
     kind = all_kinds()[key.kind]
-    if kind.plural and await _is_open(session.temporal, key):
+    if kind.plural and await is_open(session.temporal, key):
         tried = await _attempts_of(session.temporal, key)
         if any(attempt.type != ErrorType.PENDING for attempt in tried):
             await annotate(session, Target(kind, key.namespace, key.name), {RETRY: f"{uuid4()} {reason}".strip()[:200]})
@@ -275,16 +275,6 @@ async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
     return await stuck(client, key) or CommandError(
         f"{asked} {key.path}: no worker has answered within {ANSWER.total_seconds():g} s", _NO_WORKER
     )
-
-
-async def _is_open(client: Client, key: Key) -> bool:
-    try:
-        description = await client.get_workflow_handle(key.workflow_id).describe()
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return False
-        raise
-    return description.status is WorkflowExecutionStatus.RUNNING
 
 
 async def _last_lifecycle(session: Session, target: Target) -> WorkflowExecution | None:

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from temporalio.service import RPCError, RPCStatusCode
-
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, EXTERNAL_KINDS, MACHINE
 from domain.instances.names import InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
 from domain.instances.places import places, served
 from domain.model import Model
 from engine.kube.json import JsonObject, sequence, text
+from engine.temporal import described
 from starters.cli.output import CommandError
 from starters.cli.session import Session
 from starters.cli.target import Target, usable_outside
@@ -51,7 +50,8 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
         group = group_of_arn(text(obj, "spec", "providerID"))
         if group is None:
             raise CommandError(f"{target} has no Auto Scaling group yet", "its spec.providerID names the group")
-        if (group.account, group.region) not in _served(session) and not await _exists(session, group.lifecycle):
+        at = (group.account, group.region)
+        if at not in _served(session) and await described(session.temporal, group.lifecycle) is None:
             raise CommandError(f"{target} is in {group.account}/{group.region}, which is not served", _SERVED_BY)
         return group.lifecycle
     named = named_in(obj)
@@ -130,17 +130,6 @@ async def _lifecycles_of(session: Session, instance: str) -> dict[str, bool]:
 
 def _served(session: Session) -> frozenset[tuple[str, str]]:
     return served(places(session.settings.instances_queues))
-
-
-async def _exists(session: Session, key: Key) -> bool:
-    """Whether there is, or was lately, such a lifecycle."""
-    try:
-        await session.temporal.get_workflow_handle(key.workflow_id).describe()
-    except RPCError as error:
-        if error.status is RPCStatusCode.NOT_FOUND:
-            return False
-        raise
-    return True
 
 
 _SERVED_BY = "PERDURE_INSTANCES_QUEUES names what is served: ACCOUNT/REGION[/QUEUE]"

@@ -90,13 +90,19 @@ def _plain(value: Model | Sequence[Model]) -> object:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-    """A table as kubectl prints them: capitals above, no lines."""
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        grid.add_column(column.upper(), overflow="fold")
+    """Print a table."""
+    found = grid(*columns)
     for row in rows:
-        grid.add_row(*row)
-    console().print(grid)
+        found.add_row(*row)
+    console().print(found)
+
+
+def grid(*columns: str) -> Table:
+    """An empty table as kubectl prints them: capitals above, no lines."""
+    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for column in columns:
+        found.add_column(column.upper(), overflow="fold")
+    return found
 
 
 def facts(pairs: Iterable[tuple[str, str | Text]]) -> None:

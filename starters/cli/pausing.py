@@ -6,17 +6,15 @@ Workers and watcher obey it by watches of their own; nothing has to run for it t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import typer
 
-from domain.identity import all_kinds
+from domain.identity import all_areas
 from domain.pauses import CONFIG_MAP_NAME, EVERYTHING, RESUMED, Pause, Pauses, pauses_in
 from domain.resource import timestamp
-from engine.errors import Absent, ApiError, Conflict, Denied
-from engine.kube import CONFIG_MAP, NAMESPACE
-from starters.cli.output import CommandError, say, utc_now, warn
-from starters.cli.session import FIELD_MANAGER, Session, perform, person
+from engine.errors import ApiError, Denied
+from starters.cli.config_maps import read_config_map, write_config_map
+from starters.cli.output import say, utc_now, warn
+from starters.cli.session import Session, perform, person
 
 
 def named(kind: str, name: str, area: str, *, everything: bool) -> str:
@@ -27,9 +25,8 @@ def named(kind: str, name: str, area: str, *, everything: bool) -> str:
     """
     if sum((bool(kind or name), bool(area), everything)) != 1 or (not area and not everything and not name):
         raise typer.BadParameter("name one object, KIND NAMESPACE/NAME, or --area AREA, or --all", param_hint="KIND")
-    known = sorted({each.area for each in all_kinds().values() if each.lifecycle})
-    if area and area not in known:
-        raise typer.BadParameter(f"there is no area {area!r}; there are: {', '.join(known)}", param_hint="--area")
+    if area and area not in all_areas():
+        raise typer.BadParameter(f"there is no area {area!r}; there are: {', '.join(all_areas())}", param_hint="--area")
     return EVERYTHING if everything else area
 
 
@@ -40,7 +37,7 @@ def pause(what: str, reason: str) -> None:
     held = Pause(by=person(), reason=reason, since=utc_now().replace(microsecond=0))
 
     async def write(session: Session) -> None:
-        await _patch(session, {what: held.written()}, {})
+        await write_config_map(session, CONFIG_MAP_NAME, {what: held.written()})
 
     perform(write)
     say(held.told(what))
@@ -52,7 +49,8 @@ def resume(what: str, reason: str) -> None:
     async def write(session: Session) -> Pauses:
         before = await standing(session)
         if what in before:
-            await _patch(session, {what: None}, {RESUMED + what: timestamp(utc_now())})
+            resumed = {RESUMED + what: timestamp(utc_now())}
+            await write_config_map(session, CONFIG_MAP_NAME, {what: None}, resumed)
         return before
 
     before = perform(write)
@@ -68,36 +66,9 @@ def resume(what: str, reason: str) -> None:
 async def standing(session: Session) -> Pauses:
     """What is paused now; nothing where that may not be read: lifecycles that are held say so themselves."""
     try:
-        return pauses_in(await session.kube.get(CONFIG_MAP, _namespace(session), CONFIG_MAP_NAME))
-    except (Absent, Denied):
+        return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
+    except Denied:
         return {}
     except ApiError as error:
         warn(f"warning: whether areas are paused is not known: {error.message}")
         return {}
-
-
-async def _patch(session: Session, data: Mapping[str, str | None], annotations: Mapping[str, str]) -> None:
-    """Write the ConfigMap, and make it where there is none."""
-    namespace, patch = _namespace(session), {"data": dict(data), "metadata": {"annotations": dict(annotations)}}
-    for _ in range(3):
-        try:
-            await session.kube.patch(CONFIG_MAP, namespace, CONFIG_MAP_NAME, patch, field_manager=FIELD_MANAGER)
-            return
-        except Absent:
-            await _make(session, namespace)
-    raise CommandError(f"ConfigMap {namespace}/{CONFIG_MAP_NAME} cannot be written", "somebody deletes it: try again")
-
-
-async def _make(session: Session, namespace: str) -> None:
-    made = {"metadata": {"name": CONFIG_MAP_NAME}}
-    try:
-        await session.kube.create(CONFIG_MAP, made, namespace, field_manager=FIELD_MANAGER)
-    except Conflict:
-        return
-    except Absent:
-        # A local deployment has no need of Perdure's own namespace otherwise.
-        await session.kube.create(NAMESPACE, {"metadata": {"name": namespace}}, field_manager=FIELD_MANAGER)
-
-
-def _namespace(session: Session) -> str:
-    return session.settings.watch_lease_namespace

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from starters.cli.environment import StateOption
-from starters.cli.output import CommandError, Format, FormatOption, print_json, say, table
+from starters.cli.output import CommandError, Format, FormatOption, printed, say, table
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -48,9 +48,7 @@ def replay(
         raise typer.BadParameter("name a directory of recorded histories, or --open", param_hint="DIR")
     found = _over_recorded(directory) if directory else _over_open(query, most)
     failed = [each for each in found if each.failure]
-    if output is Format.JSON:
-        print_json(found)
-    else:
+    if not printed(found, output):
         _tell(found, failed)
     if not found:
         raise CommandError("there is no history to replay", "" if running else f"none lies in {directory}")

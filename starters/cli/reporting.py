@@ -10,19 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from domain.audit_report import CONFIG_MAP_NAME, AreaReport, Found, failed, reported, reports_in
-from engine.errors import Absent, ApiError, Conflict
-from engine.kube import CONFIG_MAP
+from engine.errors import Absent, ApiError
 from engine.kube.errors import NO_SUCH_KIND
 from starters.cli.audits import Audit, Finding
+from starters.cli.config_maps import read_config_map, write_config_map
 from starters.cli.output import warn
-from starters.cli.session import FIELD_MANAGER, Session
+from starters.cli.session import Session
 
 
 async def report(
     session: Session, known: Mapping[str, Audit], *, thorough: bool, now: Callable[[], datetime]
 ) -> Mapping[str, AreaReport]:
     """Make the audits one after another, write down each when it is made, and return all."""
-    before = reports_in(await _config_map(session))
+    before = reports_in(await read_config_map(session, CONFIG_MAP_NAME))
     done: dict[str, AreaReport] = {}
     for area, each in known.items():
         try:
@@ -34,7 +34,7 @@ async def report(
             made = failed(before.get(area, AreaReport()), error.message)
         except ApiError as error:
             made = failed(before.get(area, AreaReport()), error.message)
-        await _write(session, {area: made.written()})
+        await write_config_map(session, CONFIG_MAP_NAME, {area: made.written()})
         done[area] = made
     return done
 
@@ -42,25 +42,3 @@ async def report(
 def found_of(findings: Sequence[Finding]) -> tuple[Found, ...]:
     """The findings as the report keeps them."""
     return tuple(Found(subject=each.subject, problem=each.problem, advice=each.advice) for each in findings)
-
-
-async def _config_map(session: Session) -> Mapping[str, object] | None:
-    try:
-        return await session.kube.get(CONFIG_MAP, session.settings.watch_lease_namespace, CONFIG_MAP_NAME)
-    except Absent:
-        return None
-
-
-async def _write(session: Session, data: Mapping[str, str]) -> None:
-    """Put it in, and make the ConfigMap where there is none."""
-    namespace, body = session.settings.watch_lease_namespace, {"data": dict(data)}
-    try:
-        await session.kube.patch(CONFIG_MAP, namespace, CONFIG_MAP_NAME, body, field_manager=FIELD_MANAGER)
-        return
-    except Absent:
-        pass
-    made = {"metadata": {"name": CONFIG_MAP_NAME}, **body}
-    try:
-        await session.kube.create(CONFIG_MAP, made, namespace, field_manager=FIELD_MANAGER)
-    except Conflict:  # another area's job came first
-        await session.kube.patch(CONFIG_MAP, namespace, CONFIG_MAP_NAME, body, field_manager=FIELD_MANAGER)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from starters.cli.environment import StateOption
-from starters.cli.output import CommandError, Format, FormatOption, print_json, say, table
+from starters.cli.output import CommandError, Format, FormatOption, printed, say, table
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -64,8 +64,7 @@ def bootstrap(
         done = perform_on_temporal(work)
     except NamespaceUnfit as unfit:
         raise CommandError(str(unfit)) from unfit
-    if output is Format.JSON:
-        print_json(done)
+    if printed(done, output):
         return
     kept = f"closed lifecycles are kept {done.retention_days:g} days"
     kept += f" (before: {done.retention_before_days:g})" if done.retention_before_days is not None else ""
@@ -82,9 +81,9 @@ def versions(deployment: DeploymentOption = "", output: FormatOption = Format.TE
         return await worker_versions.versions(client, deployment or settings.worker_deployment)
 
     found = perform_on_temporal(work)
-    if output is Format.JSON:
-        print_json(found)
-    elif found:
+    if printed(found, output):
+        return
+    if found:
         rows = [(each.build_id, each.status.value, str(each.open)) for each in found]
         table(("version", "status", "open lifecycles"), rows)
     else:

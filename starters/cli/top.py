@@ -22,7 +22,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from domain.identity import all_kinds
+from domain.identity import all_areas, all_kinds
 from domain.model import Model
 from starters.cli import output
 from starters.cli.environment import StateOption
@@ -98,8 +98,7 @@ async def look(session: Session) -> Glance:
 
     now = output.utc_now()
     pauses = await standing(session)
-    areas = sorted({kind.area for kind in all_kinds().values() if kind.lifecycle})
-    counted = [await _counted(session, area, now) for area in areas]
+    counted = [await _counted(session, area, now) for area in all_areas()]
     told = {name: pause.told(name) for name, pause in pauses.items()}
     shown = tuple(
         each.model_copy(update={"paused": told.get("all") or told.get(each.area, "")})
@@ -152,7 +151,7 @@ def drawn(glance: Glance) -> RenderableType:
     """As people see it."""
     if not glance.areas:
         return Text("no lifecycles")
-    grid = _grid("area", "open", "waiting", "failing", "stuck", "overdue", "paused")
+    grid = output.grid("area", "open", "waiting", "failing", "stuck", "overdue", "paused")
     for each in glance.areas:
         grid.add_row(
             each.area,
@@ -168,7 +167,7 @@ def drawn(glance: Glance) -> RenderableType:
 
 
 def _listed(rows: Sequence[Row], now: datetime) -> Table:
-    grid = _grid("kind", "object", "phase", "waits for", "open for")
+    grid = output.grid("kind", "object", "phase", "waits for", "open for")
     for row in rows:
         mark = " (stuck)" if row.stuck else ""
         grid.add_row(
@@ -178,13 +177,6 @@ def _listed(rows: Sequence[Row], now: datetime) -> Table:
             ", ".join(row.waits_for),
             output.age(row.created, now),
         )
-    return grid
-
-
-def _grid(*columns: str) -> Table:
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        grid.add_column(column.upper(), overflow="fold")
     return grid
 
 

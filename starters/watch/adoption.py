@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.client import Client
 
 from domain.identity import Key
 
@@ -26,17 +25,6 @@ async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]
     orphans = (key_of(workflow_id, cluster) for workflow_id in sorted(running - known.keys()))
     missing = (key for workflow_id, key in known.items() if workflow_id not in running)
     return [key for key in orphans if key is not None] + list(missing)
-
-
-async def is_open(client: Client, key: Key) -> bool:
-    """Whether the workflow of a key is open."""
-    try:
-        found = await client.get_workflow_handle(key.workflow_id).describe()
-    except RPCError as error:
-        if error.status == RPCStatusCode.NOT_FOUND:
-            return False
-        raise
-    return found.status == WorkflowExecutionStatus.RUNNING
 
 
 def key_of(workflow_id: str, cluster: str) -> Key | None:

@@ -24,9 +24,9 @@ from engine.kube.clusters import served_cluster
 from engine.kube.reflector import Timing
 from engine.process import connected, first_of, stopped_by_signals
 from engine.settings import Settings
-from engine.temporal import wake, wake_open
+from engine.temporal import is_open, wake, wake_open
 from starters.watch import metrics
-from starters.watch.adoption import is_open, unmatched
+from starters.watch.adoption import unmatched
 from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.duties import attend, duties_of_areas
 from starters.watch.gauges import published

@@ -17,17 +17,16 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 from temporalio.client import Client
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
-from domain.identity import Kind, all_kinds
+from domain.identity import Kind, all_areas, all_kinds
 from domain.pauses import Pauses, areas_changed, let_go_since
 from engine.health import Health
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject
 from engine.kube.pausing import pauses_followed
-from engine.pauses import all_areas
 from engine.settings import Settings
-from engine.temporal import WAKE
+from engine.temporal import wake_listed
 
 SOON = timedelta(seconds=2)
 AFTER_SILENCE = timedelta(seconds=20)  # beyond the silence of a frozen stream
@@ -102,11 +101,7 @@ async def wake_open_of(client: Client, areas: Iterable[str], cluster: str) -> in
 
     async def wake(workflow_id: str) -> None:
         async with free:
-            try:
-                await client.get_workflow_handle(workflow_id).signal(WAKE)
-            except RPCError as error:
-                if error.status is not RPCStatusCode.NOT_FOUND:
-                    raise
+            await wake_listed(client, workflow_id)
 
     names = ", ".join(f"'{kind.name}'" for kind in kinds)
     query = f"WorkflowType IN ({names}) AND ExecutionStatus = 'Running'"

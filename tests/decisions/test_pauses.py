@@ -13,10 +13,11 @@ import yaml
 from temporalio.testing import ActivityEnvironment
 
 from domain.audit_report import CONFIG_MAP_NAME as AUDIT_REPORT
+from domain.identity import all_areas
 from domain.levers import PAUSED
 from domain.pauses import CONFIG_MAP_NAME, RESUMED, Pause, areas_changed, let_go_since, pauses_in, why_paused
 from engine.errors import Unavailable
-from engine.pauses import PAUSED_AREAS, all_areas, held, refuse_if_paused, set_pauses
+from engine.pauses import PAUSED_AREAS, held, refuse_if_paused, set_pauses
 from engine.settings import Settings
 from starters.cli.pausing import named
 

@@ -44,12 +44,12 @@ def hand_out(made: Certificates, to: Path) -> dict[str, str]:
 
 @asynccontextmanager
 async def gated(
-    temporal: TemporalServer, directory: Path, port: int, made: Certificates, *, api_key: str = ""
+    temporal: TemporalServer, directory: Path, port: int, made: Certificates, *, api_key: str = "", failing: str = ""
 ) -> AsyncIterator[str]:
-    """Envoy on the port, ended with the block; answers its address."""
+    """Envoy on the port, ended with the block; answers its address. Calls of the method `failing` are unavailable."""
     directory.mkdir(exist_ok=True)
     file = directory / "envoy.json"
-    file.write_text(json.dumps(_bootstrap(temporal.ports["grpc"], port, made, api_key)))
+    file.write_text(json.dumps(_bootstrap(temporal.ports["grpc"], port, made, api_key, failing)))
     program = str(Path(sys.executable).with_name("envoy"))
     flags = ("--use-dynamic-base-id", "--concurrency", "1", "--log-level", "error", "-c", str(file))
     with (directory / "envoy.log").open("ab") as log:
@@ -72,13 +72,16 @@ async def _listens(port: int) -> bool:
     return True
 
 
-def _bootstrap(upstream: int, port: int, made: Certificates, api_key: str) -> dict[str, Any]:
+def _bootstrap(upstream: int, port: int, made: Certificates, api_key: str, failing: str) -> dict[str, Any]:
     to_temporal = {"match": {"prefix": "/"}, "route": {"cluster": "temporal", "timeout": "0s"}}
     routes: list[dict[str, Any]] = [to_temporal]
     if api_key:
         brings_it = {"name": "authorization", "string_match": {"exact": f"Bearer {api_key}"}}
         refused = {"match": {"prefix": "/"}, "direct_response": {"status": 401}}
         routes = [{**to_temporal, "match": {"prefix": "/", "headers": [brings_it]}}, refused]
+    if failing:
+        unavailable = {"match": {"safe_regex": {"regex": f".*/{failing}"}}, "direct_response": {"status": 503}}
+        routes = [unavailable, *routes]
     http = {
         "@type": f"{FILTERS}.network.http_connection_manager.v3.HttpConnectionManager",
         "stat_prefix": "gate",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from temporal_server import TemporalServer, eventually, perdure, pointing_at
 from temporalio.client import Client
 
 from domain.identity import Key
+from domain.instances.names import InstanceKey
 from engine.settings import Settings
 from engine.temporal import connect, wake
 from engine.temporal_connection import Connection, TemporalRefused, _meaning
@@ -20,6 +23,15 @@ from localcloud.state import choose_ports
 from workers.main import _follow
 
 API_KEY = "first-key"
+# Of a cluster that is never asked anything.
+KUBECONFIG = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "clusters": [{"name": "none", "cluster": {"server": "http://127.0.0.1:1"}}],
+    "contexts": [{"name": "none", "context": {"cluster": "none", "user": "nobody"}}],
+    "users": [{"name": "nobody", "user": {}}],
+    "current-context": "none",
+}
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +131,26 @@ def test_the_command_line_comes_with_the_same_proofs(
     assert f"error: Temporal at {gate} does not take our API key" in refused.stderr
 
 
+async def test_what_a_command_answers_has_no_lines_of_the_sdk_among_it(
+    temporal: TemporalServer, made: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its core tells of a call that it has made again and again, and would do so on standard output."""
+    files = hand_out(made, tmp_path / "mounted")
+    key = InstanceKey(account="111122223333", region="eu-west-1", instance_id="i-0d").lifecycle
+    client = await connect(pointing_at(temporal, monkeypatch), "tests")
+    await wake(client, key)
+    nowhere = tmp_path / "kubeconfig"
+    nowhere.write_text(json.dumps(KUBECONFIG))
+    async with gated(temporal, tmp_path / "gate", free_port(), made, failing="ExecuteMultiOperation") as address:
+        environment = {**files, "TEMPORAL_ADDRESS": address, "KUBECONFIG": str(nowhere)}
+        asked = ("retry", key.kind, f"{key.namespace}/{key.name}")
+        refused = await asyncio.to_thread(perdure, temporal, "default", *asked, **environment)
+    await client.get_workflow_handle(key.workflow_id).terminate("the test is over")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"error: Temporal at {address}: UNAVAILABLE")
+    assert refused.stdout == ""
+
+
 async def test_without_tls_where_it_is_wanted_and_with_it_where_it_is_not(
     gate: str, temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +165,7 @@ async def test_without_tls_where_it_is_wanted_and_with_it_where_it_is_not(
         ("h2 protocol error: http2 error", False, "without TLS"),
         ("Io, Custom { kind: BrokenPipe, error: ... }", False, "without TLS"),
         ("Io, Os { code: 104, kind: ConnectionReset }", False, "without TLS"),
-        ("Io, Custom { kind: BrokenPipe, error: ... }", True, "does not answer"),
+        ("Io, Custom { kind: BrokenPipe, error: ... }", True, "wants a certificate of ours"),
         ("Io, Os { code: 111, kind: ConnectionRefused }", False, "does not answer"),
     ],
 )

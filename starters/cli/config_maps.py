@@ -1,0 +1,54 @@
+"""What commands write down for the installation: a ConfigMap in Perdure's own namespace, made where it is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.errors import Absent, Conflict
+from engine.kube import CONFIG_MAP, NAMESPACE
+from engine.kube.json import JsonObject
+from starters.cli.output import CommandError
+from starters.cli.session import FIELD_MANAGER, Session
+
+_TIMES = 3
+
+
+async def read_config_map(session: Session, name: str) -> JsonObject | None:
+    """It as it is now, None if there is none."""
+    try:
+        return await session.kube.get(CONFIG_MAP, _namespace(session), name)
+    except Absent:
+        return None
+
+
+async def write_config_map(
+    session: Session, name: str, data: Mapping[str, str | None], annotations: Mapping[str, str] | None = None
+) -> None:
+    """Merge these entries into it; None takes one out.
+
+    Raises:
+        CommandError: it has been deleted again whenever it was made.
+        ApiError: the cluster refused.
+    """
+    namespace, patch = _namespace(session), {"data": dict(data), "metadata": {"annotations": dict(annotations or {})}}
+    for _ in range(_TIMES):
+        try:
+            await session.kube.patch(CONFIG_MAP, namespace, name, patch, field_manager=FIELD_MANAGER)
+            return
+        except Absent:
+            await _make(session, namespace, name)
+    raise CommandError(f"ConfigMap {namespace}/{name} cannot be written", "somebody deletes it: try again")
+
+
+async def _make(session: Session, namespace: str, name: str) -> None:
+    try:
+        await session.kube.create(CONFIG_MAP, {"metadata": {"name": name}}, namespace, field_manager=FIELD_MANAGER)
+    except Conflict:
+        return
+    except Absent:
+        # A local deployment has no need of Perdure's own namespace otherwise.
+        await session.kube.create(NAMESPACE, {"metadata": {"name": namespace}}, field_manager=FIELD_MANAGER)
+
+
+def _namespace(session: Session) -> str:
+    return session.settings.watch_lease_namespace
