@@ -23,6 +23,7 @@ from engine.errors import Invalid
 from engine.kube.json import at, sequence, text
 
 MOST_AT_ONCE = 200
+MOST_GROUPS = 100
 _MOST_IN_GROUPS = 50
 _MOST_ACTIVITIES = 20
 
@@ -32,7 +33,12 @@ class _AutoScaling(Protocol):
 
     def describe_auto_scaling_instances(self, *, InstanceIds: Sequence[str]) -> Answer: ...  # noqa: N803
 
-    def describe_auto_scaling_groups(self, *, AutoScalingGroupNames: Sequence[str]) -> Answer: ...  # noqa: N803
+    def describe_auto_scaling_groups(
+        self,
+        *,
+        AutoScalingGroupNames: Sequence[str],  # noqa: N803
+        MaxRecords: int,  # noqa: N803
+    ) -> Answer: ...
 
     def describe_lifecycle_hooks(self, *, AutoScalingGroupName: str) -> Answer: ...  # noqa: N803
 
@@ -87,14 +93,25 @@ def hook_timings(caller: Services, region: str, group: str) -> dict[str, HookTim
 
 def describe_group(caller: Services, region: str, group: str) -> GroupFound | None:
     """How a group stands; None if Auto Scaling knows none of that name."""
-    client = _auto_scaling(caller, region)
-    answer = client.describe_auto_scaling_groups(AutoScalingGroupNames=[group])
-    groups = sequence(answer, "AutoScalingGroups")
-    if not groups:
+    found = describe_groups(caller, region, [group])
+    if group not in found:
         return None
-    states = {text(each, "InstanceId"): text(each, "LifecycleState") for each in sequence(groups[0], "Instances")}
+    client = _auto_scaling(caller, region)
     activities = client.describe_scaling_activities(AutoScalingGroupName=group, MaxRecords=_MOST_ACTIVITIES)
-    return GroupFound(instances=states, record=_results(sequence(activities, "Activities")))
+    return GroupFound(instances=found[group], record=_results(sequence(activities, "Activities")))
+
+
+def describe_groups(caller: Services, region: str, groups: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The lifecycle states of the instances of some groups, at most 100, by group and id; unknown groups have none."""
+    answer = _auto_scaling(caller, region).describe_auto_scaling_groups(
+        AutoScalingGroupNames=groups, MaxRecords=MOST_GROUPS
+    )
+    return {
+        text(group, "AutoScalingGroupName"): {
+            text(each, "InstanceId"): text(each, "LifecycleState") for each in sequence(group, "Instances")
+        }
+        for group in sequence(answer, "AutoScalingGroups")
+    }
 
 
 def send_heartbeat(caller: Services, region: str, group: str, hook: str, token: str) -> bool:

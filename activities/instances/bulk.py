@@ -1,4 +1,4 @@
-"""What EC2 says of every AWSMachine's instance, with as few calls as there are hundreds of them.
+"""What EC2 says of every AWSMachine's instance, and Auto Scaling of every AWSMachinePool's group, by hundreds.
 
 An AWSMachine does not say its account: its region stands in its provider id, and of several accounts of that region the
 one that knows the instance is its own. An instance that nobody knows is told of only where one account alone may have
@@ -8,12 +8,12 @@ had it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
-from activities.aws.instances import MOST_AT_ONCE, describe
+from activities.aws.instances import MOST_AT_ONCE, MOST_GROUPS, describe, describe_groups
 from activities.instances.asking import Ground
-from domain.instances.names import InstanceKey, region_of_provider_id
+from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.places import Place
 from domain.instances.resources import AWSMachine
 from domain.instances.verification import Facts, Question
@@ -27,6 +27,13 @@ class Bulk(Model):
     """What was found. `troubles` says which places did not answer; nothing follows for their instances."""
 
     facts: dict[str, tuple[InstanceKey, Facts]] = {}
+    troubles: tuple[str, ...] = ()
+
+
+class BulkGroups(Model):
+    """The lifecycle states of each group's instances, by id; `troubles` as above."""
+
+    instances: dict[GroupKey, dict[str, str]] = {}
     troubles: tuple[str, ...] = ()
 
 
@@ -64,6 +71,33 @@ async def ask_about_all(
         facts={each: (_key(own[0], each), own[1]) for each, own in owned if own is not None},
         troubles=tuple(sorted(set(troubles))),
     )
+
+
+async def ask_about_groups(
+    ground: Ground, groups: Collection[GroupKey], progress: Callable[[str], object]
+) -> BulkGroups:
+    """Ask every place about its groups; one that Auto Scaling does not know has no instances.
+
+    Args:
+        ground: the places.
+        groups: those of any place; nothing is said of those whose place is not served.
+        progress: told before each call.
+    """
+    found: dict[GroupKey, dict[str, str]] = {}
+    troubles: set[str] = set()
+    for place in ground.places:
+        keys = sorted((each for each in groups if (each.account, each.region) == place.where), key=str)
+        for first in range(0, len(keys), MOST_GROUPS):
+            some = keys[first : first + MOST_GROUPS]
+            progress(f"{place}: group {first} of {len(keys)}")
+            try:
+                caller = ground.caller(place.account, place.region)
+                told = await asyncio.to_thread(describe_groups, caller, place.region, [each.group for each in some])
+            except ApiError as error:
+                troubles.add(error.message)
+                continue
+            found |= {each: told.get(each.group, {}) for each in some}
+    return BulkGroups(instances=found, troubles=tuple(sorted(troubles)))
 
 
 def _may_live_in(place: Place, machine: AWSMachine) -> bool:

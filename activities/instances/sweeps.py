@@ -1,12 +1,14 @@
-"""The sweep: every instance of every place is looked at once in a while, for those whose events never came.
+"""The sweep: every instance and group of every place is looked at once in a while, for those whose events never came.
 
 Of Spot, Auto Scaling and state no event is promised to arrive. DescribeInstances and DescribeInstanceStatus show 200
 instances a call; whoever stands otherwise than its label says, or has a scheduled event that its annotation does not
-know of, has its workflow told the answer, which then asks nothing itself.
+know of, has its workflow told the answer, which then asks nothing itself. DescribeAutoScalingGroups shows 100 groups a
+call; one whose AWSMachinePool tells otherwise has its workflow woken, which looks itself.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
@@ -15,15 +17,19 @@ from temporalio.client import Client
 
 from activities.instances import metrics
 from activities.instances.asking import Ground
-from activities.instances.bulk import ask_about_all
+from activities.instances.bulk import ask_about_all, ask_about_groups
 from activities.instances.known import KnownInstances
 from domain.instances.actions import Answer
+from domain.instances.groups import group_differs
 from domain.instances.handover import ANSWERED
+from domain.instances.names import GroupKey
 from domain.instances.passes import SweepInstances, SweepMemory, SweepWorld
+from domain.instances.resources import AWSMachinePool
 from domain.instances.resync import differs
+from domain.levers import paused
 from domain.passes import swept
 from engine.clock import now
-from engine.temporal import tell
+from engine.temporal import tell, wake
 
 
 class SweepActivities:
@@ -46,17 +52,33 @@ class SweepActivities:
         if due is not None and moment < due:
             return _world(look, "all instances have been looked at", due)
         await self._known.ready()
-        machines = self._known.instances()
-        if not machines:
-            return _world(look, "there is no AWSMachine with an instance", None)
+        machines, pools = self._known.instances(), self._pools()
+        if not (machines or pools):
+            return _world(look, "there is no AWSMachine with an instance, and no AWSMachinePool with a group", None)
         bulk = await ask_about_all(self._ground, machines, moment, activity.heartbeat)
         differing = {key: facts for each, (key, facts) in bulk.facts.items() if differs(machines[each], facts)}
         if not look.dry_run:
             for key, facts in differing.items():
                 await tell(self._client, key.lifecycle, ANSWERED, Answer(facts=facts))
                 metrics.RESYNC.labels(facts.state.value if facts.state else "absent").inc()
-        why = f"{len(bulk.facts)} instances were looked at, {len(differing)} differed"
-        return _world(look, "; ".join((why, *bulk.troubles)), moment + self._interval)
+        groups = await ask_about_groups(self._ground, pools, activity.heartbeat)
+        changed = [
+            key for key, found in groups.instances.items() if any(group_differs(pool, found) for pool in pools[key])
+        ]
+        if not look.dry_run:
+            for group in changed:
+                await wake(self._client, group.lifecycle)
+        told = [f"{len(bulk.facts)} instances were looked at, {len(differing)} differed"]
+        told += [f"{len(groups.instances)} groups were looked at, {len(changed)} differed"] if pools else []
+        return _world(look, "; ".join((*told, *bulk.troubles, *groups.troubles)), moment + self._interval)
+
+    def _pools(self) -> dict[GroupKey, list[AWSMachinePool]]:
+        """The pools by their group, whose label others may not hold."""
+        found: defaultdict[GroupKey, list[AWSMachinePool]] = defaultdict(list)
+        for pool in self._known.pools():
+            if pool.group is not None and not paused(pool.metadata):
+                found[pool.group].append(pool)
+        return found
 
 
 def _world(look: SweepInstances, why: str, due: datetime | None) -> SweepWorld:

@@ -140,6 +140,12 @@ def pool_patch(pool: AWSMachinePool, state: GroupState | None, story: GroupStory
     return {"metadata": {**uid, **labels, "annotations": {EVENTS_ANNOTATION: _written(story)}}}
 
 
+def group_differs(pool: AWSMachinePool, instances: Mapping[str, str]) -> bool:
+    """True if the pool tells otherwise of its group's instances; what it tells of failures is taken for true."""
+    told = GroupRecord(results=_told(pool).failed)
+    return bool(pool_patch(pool, group_state(instances.values(), told), group_story(instances, told)))
+
+
 def _told(pool: AWSMachinePool) -> GroupStory:
     """What the annotation says; nothing if it is absent, or somebody else wrote it."""
     try:

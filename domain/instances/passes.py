@@ -2,7 +2,8 @@
 
 Both are made of passes (`domain.passes`): one activity observes, decides and acts. A group's label rests on nothing but
 what Auto Scaling and its AWSMachinePool say, so its workflow is only ever woken. Instances whose state EC2 tells
-otherwise than their label are found by one look at a place for all that live there, and told to their workflows.
+otherwise than their label are found by one look at a place for all that live there, and told to their workflows; so are
+groups.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class LookAtGroup(Action):
 
 
 class SweepInstances(Action):
-    """Look at all instances of all places, and tell those whose workflow knows less."""
+    """Look at all instances and groups of all places, and tell those whose workflow knows less."""
 
     activity: ClassVar[str] = "instances.sweep"
     queue: ClassVar[Queue] = Queue.INSTANCES

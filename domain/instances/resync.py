@@ -1,14 +1,15 @@
 """Events that never came, made of what EC2 says: of Spot, Auto Scaling and state none is promised to arrive.
 
 States need no event: an answer of EC2 is folded as it is (`record.answered`). Scheduled events are made into those that
-Health would have sent, so that a workflow that lost its memory, or never had one, knows of them again. Those that
-Health did tell of are left to Health. One that EC2 lists no more, or as completed or cancelled, is withdrawn.
+Health would have sent, so that a workflow that lost its memory, or never had one, knows of them again. One that EC2
+lists no more, or as completed or cancelled, is withdrawn. Those that Health did tell of are left to Health, as EC2 does
+not list all of them; but one that EC2 lists as completed or cancelled is withdrawn, whether Health said so or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
@@ -19,6 +20,8 @@ from domain.instances.resources import AWSMachine
 from domain.instances.verification import Facts, Question, ScheduledEvent
 
 _OURS = "ec2:"
+# Health and EC2 round the dates of one event each in its own way.
+_SAME_DATE = timedelta(hours=1)
 _TYPES = {
     "instance-retirement": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
     "instance-stop": "AWS_EC2_INSTANCE_STOP_SCHEDULED",
@@ -47,7 +50,7 @@ def missed_events(record: InstanceRecord, facts: Facts) -> tuple[InstanceEvent, 
     listed = {event.id: event for event in facts.scheduled if event.id and event.open and event.code in _TYPES}
     missed = [event for event in listed.values() if not (_known(record, event) or _told_by_health(record, event))]
     told = [_told(record, event, facts.at) for event in missed]
-    return (*told, *_withdrawn(record, set(listed), facts.at))
+    return (*told, *_withdrawn(record, facts))
 
 
 def _known(record: InstanceRecord, event: ScheduledEvent) -> bool:
@@ -70,11 +73,27 @@ def _told(record: InstanceRecord, event: ScheduledEvent, at: datetime) -> Instan
     return _event(record, f"resync-{event.id}-{int(at.timestamp())}", notice, at)
 
 
-def _withdrawn(record: InstanceRecord, listed: set[str], at: datetime) -> Iterator[InstanceEvent]:
+def _withdrawn(record: InstanceRecord, facts: Facts) -> Iterator[InstanceEvent]:
+    listed = {event.id for event in facts.scheduled if event.open and event.code in _TYPES}
     for name, planned in sorted(record.planned.items()):
-        if name.startswith(_OURS) and name.removeprefix(_OURS) not in listed and not planned.notice.over:
-            notice = planned.notice.model_copy(update={"status": "closed", "updated": at})
-            yield _event(record, f"resync-{name.removeprefix(_OURS)}-{int(at.timestamp())}", notice, at)
+        ours, id_ = name.startswith(_OURS), name.removeprefix(_OURS)
+        over = id_ not in listed if ours else _over_by_ec2(planned.notice, facts.scheduled)
+        if over and not planned.notice.over:
+            notice = planned.notice.model_copy(update={"status": "closed", "updated": facts.at})
+            yield _event(record, f"resync-{id_}-{int(facts.at.timestamp())}", notice, facts.at)
+
+
+def _over_by_ec2(notice: HealthNotice, listed: Iterable[ScheduledEvent]) -> bool:
+    """Whether EC2 lists what Health told of as over, and nothing of the kind as still to come."""
+    effect = effect_of(notice.code)
+    fitting = [event for event in listed if effect is not None and event.code in effect.codes]
+    return any(_of_that_date(event, notice) for event in fitting) and not any(event.open for event in fitting)
+
+
+def _of_that_date(event: ScheduledEvent, notice: HealthNotice) -> bool:
+    if event.not_before is None or notice.start is None:
+        return False
+    return abs(event.not_before - notice.start) < _SAME_DATE
 
 
 def _event(record: InstanceRecord, event_id: str, notice: HealthNotice, at: datetime) -> InstanceEvent:

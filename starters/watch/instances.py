@@ -106,9 +106,7 @@ class Instances:
         if not _news(before, after):
             return set()
         found = {key for side in (before, after) if side is not None and (key := self._instance(side)) is not None}
-        if before is not None or after is None:
-            return found
-        return {*found, THE_SWEEP.model_copy(update={"cluster": after.key.cluster})}
+        return found | _sweep_of_new(before, after)
 
     def of_owner(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
         """The instance of a Machine's AWSMachine."""
@@ -120,11 +118,11 @@ class Instances:
         return {key for each in beside if (key := self._instance(each)) is not None}
 
     def of_pool(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-        """The group of an AWSMachinePool."""
+        """The group of an AWSMachinePool, and the sweep where there was none."""
         if not _news(before, after):
             return set()
         groups = (group_of_arn(side.fact("group")) for side in (before, after) if side is not None)
-        return {group.lifecycle for group in groups if group is not None}
+        return {group.lifecycle for group in groups if group is not None} | _sweep_of_new(before, after)
 
     def _instance(self, machine: Projection) -> Key | None:
         account = self._accounts.get(machine.fact("region"))
@@ -132,6 +130,13 @@ class Instances:
         if not (account and instance):
             return None
         return InstanceKey(account=account, region=machine.fact("region"), instance_id=instance).lifecycle
+
+
+def _sweep_of_new(before: Projection | None, after: Projection | None) -> set[Key]:
+    """The look in bulk, where an object is new to it."""
+    if before is not None or after is None:
+        return set()
+    return {THE_SWEEP.model_copy(update={"cluster": after.key.cluster})}
 
 
 def _news(before: Projection | None, after: Projection | None) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from instance_scenes import ACCOUNT, ID, REGION, at, facts
 
-from activities.instances.bulk import Bulk
+from activities.instances.bulk import Bulk, BulkGroups
 from domain.instances.constants import STATE_LABEL
-from domain.instances.names import InstanceKey
-from domain.instances.resources import AWSMachine
+from domain.instances.names import GroupKey, InstanceKey
+from domain.instances.resources import AWSMachine, AWSMachinePool
 from domain.instances.verification import Facts
 from starters.cli.audits import audits
-from starters.cli.audits.instances import findings, strangers, unserved
+from starters.cli.audits.instances import findings, pool_findings, strangers, unserved
 
 KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
 
@@ -43,6 +43,19 @@ def test_a_label_that_ec2_does_not_bear_out_is_found(label: str, answer: Facts |
 def test_a_place_that_does_not_answer_is_told() -> None:
     (found,) = findings({}, Bulk(troubles=("no answer",)))
     assert found.problem == "no answer"
+    (found,) = pool_findings([], BulkGroups(troubles=("no answer",)))
+    assert found.problem == "no answer"
+
+
+def test_a_pool_that_auto_scaling_does_not_bear_out_is_found() -> None:
+    arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT}:autoScalingGroup:1:autoScalingGroupName/g"
+    pool = AWSMachinePool.model_validate({"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn}})
+    group = GroupKey(account=ACCOUNT, region=REGION, group="g")
+    (found,) = pool_findings([pool], BulkGroups(instances={group: {ID: "InService"}}))
+    assert found.subject == "AWSMachinePool/c/p"
+    assert found.problem == "Auto Scaling says otherwise of its group's 1 instances; its label says nothing"
+    assert list(pool_findings([pool], BulkGroups(instances={group: {}}))) == []
+    assert list(pool_findings([pool], BulkGroups())) == []
 
 
 def test_a_lifecycle_that_nothing_names_is_found_once_it_should_have_ended() -> None:

@@ -18,6 +18,7 @@ from domain.instances.groups import (
     GroupState,
     GroupStory,
     fold_result,
+    group_differs,
     group_state,
     group_story,
     pool_patch,
@@ -271,6 +272,21 @@ def test_a_pool_is_labelled_once() -> None:
     assert pool_patch(kept, GroupState.LAUNCHING, story) == {}
     emptied: Any = pool_patch(kept, None, GroupStory())
     assert emptied["metadata"]["labels"] == {GROUP_STATE_LABEL: None}
+
+
+def test_a_look_in_bulk_finds_a_pool_that_tells_otherwise_than_its_groups_instances() -> None:
+    """What it tells of a failure is no reason: the list of groups does not tell of those."""
+    failed = fold_result(GroupRecord(), result(EventKind.LAUNCH_FAILED, 3))
+    states = {"i-1": "InService", "i-2": "Pending"}
+    pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "uid": "u-p"}})
+    assert group_differs(pool, states)
+    assert not group_differs(pool, {})
+    kept = written(pool, pool_patch(pool, GroupState.LAUNCH_FAILED, group_story(states, failed)))
+    assert not group_differs(kept, states)
+    assert group_differs(kept, {"i-1": "InService"})
+    served = written(pool, pool_patch(pool, GroupState.IN_SERVICE, group_story({"i-1": "InService"}, GroupRecord())))
+    assert not group_differs(served, {"i-1": "InService", "i-2": "InService"})
+    assert group_differs(served, {})
 
 
 def written(pool: AWSMachinePool, patch: Any) -> AWSMachinePool:

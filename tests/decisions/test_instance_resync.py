@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -65,6 +66,35 @@ def test_what_health_told_of_is_left_to_health() -> None:
     known = record(scheduled(5, DATE))
     assert heard(known, 10, "instance-stop") == known
     assert len(heard(known, 10, "instance-stop", "system-reboot").planned) == 2
+
+
+@pytest.mark.parametrize(
+    ("code", "listed_as", "label"),
+    [
+        ("instance-stop", {"description": "[Canceled] x"}, ""),
+        ("instance-stop", {"description": "[Completed] x", "not_before": DATE + timedelta(minutes=3)}, ""),
+        # Of another date, of another kind, still to come: it is Health's to say.
+        ("instance-stop", {"description": "[Canceled] x", "not_before": DATE - timedelta(days=3)}, "scheduled-stop"),
+        ("instance-stop", {"description": "[Canceled] x", "not_before": None}, "scheduled-stop"),
+        ("system-reboot", {"description": "[Canceled] x"}, "scheduled-stop"),
+        ("instance-stop", {}, "scheduled-stop"),
+    ],
+)
+def test_what_health_told_of_is_withdrawn_once_ec2_lists_it_as_over(
+    code: str, listed_as: dict[str, Any], label: str
+) -> None:
+    known = record(scheduled(5, DATE))
+    assert interruption_label(known, at(6)) == "scheduled-stop"
+    assert interruption_label(heard(known, 600, code, **listed_as), at(601)) == label
+
+
+def test_what_is_over_and_planned_anew_for_the_same_day_stands() -> None:
+    known = record(scheduled(5, DATE))
+    events = (
+        ScheduledEvent(id="e-1", code="instance-stop", not_before=DATE, description="[Canceled] x"),
+        ScheduledEvent(id="e-2", code="instance-stop", not_before=DATE),
+    )
+    assert missed_events(known, facts(600, scheduled=events)) == ()
 
 
 def test_nothing_follows_from_what_was_not_asked() -> None:

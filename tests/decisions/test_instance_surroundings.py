@@ -291,7 +291,8 @@ def test_a_pool_wakes_its_group() -> None:
     arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT}:autoScalingGroup:1:autoScalingGroupName/g"
     pool = seen({"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn}}, AWS_MACHINE_POOL.name)
     group = GroupKey(account=ACCOUNT, region=REGION, group="g")
-    assert Instances(SERVED).of_pool(None, pool, Index()) == {group.lifecycle}
+    assert Instances(SERVED).of_pool(None, pool, Index()) == {group.lifecycle, THE_SWEEP}
+    assert Instances(SERVED).of_pool(pool, None, Index()) == {group.lifecycle}
 
 
 def test_nothing_is_watched_where_no_instances_are_served() -> None:

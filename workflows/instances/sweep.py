@@ -1,9 +1,11 @@
 """The workflow that looks at the instances of all places in bulk, every few minutes while there are AWSMachines.
 
-    woken by a new AWSMachine --> sweep (one activity, two calls for 200 instances) --> wait for the next one
+    woken by a new AWSMachine or AWSMachinePool
+      --> sweep (one activity, two calls for 200 instances, one for 100 groups) --> wait for the next one
 
 It stands behind no custom resource. Whose state or scheduled events differ from what its AWSMachine tells has its
-workflow told what AWS said, which opens it if it is not open: events may be lost, states are not.
+workflow told what AWS said, which opens it if it is not open: events may be lost, states are not. A group that stands
+otherwise than its AWSMachinePool tells is woken.
 """
 
 from __future__ import annotations

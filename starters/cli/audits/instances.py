@@ -3,6 +3,7 @@
 | looked at | found |
 |---|---|
 | EC2, 200 instances a call | AWSMachines whose label tells another state; instances that the account does not know |
+| Auto Scaling, 100 groups a call | AWSMachinePools whose label or annotation tells otherwise |
 | the open lifecycles | those of instances that nothing names any more |
 | queues and rules of each place (`--thorough`) | what differs from what it should be, and is to be mended |
 
@@ -20,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL
-from domain.instances.constants import INSTANCE_WORKFLOW, STATE_LABEL
+from domain.instances.constants import GROUP_STATE_LABEL, INSTANCE_WORKFLOW, STATE_LABEL
+from domain.instances.groups import group_differs
 from domain.instances.names import InstanceKey
 from domain.instances.resources import AWSMachine, AWSMachinePool
 from domain.instances.verification import Facts
@@ -31,7 +33,7 @@ from starters.cli.audits import Finding, found_twice
 if TYPE_CHECKING:
     from activities.aws.places import Places
     from activities.instances.asking import Ground
-    from activities.instances.bulk import Bulk
+    from activities.instances.bulk import Bulk, BulkGroups
     from engine.kube import JsonObject
     from starters.cli.session import Session
 
@@ -57,7 +59,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 async def _look(session: Session, ground: Ground) -> list[Finding]:
-    from activities.instances.bulk import ask_about_all
+    from activities.instances.bulk import ask_about_all, ask_about_groups
 
     listed = await session.kube.list(AWS_MACHINE)
     readable, malformed = read_all(AWSMachine, listed.items)
@@ -65,9 +67,11 @@ async def _look(session: Session, ground: Ground) -> list[Finding]:
     machines = {each.instance_id: each for each in readable if each.instance_id}
     bulk = await ask_about_all(ground, machines, datetime.now(UTC), lambda _: None)
     named = {*machines, *(each for pool in pools for each in pool.instance_ids)}
+    groups = await ask_about_groups(ground, {pool.group for pool in pools if pool.group}, lambda _: None)
     odd = (Finding(area=AREA, subject=each.key.path, problem=each.problem, advice="correct it") for each in malformed)
     open_ = await _lifecycles(session)
-    return [*odd, *findings(machines, bulk), *strangers(open_, named, datetime.now(UTC))]
+    told = [*findings(machines, bulk), *pool_findings(pools, groups)]
+    return [*odd, *told, *strangers(open_, named, datetime.now(UTC))]
 
 
 def unserved(open_: Collection[object]) -> Iterator[Finding]:
@@ -94,6 +98,19 @@ def findings(machines: Mapping[str, AWSMachine], bulk: Bulk) -> Iterator[Finding
             where = f"{key.account}/{key.region}/{instance}"
             advice = f"perdure why {INSTANCE_WORKFLOW} {where}; does `perdure events` run?"
             yield Finding(area=AREA, subject=machine.key.path, problem=problem, advice=advice)
+
+
+def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterator[Finding]:
+    """What pools tell otherwise than Auto Scaling."""
+    for trouble in groups.troubles:
+        yield Finding(area=AREA, subject="Auto Scaling", problem=trouble, advice="nothing is known of the groups there")
+    for pool in pools:
+        found = groups.instances.get(pool.group) if pool.group else None
+        if pool.group is not None and found is not None and group_differs(pool, found):
+            told = pool.metadata.labels.get(GROUP_STATE_LABEL, "nothing")
+            advice = f"perdure why {pool.group.lifecycle.kind} {pool.group.lifecycle.namespace}/{pool.group.group}"
+            problem = f"Auto Scaling says otherwise of its group's {len(found)} instances; its label says {told}"
+            yield Finding(area=AREA, subject=pool.key.path, problem=problem, advice=f"{advice}; does a worker run?")
 
 
 def _problem(machine: AWSMachine, key: InstanceKey, facts: Facts) -> str:
