@@ -116,7 +116,7 @@ class ThreescaleLab(Installation):
             time.sleep(0.3)
             try:
                 wrong = self.violations() or self._moving()
-            except httpx.TransportError as error:  # a server that was killed is not back yet
+            except httpx.HTTPError as error:  # a server that was killed is not back yet, or not quite
                 wrong = [f"{type(error).__name__}: {error}"]
         took = time.monotonic() - began
         assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self.story()

@@ -1,7 +1,7 @@
 """Every kind of effect of 3scale objects' life is broken: all eleven kinds created, changed and deleted.
 
 In each case one turn meets its faults at each kind of call to 3scale, and of write to Kubernetes, that the turn has.
-Answers that are late, lost or refusals, as these APIs refuse, strike many lives at once, each life with one of them.
+Answers that are late, lost or refusals, as these APIs refuse, strike six lives at once, each life with one of them.
 Processes and servers die while something is under way, in three lives at once of which each stands for a third of the
 kinds of effects. By itself everything agrees again: 3scale holds what it holds after a life that nothing has disturbed,
 nothing twice and nothing less, every object says so, one workflow per object; after a deletion nothing at all.
@@ -71,8 +71,10 @@ _LOSES_TOKEN = {
 CLOUD, KUBERNETES = "calls to 3scale", "writes to Kubernetes"
 
 
-# What is answered instead, each in a life of its own, all lives at once.
+# What is answered instead, each in a life of its own, some of them at once: seventeen begin with 240 workflows in one
+# moment, and Temporal's development server, on a computer with other work, does not come to an end of these.
 ANSWERED = (*((CLOUD, fault) for fault in CALL_ANSWERS), *((KUBERNETES, fault) for fault in WRITE_ANSWERS))
+AT_ONCE = 6
 # Who dies does so a dozen times in one turn if it is to be at each kind of effect: in the thirds of them, in as many
 # lives at once, which one death strikes together.
 PARTS = 3
@@ -126,14 +128,18 @@ def test_an_undisturbed_life_has_the_effects_that_are_tried_and_no_others(threes
     assert all(write.startswith("PATCH ") and write.endswith("/status") for write in others), others
 
 
-@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize(
+    ("turn", "first"), [(turn, first) for first in range(0, len(ANSWERED), AT_ONCE) for turn in TURNS]
+)
 def test_lives_that_each_meet_another_answer_come_to_the_same(
     threescale_lab: ThreescaleLab,
     record: Record,
     record_property: Callable[[str, object], None],
     turn: str,
+    first: int,
 ) -> None:
-    lives = {each: threescale_lab.life(f"answer-{number}") for number, each in enumerate(ANSWERED)}
+    numbers = range(first, min(first + AT_ONCE, len(ANSWERED)))
+    lives = {ANSWERED[number]: threescale_lab.life(f"answer-{number}") for number in numbers}
     threescale_lab.ready_to(turn, *lives.values())
     broken = [(life, each, _effects(turn, *each)) for each, life in lives.items()]
     armed = _armed(threescale_lab, broken, record)
