@@ -129,7 +129,9 @@ class Reflector(Generic[M]):
         changes: Changes[M],
         *,
         timing: Timing | None = None,
+        installed: bool = True,
     ) -> None:
+        """Mirror a selection into `objects`; `installed` is False where it has been said that the kind is missing."""
         self.selection = selection
         self._api = api
         self._objects = objects
@@ -139,7 +141,7 @@ class Reflector(Generic[M]):
         self._broken_streams = 0
         self.position = ""  # the resource version up to which everything is known
         self.listed = False
-        self.installed = True
+        self.installed = installed
         self.trouble = ""  # why the last attempt failed, empty while the stream runs
         self.last_sign = time.monotonic()
 

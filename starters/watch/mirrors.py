@@ -83,14 +83,15 @@ class Mirrors:
         """Where the reflectors run; before this none does."""
         self._group = group
 
-    def start(self, entry: Watched) -> None:
-        """Mirror a kind from now on."""
+    def start(self, entry: Watched, *, missing: bool = False) -> None:
+        """Mirror a kind from now on; `missing` if it was looked for before, and was not there."""
 
         def read(obj: JsonObject) -> Projection:
             return project(entry.kind.name, self._cluster, obj, entry.read)
 
         api = self._served if entry.kind.served else self._api
-        reflector = Reflector(api, entry, read, self._index.of(entry.name), self._told(entry), timing=self._timing)
+        objects, told = self._index.of(entry.name), self._told(entry)
+        reflector = Reflector(api, entry, read, objects, told, timing=self._timing, installed=not missing)
         self._reflectors[entry.name] = reflector
         self._tasks[entry.name] = self._running.create_task(reflector.run(), name=f"reflector {entry.name}")
         metrics.LAST_EVENT_AGE.labels(entry.name).set_function(lambda: time.monotonic() - reflector.last_sign)
@@ -167,13 +168,12 @@ class Mirrors:
                 self._is_missing(declared, error.message)
             else:
                 declared.gone.clear()
-                declared.trouble = ""
-                self.start(entry)
+                self.start(entry, missing=bool(declared.trouble))
                 await declared.gone.wait()
                 failures = 0 if self._reflectors[entry.name].listed else failures
                 self._stop(entry)
                 self._discovery.forget(entry.kind.api_version, entry.kind.name)
-                self._is_missing(declared, "the API server serves it no more")
+                self._is_missing(declared, "the API server does not serve it")
             failures += 1
             longest = min(LONGEST_ATTEMPT, FIRST_ATTEMPT * 2.0 ** min(failures - 1, 10))
             await asyncio.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311

@@ -390,6 +390,33 @@ async def test_kinds_that_objects_declare_are_watched_while_they_do(kube: KubeAp
         await eventually(lambda: recorder.wakes["unseen"] >= 1)
 
 
+async def test_a_declared_kind_that_is_not_there_is_warned_of_once_and_found_when_it_comes(
+    kube: KubeApi, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    gadget = gadget_kind()
+    gadgets = Watched(kind=gadget, read=lambda _: View(()), dependents=nobody, namespace=namespace)
+    providers = Watched(
+        kind=CONFIG_MAP,
+        read=lambda _: View(()),
+        dependents=nobody,
+        namespace=namespace,
+        label_selector="test=watcher",
+        declares=lambda _: (gadgets,),
+    )
+    recorder = Recorder(kube)
+    watcher = Watcher(kube, recorder.wake, [providers], timing=TIMING)
+    async with running(watcher):
+        await kube.create(CONFIG_MAP, config_map("provider"), namespace)
+        await eventually(lambda: any("does not serve it" in note for note in watcher._notes()))
+        await asyncio.sleep(2.5)  # it is looked for four times in this time
+        warned = [record.getMessage() for record in caplog.records if gadget.name in record.getMessage()]
+        assert len(warned) == len(set(warned)) == 2
+        async with installed(kube, gadget):
+            await create_gadget(kube, gadget, namespace, "g")
+            await eventually(lambda: recorder.wakes["g"] >= 1)
+            await eventually(lambda: not watcher._notes())
+
+
 def gadget_kind() -> Kind:
     """A kind that nobody has."""
     unique = uuid4().hex[:8]
