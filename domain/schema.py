@@ -4,8 +4,8 @@ What a type cannot say stands beside it as a marker: `Required[str]` (what Go's 
 default in Python all the same, because people write objects by hand), `DateTime`, `Preserved` for a model whose object
 keeps what the model does not know, for lists `Atomic` and `MapByType`, and for objects that are replaced as a whole
 `AtomicObject`. Types with rules of their own are made once, `Annotated[str, Marker(pattern=...)]`, and may stand
-anywhere in a type; `int | str` is what Kubernetes calls IntOrString. The rules are the API server's to hold; the models
-read what breaks them, because objects may be older than the rules.
+anywhere in a type; `int | str` is what Kubernetes calls IntOrString, and `datetime` a string of the format `date-time`.
+The rules are the API server's to hold; the models read what breaks them, because objects may be older than the rules.
 Descriptions come from `Field(description=...)`, or from the docstring of a nested model, and are what `kubectl explain`
 shows. The schema is structural: every object is a model or a map of one type, from which the API server prunes what is
 unknown, or it is free-form (`JsonObject`, `Json`, `Preserved`), and the server keeps it as it is. Defaults of the
@@ -19,6 +19,7 @@ import inspect
 import types
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
@@ -157,6 +158,8 @@ def _type(annotation: object) -> Document:
         return {"type": "object", "additionalProperties": _type(arguments[1])}
     if inspect.isclass(annotation) and issubclass(annotation, Model):
         return schema_of(annotation)
+    if annotation is datetime:
+        return {"type": "string", "format": "date-time"}
     if annotation in _SCALARS:
         return {"type": _SCALARS[annotation]}
     raise TypeError(f"a field of a custom resource cannot be of type {annotation!r}")

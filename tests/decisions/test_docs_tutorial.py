@@ -13,7 +13,7 @@ import tutorial
 JOINS = """
 from unittest.mock import Mock
 from activities.greetings import GreetingActivities
-from domain.custom_resources import custom_resources
+from domain.custom_resources import all_crds, custom_resources
 from engine.settings import Settings
 from starters.cli.target import kind_named
 from starters.watch.kinds import watched_kinds
@@ -28,6 +28,7 @@ assert {each.name for each in watched_kinds() if each.read.__module__ == "starte
     "Greeting", "greetings ConfigMap",
 }
 assert "Greeting" in {model.kind_of.name for model in custom_resources()}
+assert "Greeting" in {definition["spec"]["names"]["kind"] for definition in all_crds()}
 assert kind_named("greetings").name == "Greeting"
 """
 
