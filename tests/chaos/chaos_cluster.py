@@ -22,6 +22,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 THREESCALE = {kind.plural: f"/apis/{kind.api_version}" for kind in CUSTOM_KINDS}
 INFRASTRUCTURE = "/apis/infrastructure.cluster.x-k8s.io/v1beta2"
 MACHINES = "/apis/cluster.x-k8s.io/v1beta1"
+COORDINATION = "/apis/coordination.k8s.io/v1"
 CORE = ("secrets", "namespaces", "configmaps", "serviceaccounts")
 OPERATOR = "aws-account-operator"
 # How long a server may be away (killed, started again) before a test gives up on it.
@@ -85,6 +86,7 @@ class Cluster:
             ("role", RBAC),
             ("awsmachine", INFRASTRUCTURE),
             ("machines", MACHINES),
+            ("leases", COORDINATION),
         )
         for beginning, group in groups:
             if plural.startswith(beginning):

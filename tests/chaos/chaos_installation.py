@@ -49,6 +49,7 @@ class Process:
     """One of the product's processes, as its service would run it, started again by the test.
 
     With `reserve`, names of modules, the next one has imported them before it is needed, as most of a start goes there.
+    What lies in the directory `code` is imported first.
     """
 
     def __init__(
@@ -58,8 +59,10 @@ class Process:
         environ: dict[str, str],
         label: str = "",
         reserve: Sequence[str] = (),
+        code: Path = ROOT,
     ) -> None:
         self._deployment = deployment
+        self._code = code
         self._command = command
         self._environ = environ
         self._imports = reserve
@@ -89,7 +92,7 @@ class Process:
         with self.log.open("ab") as output:
             started = subprocess.Popen(
                 tethered(arguments, signal.SIGKILL),
-                cwd=ROOT,
+                cwd=self._code,
                 env=self._deployment.program_env() | self._environ | {"PERDURE_HEALTH_PORT": str(port)},
                 stdin=subprocess.PIPE if self._imports else subprocess.DEVNULL,
                 stdout=output,
@@ -122,6 +125,16 @@ class Process:
         assert self._running is not None
         self._running.kill()
         self._running.wait()
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal it."""
+        assert self._running is not None
+        self._running.send_signal(number)
+
+    def ended(self) -> bool:
+        """Whether it has ended by itself."""
+        assert self._running is not None
+        return self._running.poll() is not None
 
     def stop(self) -> None:
         """End it, whatever state it is in."""
@@ -231,13 +244,13 @@ class Installation:
                 await client.get_workflow_handle(id_).terminate("chaos")
         return len(ids)
 
-    def command(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    def command(self, *arguments: str, seconds: float = 60) -> subprocess.CompletedProcess[bytes]:
         """One of the product's commands, run to its end."""
         return subprocess.run(
             [sys.executable, "-m", "starters.cli.main", *arguments],
             cwd=ROOT,
             env=self.deployment.program_env() | self.settings,
             capture_output=True,
-            timeout=60,
+            timeout=seconds,
             check=False,
         )
