@@ -86,8 +86,11 @@ TAKING_AWAY: tuple[tuple[Effect, ...], ...] = (
     (_effect(_dropped(CLAIMS)),),
 )
 
-# A deletion in the middle of an initialisation looks for what that may have left; what it finds is another row's.
-CUTTING_SHORT = _effect(AwsCall("ec2", "DescribeInstances"), "aws.end_launches")
+# A deletion in the middle of an initialisation looks for what that may have left, and ends it.
+CUTTING: tuple[tuple[Effect, ...], ...] = (
+    (_effect(AwsCall("ec2", "DescribeInstances", containing="Filter.1"), "aws.end_launches"),),
+    (_effect(AwsCall("ec2", "TerminateInstances"), "aws.end_launches"),),
+)
 
 # A fleet manager's claim has a role in the place of a key, and it goes first.
 EQUIPPING: tuple[tuple[Effect, ...], ...] = (
@@ -105,5 +108,5 @@ PRETENDING: tuple[tuple[Effect, ...], ...] = (
 
 def customer_effects() -> tuple[Effect, ...]:
     """All of them."""
-    rows = (*BRINGING, *TAKING_AWAY, *EQUIPPING, *PRETENDING)
-    return (*(effect for row in rows for effect in row), CUTTING_SHORT)
+    rows = (*BRINGING, *TAKING_AWAY, *CUTTING, *EQUIPPING, *PRETENDING)
+    return tuple(effect for row in rows for effect in row)

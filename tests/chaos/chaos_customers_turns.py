@@ -1,6 +1,7 @@
 """Claims that bring their account, and fake ones, as turns on the installation of AWS accounts.
 
     bring: a customer's account is claimed; take away: that claim is deleted
+    begin to bring, cut short: that claim is deleted while a region of the account is initialised, and nobody works
     pretend: a fake claim is made; stop pretending: it is deleted
 
 What must be true then is told by `violations`: one Account, one user, one role and one key of ours in the account while
@@ -12,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from chaos_cluster import OPERATOR, secret_entry
-from chaos_lab import REGIONS, Lab
+from chaos_cluster import OPERATOR, secret_entry, until
+from chaos_lab import EMULATED, REGIONS, SETTLE_SECONDS, Lab
 
 from localcloud.aws.contract import CustomerAccount
 
@@ -26,9 +27,8 @@ class Customers:
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._turns = 0
+        self._place = "customer-0"
         self._brought: CustomerAccount | None = None
-        self._fake = False
         self.name = ""
 
     def ready_to(self, turn: str) -> None:
@@ -45,7 +45,7 @@ class Customers:
     def bring(self) -> None:
         """Claim a customer's account."""
         customer = self._lab.emulator.customer()
-        self._place()
+        self._begin()
         keys = {"aws_access_key_id": customer.access_key_id, "aws_secret_access_key": customer.secret_access_key}
         self._lab.cluster.create("secrets", self.name, {"metadata": {"name": INPUT}, "stringData": keys})
         self._brought = customer
@@ -57,10 +57,27 @@ class Customers:
             }
         )
 
+    def begin_to_bring(self) -> None:
+        """Claim a customer's account; the worker dies while an instance of ours is pending there."""
+        lab = self._lab
+        lab.emulator.config(run_instances_seconds=100_000)
+        self.bring()
+        until(self._launched, "an instance is pending in the customer's account", SETTLE_SECONDS)
+        lab.worker.kill()
+        lab.emulator.config(run_instances_seconds=EMULATED["run_instances_seconds"])
+
+    def _launched(self) -> bool:
+        brought = self._brought
+        return any(brought and each.account == brought.account for each in self._lab.emulator.world().instances)
+
+    def cut_short(self) -> None:
+        """Delete the claim, and let the worker begin again."""
+        self.end()
+        self._lab.worker.start()
+
     def pretend(self) -> None:
         """Make a fake claim."""
-        self._place()
-        self._fake = True
+        self._begin()
         self._claim({}, {"managed.openshift.com/fake": "true"})
 
     def end(self) -> None:
@@ -68,9 +85,10 @@ class Customers:
         name, self.name = self.name, ""
         self._lab.cluster.delete("accountclaims", name, name)
 
-    def _place(self) -> None:
-        self._turns += 1
-        self.name, self._brought, self._fake = f"customer-{self._turns}", None, False
+    def _begin(self) -> None:
+        self._lab.turns += 1  # the installation's: what an earlier customer had in its namespace is still there
+        self._place = f"customer-{self._lab.turns}"
+        self.name, self._brought = self._place, None
         self._lab.cluster.create("namespaces", "", {"metadata": {"name": self.name}})
 
     def _claim(self, spec: dict[str, Any], annotations: dict[str, str] | None = None) -> None:
@@ -90,7 +108,7 @@ class Customers:
 
     def violations(self) -> Iterator[str]:
         """What there is of it in the cluster and in the account, against what was asked for."""
-        place = f"customer-{self._turns}"
+        place = self._place
         claims = [each for each in self._lab.cluster.list("accountclaims") if each["metadata"]["name"] == place]
         wanted = 1 if self.name else 0
         if len(claims) != wanted:

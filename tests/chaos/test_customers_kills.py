@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from chaos_customers_effects import BRINGING, PRETENDING, TAKING_AWAY
+from chaos_customers_effects import BRINGING, CUTTING, PRETENDING, TAKING_AWAY
 from chaos_customers_turns import Customers
 from chaos_kills import Death, cases
 from chaos_lab import Lab
@@ -35,6 +35,15 @@ def test_a_customers_account_is_claimed_although_the_worker_dies(customers: Cust
 def test_a_customers_account_is_given_back_although_the_worker_dies(customers: Customers, death: Death) -> None:
     customers.ready_to("take away")
     death.amidst(customers.end)
+
+
+@pytest.mark.parametrize(("row", "mode"), cases("cut", CUTTING))
+def test_nothing_of_ours_runs_on_in_a_customers_account_although_the_worker_dies_twice(
+    customers: Customers, death: Death
+) -> None:
+    customers.ready_to("bring")
+    customers.begin_to_bring()
+    death.amidst(customers.cut_short)
 
 
 @pytest.mark.parametrize(("row", "mode"), cases("pretend", PRETENDING))
