@@ -16,6 +16,8 @@ from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, printed, say, table, utc_now, warn
 
 if TYPE_CHECKING:
+    from domain.audit_report import AreaReport
+    from engine.settings import Settings
     from starters.cli.audits import Audit
 
 
@@ -29,7 +31,7 @@ def audit(
         str,
         typer.Argument(
             metavar="AREA",
-            help="One area: accounts, claims, instances, loadbalancers, threescale.",
+            help="One area: accounts, claims, instances, loadbalancers, threescale; else all that are served.",
             autocompletion=complete_areas,
         ),
     ] = "",
@@ -54,13 +56,14 @@ def audit(
         raise typer.BadParameter(f"there is no audit of {area!r}; there are: {', '.join(known)}", param_hint="AREA")
 
     if report:
-        _report({area: known[area]} if area else known, thorough=thorough)
+        _report(area, known, thorough=thorough)
         return
 
     async def look(session: Session) -> list[Finding]:
         if area:
             return await known[area](session, thorough=thorough)
-        return [finding for name, each in known.items() for finding in await if_installed(name, each, session)]
+        served = _served(known, session.settings).items()
+        return [finding for name, each in served for finding in await if_installed(name, each, session)]
 
     async def if_installed(name: str, each: Audit, session: Session) -> list[Finding]:
         """An installation need not have every area's kinds."""
@@ -84,12 +87,21 @@ def audit(
         raise typer.Exit(1)
 
 
-def _report(audits: Mapping[str, Audit], *, thorough: bool) -> None:
-    from starters.cli.reporting import report
-    from starters.cli.session import perform
+def _served(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audit]:
+    """Those of the areas that this installation serves: it may not even read what another one serves."""
+    return {area: each for area, each in known.items() if not settings.areas or area in settings.areas}
 
-    done = perform(lambda session: report(session, audits, thorough=thorough, now=utc_now))
-    for area, made in done.items():
-        say(f"{area}: {made.trouble or f'{made.total} findings'}")
+
+def _report(area: str, known: Mapping[str, Audit], *, thorough: bool) -> None:
+    from starters.cli.reporting import report
+    from starters.cli.session import Session, perform
+
+    async def write(session: Session) -> Mapping[str, AreaReport]:
+        wanted = {area: known[area]} if area else _served(known, session.settings)
+        return await report(session, wanted, thorough=thorough, now=utc_now)
+
+    done = perform(write)
+    for name, made in done.items():
+        say(f"{name}: {made.trouble or f'{made.total} findings'}")
     if any(made.trouble for made in done.values()):
         raise typer.Exit(1)

@@ -14,7 +14,8 @@ from engine.errors import Absent, Unavailable
 from engine.kube import CONFIG_MAP
 from engine.kube.errors import NO_SUCH_KIND
 from engine.settings import Settings
-from starters.cli.audits import Finding
+from starters.cli.audit import _served
+from starters.cli.audits import Audit, Finding
 from starters.cli.reporting import report
 from starters.cli.session import Session
 from starters.watch.audit_reports import NAME, audit_gauges, read_reports, watched_for
@@ -101,6 +102,17 @@ def test_findings_are_told_by_area_with_the_time_of_the_audit() -> None:
         ("perdure_audit_findings", "loadbalancers"): 1,
         ("perdure_audit_timestamp_seconds", "loadbalancers"): NOW.timestamp(),
     }
+
+
+@pytest.mark.parametrize(
+    ("areas", "audited"),
+    [((), ["accounts", "claims", "threescale"]), (("claims", "instances"), ["claims"])],
+    ids=["all are served", "some are served"],
+)
+def test_without_an_area_what_this_installation_serves_is_audited(areas: tuple[str, ...], audited: list[str]) -> None:
+    """Another operator's kinds may be there, and the rights to read them are not."""
+    known: dict[str, Audit] = {area: Auditor() for area in ("accounts", "claims", "threescale")}
+    assert list(_served(known, Settings(areas=areas))) == audited
 
 
 def test_the_report_wakes_nobody() -> None:

@@ -185,6 +185,13 @@ def schema() -> dict[str, Any]:
                 "from": OBJECTS,
             }
         ),
+        "audits": closed(
+            {
+                **{name: each for name, each in PROCESS.items() if name != "replicas"},
+                **{"enabled": SWITCH, "schedule": {"type": "string", "minLength": 1}, "timeZone": STRING},
+                **{"thorough": SWITCH, "deadlineSeconds": COUNT},
+            }
+        ),
         "versioning": closed(
             {
                 "enabled": SWITCH,
@@ -309,6 +316,8 @@ def told(value: object) -> str:
         {"watcher": {"environment": {"OS_PASSWORD": "abc"}}},
         {"image": {"digest": "latest"}},
         {"temporal": {"address": "temporal"}},
+        {"audits": {"replicas": 2}},
+        {"audits": {"schedule": ""}},
     ],
     ids=str,
 )
@@ -338,21 +347,25 @@ PATTERNS = {"managed-kinds.yaml", "accounts-secrets.yaml", "threescale-secrets.y
 
 def test_every_file_of_rights_has_its_area() -> None:
     told = dict(re.findall(r'"([a-z-]+\.yaml)" "([a-z]+)"', named("_areas.tpl", "perdure.areaOfRights")))
-    installed = set(yaml.safe_load((DEPLOY / "rbac" / "kustomization.yaml").read_text())["resources"])
-    assert set(told) == installed
-    assert {path.name for path in (DEPLOY / "rbac").glob("*.yaml")} == installed | PATTERNS | {"kustomization.yaml"}
+    rights = DEPLOY / "rbac"
+    installed = set(yaml.safe_load((rights / "kustomization.yaml").read_text())["resources"])
+    audits = set(yaml.safe_load((rights / "audits" / "kustomization.yaml").read_text())["resources"])
+    assert set(told) == installed | audits
+    assert {path.name for path in rights.glob("*.yaml")} == installed | PATTERNS | {"kustomization.yaml"}
+    assert {path.name for path in (rights / "audits").glob("*.yaml")} == audits | {"kustomization.yaml"}
+    assert audits == {"audits.yaml", *(f"{area}-audits.yaml" for area in areas())}
     assert set(told.values()) == {*areas(), "every"}
 
 
 def test_every_role_says_by_its_name_whom_it_is_for() -> None:
     """The chart binds by the account's name, and takes roles without a process's name for people's."""
-    for path in (DEPLOY / "rbac").glob("*.yaml"):
+    for path in (DEPLOY / "rbac").rglob("*.yaml"):
         for obj in yaml.safe_load_all(path.read_text()):
             if obj["kind"] in ("ClusterRoleBinding", "RoleBinding") and path.name not in PATTERNS:
                 (subject,) = obj["subjects"]
                 process = subject["name"].removeprefix("perdure-")
                 assert obj["roleRef"]["name"].endswith(f"-{process}"), obj["metadata"]["name"]
-                assert process in ("worker", "watch", "events")
+                assert process in ("worker", "watch", "events", "audits")
 
 
 def test_every_definition_has_its_area() -> None:

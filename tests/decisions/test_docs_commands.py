@@ -172,6 +172,9 @@ def test_every_piece_of_yaml_is_known_to_who_reads_it(block: Block) -> None:
         (generator,) = given["configMapGenerator"]
         names = {line.partition("=")[0] for line in generator["literals"]}
         assert names <= {f"PERDURE_{name.upper()}" for name in Settings.model_fields}
+    elif "components" in given:
+        paths = [ROOT / path.removeprefix("../perdure/") for path in given["components"]]
+        assert [path for path in paths if not (path / "kustomization.yaml").exists()] == []
     else:
         assert given.get("kind") == "Kustomization" or set(given) == {"status"}, "tell here who reads it"
 

@@ -9,11 +9,13 @@ is held by what their documentation says.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
@@ -23,16 +25,19 @@ from typing import Any
 import pytest
 import yaml
 from helm_program import find_helm
-from product import process
+from product import ROOT, process
 from rich.console import Console
 from service_accounts import kubeconfig_of
 from waiting import eventually
 
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.audit_report import CONFIG_MAP_NAME, reports_in
 from domain.claims import RESOURCE_CLAIM
 from domain.identity import Kind
+from domain.loadbalancers import LOAD_BALANCER
+from domain.threescale import PRODUCT
 from engine.errors import Absent, Conflict, Denied
-from engine.kube import NAMESPACE, SECRET, KubeApi
+from engine.kube import CONFIG_MAP, NAMESPACE, SECRET, KubeApi
 from engine.kube.json import at, sequence, text
 from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.settings import Settings
@@ -45,6 +50,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.integration]
 CHART = Path(__file__).parents[2] / "deploy" / "chart" / "perdure"
 SETS = sorted(path.stem for path in (CHART / "ci").glob("*.yaml"))
 POD = Kind(name="Pod", group="", version="v1", plural="pods", area="")
+SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
 TENANT = "chart-tenant"
 # Served by operators that an installation has and this cluster has not.
 FOREIGN = {
@@ -135,6 +141,8 @@ async def installed(
     """A release in a namespace that admits restricted pods only; its objects."""
     enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
     await kube.create(NAMESPACE, {"metadata": {"name": namespace, "labels": enforced}})
+    # Every namespace has it where the controller of service accounts runs; Jobs without rights are this one's.
+    await kube.create(SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, namespace)
     try:
         helm.install(namespace, *values, chart=chart)
         yield helm.rendered(namespace, *values)
@@ -160,7 +168,8 @@ async def test_each_set_of_values_is_installed_and_its_pods_are_admitted(
         assert {"worker", "watch"} <= {
             each["metadata"]["labels"]["app.kubernetes.io/component"] for each in deployments
         }
-        for each in [*deployments, *of_kind(objects, "Job")]:
+        scheduled = [each | {"spec": each["spec"]["jobTemplate"]["spec"]} for each in of_kind(objects, "CronJob")]
+        for each in [*deployments, *of_kind(objects, "Job"), *scheduled]:
             template = at(each, "spec", "template")
             assert isinstance(template, dict)
             stored = await kube.create(POD, {**template, "metadata": {"name": each["metadata"]["name"]}}, values)
@@ -244,7 +253,7 @@ async def columns(kube: KubeApi, name: str) -> list[str]:
 
 SPLIT = (
     "workers[0].name=accounts,workers[0].areas={accounts},"
-    "workers[1].name=rest,workers[1].areas={claims,threescale,loadbalancers}"
+    "workers[1].name=rest,workers[1].areas={claims,threescale,loadbalancers},audits.enabled=true"
 )
 CLAIM = {
     "legalEntity": {"id": "chart", "name": "Chart"},
@@ -264,6 +273,7 @@ async def test_the_processes_live_under_the_rights_that_the_chart_gives(
             for each in of_kind(objects, "Deployment"):
                 await start(running, kube, cluster, objects, each, tmp_path)
             await claims_come_and_go(kube)
+        await audits_are_made(kube, cluster, objects, tmp_path)
         assert refusals(cluster, "running") == []
         # And what is refused is seen: nobody has the rights of an area that is not its own.
         async with await KubeApi.open(Settings(), "tests", str(tmp_path / "perdure-worker-rest")) as rest:
@@ -301,6 +311,41 @@ async def claims_come_and_go(kube: KubeApi) -> None:
     await kube.delete(ACCOUNT_POOL, "aws-account-operator", "chart")
 
 
+# What an audit looks into, and finds without the Secrets that these name.
+LOAD_BALANCER_SPEC = {
+    "selector": {"matchLabels": {"yawol.stackit.cloud/loadbalancer": "chart"}},
+    "infrastructure": {
+        **{"authSecretRef": {"name": "none", "namespace": TENANT}, "defaultNetwork": {"networkID": "none"}},
+        **{"flavor": {"flavorName": "small"}, "image": {"imageName": "load-balancer"}},
+    },
+}
+PRODUCT_SPEC = {"name": "Chart", "providerAccountRef": {"name": "none"}}
+
+
+async def audits_are_made(kube: KubeApi, cluster: Deployment, objects: list[dict[str, Any]], directory: Path) -> None:
+    """The CronJob's command to its end, as its account: a report of each area that is served, and of no other."""
+    await kube.create(LOAD_BALANCER, {"metadata": {"name": "chart"}, "spec": LOAD_BALANCER_SPEC}, TENANT)
+    await kube.create(PRODUCT, {"metadata": {"name": "chart"}, "spec": PRODUCT_SPEC}, TENANT)
+    (scheduled,) = of_kind(objects, "CronJob")
+    job = scheduled["spec"]["jobTemplate"]["spec"]
+    command, environ = await run_as(kube, cluster, objects, job, directory)
+    for _ in range(2):  # the first makes the ConfigMap, the second finds it
+        ran = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "starters.cli.main", *command),
+            **{"cwd": ROOT, "stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE},
+            env=cluster.program_env() | {"PERDURE_STATE": ""} | environ,
+        )
+        out, err = await ran.communicate()
+        assert ran.returncode == 0, (out.decode(), err.decode())
+    reports = reports_in(await kube.get(CONFIG_MAP, "running", CONFIG_MAP_NAME))
+    assert {area: report.trouble for area, report in reports.items()} == dict.fromkeys(
+        ("accounts", "claims", "loadbalancers", "threescale"), ""
+    )
+    assert "credentials" in str(reports["loadbalancers"].found).lower()
+    for kind in (LOAD_BALANCER, PRODUCT):
+        await kube.delete(kind, TENANT, "chart")
+
+
 async def start(
     running: AsyncExitStack,
     kube: KubeApi,
@@ -310,7 +355,15 @@ async def start(
     directory: Path,
 ) -> None:
     """The Deployment's command as a local process, with its ConfigMap and as its account."""
-    spec = deployment["spec"]["template"]["spec"]
+    command, environ = await run_as(kube, cluster, objects, deployment["spec"], directory)
+    await running.enter_async_context(process(cluster, *command, **environ, PERDURE_WATCH_LEASE="true"))
+
+
+async def run_as(
+    kube: KubeApi, cluster: Deployment, objects: list[dict[str, Any]], holder: dict[str, Any], directory: Path
+) -> tuple[list[str], dict[str, str]]:
+    """Command and variables of the pod that is told there, with its ConfigMap and the token of its account."""
+    spec = holder["template"]["spec"]
     container = spec["containers"][0]
     named = container["envFrom"][0]["configMapRef"]["name"]
     (settings,) = [obj["data"] for obj in of_kind(objects, "ConfigMap") if obj["metadata"]["name"] == named]
@@ -318,8 +371,7 @@ async def start(
     account = spec["serviceAccountName"]
     admin = Path(cluster.env()["KUBECONFIG"])
     kubeconfig = await kubeconfig_of(kube, admin, "running", account, directory / account)
-    environ = {**given, "KUBECONFIG": str(kubeconfig), "PERDURE_WATCH_LEASE": "true"}
-    await running.enter_async_context(process(cluster, *container["args"], **environ))
+    return container["args"], {**given, "KUBECONFIG": str(kubeconfig)}
 
 
 async def gone(kube: KubeApi, kind: Kind) -> bool:
@@ -343,21 +395,57 @@ def refusals(cluster: Deployment, namespace: str) -> list[str]:
 
 # Beside what the chart adds: a startup probe, what is mounted, who runs it.
 SAME = ("ports", "livenessProbe", "readinessProbe", "resources", "securityContext")
+DEPLOY = CHART.parents[1]
+SERVING = ("--set", "workers[0].name=main,workers[0].areas={instances},settings.PERDURE_INSTANCES_QUEUES=1/us-east-1")
+DECODING = (
+    "--set",
+    "codec.enabled=true,codec.tokens.secretName=codec-tokens,temporal.encryption.secretName=temporal-keys",
+)
 
 
-@pytest.mark.parametrize(("component", "name"), [("worker", "worker-main"), ("watch", "watch"), ("events", "events")])
-def test_the_kustomize_base_runs_the_same_processes(helm: Helm, component: str, name: str) -> None:
-    served = "workers[0].name=main,workers[0].areas={instances},settings.PERDURE_INSTANCES_QUEUES=1/us-east-1"
-    objects = helm.rendered("perdure", *(("--set", served) if component == "events" else ()))
-    (ours,) = [obj for obj in of_kind(objects, "Deployment") if obj["metadata"]["name"] == f"perdure-{name}"]
-    base = yaml.safe_load((CHART.parents[1] / "processes" / f"{component}.yaml").read_text())
-    assert ours["spec"]["replicas"] == base["spec"]["replicas"]
-    here, there = (obj["spec"]["template"]["spec"] for obj in (ours, base))
-    assert here["terminationGracePeriodSeconds"] == there["terminationGracePeriodSeconds"]
+@pytest.mark.parametrize(
+    ("file", "kind", "name", "values"),
+    [
+        ("processes/worker.yaml", "Deployment", "worker-main", ()),
+        ("processes/watch.yaml", "Deployment", "watch", ()),
+        ("processes/events.yaml", "Deployment", "events", SERVING),
+        ("components/codec/codec.yaml", "Deployment", "codec", DECODING),
+        ("components/codec/codec.yaml", "Service", "codec", DECODING),
+        ("components/bootstrap/bootstrap.yaml", "Job", "bootstrap-1", ("--set", "temporal.bootstrap.enabled=true")),
+        ("components/audits/audits.yaml", "CronJob", "audits", ("--set", "audits.enabled=true")),
+    ],
+)
+def test_the_kustomize_base_runs_the_same_processes(
+    helm: Helm, file: str, kind: str, name: str, values: tuple[str, ...]
+) -> None:
+    objects = helm.rendered("perdure", *values)
+    (ours,) = [obj for obj in of_kind(objects, kind) if obj["metadata"]["name"] == f"perdure-{name}"]
+    base = list(yaml.safe_load_all((DEPLOY / file).read_text()))
+    (theirs,) = of_kind(base, kind)
+    if kind == "Service":
+        assert ours["spec"]["ports"] == theirs["spec"]["ports"]
+        return
+    here, there = (obj["spec"] for obj in (ours, theirs))
+    while "jobTemplate" in here:
+        assert without(here, "jobTemplate") == without(there, "jobTemplate")
+        here, there = here["jobTemplate"]["spec"], there["jobTemplate"]["spec"]
+    assert without(here, "template", "selector") == without(there, "template", "selector")
+    here, there = (spec["template"]["spec"] for spec in (here, there))
+    assert without(there, "containers", "securityContext", "volumes", "serviceAccountName").items() <= here.items()
+    assert here.get("serviceAccountName", "").startswith(there.get("serviceAccountName", ""))  # of sets of workers
     assert there["securityContext"].items() <= here["securityContext"].items()
+    assert all(volume in here["volumes"] for volume in there["volumes"])
     ran, kept = here["containers"][0], there["containers"][0]
-    assert {part: ran[part] for part in SAME} == {part: kept[part] for part in SAME}
-    assert ran["args"][0] == kept["args"][0] == component
+    assert [mount for mount in kept["volumeMounts"] if mount not in ran["volumeMounts"]] == []
+    assert {part: ran.get(part) for part in SAME} == {part: kept.get(part) for part in SAME}
+    # The chart's workers are told their areas as well.
+    assert ran["args"][: len(kept["args"])] == kept["args"]
     given = {obj["metadata"]["name"]: obj["data"] for obj in of_kind(objects, "ConfigMap")}["perdure-settings"]
     told = given | {item["name"]: item["value"] for item in ran.get("env", ()) if "value" in item}
-    assert {item["name"]: item["value"] for item in kept["env"]}.items() <= told.items()
+    assert {item["name"]: item["value"] for item in kept.get("env", ())}.items() <= told.items()
+    for each in of_kind(base, "ConfigMap"):
+        assert each["data"].items() <= told.items()
+
+
+def without(spec: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in spec.items() if name not in names}

@@ -137,15 +137,33 @@ def test_every_manifest_is_accepted_as_it_stands(home: Path) -> None:
 
 
 def test_the_kustomization_of_an_installation_is_built(home: Path, tmp_path: Path) -> None:
-    whole, addition = (
+    whole, parts, version, addition = (
         yaml.safe_load(each.text)
         for each in documented.blocks_of(ROOT / "deploy" / "README.md")
         if each.language == "yaml"
     )
+    whole["resources"] += ["../version"]
+    parts["components"].insert(0, "../perdure/deploy/components/versions")
     (tmp_path / "perdure").symlink_to(ROOT)
-    (tmp_path / "ours").mkdir()
-    (tmp_path / "ours" / "kustomization.yaml").write_text(yaml.safe_dump(whole | addition))
+    for name, kustomization in (("ours", whole | parts | addition), ("version", version)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
     (typed,) = type_in(home, [("", f"kubectl kustomize --load-restrictor LoadRestrictionsNone {tmp_path}/ours")])
     assert typed.code == 0, typed.said
     assert "PERDURE_LOADBALANCERS_NETWORK_ID: 11111111-1111-1111-1111-111111111111" in typed.said
     assert "image: registry.example.com/perdure:0.1.0" in typed.said
+    objects = list(yaml.safe_load_all(typed.said))
+    pods = {
+        obj["metadata"]["name"]: obj["spec"]["template"]["spec"]["containers"][0]
+        for obj in objects
+        if obj["kind"] in ("Deployment", "Job")
+    }
+    processes = {f"perdure-{name}" for name in ("worker-1-5-0", "watch", "events", "codec", "bootstrap")}
+    assert set(pods) == processes
+    assert pods["perdure-worker-1-5-0"]["image"] == "registry.example.com/perdure:1.5.0"
+    (settings,) = {pod["envFrom"][0]["configMapRef"]["name"] for pod in pods.values()}
+    assert settings in {obj["metadata"]["name"] for obj in objects if obj["kind"] == "ConfigMap"}
+    assert [name for name, pod in pods.items() if "/etc/perdure/temporal-keys" not in str(pod["volumeMounts"])] == []
+    (audits,) = (obj for obj in objects if obj["kind"] == "CronJob")
+    job = audits["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert job["serviceAccountName"] in {obj["metadata"]["name"] for obj in objects if obj["kind"] == "ServiceAccount"}

@@ -23,6 +23,7 @@ from activities.loadbalancers.predecessor import LEASES
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.custom_resources import all_crds
 from domain.identity import Kind
+from domain.threescale.drift import COMPARED
 from engine.errors import Absent, Conflict
 from engine.kube import NAMESPACE, SECRET, KubeApi
 from engine.kube.json import at, flag, text
@@ -46,6 +47,7 @@ TENANT = "rbac-tenant"
 
 WORKER = "system:serviceaccount:perdure:perdure-worker"
 WATCH = "system:serviceaccount:perdure:perdure-watch"
+AUDITS = "system:serviceaccount:perdure:perdure-audits"
 
 REVIEW = Kind(
     name="SubjectAccessReview", group="authorization.k8s.io", version="v1", plural="subjectaccessreviews", area=""
@@ -148,6 +150,19 @@ NEEDED: dict[str, list[Right]] = {
         *ours("list watch", "machines", TENANT, CLUSTER_API),
         *(Right(verb, plural) for verb in ("list", "watch") for plural in ("services", "nodes", "events")),
     ],
+    AUDITS: [
+        *(Right(verb, "configmaps", "perdure", "perdure-audit") for verb in ("get", "patch")),
+        Right("create", "configmaps", "perdure"),
+        Right("get", "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap"),
+        Right("get", "secrets", OPERATOR_NAMESPACE, "aws-account-operator-credentials"),
+        *ours("list", "accounts awsfederatedroles awsfederatedaccountaccesses"),
+        *of_claims("list", "resourceclaims resourcehandles resourcepools resourceproviders resourcewatches"),
+        *ours("list", LB_KINDS, "", YAWOL),
+        Right("list", "roles", TENANT, "", RBAC_GROUP),
+        *ours("list", " ".join(model.kind_of.plural for model in COMPARED), "", THREESCALE),
+        *ours("list", "awsmachines awsmachinepools", "", AWS_PROVIDER),
+        Right("get", "secrets", TENANT, "cloud"),
+    ],
 }
 WITHHELD: dict[str, list[Right]] = {
     WORKER: [
@@ -184,6 +199,17 @@ WITHHELD: dict[str, list[Right]] = {
         Right("update", "leases", "kube-system", "perdure-watch", "coordination.k8s.io"),
         *(Right(verb, "services", TENANT, "shop") for verb in ("get", "patch", "create", "delete")),
     ],
+    AUDITS: [
+        *ours("patch create delete update", ALL_KINDS),
+        *of_claims("patch create delete update", CLAIM_KINDS),
+        *ours("patch create delete update", LB_KINDS, TENANT, YAWOL),
+        *ours("patch create delete update", API_KINDS, TENANT, THREESCALE),
+        *ours("patch create delete update", "awsmachines awsmachinepools", TENANT, AWS_PROVIDER),
+        *(Right(verb, "secrets", TENANT) for verb in ("list", "watch", "create", "patch", "delete")),
+        *(Right(verb, "configmaps", "perdure", "perdure-pause") for verb in ("get", "patch", "delete")),
+        Right("create", "configmaps", TENANT),
+        *(Right(verb, "roles", TENANT, "", RBAC_GROUP) for verb in ("create", "escalate", "bind")),
+    ],
 }
 
 
@@ -215,7 +241,8 @@ async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
         await apply(api, {"kind": "Namespace", "metadata": {"name": TENANT}})
         for obj in documents("namespaces.yaml", *(f"rbac/{name}.yaml" for name in ("worker", "watch", "pauses"))):
             await apply(api, obj)
-        for obj in documents(*(f"rbac/{name}.yaml" for name in PEOPLE)):
+        audits = sorted(f"rbac/audits/{path.name}" for path in (DEPLOY / "rbac" / "audits").glob("*audits.yaml"))
+        for obj in documents(*audits, *(f"rbac/{name}.yaml" for name in PEOPLE)):
             await apply(api, obj)
         for name, role in ROLES.items():
             await apply(api, binding(name, role))
@@ -256,13 +283,13 @@ async def allowed(api: KubeApi, right: Right, *, user: str = "", groups: tuple[s
     return flag(answer, "status", "allowed")
 
 
-@pytest.mark.parametrize("user", [WORKER, WATCH])
+@pytest.mark.parametrize("user", [WORKER, WATCH, AUDITS])
 async def test_each_process_may_do_what_its_code_does(kube: KubeApi, user: str) -> None:
     refused = [right for right in NEEDED[user] if not await allowed(kube, right, user=user)]
     assert refused == []
 
 
-@pytest.mark.parametrize("user", [WORKER, WATCH])
+@pytest.mark.parametrize("user", [WORKER, WATCH, AUDITS])
 async def test_each_process_may_do_nothing_that_it_has_no_use_for(kube: KubeApi, user: str) -> None:
     granted = [right for right in WITHHELD[user] if await allowed(kube, right, user=user)]
     assert granted == []

@@ -28,6 +28,8 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
   "loadbalancers.yaml" "loadbalancers" "loadbalancers-people.yaml" "loadbalancers" "services.yaml" "loadbalancers"
   "instances.yaml" "instances" "events.yaml" "instances"
   "threescale.yaml" "threescale" "threescale-people.yaml" "threescale"
+  "audits.yaml" "every" "accounts-audits.yaml" "accounts" "claims-audits.yaml" "claims"
+  "loadbalancers-audits.yaml" "loadbalancers" "instances-audits.yaml" "instances" "threescale-audits.yaml" "threescale"
 ) . -}}
 {{- end -}}
 

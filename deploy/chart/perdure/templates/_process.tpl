@@ -144,8 +144,8 @@ spec:
       {{- end }}
 {{- end -}}
 
-{{/* What stands beside a Deployment: who it runs as, and how many of it may be taken away at a time. */}}
-{{- define "perdure.besides" -}}
+{{/* Who a process runs as. */}}
+{{- define "perdure.account" -}}
 {{- $root := .root -}}
 {{- if dig "serviceAccount" "create" true .own }}
 ---
@@ -161,6 +161,12 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 {{- end }}
+{{- end -}}
+
+{{/* What stands beside a Deployment: who it runs as, and how many of it may be taken away at a time. */}}
+{{- define "perdure.besides" -}}
+{{- $root := .root -}}
+{{- include "perdure.account" . }}
 {{- if $root.Values.disruptionBudgets }}
 ---
 apiVersion: policy/v1

@@ -47,7 +47,7 @@ dict "root" . "name" what it is called "arguments" of its command
 */}}
 {{- define "perdure.temporalJob" -}}
 {{- $root := .root -}}
-{{- $process := dict "root" $root "component" "temporal" "set" "" -}}
+{{- $process := dict "root" $root "component" "temporal" "set" "" "own" dict "arguments" .arguments -}}
 apiVersion: batch/v1
 kind: Job
 metadata:
@@ -59,50 +59,5 @@ spec:
   backoffLimit: 10
   ttlSecondsAfterFinished: 86400
   template:
-    metadata:
-      labels:
-        {{- include "perdure.labels" $process | nindent 8 }}
-        {{- with $root.Values.podLabels }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
-    spec:
-      restartPolicy: OnFailure
-      automountServiceAccountToken: false
-      {{- with $root.Values.image.pullSecrets }}
-      imagePullSecrets:
-        {{- range . }}
-        - name: {{ . }}
-        {{- end }}
-      {{- end }}
-      securityContext:
-        runAsNonRoot: true
-        runAsUser: {{ $root.Values.podSecurity.runAsUser }}
-        runAsGroup: {{ $root.Values.podSecurity.runAsUser }}
-        fsGroup: {{ $root.Values.podSecurity.runAsUser }}
-        seccompProfile:
-          type: RuntimeDefault
-      containers:
-        - name: temporal
-          image: {{ include "perdure.image" $root }}
-          imagePullPolicy: {{ $root.Values.image.pullPolicy }}
-          args: {{ .arguments | toJson }}
-          envFrom:
-            - configMapRef:
-                name: {{ include "perdure.name" $root }}-settings
-          resources:
-            requests: {cpu: 100m, memory: 128Mi}
-          securityContext:
-            allowPrivilegeEscalation: false
-            readOnlyRootFilesystem: true
-            capabilities:
-              drop: [ALL]
-          volumeMounts:
-            - name: tmp
-              mountPath: /tmp
-            {{- include "perdure.temporalMounts" $process | trim | nindent 12 }}
-      volumes:
-        - name: tmp
-          emptyDir:
-            sizeLimit: 64Mi
-        {{- include "perdure.temporalVolumes" $process | trim | nindent 8 }}
+    {{- include "perdure.jobPod" $process | nindent 4 }}
 {{- end -}}

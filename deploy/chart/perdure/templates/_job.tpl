@@ -1,0 +1,89 @@
+{{/*
+The pod of a Job: dict "root" . "component" "set" "" "arguments" of its command "own" its values "restart" its policy
+"name" where it has an account of its own: without one it has no rights in the cluster.
+*/}}
+{{- define "perdure.jobPod" -}}
+{{- $root := .root -}}
+{{- $own := .own -}}
+metadata:
+  labels:
+    {{- include "perdure.labels" . | nindent 4 }}
+    {{- with $root.Values.podLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  restartPolicy: {{ .restart | default "OnFailure" }}
+  {{- if .name }}
+  serviceAccountName: {{ include "perdure.serviceAccount" . }}
+  {{- else }}
+  automountServiceAccountToken: false
+  {{- end }}
+  {{- with $root.Values.image.pullSecrets }}
+  imagePullSecrets:
+    {{- range . }}
+    - name: {{ . }}
+    {{- end }}
+  {{- end }}
+  securityContext:
+    runAsNonRoot: true
+    runAsUser: {{ $root.Values.podSecurity.runAsUser }}
+    runAsGroup: {{ $root.Values.podSecurity.runAsUser }}
+    fsGroup: {{ $root.Values.podSecurity.runAsUser }}
+    seccompProfile:
+      type: RuntimeDefault
+  containers:
+    - name: {{ .component }}
+      image: {{ include "perdure.image" $root }}
+      imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+      args: {{ .arguments | toJson }}
+      envFrom:
+        - configMapRef:
+            name: {{ include "perdure.name" $root }}-settings
+        {{- range $own.secretEnvironments }}
+        - secretRef:
+            name: {{ . }}
+        {{- end }}
+      {{- with include "perdure.environment" . | trim }}
+      env:
+        {{- . | nindent 8 }}
+      {{- end }}
+      resources:
+        {{- $own.resources | default (dict "requests" (dict "cpu" "100m" "memory" "128Mi")) | toYaml | nindent 8 }}
+      securityContext:
+        allowPrivilegeEscalation: false
+        readOnlyRootFilesystem: true
+        capabilities:
+          drop: [ALL]
+      volumeMounts:
+        - name: tmp
+          mountPath: /tmp
+        {{- include "perdure.temporalMounts" . | trim | nindent 8 }}
+        {{- range $own.secretFiles }}
+        - name: secret-{{ .secretName }}
+          mountPath: {{ .mountPath }}
+          readOnly: true
+        {{- end }}
+  volumes:
+    - name: tmp
+      emptyDir:
+        sizeLimit: 64Mi
+    {{- include "perdure.temporalVolumes" . | trim | nindent 4 }}
+    {{- range $own.secretFiles }}
+    - name: secret-{{ .secretName }}
+      secret:
+        secretName: {{ .secretName }}
+        defaultMode: 0440
+    {{- end }}
+  {{- with $own.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $own.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $own.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end -}}
