@@ -3,7 +3,7 @@
 | metric | labels | value |
 |---|---|---|
 | `perdure_audit_findings` | `area` | what the area's last audit found |
-| `perdure_audit_timestamp_seconds` | `area` | when that was |
+| `perdure_audit_timestamp_seconds` | `area` | when that was; 0 if it could never be made yet, so that an alert tells |
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
 def read_reports(obj: JsonObject) -> View:
     """How much was found, and when, by area."""
     reports = reports_in(obj)
-    facts = {area: f"{report.total} {_seconds(report)}" for area, report in reports.items() if report.at is not None}
+    facts = {area: f"{report.total} {_seconds(report)}" for area, report in reports.items()}
     return View(fingerprint=tuple(sorted(facts.items())), facts=facts)
 
 
@@ -63,8 +63,9 @@ def audit_gauges(index: Index) -> Iterator[Metric]:
     for known in index.all(NAME):
         for area, fact in sorted(known.facts.items()):
             total, at = fact.split()
-            findings.add_metric([area], float(total))
             made.add_metric([area], float(at))
+            if float(at):
+                findings.add_metric([area], float(total))
     yield findings
     yield made
 

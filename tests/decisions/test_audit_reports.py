@@ -101,6 +101,7 @@ def test_findings_are_told_by_area_with_the_time_of_the_audit() -> None:
     assert told({"metadata": {"name": CONFIG_MAP_NAME, "namespace": "perdure"}, "data": data}) == {
         ("perdure_audit_findings", "loadbalancers"): 1,
         ("perdure_audit_timestamp_seconds", "loadbalancers"): NOW.timestamp(),
+        ("perdure_audit_timestamp_seconds", "claims"): 0,
     }
 
 
