@@ -13,13 +13,13 @@ from typing import Any
 
 import httpx
 from chaos_cluster import Cluster, Workflows
+from chaos_worker_log import WorkerLog
 
 from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
 
 USERS = "users"
 POOLBOY = "poolboy"
 RESOURCES_PER_HANDLE = 2
-_BAD_WORDS = ("TMPRL", "ondeterminis", "bug of ours", "Failed activation", "could not be served")
 _KINDS = {"ResourceClaim": "claims", "ResourceHandle": "handles", "ResourcePool": "pools"}
 
 Json = dict[str, Any]
@@ -52,8 +52,7 @@ class ClaimsOracle:
     def __init__(self, cluster: Cluster, workflows: Workflows, worker_log: Path) -> None:
         self._cluster = cluster
         self._workflows = workflows
-        self._log = worker_log
-        self._log_read = 0
+        self._log = WorkerLog(worker_log)
 
     def violations(self, expected: Expected) -> list[str]:
         """Everything that is not as it should be."""
@@ -65,7 +64,7 @@ class ClaimsOracle:
                 *_things(state),
                 *_pools(state, expected),
                 *self._running(state),
-                *self._words(),
+                *self._log.complaints(),
             ]
         except (httpx.TransportError, httpx.HTTPStatusError) as error:
             return [f"a server does not answer: {error}"]
@@ -99,14 +98,9 @@ class ClaimsOracle:
         yield from (f"phase {phase}: {id_}" for id_, phase in running.items() if phase in ("Bug", "Stalled"))
         yield from (f"ended badly: {id_}" for id_ in self._workflows.broken())
 
-    def _words(self) -> Iterator[str]:
-        """Failed workflow tasks and bugs, from the worker's log. Once said they stay said until `forget`."""
-        lines = self._log.read_text(errors="replace")[self._log_read :].splitlines()
-        yield from (f"worker: {line[:400]}" for line in lines if any(word in line for word in _BAD_WORDS))
-
     def forget(self) -> None:
         """Begin a new case: what the log said before is not held against it."""
-        self._log_read = len(self._log.read_text(errors="replace"))
+        self._log.forget()
 
 
 def _claims(state: State, expected: Expected) -> Iterator[str]:

@@ -23,6 +23,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chaos_claims_oracle import at
 from chaos_cluster import until
 from chaos_installation import Armed, Installation, Process
+from chaos_worker_log import WorkerLog
 
 from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.places import Place
@@ -49,7 +50,6 @@ SETTINGS = {
 }
 OFTEN = {"PERDURE_INSTANCES_RESYNC": "3"}
 NAMESPACE = "fleet"
-_BAD_WORDS = ("TMPRL", "ondeterminis", "bug of ours", "Failed activation")
 _FORTNIGHT = 14 * 86400.0
 
 
@@ -82,7 +82,8 @@ class InstancesLab(Installation):
         self.emulator = Emulator(self._env["AWS_ENDPOINT_URL"])
         self._clients: dict[str, Any] = {}
         self.lives: dict[str, Life] = {}
-        self._serial = self._log_read = 0
+        self._serial = 0
+        self._log = WorkerLog(self.worker.log)
         self.cluster.create("namespaces", "", {"metadata": {"name": NAMESPACE}})
         self.start()
 
@@ -217,7 +218,7 @@ class InstancesLab(Installation):
 
     def forget(self) -> None:
         """Begin a new case: nothing is left of earlier ones but the instance that nothing happens to."""
-        self._log_read = len(self.worker.log.read_text(errors="replace"))
+        self._log.forget()
         for life in [each for each in self.lives.values() if each.name != "m-1"]:
             for plural in ("machines", "awsmachines"):
                 self.cluster.patch(plural, NAMESPACE, life.name, {"metadata": {"finalizers": None}})
@@ -240,7 +241,7 @@ class InstancesLab(Installation):
 
     def _violations(self) -> list[str]:
         try:
-            return [*self._labels(), *self._messages(), *self._workflows(), *self._words()]
+            return [*self._labels(), *self._messages(), *self._workflows(), *self._log.complaints()]
         except (httpx.HTTPError, BotoCoreError, ClientError) as error:
             return [f"a server does not answer: {error}"]
 
@@ -275,10 +276,6 @@ class InstancesLab(Installation):
             if phase in ("Bug", "Stalled"):
                 yield f"phase {phase}: {id_}"
         yield from (f"ended badly: {id_}" for id_ in self.workflows.broken())
-
-    def _words(self) -> Iterator[str]:
-        lines = self.worker.log.read_text(errors="replace")[self._log_read :].splitlines()
-        yield from (f"worker: {line[:400]}" for line in lines if any(word in line for word in _BAD_WORDS))
 
     def _moving(self) -> list[str]:
         if self.proxy.held:

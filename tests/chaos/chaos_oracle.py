@@ -14,13 +14,13 @@ from typing import Any
 
 import httpx
 from chaos_cluster import OPERATOR, Cluster, Workflows, secret_entry
+from chaos_worker_log import WorkerLog
 
 from localcloud.aws.contract import World
 from localcloud.aws.control import Emulator
 
 # Lifecycles that stand for no object.
 STANDING = ("Organization/", "AccountValidation/")
-_BAD_WORDS = ("TMPRL", "ondeterminis", "bug of ours", "Failed activation")
 
 
 @dataclass
@@ -56,8 +56,7 @@ class Oracle:
         self._cluster = cluster
         self._emulator = emulator
         self._workflows = workflows
-        self._log = worker_log
-        self._log_read = 0
+        self._log = WorkerLog(worker_log)
         self.others: list[Callable[[], Iterable[str]]] = []
         """What else must be true, for sweeps of further lifecycles."""
 
@@ -72,7 +71,7 @@ class Oracle:
                 *_claims(state, expected),
                 *_secrets(state),
                 *self._running(state),
-                *self._words(),
+                *self._log.complaints(),
                 *(violation for check in self.others for violation in check()),
             ]
         except httpx.TransportError as error:
@@ -109,14 +108,9 @@ class Oracle:
         yield from (f"phase Bug: {id_}" for id_, phase in running.items() if phase == "Bug")
         yield from (f"ended badly: {id_}" for id_ in self._workflows.broken())
 
-    def _words(self) -> Iterator[str]:
-        """Failed workflow tasks and bugs, from the worker's log. Once said they stay said until `forget`."""
-        lines = self._log.read_text(errors="replace")[self._log_read :].splitlines()
-        yield from (f"worker: {line[:400]}" for line in lines if any(word in line for word in _BAD_WORDS))
-
     def forget(self) -> None:
         """Begin a new case: what the log said before is not held against it."""
-        self._log_read = len(self._log.read_text(errors="replace"))
+        self._log.forget()
 
 
 def _customers(obj: dict[str, Any]) -> bool:
