@@ -239,6 +239,13 @@ class InstancesLab(Installation):
                     self.client("ec2").terminate_instances(InstanceIds=[life.instance])
                     life.ended = True
 
+    def tells_state(self, life: Life) -> bool:
+        """Whether its label is its state's already."""
+        with suppress(httpx.HTTPError, AssertionError):
+            machine = self.cluster.get("awsmachines", NAMESPACE, life.name)
+            return (at(machine, "metadata", "labels") or {}).get(STATE_LABEL) == life.state
+        return False
+
     def _violations(self) -> list[str]:
         try:
             return [*self._labels(), *self._messages(), *self._workflows(), *self._log.complaints()]

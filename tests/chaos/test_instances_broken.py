@@ -186,7 +186,9 @@ def _armed(lab: InstancesLab, life: Life, step: str, fault: str) -> Struck:
     if step[0].isupper():
         kind = _WORKER_BREAKS.get(fault) or ANSWERS.get(fault) or Break.DELAYED
         made = lab.proxy.intercept(_taken(life, step), kind, seconds=HELD_SECONDS)
-        return Struck(made.struck.is_set, made.released.set)
+        # Where nothing could be written for a while, the first label is written together with the second, and was struck.
+        told = partial(lab.tells_state, life) if step.endswith(" 2") else lambda: False
+        return Struck(lambda: made.struck.is_set() or told(), made.released.set)
     service, action = step.split()
     if fault in CALLS:
         return Struck(lab.disturb(service, action, CALLS[fault], 3 if fault == "refused with 429" else 1).struck)
