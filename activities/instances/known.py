@@ -30,6 +30,7 @@ _Ids = Callable[[JsonObject], tuple[str, ...]]
 
 _KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE)
 _FIRST_LIST = 20.0
+_STREAM_BACK = 10.0
 
 
 class KnownInstances:
@@ -47,7 +48,7 @@ class KnownInstances:
         """Until everything is known.
 
         Raises:
-            Unavailable: a list has not come, or a stream is broken.
+            Unavailable: a list has not come, or a stream is broken and stays so.
         """
         for mirror in self._mirrors.values():
             if not mirror.listed:
@@ -56,7 +57,11 @@ class KnownInstances:
                 except TimeoutError:
                     raise Unavailable(f"{mirror.followed.name} cannot be listed: {mirror.trouble}") from None
             if mirror.listed and mirror.trouble:
-                raise Unavailable(f"{mirror.followed.name} is not followed: {mirror.trouble}")
+                # Most breaks are over in seconds: whoever waits goes on at once, who fails only after a growing pause.
+                try:
+                    await asyncio.wait_for(mirror.current(), _STREAM_BACK)
+                except TimeoutError:
+                    raise Unavailable(f"{mirror.followed.name} is not followed: {mirror.trouble}") from None
 
     @property
     def may_appear(self) -> bool:

@@ -143,6 +143,7 @@ class Reflector(Generic[M]):
         self.listed = False
         self.installed = installed
         self.trouble = ""  # why the last attempt failed, empty while the stream runs
+        self.running = asyncio.Event()  # set while there is no trouble, once a stream was opened
         self.last_sign = time.monotonic()
 
     async def run(self) -> None:
@@ -249,6 +250,7 @@ class Reflector(Generic[M]):
 
     def _failed(self, error: ApiError) -> None:
         self.trouble = error.message
+        self.running.clear()
         if isinstance(error, Expired):
             logger.info("%s; listing again", error)
             self.position = ""
@@ -279,6 +281,7 @@ class Reflector(Generic[M]):
     def _opened(self) -> None:
         self._sign()
         self.trouble = ""
+        self.running.set()
 
     def _sign(self) -> None:
         self.last_sign = time.monotonic()

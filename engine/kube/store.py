@@ -86,6 +86,10 @@ class Mirror:
         """Until it is complete, or known to be of a kind that is not installed."""
         await self._known.wait()
 
+    async def current(self) -> None:
+        """Until its stream runs, or runs again: what it holds is behind by milliseconds then."""
+        await self._reflector.running.wait()
+
     def get(self, namespace: str, name: str) -> JsonObject | None:
         """One object."""
         entry = self._entries.get((namespace, name))

@@ -186,7 +186,7 @@ def _armed(lab: InstancesLab, life: Life, step: str, fault: str) -> Struck:
     if step[0].isupper():
         kind = _WORKER_BREAKS.get(fault) or ANSWERS.get(fault) or Break.DELAYED
         made = lab.proxy.intercept(_taken(life, step), kind, seconds=HELD_SECONDS)
-        # Where nothing could be written for a while, the first label is written together with the second, and was struck.
+        # Where nothing can be written for a while, the first label is written together with the second, and was struck.
         told = partial(lab.tells_state, life) if step.endswith(" 2") else lambda: False
         return Struck(lambda: made.struck.is_set() or told(), made.released.set)
     service, action = step.split()

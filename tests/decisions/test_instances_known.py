@@ -1,0 +1,62 @@
+"""What is known of instances' objects is waited for while a stream is broken, and not read meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from activities.instances import known as known_module
+from activities.instances.known import KnownInstances
+from engine.errors import Unavailable
+from engine.kube.store import Followed
+
+
+class _Mirror:
+    """A mirror that was listed, and whose stream runs or does not."""
+
+    def __init__(self, followed: Followed) -> None:
+        self.followed = followed
+        self.listed = True
+        self.trouble = ""
+        self.running = asyncio.Event()
+
+    def listen(self, listener: Callable[..., None]) -> None:
+        return
+
+    async def current(self) -> None:
+        await self.running.wait()
+
+
+class _Store:
+    def __init__(self) -> None:
+        self.mirrors: list[_Mirror] = []
+
+    def follow(self, followed: Followed) -> _Mirror:
+        self.mirrors.append(_Mirror(followed))
+        return self.mirrors[-1]
+
+
+async def test_who_looks_while_a_stream_is_broken_goes_on_as_soon_as_it_runs() -> None:
+    store = _Store()
+    known = KnownInstances(None, store)  # type: ignore[arg-type]
+    await known.ready()
+    broken = store.mirrors[0]
+    broken.trouble = "503"
+    looking = asyncio.create_task(known.ready())
+    await asyncio.sleep(0.05)
+    assert not looking.done()
+    broken.trouble = ""
+    broken.running.set()
+    async with asyncio.timeout(1):
+        await looking
+
+
+async def test_a_stream_that_stays_broken_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_module, "_STREAM_BACK", 0.05)
+    store = _Store()
+    known = KnownInstances(None, store)  # type: ignore[arg-type]
+    store.mirrors[1].trouble = "503"
+    with pytest.raises(Unavailable, match="is not followed: 503"):
+        await known.ready()
