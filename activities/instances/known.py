@@ -30,7 +30,8 @@ _Ids = Callable[[JsonObject], tuple[str, ...]]
 
 _KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE)
 _FIRST_LIST = 20.0
-_STREAM_BACK = 10.0
+# Looks are part of workflow tasks, which are not to take five seconds.
+_STREAM_BACK = 4.0
 
 
 class KnownInstances:

@@ -282,6 +282,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_header("Content-Type", answer.getheader("Content-Type", "application/json"))
                 self.send_header("Connection", "close")
                 self.end_headers()
+                self.wfile.flush()  # as the API server does: that a stream runs is known before its first event
                 while chunk := answer.read1(65536):
                     self.wfile.write(chunk)
                     self.wfile.flush()
