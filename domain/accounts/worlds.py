@@ -115,12 +115,21 @@ class AccountWorld(World):
         return self.model_copy(update={"account": account})._after(self.account)
 
     def _after(self, before: Account) -> Self:
-        """A life ends at Ready, when blanked, when Failed is left: the next remembers nothing, no refusal either."""
+        """A life ends at Ready, when blanked, when Failed is left: the next remembers nothing, no refusal either.
+
+        A key that was made for a Ready account is forgotten once it is recorded, or the account claimed: a fleet
+        manager's claim takes the key away, and after it another one is to be made.
+        """
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}
         if ended or (before.failed and not self.account.failed):
             return self.model_copy(update={"known": AccountKnown(inherited=True), "refusals": {}})
-        return self.learn(**still_unwritten(self.account.status, self.known.opt_in_news, self.known.quota_news))
+        spec = self.account.spec
+        served = is_ == AccountState.READY and (spec.iam_user_secret or spec.claim_link)
+        return self.learn(
+            admin_secret="" if served else self.known.admin_secret,
+            **still_unwritten(self.account.status, self.known.opt_in_news, self.known.quota_news),
+        )
 
 
 class ClaimKnown(Model):

@@ -501,6 +501,22 @@ def test_a_reused_account_without_its_secret_gets_a_new_key_before_it_can_be_cla
     assert settle(world(bare)).account.spec.iam_user_secret == f"{NAME}-secret"
 
 
+def test_a_reused_account_gets_a_new_key_whenever_it_has_lost_it_not_only_the_first_time() -> None:
+    """A fleet manager's claim takes the key away; the second one of the same account's life does so, too."""
+    bare = ready_account(status={"reused": True}, spec={"iamUserSecret": ""})
+    keyed = settle(world(bare))
+    assert keyed.account.spec.iam_user_secret == f"{NAME}-secret"
+    again = world(bare).recall(keyed)
+    assert activities(decide(again, NOW)) == ["aws.ensure_admin_user"]
+
+
+def test_a_key_that_was_made_while_a_claim_took_the_account_is_made_anew_after_it() -> None:
+    held = ready_account(status={"reused": True}, spec={"iamUserSecret": "", "claimLink": "claim"})
+    meanwhile = world(held).recall(world(held, known={"admin_secret": f"{NAME}-secret"}))
+    bare = ready_account(status={"reused": True}, spec={"iamUserSecret": ""})
+    assert activities(decide(world(bare).recall(meanwhile), NOW)) == ["aws.ensure_admin_user"]
+
+
 def test_a_ready_account_asks_for_nothing() -> None:
     decision = decide(world(ready_account()), NOW + timedelta(days=400))
     assert (decision.actions, decision.outcome, decision.deadline) == ((), Outcome.SETTLED, None)
