@@ -8,6 +8,7 @@ from chaos_effects import AwsCall, Effect, KubeCall, Lifecycle
 from chaos_proxy import Request
 
 SUPPORT = "ManagedOpenShift-Support"
+FLEET_ROLE = "managed-sts-role"
 CLAIMS, ACCOUNTS = "accountclaims", "accounts"
 # The namespaces that the turns make; those of the other turns begin otherwise.
 PLACE = "/customer-"
@@ -52,6 +53,10 @@ def _secret(method: str, name: str) -> KubeCall:
     return KubeCall(f"{method}-{name}", lambda request: request.of(method, "secrets") and PLACE in request.path)
 
 
+_KEY_SECRET_GONE = KubeCall(
+    "DELETE-key-secret", lambda request: request.of("DELETE", "secrets") and PLACE not in request.path
+)
+
 BRINGING: tuple[tuple[Effect, ...], ...] = (
     (_effect(_secret("PATCH", "input-secret-held"), "accounts.hold_input_secret"),),
     (
@@ -92,12 +97,25 @@ CUTTING: tuple[tuple[Effect, ...], ...] = (
     (_effect(AwsCall("ec2", "TerminateInstances"), "aws.end_launches"),),
 )
 
-# A fleet manager's claim has a role in the place of a key, and it goes first.
+# A fleet manager's claim has a role in the place of a key.
 EQUIPPING: tuple[tuple[Effect, ...], ...] = (
+    _iam("CreateRole", "aws.ensure_fleet_role", FLEET_ROLE),
     _iam("PutRolePolicy", "aws.ensure_fleet_role"),
+    _iam("DeleteUser", "aws.ensure_fleet_role"),
     (_effect(_secret("POST", "role-secret"), "accounts.deliver_role"),),
+    (_effect(_KEY_SECRET_GONE, "accounts.deliver_role"),),
     (_effect(_spec(ACCOUNTS, "iamUserSecret", ""), "accounts.deliver_role"),),
+    (_effect(_state(CLAIMS, "Ready")),),
+)
+
+# The role goes first; when the account is clean it gets a key again.
+STRIPPING: tuple[tuple[Effect, ...], ...] = (
     _iam("DeleteRolePolicy", "aws.delete_fleet_role"),
+    _iam("DeleteRole", "aws.delete_fleet_role", FLEET_ROLE),
+    (_effect(_secret("DELETE", "role-secret"), "accounts.release"),),
+    (_effect(_dropped(CLAIMS)),),
+    _iam("CreateUser", "aws.ensure_admin_user"),
+    (_effect(_spec(ACCOUNTS, "iamUserSecret")),),
 )
 
 PRETENDING: tuple[tuple[Effect, ...], ...] = (
@@ -108,5 +126,5 @@ PRETENDING: tuple[tuple[Effect, ...], ...] = (
 
 def customer_effects() -> tuple[Effect, ...]:
     """All of them."""
-    rows = (*BRINGING, *TAKING_AWAY, *CUTTING, *EQUIPPING, *PRETENDING)
+    rows = (*BRINGING, *TAKING_AWAY, *CUTTING, *EQUIPPING, *STRIPPING, *PRETENDING)
     return tuple(effect for row in rows for effect in row)

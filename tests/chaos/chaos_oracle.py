@@ -172,8 +172,12 @@ def _accounts(state: State, expected: Expected) -> Iterator[str]:
 
 
 def _keys(state: State) -> Iterator[str]:
+    """What must be true of keys; a fleet manager's claim has a role instead, which its sweep looks at."""
+    equipped = {c["spec"].get("accountLink") for c in state.claims if c["spec"].get("fleetManagerConfig")}
     secrets = {s["metadata"]["name"]: s for s in state.secrets if s["metadata"]["namespace"] == OPERATOR}
     for account in state.accounts:
+        if account["metadata"]["name"] in equipped:
+            continue
         name, id_ = account["metadata"]["name"], account["spec"].get("awsAccountID", "")
         keys = [key for key in state.world.keys if key.account == id_ and key.user.startswith("osdManagedAdmin-")]
         secret = secrets.get(f"{name}-secret")
