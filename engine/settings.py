@@ -120,7 +120,11 @@ class Settings(BaseSettings):
     worker_cached_workflows: int = Field(
         250, description="Workflows kept in memory; at least what is active within minutes, about 100 KiB each."
     )
-    worker_workflow_tasks: int = Field(100, description="Workflow tasks executed at once.")
+    worker_workflow_tasks: int = Field(
+        12,
+        ge=2,
+        description="Workflow tasks at once. They share a core: of too many none ends in the 10 s that Temporal waits.",
+    )
     worker_kube_activities: int = Field(50, description="Kubernetes activities at once.")
     worker_aws_activities: int = Field(64, description="AWS activities at once, each on a thread of its own.")
     worker_aws_calls_per_account: int = Field(

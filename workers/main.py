@@ -68,6 +68,8 @@ INSTANCES = "instances"
 THREESCALE = "threescale"
 # Where areas whose passes are one activity have their objects looked at, and so what people's levers write on them.
 LEVERS = {CLAIMS: Queue.CLAIMS, LOAD_BALANCERS: Queue.LOAD_BALANCERS, THREESCALE: Queue.THREESCALE}
+# Workflow tasks of instances, whose local activities wait for answers most of the time.
+MOST_WAITING = 100
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
@@ -195,7 +197,7 @@ async def _workers(
             activities=[each for each in local if area == INSTANCES],
             interceptors=[Boundary()],
             max_cached_workflows=settings.worker_cached_workflows,
-            max_concurrent_workflow_tasks=settings.worker_workflow_tasks,
+            max_concurrent_workflow_tasks=MOST_WAITING if area == INSTANCES else settings.worker_workflow_tasks,
             workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
             graceful_shutdown_timeout=settings.worker_drain,
         )
