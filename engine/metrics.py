@@ -1,9 +1,9 @@
 """Where the product tells what it does, for areas that count it, and what is counted whatever the area.
 
-Four places tell: every HTTP exchange with Kubernetes (`engine/kube/api.py`) and with AWS (`activities/aws/clients.py`),
-the edge of every activity (`workers/boundary.py`), and every write of a lifecycle's own object
-(`activities/kube/writes.py`). They know no area. An area that shows these numbers under the names of the system it
-replaces is a `Listener`; it recognises its own by the kind whose lifecycle asked.
+Three kinds of places tell: every HTTP exchange, with Kubernetes (`engine/kube/api.py`) and with the clouds (the client
+of each in `activities/`); the edge of every activity (`workers/boundary.py`); and every write of a lifecycle's own
+object (`activities/kube/writes.py`). They know no area. An area that shows these numbers under the names of the system
+it replaces is a `Listener`; it recognises its own by the kind whose lifecycle asked.
 
 Telling costs a clock reading and a call, and nothing while nobody listens. What a listener raises is logged and goes no
 further: a number is never worth an effect.

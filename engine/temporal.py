@@ -97,15 +97,7 @@ async def wake(client: Client, key: Key) -> None:
         KeyError: no area has this kind.
         RPCError: Temporal refused or did not answer within the SDK's own retries (about 10 s).
     """
-    await client.start_workflow(
-        key.kind,
-        Carry(key=key),
-        id=key.workflow_id,
-        task_queue=all_kinds()[key.kind].area,
-        start_signal=WAKE,
-        static_summary=key.path,
-        search_attributes=identity_attributes(key),
-    )
+    await client.start_workflow(key.kind, Carry(key=key), start_signal=WAKE, **_known_by(key))
 
 
 async def wake_open(client: Client, key: Key) -> None:
@@ -157,11 +149,8 @@ async def open_with(client: Client, key: Key, world: BaseModel, *, told: str = "
     await client.start_workflow(
         key.kind,
         Carry(key=key, world=world.model_dump(mode="json")),
-        id=key.workflow_id,
-        task_queue=all_kinds()[key.kind].area,
         id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        static_summary=key.path,
-        search_attributes=identity_attributes(key),
+        **_known_by(key),
         **extra,
     )
 
@@ -169,14 +158,7 @@ async def open_with(client: Client, key: Key, world: BaseModel, *, told: str = "
 async def tell(client: Client, key: Key, signal: str, about: BaseModel) -> None:
     """Signal the object's lifecycle, starting it if it is not open."""
     await client.start_workflow(
-        key.kind,
-        Carry(key=key),
-        id=key.workflow_id,
-        task_queue=all_kinds()[key.kind].area,
-        start_signal=signal,
-        start_signal_args=[about],
-        static_summary=key.path,
-        search_attributes=identity_attributes(key),
+        key.kind, Carry(key=key), start_signal=signal, start_signal_args=[about], **_known_by(key)
     )
 
 
@@ -190,34 +172,46 @@ async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: s
         WorkflowUpdateFailedError: it refused, or ended meanwhile.
         WorkflowUpdateRPCTimeoutOrCancelledError: it gave no answer in time.
     """
-    start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
-        key.kind,
-        Carry(key=key),
-        id=key.workflow_id,
-        task_queue=all_kinds()[key.kind].area,
-        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        static_summary=key.path,
-        search_attributes=identity_attributes(key),
-    )
     answered: M = await client.execute_update_with_start_workflow(
-        update, about, start_workflow_operation=start, id=id_, result_type=answer
+        update, about, start_workflow_operation=start_of(key), id=id_, result_type=answer
     )
     return answered
 
 
-def identity_attributes(key: Key) -> TypedSearchAttributes:
-    """The search attributes that a lifecycle has from its start; the loop adds phase, owner, waits and deadline."""
-    return TypedSearchAttributes(
-        [
-            SearchAttributePair(OP_KIND, key.kind),
-            SearchAttributePair(OP_NAMESPACE, key.namespace),
-            SearchAttributePair(OP_NAME, key.name),
-        ]
+def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
+    """Starting the object's lifecycle unless it is open, for an update that is told to it in any case.
+
+    Raises:
+        KeyError: no area has this kind.
+    """
+    return WithStartWorkflowOperation(
+        key.kind, Carry(key=key), id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING, **_known_by(key)
     )
+
+
+def _known_by(key: Key) -> dict[str, Any]:
+    """Where a lifecycle runs and what it is found by, whoever starts it; the loop adds the other search attributes."""
+    return {
+        "id": key.workflow_id,
+        "task_queue": all_kinds()[key.kind].area,
+        "static_summary": key.path,
+        "search_attributes": TypedSearchAttributes(
+            [
+                SearchAttributePair(OP_KIND, key.kind),
+                SearchAttributePair(OP_NAMESPACE, key.namespace),
+                SearchAttributePair(OP_NAME, key.name),
+            ]
+        ),
+    }
 
 
 def _metrics_address(settings: Settings) -> str:
     return f"{settings.metrics_host}:{settings.metrics_port}" if settings.metrics_port else ""
+
+
+def silent_runtime() -> Runtime:
+    """One whose core logs nothing and is measured by nobody, as for replaying: what it warns of is told as a result."""
+    return _runtime("", json_logs=None)
 
 
 @cache

@@ -34,7 +34,7 @@ from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, sequence, text
 from engine.kube.kinds import BUILT_IN, CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, SECRET
 from engine.settings import Settings
-from localcloud.aws.contract import PAYER_ACCOUNT_ID
+from localcloud.aws.contract import IMAGE_OWNER, PAYER_ACCOUNT_ID
 from localcloud.cluster_api import definitions
 from localcloud.services import LOAD_BALANCER_NAMESPACE, LOAD_BALANCER_SECRET
 from localcloud.state import Cloud
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 BASE_UNIT = "base"
 DEFAULT_POOL = "default"
 ACCOUNT_LIMIT = 1000
-# The owner of Red Hat's images, as the replaced operator's own ConfigMap has it; the emulator knows images of it.
-AMI_OWNER = "309956199498"
 SHARD = "local"
 
 # In a checkout `rbac` is a link to the project's own `deploy/rbac`; a wheel carries the files themselves.
@@ -150,7 +148,7 @@ def operator_configuration(root: str, base: str) -> dict[str, str]:
         "root": root,
         "base": base,
         "accountpool": yaml.safe_dump({DEFAULT_POOL: {"default": True}}),
-        "ami-owner": AMI_OWNER,
+        "ami-owner": IMAGE_OWNER,
         "shard-name": SHARD,
         "support-jump-role": f"arn:aws:iam::{PAYER_ACCOUNT_ID}:role/RH-Technical-Support-Access",
         "sts-jump-role": f"arn:aws:iam::{PAYER_ACCOUNT_ID}:role/RH-Account-Jump",

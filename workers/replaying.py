@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Sequence
-from functools import cache
 from pathlib import Path
 
 from temporalio.client import Client, WorkflowHistory
 from temporalio.converter import DataConverter
-from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Replayer
 
 from domain.model import Model
+from engine.temporal import silent_runtime
 from workers.roster import areas, workflows_of
 
 OPEN = "ExecutionStatus = 'Running'"
@@ -76,7 +75,7 @@ async def open_histories(client: Client, query: str = "", most_of_a_kind: int = 
 
 async def replay(history: WorkflowHistory, converter: DataConverter) -> Replayed:
     """Run today's code over one history."""
-    replayer = Replayer(workflows=_every_workflow(), data_converter=converter, runtime=_silent())
+    replayer = Replayer(workflows=_every_workflow(), data_converter=converter, runtime=silent_runtime())
     told = await replayer.replay_workflow(history, raise_on_replay_failure=False)
     started = history.events[0].workflow_execution_started_event_attributes
     return Replayed(
@@ -100,12 +99,6 @@ def _reason(failure: str) -> str:
     """The message of the failure, out of the whole failure as the SDK's core writes it."""
     found = re.search(r'message: "(.*?)", source:', failure, re.DOTALL)
     return " ".join((found[1] if found else failure).split())
-
-
-@cache
-def _silent() -> Runtime:
-    """What cannot be gone on with is told as the result; the SDK's own lines would stand among it."""
-    return Runtime(telemetry=TelemetryConfig(logging=None))
 
 
 def _every_workflow() -> Sequence[type]:

@@ -14,13 +14,7 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from functools import partial
 
-from temporalio.client import (
-    Client,
-    RPCTimeoutOrCancelledError,
-    WithStartWorkflowOperation,
-    WorkflowUpdateFailedError,
-)
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.client import Client, RPCTimeoutOrCancelledError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
@@ -36,14 +30,13 @@ from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account
 from domain.accounts.worlds import ClaimWorld
-from domain.carry import Carry
 from domain.decision import Decision
 from domain.writes import Patch
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Unavailable
 from engine.kube import SECRET
 from engine.kube.json import mapping
-from engine.temporal import identity_attributes
+from engine.temporal import start_of
 
 KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
 UNIT_ANSWER = timedelta(seconds=60)
@@ -145,18 +138,13 @@ class HandOver:
         """The OUs, from the organization's workflow: it alone makes new ones."""
         organization = self._read.organization
         whose = f"the OU of legal entity {', '.join(map(repr, request.legal_entities))}"
-        start: WithStartWorkflowOperation[object, object] = WithStartWorkflowOperation(
-            organization.kind,
-            Carry(key=organization),
-            id=organization.workflow_id,
-            task_queue="accounts",
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-            static_summary=organization.path,
-            search_attributes=identity_attributes(organization),
-        )
         try:
             units: Units = await self._client.execute_update_with_start_workflow(
-                "units", request, start_workflow_operation=start, result_type=Units, rpc_timeout=UNIT_ANSWER
+                "units",
+                request,
+                start_workflow_operation=start_of(organization),
+                result_type=Units,
+                rpc_timeout=UNIT_ANSWER,
             )
         except WorkflowUpdateFailedError as error:
             cause = error.cause

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from temporalio import activity
 from temporalio.client import Client
@@ -15,12 +15,8 @@ from domain.accounts.observations import OptInPermit
 from domain.accounts.opt_in_permits import turns
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.resources import Account
-from domain.identity import Key
-from domain.model import Model
 from engine.clock import now
-from engine.temporal import wake
-
-Signal = Callable[[Key, str, Model], Awaitable[None]]
+from engine.temporal import tell, wake
 
 
 class OptInActivities:
@@ -45,7 +41,7 @@ async def give_turns(
     known: OrganizationKnown,
     accounts: Iterable[Account],
     config: OperatorConfig,
-    signal: Signal,
+    client: Client,
     *,
     tells: bool,
 ) -> OrganizationKnown:
@@ -55,5 +51,5 @@ async def give_turns(
     if tells:
         keys = {account.metadata.name: read.key(account) for account in everyone}
         told = ((keys[name], until) for name, until in given.granted.items() if name in keys)
-        await asyncio.gather(*(signal(key, "opt_in_permit", OptInPermit(until=until)) for key, until in told))
+        await asyncio.gather(*(tell(client, key, "opt_in_permit", OptInPermit(until=until)) for key, until in told))
     return known.model_copy(update={"opt_in_granted": given.granted, "opt_in_wanting": given.waiting})

@@ -46,13 +46,10 @@ from domain.accounts.organization import (
 )
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool
-from domain.carry import Carry
 from domain.decision import Decision, Outcome, earliest
-from domain.identity import Key
-from domain.model import Model
 from domain.resource import ObjectMeta
 from engine.clock import now
-from engine.temporal import identity_attributes, wake
+from engine.temporal import tell, wake
 
 RESOLVED = "resolved"
 # While Accounts wait, the organization is counted again this often, or when one of them is heard of.
@@ -123,7 +120,7 @@ class OrganizationActivities:
                 "wanting": sum(wants_account(account) for account in accounts),
             }
         )
-        known = await give_turns(self._read, known, accounts, config, self._signal, tells=tells)
+        known = await give_turns(self._read, known, accounts, config, self._client, tells=tells)
         return await self._judge(known, accounts, config, tells=tells)
 
     async def _judge(
@@ -200,21 +197,9 @@ class OrganizationActivities:
             words = f"{permit.verdict}/{permit.until or permit.message}/{permit.account_id}{permit.request_id}"
             messages[name] = words
             if told.get(name) != words:
-                signals.append(self._signal(self._read.key(account), "permit", permit))
+                signals.append(tell(self._client, self._read.key(account), "permit", permit))
         await asyncio.gather(*signals)
         return messages
-
-    async def _signal(self, key: Key, name: str, message: Model) -> None:
-        await self._client.start_workflow(
-            key.kind,
-            Carry(key=key),
-            id=key.workflow_id,
-            task_queue="accounts",
-            start_signal=name,
-            start_signal_args=[message],
-            static_summary=key.path,
-            search_attributes=identity_attributes(key),
-        )
 
     # --- support cases ---
 
@@ -227,7 +212,7 @@ class OrganizationActivities:
         states = await asyncio.to_thread(describe_cases, self._sessions, sorted(cases))
         resolved = {case_id for case_id, state in states.items() if state == RESOLVED and case_id in cases}
         if tells:
-            signals = (self._signal(cases[c], "case_resolved", CaseResolved(case_id=c)) for c in sorted(resolved))
+            signals = (tell(self._client, cases[c], "case_resolved", CaseResolved(case_id=c)) for c in sorted(resolved))
             await asyncio.gather(*signals)
         looked = {"young_cases_at": moment} if young else {}
         return known.model_copy(

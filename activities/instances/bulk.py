@@ -8,10 +8,13 @@ had it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
+from functools import partial
+from typing import TypeVar
 
 from activities.aws.instances import MOST_AT_ONCE, MOST_GROUPS, describe, describe_groups
+from activities.aws.session import Services
 from activities.instances.asking import Ground
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.places import Place
@@ -19,6 +22,9 @@ from domain.instances.resources import AWSMachine
 from domain.instances.verification import Facts, Question
 from domain.model import Model
 from engine.errors import ApiError
+
+T = TypeVar("T")
+A = TypeVar("A")
 
 _ASKED = (Question.INSTANCE, Question.STATUS)
 
@@ -50,26 +56,19 @@ async def ask_about_all(
     """
     answers: dict[str, dict[Place, Facts]] = {each: {} for each in machines}
     asked: dict[str, int] = dict.fromkeys(machines, 0)
-    troubles: list[str] = []
+    troubles: set[str] = set()
     for place in ground.places:
         ids = [each for each, machine in machines.items() if _may_live_in(place, machine)]
         for each in ids:
             asked[each] += 1
-        for first in range(0, len(ids), MOST_AT_ONCE):
-            some = ids[first : first + MOST_AT_ONCE]
-            progress(f"{place}: {first} of {len(ids)}")
-            try:
-                caller = ground.caller(place.account, place.region)
-                told = await asyncio.to_thread(describe, caller, place.region, some, _ASKED, moment)
-            except ApiError as error:
-                troubles.append(error.message)
-                continue
-            for each, facts in told.items():
-                answers[each][place] = facts
+        describing = partial(describe, questions=_ASKED, moment=moment)
+        told = await _told(ground, place, ids, MOST_AT_ONCE, describing, progress, troubles)
+        for each, facts in told.items():
+            answers[each][place] = facts
     owned = ((each, _own(told, asked[each])) for each, told in answers.items())
     return Bulk(
         facts={each: (_key(own[0], each), own[1]) for each, own in owned if own is not None},
-        troubles=tuple(sorted(set(troubles))),
+        troubles=tuple(sorted(troubles)),
     )
 
 
@@ -87,17 +86,34 @@ async def ask_about_groups(
     troubles: set[str] = set()
     for place in ground.places:
         keys = sorted((each for each in groups if (each.account, each.region) == place.where), key=str)
-        for first in range(0, len(keys), MOST_GROUPS):
-            some = keys[first : first + MOST_GROUPS]
-            progress(f"{place}: group {first} of {len(keys)}")
-            try:
-                caller = ground.caller(place.account, place.region)
-                told = await asyncio.to_thread(describe_groups, caller, place.region, [each.group for each in some])
-            except ApiError as error:
-                troubles.add(error.message)
-                continue
-            found |= {each: told.get(each.group, {}) for each in some}
+        found |= await _told(ground, place, keys, MOST_GROUPS, _describe_groups, progress, troubles)
     return BulkGroups(instances=found, troubles=tuple(sorted(troubles)))
+
+
+async def _told(
+    ground: Ground,
+    place: Place,
+    asked: Sequence[T],
+    most: int,
+    describing: Callable[[Services, str, Sequence[T]], Mapping[T, A]],
+    progress: Callable[[str], object],
+    troubles: set[str],
+) -> dict[T, A]:
+    """What a place says of all that is asked, so many at once; why a part is not answered joins the troubles."""
+    told: dict[T, A] = {}
+    for first in range(0, len(asked), most):
+        some = asked[first : first + most]
+        progress(f"{place}: {first} of {len(asked)}")
+        try:
+            told |= await asyncio.to_thread(describing, ground.caller(place.account, place.region), place.region, some)
+        except ApiError as error:
+            troubles.add(error.message)
+    return told
+
+
+def _describe_groups(caller: Services, region: str, groups: Sequence[GroupKey]) -> dict[GroupKey, dict[str, str]]:
+    told = describe_groups(caller, region, [each.group for each in groups])
+    return {each: told.get(each.group, {}) for each in groups}
 
 
 def _may_live_in(place: Place, machine: AWSMachine) -> bool:

@@ -23,7 +23,6 @@ from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, SecretKey, Write, api_of
 from domain.threescale.found import answers_of
 from domain.threescale.tenant_sync import LEAVING
-from engine import tracing
 from engine.errors import Absent
 from engine.pauses import refuse_if_paused
 
@@ -123,8 +122,7 @@ class Tenant:
         if method != "GET":
             refuse_if_paused(call)
         body = dict(fields) if fields else None
-        what = {"http.request.method": method, "server.address": self._url}
-        with self._guard.calling(), calling(method) as status, tracing.calling(f"3scale {method}", what) as span:
+        with self._guard.calling(), calling(method, self._url) as request:
             try:
                 answer = await self._http.request(
                     method,
@@ -136,8 +134,7 @@ class Tenant:
                 )
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise no_answer(call, error) from None
-            status.append(answer.status_code)
-            tracing.answered(span, answer.status_code)
+            request.status = answer.status_code
             if not answer.is_success:
                 raise refusal(call, answer.status_code, answer.text, answer.headers)
         if not answer.content:

@@ -28,7 +28,7 @@ from prometheus_client import Counter, Gauge
 from domain.decision import Decision, Outcome
 from domain.threescale.work import Phase
 from engine.errors import ApiError
-from engine.metrics import Histogram, subject
+from engine.metrics import Histogram, Request, requesting
 
 NO_ANSWER = "none"
 
@@ -83,15 +83,14 @@ def passed(kind: str, decision: Decision) -> None:
 
 
 @contextmanager
-def calling(method: str) -> Iterator[list[int]]:
-    """Around a call, which puts the answer's status into the list."""
-    status: list[int] = []
-    began = time.perf_counter()
+def calling(method: str, tenant: str) -> Iterator[Request]:
+    """Around a call to a tenant's address; the caller notes the status of its answer."""
     try:
-        yield status
+        with requesting(method, tenant, f"3scale {method}") as request:
+            yield request
     finally:
-        _CALLS.labels(subject(), method, str(status[0]) if status else NO_ANSWER).inc()
-        _CALL_TIME.labels(method).observe(time.perf_counter() - began)
+        _CALLS.labels(request.kind, method, str(request.status or NO_ANSWER)).inc()
+        _CALL_TIME.labels(method).observe(request.seconds)
 
 
 def refused(kind: str, error: ApiError) -> None:

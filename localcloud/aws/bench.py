@@ -24,7 +24,7 @@ import boto3
 import psutil
 from botocore.config import Config as BotoConfig
 
-from localcloud.aws.contract import DEFAULT_REGIONS
+from localcloud.aws.contract import DEFAULT_REGIONS, IMAGE_OWNER
 from localcloud.aws.control import Emulator
 
 
@@ -77,7 +77,7 @@ def _create_accounts(endpoint: str, payer: dict[str, str], total: int) -> list[d
 
 def _use_region(ec2: Any) -> None:
     ec2.describe_instances(Filters=[{"Name": "instance-state-name", "Values": ["running"]}])
-    images = ec2.describe_images(Owners=["309956199498"], ExecutableUsers=["all"])["Images"]
+    images = ec2.describe_images(Owners=[IMAGE_OWNER], ExecutableUsers=["all"])["Images"]
     launched = ec2.run_instances(
         ImageId=images[-1]["ImageId"],
         InstanceType="t3.micro",

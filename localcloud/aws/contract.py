@@ -17,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from localcloud.faults import Disturbance
 
 PAYER_ACCOUNT_ID = "123456789012"
+# The owner of Red Hat's images, as the replaced operator's own ConfigMap has it; the only ones that there are.
+IMAGE_OWNER = "309956199498"
 DEFAULT_ACCESS_KEY_ID = "AKIAPERDURELOCAL0000"
 DEFAULT_SECRET_ACCESS_KEY = "perdure/local/deployment/secret/key/0000"  # noqa: S105 - opens nothing but the emulator
 

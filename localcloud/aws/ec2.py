@@ -32,11 +32,11 @@ from moto.ec2.models.instances import Instance, InstanceState, Reservation
 from moto.ec2.responses import EC2Response
 
 from localcloud.aws import lives, organizations, regions, runtime
+from localcloud.aws.contract import IMAGE_OWNER
 from localcloud.aws.lives import LivingEC2
 from localcloud.aws.regions import OptStatus
 from localcloud.aws.wire import ErrorAnswer, Refusal
 
-IMAGE_OWNER = "309956199498"
 _IMAGES = (
     ("RHEL-SAP-9.4.0_HVM-20240605-x86_64-82-Hourly2-GP3", "x86_64"),
     ("RHEL-9.5.0_HVM_BETA-20240905-x86_64-2-Hourly2-GP3", "x86_64"),

@@ -8,10 +8,8 @@ its support case was noted. All of them stand there before worker and watcher be
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 
@@ -27,8 +25,6 @@ from engine.kube.json import JsonObject, mapping, text
 from engine.kube.kinds import NAMESPACE
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
-from localcloud.deployment import Deployment
-from localcloud.services import WATCH, WORKER
 from localcloud.state import Cloud
 
 ROW = "8e"
@@ -74,7 +70,7 @@ async def taken_over(accounts: int) -> Found:
             LeftAccount(name=name, account_id=ids[name], how=ROUND[number % len(ROUND)])
             for number, name in enumerate(names)
         ]
-        async with _frozen(lab.deployment):
+        async with lab.nobody_at_work(ready_seconds=120):
             await _leave_all(lab, left)
             before = _statuses(lab)
             lab.emulator.reset_ledger()
@@ -114,19 +110,6 @@ def _figure(what: str, measured: float, goal: str, *, unit: str = "") -> Figure:
 
 
 # What was left.
-
-
-@asynccontextmanager
-async def _frozen(deployment: Deployment) -> AsyncIterator[None]:
-    """Worker and watcher see nothing of what is done within; both start anew after it."""
-    frozen = {name: deployment.kill(name, signal.SIGSTOP) for name in (WATCH, WORKER)}
-    try:
-        yield
-    finally:
-        for name in frozen:
-            deployment.kill(name)
-    for name, pid in frozen.items():
-        await asyncio.to_thread(deployment.wait_service, name, other_than_pid=pid, timeout_seconds=120)
 
 
 def _create(lab: Laboratory, names: Iterable[str]) -> dict[str, str]:

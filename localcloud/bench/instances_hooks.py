@@ -27,11 +27,11 @@ from engine.kube.json import JsonObject, mapping, text
 from localcloud.bench.claims_telling import step, told
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.instances_things import CLUSTER, PLACE, Scene, scene
-from localcloud.seed import AMI_OWNER
+from localcloud.instance_groups import make_hooked_group
 from localcloud.services import EVENTS, TEMPORAL, WORKER
 
 HOOK_SECONDS = 120
-_GROUP, _HOOK, _WAITING = "held", "drain", "Terminating:Wait"
+_GROUP, _WAITING = "held", "Terminating:Wait"
 _KILLED = (WORKER, TEMPORAL, EVENTS, WORKER)
 _REACTIONS = "terminating-hook=delete-machine,ending=delete-machine"
 _MONTH = timedelta(days=30)
@@ -43,7 +43,7 @@ async def held(held_seconds: float) -> Found:
         await on.until(lambda: _told_by_rules(on))
         scaling = on.client("autoscaling")
         step("a group with a hook; three instances that are to be retired")
-        (kept,) = await asyncio.to_thread(_grouped, on, scaling)
+        kept = await asyncio.to_thread(_grouped, on)
         await on.adopt(kept)
         planned = await on.make(3)
         await _labelled(on, (kept, *planned), STATE_LABEL, State.RUNNING.value)
@@ -172,27 +172,17 @@ def _date(machine: JsonObject) -> datetime | None:
 # Auto Scaling.
 
 
-def _grouped(on: Scene, scaling: Any) -> list[str]:
-    """A group of one instance, with the hook."""
-    image = on.ec2.describe_images(Owners=[AMI_OWNER])["Images"][0]["ImageId"]
-    scaling.create_launch_configuration(LaunchConfigurationName=_GROUP, ImageId=image, InstanceType="t3.micro")
-    scaling.create_auto_scaling_group(
-        AutoScalingGroupName=_GROUP,
-        LaunchConfigurationName=_GROUP,
-        MinSize=0,
-        MaxSize=1,
-        DesiredCapacity=1,
-        AvailabilityZones=[f"{PLACE.region}a"],
+def _grouped(on: Scene) -> str:
+    """The instance of a group of one, with the hook."""
+    group = make_hooked_group(
+        on.client,
+        _GROUP,
+        zone=f"{PLACE.region}a",
+        instance_type="t3.micro",
+        hook_seconds=HOOK_SECONDS,
+        default_result="ABANDON",
     )
-    scaling.put_lifecycle_hook(
-        AutoScalingGroupName=_GROUP,
-        LifecycleHookName=_HOOK,
-        LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
-        HeartbeatTimeout=HOOK_SECONDS,
-        DefaultResult="ABANDON",
-    )
-    (group,) = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[_GROUP])["AutoScalingGroups"]
-    return [each["InstanceId"] for each in group["Instances"]]
+    return str(group["Instances"][0]["InstanceId"])
 
 
 def _lifecycle(scaling: Any, instance: str) -> str:

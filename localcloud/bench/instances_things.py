@@ -29,7 +29,7 @@ from localcloud import environment
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.aws.events_contract import EventFaultKind
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
-from localcloud.seed import AMI_OWNER
+from localcloud.instance_groups import image_of
 from localcloud.services import INSTANCES_QUEUES, REGION
 from localcloud.state import Cloud
 
@@ -101,8 +101,7 @@ class Scene:
     async def make(self, count: int) -> list[str]:
         """So many running instances with their AWSMachines and Machines."""
         made: list[str] = []
-        images = await asyncio.to_thread(self.ec2.describe_images, Owners=[AMI_OWNER])
-        image = text(sequence(images, "Images")[0], "ImageId")
+        image = await asyncio.to_thread(image_of, self.ec2)
         while len(made) < count:
             asked = min(_MOST_INSTANCES, count - len(made))
             answer = await asyncio.to_thread(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -145,6 +146,24 @@ class Laboratory:
             return 0.0
         times = psutil.Process(pid).cpu_times()
         return float(times.user + times.system)
+
+    @asynccontextmanager
+    async def nobody_at_work(self, *, ready_seconds: float) -> AsyncIterator[None]:
+        """Neither worker nor watcher sees what is done within before all of it is; both start anew after it.
+
+        Raises:
+            DeploymentError: one of them was not ready so many seconds later.
+        """
+        frozen = {name: self.deployment.kill(name, signal.SIGSTOP) for name in (WATCH, WORKER)}
+        try:
+            yield
+        finally:
+            for name in frozen:
+                self.deployment.kill(name)
+        for name, pid in frozen.items():
+            await asyncio.to_thread(
+                self.deployment.wait_service, name, other_than_pid=pid, timeout_seconds=ready_seconds
+            )
 
     # Acting as a user.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 import time
 from collections import Counter
@@ -36,7 +35,6 @@ from localcloud.bench.loadbalancers_left import Made, MadeMachine, leave_balance
 from localcloud.bench.loadbalancers_reports import Reporter, ready_machines
 from localcloud.bench.loadbalancers_things import NAMESPACE_NAME, Scene, all_ready, balancer, delete, lift_quotas, scene
 from localcloud.openstack import control_plane
-from localcloud.services import WATCH, WORKER
 
 T = TypeVar("T")
 MACHINES_EACH = 2
@@ -116,7 +114,7 @@ async def _crowd(on: Scene, bare: Bare) -> Found:
 
 async def _taken_over(on: Scene, bare: Bare) -> Found:
     step(f"what yawol leaves of {len(bare.made)} load balancers is taken over")
-    async with _nobody_at_work(on):
+    async with on.lab.nobody_at_work(ready_seconds=_READY_SECONDS):
         await _together(_left_renamed(on, made) for made in bare.made)
         await on.lab.objects.until(lambda: len(on.of_machines()) == len(bare.made))
         uids, servers = _uids(on), await _servers(on)
@@ -187,7 +185,7 @@ async def _settled(sizes: Sizes, span: str) -> Found:
 async def _fill(on: Scene, count: int) -> None:
     """So many load balancers with two machines each, as yawol leaves them, taken over."""
     began = time.monotonic()
-    async with _nobody_at_work(on):
+    async with on.lab.nobody_at_work(ready_seconds=_READY_SECONDS):
         made = (await _bare(on, "networks", names=[f"settled-{number}" for number in range(count)])).made
         step(f"{len(made)} are in Neutron after {time.monotonic() - began:.0f} s")
         sets = await _together(_left_balancer(on, each, MACHINES_EACH) for each in made)
@@ -206,20 +204,6 @@ async def _fill(on: Scene, count: int) -> None:
         step(f"with {len(machines)} machines, as yawol would have left them, after {time.monotonic() - began:.0f} s")
     await _looked_at(on, (2 + MACHINES_EACH) * count)
     step(f"taken over after {time.monotonic() - began:.0f} s")
-
-
-@asynccontextmanager
-async def _nobody_at_work(on: Scene) -> AsyncIterator[None]:
-    """Neither worker nor watcher sees anything of what is done within before all of it is; both start anew after it."""
-    deployment = on.lab.deployment
-    frozen = {name: deployment.kill(name, signal.SIGSTOP) for name in (WATCH, WORKER)}
-    try:
-        yield
-    finally:
-        for name in frozen:
-            deployment.kill(name)
-    for name, pid in frozen.items():
-        await asyncio.to_thread(deployment.wait_service, name, other_than_pid=pid, timeout_seconds=_READY_SECONDS)
 
 
 async def _left_balancer(on: Scene, made: Made, replicas: int) -> JsonObject:

@@ -10,11 +10,10 @@ from domain.instances.places import Place
 from domain.instances.topology import topology
 from localcloud.aws.control import Emulator
 from localcloud.aws.events_contract import Told
+from localcloud.instance_groups import image_of, make_hooked_group
 
-_IMAGE_OWNER = "309956199498"
 _TYPE = "t3.small"
 _TAG = {"Key": "perdure-demo", "Value": "instances"}
-HOOK = "drain"
 
 
 class Fleet:
@@ -37,7 +36,7 @@ class Fleet:
         """A new instance's id."""
         market: dict[str, Any] = {"InstanceMarketOptions": {"MarketType": "spot"}} if spot else {}
         launched = self._client("ec2").run_instances(
-            ImageId=self._image(),
+            ImageId=image_of(self._client("ec2")),
             MinCount=1,
             MaxCount=1,
             InstanceType=_TYPE,
@@ -48,24 +47,7 @@ class Fleet:
 
     def launch_group(self, name: str) -> str:
         """Make an Auto Scaling group of one, whose terminations wait for a hook; its instance's id."""
-        client = self._client("autoscaling")
-        client.create_launch_configuration(LaunchConfigurationName=name, ImageId=self._image(), InstanceType=_TYPE)
-        client.create_auto_scaling_group(
-            AutoScalingGroupName=name,
-            LaunchConfigurationName=name,
-            MinSize=0,
-            MaxSize=1,
-            DesiredCapacity=1,
-            AvailabilityZones=[self.zone],
-        )
-        client.put_lifecycle_hook(
-            AutoScalingGroupName=name,
-            LifecycleHookName=HOOK,
-            LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
-            HeartbeatTimeout=600,
-            DefaultResult="CONTINUE",
-        )
-        (group,) = client.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
+        group = make_hooked_group(self._client, name, zone=self.zone, instance_type=_TYPE, hook_seconds=600)
         self._groups[name] = group["AutoScalingGroupARN"]
         return str(group["Instances"][0]["InstanceId"])
 
@@ -110,9 +92,6 @@ class Fleet:
         running = [each["InstanceId"] for each in instances if each["State"]["Name"] != "terminated"]
         if running:
             self._client("ec2").terminate_instances(InstanceIds=running)
-
-    def _image(self) -> str:
-        return str(self._client("ec2").describe_images(Owners=[_IMAGE_OWNER])["Images"][0]["ImageId"])
 
     def _client(self, service: str) -> Any:
         return boto3.client(service, region_name=self._place.region)  # type: ignore[call-overload]

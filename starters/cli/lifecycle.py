@@ -17,18 +17,15 @@ from uuid import uuid4
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import (
     Client,
-    WithStartWorkflowOperation,
     WorkflowExecution,
     WorkflowExecutionStatus,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
-from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from domain.carry import Carry
 from domain.identity import Key, all_kinds
 from domain.levers import RETRY
 from domain.pauses import why_paused
@@ -38,7 +35,7 @@ from engine.errors import Absent
 from engine.kube import JsonObject
 from engine.kube.errors import NO_SUCH_KIND
 from engine.kube.json import text
-from engine.temporal import identity_attributes, is_open, wake
+from engine.temporal import is_open, start_of, wake
 from starters.cli import machines
 from starters.cli.output import CommandError
 from starters.cli.pausing import standing
@@ -203,19 +200,6 @@ async def retry(session: Session, key: Key, reason: str) -> str:
             await wake(session.temporal, key)
             return f"{key.path} is tried again: {', '.join(sorted({attempt.action for attempt in tried}))}"
     return await _update(session.temporal, key, "retry", str, reason)
-
-
-def start_of(key: Key) -> WithStartWorkflowOperation[object, object]:
-    """Starting the lifecycle as a wake does, unless it is open."""
-    return WithStartWorkflowOperation(
-        key.kind,
-        Carry(key=key),
-        id=key.workflow_id,
-        task_queue=all_kinds()[key.kind].area,
-        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        static_summary=key.path,
-        search_attributes=identity_attributes(key),
-    )
 
 
 async def _update(client: Client, key: Key, update: str, result: type[T], *arguments: str) -> T:

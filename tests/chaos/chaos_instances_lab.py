@@ -30,7 +30,7 @@ from domain.instances.places import Place
 from localcloud import environment, services
 from localcloud.aws.contract import PAYER_ACCOUNT_ID, FaultKind
 from localcloud.aws.control import Emulator
-from localcloud.seed import AMI_OWNER
+from localcloud.instance_groups import image_of, make_hooked_group
 
 SETTLE_SECONDS = 200.0
 # Nothing may be written for so long after everything agrees.
@@ -321,35 +321,15 @@ class InstancesLab(Installation):
             return len(rules["RuleNames"]) == 3
         return False
 
-    def _image(self) -> str:
-        return str(self.client("ec2").describe_images(Owners=[AMI_OWNER])["Images"][0]["ImageId"])
-
     def _launched(self, *, spot: bool) -> str:
         market = {"InstanceMarketOptions": {"MarketType": "spot"}} if spot else {}
-        asked = {"ImageId": self._image(), "InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1}
+        asked = {"ImageId": image_of(self.client("ec2")), "InstanceType": "t3.micro", "MinCount": 1, "MaxCount": 1}
         return str(self.client("ec2").run_instances(**asked, **market)["Instances"][0]["InstanceId"])
 
     def _grouped(self, name: str) -> str:
-        scaling = self.client("autoscaling")
-        scaling.create_launch_configuration(
-            LaunchConfigurationName=name, ImageId=self._image(), InstanceType="t3.micro"
+        group = make_hooked_group(
+            self.client, name, zone=f"{PLACE.region}a", instance_type="t3.micro", hook_seconds=HOOK_SECONDS
         )
-        scaling.create_auto_scaling_group(
-            AutoScalingGroupName=name,
-            LaunchConfigurationName=name,
-            MinSize=0,
-            MaxSize=1,
-            DesiredCapacity=1,
-            AvailabilityZones=[f"{PLACE.region}a"],
-        )
-        scaling.put_lifecycle_hook(
-            AutoScalingGroupName=name,
-            LifecycleHookName="drain",
-            LifecycleTransition="autoscaling:EC2_INSTANCE_TERMINATING",
-            HeartbeatTimeout=HOOK_SECONDS,
-            DefaultResult="CONTINUE",
-        )
-        (group,) = scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[name])["AutoScalingGroups"]
         spec = {"providerID": group["AutoScalingGroupARN"], "minSize": 0, "maxSize": 1}
         infrastructure = "infrastructure.cluster.x-k8s.io/v1beta2"
         pool = _object(infrastructure, "AWSMachinePool", {"name": name}, spec)

@@ -27,6 +27,7 @@ from chaos_proxy import LATE_SECONDS, Break, Interception
 from localcloud import services
 from localcloud.aws.contract import Fault, FaultKind
 from localcloud.aws.control import Emulator
+from localcloud.instance_groups import image_of
 
 REGIONS = ("us-east-1", "eu-west-1")
 SETTLE_SECONDS = 150.0
@@ -373,8 +374,7 @@ class Lab(Installation):
 def litter(session: boto3.Session, endpoint: str, name: str) -> None:
     """One of everything that a tenant may leave behind, in the account of the session."""
     ec2 = session.client("ec2", endpoint_url=endpoint)
-    image = ec2.describe_images(Owners=["309956199498"])["Images"][0]["ImageId"]
-    ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1)
+    ec2.run_instances(ImageId=image_of(ec2), MinCount=1, MaxCount=1)
     volume = ec2.create_volume(AvailabilityZone="us-east-1a", Size=1)["VolumeId"]
     ec2.create_snapshot(VolumeId=volume)
     subnet = ec2.describe_subnets()["Subnets"][0]["SubnetId"]

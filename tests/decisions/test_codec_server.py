@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 from aiohttp.test_utils import TestServer
+from encryption_keys import add_key
 from google.protobuf.json_format import MessageToDict, ParseDict
 from temporalio.api.common.v1 import Payload, Payloads
 
@@ -25,10 +24,7 @@ TOLD = Payload(metadata={"encoding": b"json/plain"}, data=b'"hello"')
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
-    found = tmp_path / "keys"
-    found.mkdir()
-    (found / "a").write_bytes(base64.b64encode(os.urandom(32)))
-    return found
+    return add_key(tmp_path / "keys", "a")
 
 
 @asynccontextmanager
@@ -103,9 +99,7 @@ def test_without_keys_it_does_not_start() -> None:
 
 
 async def test_what_cannot_be_done_is_said_with_its_reason(keys: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "b").write_bytes(base64.b64encode(os.urandom(32)))
+    other = add_key(tmp_path / "other", "b")
     (foreign,) = await EncryptionCodec(KeyRing(other)).encode([TOLD])
     async with asking(keys) as client:
         refused = await client.post("/decode", json=body(foreign), headers={"Origin": UI})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import base64
-import os
 from pathlib import Path
 
 import pytest
+from encryption_keys import add_key
 from temporalio.api.common.v1 import Payload
 
 from engine.encryption import EncryptionCodec, KeyRing, KeysUnreadable, UnknownKey, data_converter
@@ -28,12 +28,7 @@ class Clock:
 
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
-    add(tmp_path, "2026-05")
-    return tmp_path
-
-
-def add(directory: Path, key_id: str) -> None:
-    (directory / key_id).write_bytes(base64.b64encode(os.urandom(32)) + b"\n")
+    return add_key(tmp_path, "2026-05")
 
 
 async def test_what_is_encrypted_shows_nothing_and_comes_back_whole(keys: Path) -> None:
@@ -58,7 +53,7 @@ async def test_a_new_key_writes_and_the_old_one_still_reads(keys: Path) -> None:
     clock = Clock()
     codec = EncryptionCodec(KeyRing(keys, clock))
     (before,) = await codec.encode([TOLD])
-    add(keys, "2026-11")
+    add_key(keys, "2026-11")
     clock.now += REREAD_SECONDS
     (after,) = await codec.encode([TOLD])
     assert after.metadata["encryption-key-id"] == b"2026-11"
@@ -67,7 +62,7 @@ async def test_a_new_key_writes_and_the_old_one_still_reads(keys: Path) -> None:
 
 async def test_a_key_that_another_process_has_already_is_looked_for_at_once(keys: Path) -> None:
     late = EncryptionCodec(KeyRing(keys, Clock()))
-    add(keys, "2026-11")
+    add_key(keys, "2026-11")
     (hidden,) = await EncryptionCodec(KeyRing(keys)).encode([TOLD])
     assert await late.decode([hidden]) == [TOLD]
 
@@ -75,7 +70,7 @@ async def test_a_key_that_another_process_has_already_is_looked_for_at_once(keys
 async def test_a_key_that_is_gone_is_named(keys: Path) -> None:
     codec = EncryptionCodec(KeyRing(keys))
     (hidden,) = await codec.encode([TOLD])
-    add(keys, "2026-11")
+    add_key(keys, "2026-11")
     (keys / "2026-05").unlink()
     with pytest.raises(UnknownKey, match=r"'2026-05'.*it has: 2026-11"):
         await EncryptionCodec(KeyRing(keys)).decode([hidden])
@@ -83,7 +78,7 @@ async def test_a_key_that_is_gone_is_named(keys: Path) -> None:
 
 async def test_another_key_of_the_same_name_does_not_open_it(keys: Path) -> None:
     (hidden,) = await EncryptionCodec(KeyRing(keys)).encode([TOLD])
-    add(keys, "2026-05")
+    add_key(keys, "2026-05")
     with pytest.raises(Undecryptable, match="2026-05"):
         await EncryptionCodec(KeyRing(keys)).decode([hidden])
 
@@ -105,7 +100,7 @@ async def test_an_empty_choice_reads_and_writes_nothing_encrypted(keys: Path) ->
 
 
 def test_a_choice_goes_before_the_order_of_names(keys: Path) -> None:
-    add(keys, "2026-11")
+    add_key(keys, "2026-11")
     assert read_keys(keys)[1] == "2026-11"
     (keys / "current").write_text("2026-05\n")
     assert read_keys(keys)[1] == "2026-05"

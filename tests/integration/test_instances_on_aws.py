@@ -12,18 +12,16 @@ from uuid import uuid4
 import boto3
 import pytest
 from product import perdure, process
-from temporalio.client import Client, WithStartWorkflowOperation
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 from waiting import eventually
 
-from domain.carry import Carry
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, THE_SWEEP
 from domain.instances.acknowledgement import Outcome
 from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
-from domain.instances.handover import HAND_OVER, HandOver, Taken, update_id
+from domain.instances.handover import Taken
 from domain.instances.names import InstanceKey
 from domain.why import Why
 from engine.errors import Absent
@@ -32,6 +30,7 @@ from engine.kube.json import JsonObject, mapping, text
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.deployment import Deployment
 from localcloud.seed import seed_cluster_api
+from starters.events.temporal import hand_over
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -99,21 +98,7 @@ class Cloud:
         await eventually(true, f"{name} has {label}={state}")
 
     async def hand_over(self, key: InstanceKey, *events: InstanceEvent, receives: int = 1) -> Taken:
-        lifecycle = key.lifecycle
-        start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
-            lifecycle.kind,
-            Carry(key=lifecycle),
-            id=lifecycle.workflow_id,
-            task_queue="instances",
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        )
-        return await self.temporal.execute_update_with_start_workflow(
-            HAND_OVER,
-            HandOver(events=events),
-            id=update_id(events, receives),
-            start_workflow_operation=start,
-            result_type=Taken,
-        )
+        return await hand_over(self.temporal)(key, events, receives)
 
     async def why(self, key: InstanceKey) -> Why:
         answer: Why = await self.temporal.get_workflow_handle(key.workflow_id).query("why", result_type=Why)

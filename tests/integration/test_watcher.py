@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from uuid import uuid4
@@ -346,7 +347,7 @@ async def test_a_kind_that_is_not_installed_holds_nobody_up_and_is_found_when_it
     kube: KubeApi, namespace: str
 ) -> None:
     gadget = gadget_kind()
-    gadgets = Watched(kind=gadget, read=lambda _: View(()), dependents=nobody, namespace=namespace)
+    gadgets = of_namespace(gadget, namespace)
     recorder = Recorder(kube)
     alone = Watcher(kube, recorder.wake, [gadgets], timing=TIMING)
     async with running(alone):
@@ -365,17 +366,8 @@ async def test_a_kind_that_is_not_installed_holds_nobody_up_and_is_found_when_it
 
 async def test_kinds_that_objects_declare_are_watched_while_they_do(kube: KubeApi, namespace: str) -> None:
     gadget = gadget_kind()
-    gadgets = Watched(kind=gadget, read=lambda _: View(()), dependents=nobody, namespace=namespace)
-    providers = Watched(
-        kind=CONFIG_MAP,
-        read=lambda _: View(()),
-        dependents=nobody,
-        namespace=namespace,
-        label_selector="test=watcher",
-        declares=lambda _: (gadgets,),
-    )
     recorder = Recorder(kube)
-    watcher = Watcher(kube, recorder.wake, [providers], timing=TIMING)
+    watcher = Watcher(kube, recorder.wake, [declaring(gadget, namespace)], timing=TIMING)
     async with installed(kube, gadget), running(watcher):
         await eventually(lambda: not watcher.unready())
         await create_gadget(kube, gadget, namespace, "early")
@@ -394,17 +386,8 @@ async def test_a_declared_kind_that_is_not_there_is_warned_of_once_and_found_whe
     kube: KubeApi, namespace: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     gadget = gadget_kind()
-    gadgets = Watched(kind=gadget, read=lambda _: View(()), dependents=nobody, namespace=namespace)
-    providers = Watched(
-        kind=CONFIG_MAP,
-        read=lambda _: View(()),
-        dependents=nobody,
-        namespace=namespace,
-        label_selector="test=watcher",
-        declares=lambda _: (gadgets,),
-    )
     recorder = Recorder(kube)
-    watcher = Watcher(kube, recorder.wake, [providers], timing=TIMING)
+    watcher = Watcher(kube, recorder.wake, [declaring(gadget, namespace)], timing=TIMING)
     async with running(watcher):
         await kube.create(CONFIG_MAP, config_map("provider"), namespace)
         await eventually(lambda: any("does not serve it" in note for note in watcher._notes()))
@@ -415,6 +398,17 @@ async def test_a_declared_kind_that_is_not_there_is_warned_of_once_and_found_whe
             await create_gadget(kube, gadget, namespace, "g")
             await eventually(lambda: recorder.wakes["g"] >= 1)
             await eventually(lambda: not watcher._notes())
+
+
+def of_namespace(kind: Kind, namespace: str) -> Watched:
+    """The kind's objects, of which nothing but their being there is of interest."""
+    return Watched(kind=kind, read=lambda _: View(()), dependents=nobody, namespace=namespace)
+
+
+def declaring(kind: Kind, namespace: str) -> Watched:
+    """ConfigMaps each of which declares the kind."""
+    declared = of_namespace(kind, namespace)
+    return replace(config_maps(namespace), read=lambda _: View(()), declares=lambda _: (declared,))
 
 
 def gadget_kind() -> Kind:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
+from encryption_keys import add_key
 from temporal_server import TemporalServer, serving
 
 
@@ -12,3 +14,9 @@ from temporal_server import TemporalServer, serving
 async def temporal(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TemporalServer]:
     async with serving(tmp_path_factory.mktemp("temporal")) as server:
         yield server
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    """The directory of a key for payloads."""
+    return add_key(tmp_path / "keys", "a")

@@ -7,11 +7,11 @@ found there, which shows that the search would see them.
 from __future__ import annotations
 
 import base64
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from encryption_keys import add_key
 from passing import Passes, new_key, until_phase, working
 from temporal_server import TemporalServer, eventually, pointing_at, serving
 from temporalio.client import Client
@@ -22,14 +22,6 @@ from engine.temporal import connect, wake
 
 # What is told by a result and a query, a heartbeat and a summary; by a failure; by a signal.
 WHY, FAILURE, REASON = "sentinel-of-results", "sentinel-of-failures", "sentinel-of-signals"
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> Path:
-    found = tmp_path / "keys"
-    found.mkdir()
-    (found / "a").write_bytes(base64.b64encode(os.urandom(32)))
-    return found
 
 
 async def lived(client: Client) -> Key:
@@ -80,7 +72,7 @@ async def test_encryption_is_turned_on_under_a_lifecycle_that_runs(
     (keys / "current").write_text("")
     for number, current in enumerate(("", "a", "b"), 1):
         if current == "b":
-            (keys / "b").write_bytes(base64.b64encode(os.urandom(32)))
+            add_key(keys, "b")
         (keys / "current").write_text(current)
         client = await connect(pointing_at(temporal, monkeypatch, temporal_keys=str(keys)), "tests")
         async with working(client, passes):

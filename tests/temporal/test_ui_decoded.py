@@ -16,7 +16,6 @@ from aiohttp import web
 from browser import CHROMIUM, Page, browsing
 from passing import Passes, new_key, until_phase, working
 from temporal_server import TemporalServer, eventually, pointing_at, serving
-from test_payloads_encrypted import keys
 
 from domain.identity import Key
 from engine.temporal import connect, wake
@@ -24,8 +23,6 @@ from localcloud.state import choose_ports
 from starters.codec_server.main import codec_application
 
 WHY = "waits for the organization's permit"
-
-__all__ = ["keys"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")]
 

@@ -18,13 +18,11 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import WorkflowExecutionStatus as EnumStatus
 from temporalio.api.workflow.v1 import WorkflowExecutionInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionRequest
-from temporalio.client import WithStartWorkflowOperation, WorkflowHandle
-from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from domain.carry import Carry
 from domain.decision import Queue
 from domain.instances.acknowledgement import Outcome
 from domain.instances.actions import (
@@ -43,7 +41,7 @@ from domain.instances.actions import (
 )
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
-from domain.instances.handover import ANSWERED, HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken, update_id
+from domain.instances.handover import ANSWERED, INSTANCE_WORKFLOW, Taken
 from domain.instances.hooks import HookTiming
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
@@ -57,6 +55,7 @@ from domain.writes import patched
 from engine.clock import now
 from engine.errors import Unavailable
 from engine.temporal import wake
+from starters.events.temporal import hand_over
 from tests.replay.recording import keep, recording
 from workers.boundary import Boundary
 from workers.roster import workflows_of
@@ -177,21 +176,7 @@ class OneInstance:
         return await self.event(EventKind.STATE, state=InstanceState(state), **facts)
 
     async def hand_over(self, *events: InstanceEvent, receives: int = 1) -> Taken:
-        key = self.key.lifecycle
-        start: WithStartWorkflowOperation[Any, Any] = WithStartWorkflowOperation(
-            key.kind,
-            Carry(key=key),
-            id=key.workflow_id,
-            task_queue="instances",
-            id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-        )
-        return await self.env.client.execute_update_with_start_workflow(
-            HAND_OVER,
-            HandOver(events=events),
-            id=update_id(events, receives),
-            start_workflow_operation=start,
-            result_type=Taken,
-        )
+        return await hand_over(self.env.client)(self.key, events, receives)
 
     async def until(self, true: Callable[[], bool], what: str) -> None:
         deadline = asyncio.get_running_loop().time() + PATIENCE

@@ -34,13 +34,12 @@ from engine.errors import Absent
 from engine.kube import SECRET, BlockingKube
 from engine.kube.json import mapping, text
 from engine.settings import Settings
-from localcloud.aws.contract import InstanceRecord, KeyRecord
+from localcloud.aws.contract import IMAGE_OWNER, InstanceRecord, KeyRecord
 from localcloud.aws.control import Emulator
 
 A = TypeVar("A", bound=Model)
 R = TypeVar("R")
 
-AMI_OWNER = "309956199498"
 REGION = "us-east-1"
 
 
@@ -195,7 +194,7 @@ def region_init(account_id: str, name: str, *, region: str = REGION, search: boo
         owner=owner,
         region=region,
         round="1",
-        ami_owner=AMI_OWNER,
+        ami_owner=IMAGE_OWNER,
         tags=marks(name),
         search=search,
     )

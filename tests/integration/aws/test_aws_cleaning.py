@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from aws_lab import AMI_OWNER, REGION, Lab
+from aws_lab import REGION, Lab
 
 from activities.aws.cleaning import own_record
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from engine.errors import Conflict, Denied, Unavailable
 from localcloud.aws.contract import InstanceRecord, ResourceRecord
+from localcloud.instance_groups import image_of
 
 pytestmark = pytest.mark.integration
 
@@ -27,8 +28,7 @@ def everywhere(account_id: str) -> CleanGlobal:
 
 def launch(lab: Lab, account_id: str, **more: object) -> str:
     ec2 = lab.sessions.member(account_id).ec2(REGION)
-    image = ec2.describe_images(Owners=[AMI_OWNER])["Images"][0]["ImageId"]
-    return ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, **more)["Instances"][0]["InstanceId"]  # type: ignore[arg-type]
+    return ec2.run_instances(ImageId=image_of(ec2), MinCount=1, MaxCount=1, **more)["Instances"][0]["InstanceId"]  # type: ignore[arg-type]
 
 
 def left(lab: Lab, account_id: str) -> dict[str, int]:

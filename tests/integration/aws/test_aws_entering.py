@@ -7,7 +7,7 @@ from typing import Any
 
 import boto3
 import pytest
-from aws_lab import AMI_OWNER, REGION, Lab, admin_user, marks, support_role
+from aws_lab import REGION, Lab, admin_user, marks, support_role
 from botocore.exceptions import ClientError
 
 from domain.accounts.actions.identities import DeleteIdentities
@@ -18,7 +18,7 @@ from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.identity import Key
 from engine.errors import Denied
 from engine.kube import SECRET
-from localcloud.aws.contract import PAYER_ACCOUNT_ID, CustomerAccount
+from localcloud.aws.contract import IMAGE_OWNER, PAYER_ACCOUNT_ID, CustomerAccount
 
 pytestmark = pytest.mark.integration
 
@@ -101,7 +101,7 @@ def test_a_region_of_a_customer_is_initialised_and_nothing_is_left(lab: Lab) -> 
         owner=owner,
         region=REGION,
         round="1",
-        ami_owner=AMI_OWNER,
+        ami_owner=IMAGE_OWNER,
         tags=marks(customer.name),
         search=False,
     )

@@ -11,6 +11,7 @@ from temporalio.exceptions import CancelledError
 from activities.aws.regions import instances_of, usable
 from domain.accounts.actions.regions import InitializeRegion, ListRegions
 from engine.errors import Denied, Pending, Throttled, Unavailable
+from localcloud.instance_groups import image_of
 
 pytestmark = pytest.mark.integration
 
@@ -154,8 +155,8 @@ def test_an_image_that_was_withdrawn_is_looked_up_again(lab: Lab) -> None:
 
 def test_instances_of_others_are_left_alone(lab: Lab) -> None:
     account_id, name = lab.account()
-    image = lab.sessions.member(account_id).ec2(REGION).describe_images(Owners=["309956199498"])["Images"][0]["ImageId"]
-    lab.sessions.member(account_id).ec2(REGION).run_instances(ImageId=image, MinCount=1, MaxCount=1)
+    ec2 = lab.sessions.member(account_id).ec2(REGION)
+    ec2.run_instances(ImageId=image_of(ec2), MinCount=1, MaxCount=1)
     lab.run(lab.activities.initialize_region, region_init(account_id, name, search=True))
     assert len(lab.instances(account_id)) == 1
 

@@ -17,6 +17,7 @@ from waiting import until
 
 from domain.instances.topology import Topology, topology
 from localcloud.aws.control import Emulator
+from localcloud.instance_groups import image_of
 
 pytestmark = pytest.mark.integration
 
@@ -67,7 +68,7 @@ class Place:
 
     def launch(self, **more: Any) -> str:
         ec2 = self.client("ec2")
-        image = ec2.describe_images(Owners=["309956199498"])["Images"][0]["ImageId"]
+        image = image_of(ec2)
         launched = ec2.run_instances(ImageId=image, MinCount=1, MaxCount=1, InstanceType="t3.small", **more)
         instance: str = launched["Instances"][0]["InstanceId"]
         return instance
@@ -75,7 +76,7 @@ class Place:
     def group(self, name: str, size: int, **hooks: str) -> None:
         """A group of that size; the hooks are there before its instances. Their keywords are launch and terminate."""
         autoscaling = self.client("autoscaling")
-        image = self.client("ec2").describe_images(Owners=["309956199498"])["Images"][0]["ImageId"]
+        image = image_of(self.client("ec2"))
         autoscaling.create_launch_configuration(LaunchConfigurationName=name, ImageId=image, InstanceType="t3.small")
         autoscaling.create_auto_scaling_group(
             AutoScalingGroupName=name,
