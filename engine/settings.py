@@ -123,7 +123,8 @@ class Settings(BaseSettings):
     worker_workflow_tasks: int = Field(
         12,
         ge=2,
-        description="Workflow tasks at once. They share a core: of too many none ends in the 10 s that Temporal waits.",
+        description="Workflow tasks of an area at once. They share a core: of too many none ends in the 10 s that "
+        "Temporal waits. Of instances there are always 100, as theirs wait for answers most of the time.",
     )
     worker_kube_activities: int = Field(50, description="Kubernetes activities at once.")
     worker_aws_activities: int = Field(64, description="AWS activities at once, each on a thread of its own.")
