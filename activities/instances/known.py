@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from domain.identity import Kind
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
@@ -46,23 +46,21 @@ class KnownInstances:
         self._mirrors[AWS_MACHINE_POOL.name].listen(lambda before, after: _move(self._pools, _pool_ids, before, after))
 
     async def ready(self) -> None:
-        """Until everything is known.
+        """Until everything is known; one patience for all lists, and one for all streams.
 
         Raises:
             Unavailable: a list has not come, or a stream is broken and stays so.
         """
+        clock = asyncio.get_running_loop().time
+        listed_by = clock() + _FIRST_LIST
         for mirror in self._mirrors.values():
             if not mirror.listed:
-                try:
-                    await asyncio.wait_for(mirror.settled(), _FIRST_LIST)
-                except TimeoutError:
-                    raise Unavailable(f"{mirror.followed.name} cannot be listed: {mirror.trouble}") from None
+                await _until(mirror, mirror.settled(), listed_by, "cannot be listed")
+        back_by = clock() + _STREAM_BACK
+        for mirror in self._mirrors.values():
             if mirror.listed and mirror.trouble:
                 # Most breaks are over in seconds: whoever waits goes on at once, who fails only after a growing pause.
-                try:
-                    await asyncio.wait_for(mirror.current(), _STREAM_BACK)
-                except TimeoutError:
-                    raise Unavailable(f"{mirror.followed.name} is not followed: {mirror.trouble}") from None
+                await _until(mirror, mirror.current(), back_by, "is not followed")
 
     @property
     def may_appear(self) -> bool:
@@ -121,6 +119,14 @@ class KnownInstances:
         """Of several objects that name one instance the oldest that is not being deleted."""
         found = [each for name in sorted(names) if (each := self._mirrors[kind.name].get(*name)) is not None]
         return min(found, key=_precedence, default=None)
+
+
+async def _until(mirror: Mirror, so: Awaitable[None], deadline: float, otherwise: str) -> None:
+    try:
+        async with asyncio.timeout_at(deadline):
+            await so
+    except TimeoutError:
+        raise Unavailable(f"{mirror.followed.name} {otherwise}: {mirror.trouble}") from None
 
 
 def _move(

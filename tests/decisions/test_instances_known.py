@@ -60,3 +60,16 @@ async def test_a_stream_that_stays_broken_is_told(monkeypatch: pytest.MonkeyPatc
     store.mirrors[1].trouble = "503"
     with pytest.raises(Unavailable, match="is not followed: 503"):
         await known.ready()
+
+
+async def test_streams_that_come_back_one_after_another_share_one_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look with three of them is part of a workflow task as well."""
+    monkeypatch.setattr(known_module, "_STREAM_BACK", 0.4)
+    store = _Store()
+    known = KnownInstances(None, store)  # type: ignore[arg-type]
+    loop = asyncio.get_running_loop()
+    for mirror, back in zip(store.mirrors, (0.2, 0.55, 0.9), strict=True):
+        mirror.trouble = "503"
+        loop.call_later(back, mirror.running.set)
+    with pytest.raises(Unavailable, match="is not followed: 503"):
+        await known.ready()
