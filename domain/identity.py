@@ -23,7 +23,8 @@ class Kind(Model):
     `workflows.<area>`, ...) and the workflow task queue. `name` is also the workflow type. `finalizer` is the one that
     the kind's objects carry while something of theirs exists outside, empty if they carry none. `lifecycle` is False
     for kinds that others read or write and that no workflow runs for. `served` is True for kinds whose objects live in
-    the cluster that is served, where that is another than the one Perdure's own kinds live in.
+    the cluster that is served, where that is another than the one Perdure's own kinds live in. `of_cluster` is False
+    for what AWS has named: whichever cluster tells of it, its lifecycle is one.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Kind(Model):
     finalizer: str = ""
     lifecycle: bool = True
     served: bool = False
+    of_cluster: bool = True
 
     @property
     def api_version(self) -> str:
@@ -83,6 +85,34 @@ def standing(kind: str, cluster: str) -> tuple[Key, ...]:
     """The lifecycles of a kind that no custom resource stands behind: an area names them in `STANDING`."""
     keys: list[Key] = [key for area in _areas() for key in getattr(area, "STANDING", ())]
     return tuple(key.model_copy(update={"cluster": cluster}) for key in keys if key.kind == kind)
+
+
+def id_prefix(kind: str, cluster: str) -> str:
+    """How the ids of a kind's lifecycles begin for those who work with a cluster; others' begin otherwise."""
+    return f"{cluster}/{kind}/" if cluster and _of_cluster(kind) else f"{kind}/"
+
+
+def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: str) -> Key | None:
+    """The key of a lifecycle that Temporal has listed, None if it is another cluster's.
+
+    Args:
+        workflow_id: its id.
+        kind: as its search attributes say, like the next two.
+        namespace: of the object.
+        name: of the object.
+        cluster: the one that is worked with.
+    """
+    key = Key(kind=kind, namespace=namespace, name=name, uid="", cluster=cluster if _of_cluster(kind) else "")
+    before, found, uid = workflow_id.partition(key.workflow_id)
+    if before or not found or (uid and not uid.startswith("/")):
+        return None
+    return key.model_copy(update={"uid": uid.removeprefix("/")})
+
+
+def _of_cluster(kind: str) -> bool:
+    """True for kinds that this version does not know, too."""
+    known = all_kinds().get(kind)
+    return known is None or known.of_cluster
 
 
 def _areas() -> list[ModuleType]:

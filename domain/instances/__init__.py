@@ -58,8 +58,8 @@ MACHINE = _kind("Machine", CLUSTER_GROUP, CLUSTER_VERSION)
 EXTERNAL_KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE)
 
 # No custom resources stand behind these.
-EC2_INSTANCE = Kind(name=INSTANCE_WORKFLOW, group="", version="", plural="", area=_AREA)
-AUTO_SCALING_GROUP = Kind(name=GROUP_WORKFLOW, group="", version="", plural="", area=_AREA)
+EC2_INSTANCE = Kind(name=INSTANCE_WORKFLOW, group="", version="", plural="", area=_AREA, of_cluster=False)
+AUTO_SCALING_GROUP = Kind(name=GROUP_WORKFLOW, group="", version="", plural="", area=_AREA, of_cluster=False)
 INSTANCE_SWEEP = Kind(name=SWEEP_WORKFLOW, group="", version="", plural="", area=_AREA)
 THE_SWEEP = Key(kind=INSTANCE_SWEEP.name, namespace="", name="all", uid="0")
 

@@ -26,7 +26,7 @@ from temporalio.client import (
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
-from domain.identity import Key, all_kinds
+from domain.identity import Key, all_kinds, key_found
 from domain.levers import RETRY
 from domain.pauses import why_paused
 from domain.refusal import ErrorType
@@ -95,9 +95,9 @@ async def find_key(session: Session, target: Target) -> Key:
     obj = await look_for_object(session, target) if target.kind.plural else None
     if obj is not None:
         return await key_of_object(session, target, obj)
-    last = await _last_lifecycle(session, target)
-    if last is not None and last.status is WorkflowExecutionStatus.RUNNING:
-        return _key_of_lifecycle(session, target, last.id)
+    key, last = await _last_lifecycle(session, target)
+    if key is not None and last is not None and last.status is WorkflowExecutionStatus.RUNNING:
+        return key
     ended = f"; its last lifecycle ended at {last.close_time:%Y-%m-%d %H:%M:%SZ}" if last and last.close_time else ""
     raise CommandError(f"{target} does not exist{ended}", _shown_by(target))
 
@@ -115,14 +115,6 @@ async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Ke
 
 def _shown_by(target: Target) -> str:
     return machines.SHOWN_BY if machines.others(target) else f"`perdure list {target.kind.name}` shows what there is"
-
-
-def _key_of_lifecycle(session: Session, target: Target, workflow_id: str) -> Key:
-    """The key of a lifecycle that has been found; what AWS has named is of no cluster, and has no uid."""
-    placeless = Key(kind=target.kind.name, namespace=target.namespace, name=target.name, uid="")
-    if workflow_id == placeless.workflow_id:
-        return placeless
-    return key_of(session, target, workflow_id.rsplit("/", 1)[1])
 
 
 def key_of(session: Session, target: Target, uid: str) -> Key:
@@ -261,14 +253,11 @@ async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
     )
 
 
-async def _last_lifecycle(session: Session, target: Target) -> WorkflowExecution | None:
-    """The newest lifecycle of that name, an open one before closed ones."""
-    query = f"OpKind = '{target.kind.name}' AND OpNamespace = '{target.namespace}' AND OpName = '{target.name}'"
-    prefix = f"{session.settings.cluster}/" if session.settings.cluster else ""
-    placeless = Key(kind=target.kind.name, namespace=target.namespace, name=target.name, uid="").workflow_id
-    found = [
-        execution
-        async for execution in session.temporal.list_workflows(query, limit=50)
-        if execution.id.startswith(f"{prefix}{target.kind.name}/") or execution.id == placeless
-    ]
-    return max(found, key=lambda item: (item.close_time is None, item.start_time), default=None)
+async def _last_lifecycle(session: Session, target: Target) -> tuple[Key | None, WorkflowExecution | None]:
+    """The newest lifecycle of that name, an open one before closed ones; nothing twice if there is none."""
+    kind, namespace, name = target.kind.name, target.namespace, target.name
+    query = f"OpKind = '{kind}' AND OpNamespace = '{namespace}' AND OpName = '{name}'"
+    listed = [each async for each in session.temporal.list_workflows(query, limit=50)]
+    keys = ((key_found(each.id, kind, namespace, name, session.settings.cluster), each) for each in listed)
+    ours = [(key, each) for key, each in keys if key is not None]
+    return max(ours, key=lambda item: (item[1].close_time is None, item[1].start_time), default=(None, None))

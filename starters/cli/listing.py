@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from domain.identity import Key, Kind
+from domain.identity import Key, Kind, key_found
 from domain.levers import PAUSED
 from domain.model import Model
 from domain.resource import parse_timestamp
@@ -54,6 +54,10 @@ class Row(Model):
     owner: str = ""
     created: datetime | None = None
     workflow_id: str = ""
+
+    def key(self, cluster: str) -> Key | None:
+        """The lifecycle's key, None if it is another cluster's than this."""
+        return key_found(self.workflow_id, self.kind, self.namespace, self.name, cluster)
 
 
 def register(app: typer.Typer) -> None:
@@ -139,15 +143,7 @@ async def _lifecycles(session: Session, kind: Kind | None, namespace: str) -> li
     query += f" AND OpKind = '{kind.name}'" if kind else " AND OpKind IS NOT NULL"
     query += f" AND OpNamespace = '{namespace}'" if namespace else ""
     found = [row_of(execution) async for execution in session.temporal.list_workflows(query)]
-    return [row for row in found if _ours(row, cluster)]
-
-
-def _ours(row: Row, cluster: str) -> bool:
-    """Whether a lifecycle is of this cluster, or of none: what AWS has named (an instance) has no uid."""
-    placeless = Key(kind=row.kind, namespace=row.namespace, name=row.name, uid="").workflow_id
-    return row.workflow_id.startswith(f"{cluster}/{row.kind}/" if cluster else f"{row.kind}/") or (
-        row.workflow_id == placeless
-    )
+    return [row for row in found if row.key(cluster)]
 
 
 def row_of(execution: WorkflowExecution) -> Row:

@@ -85,36 +85,27 @@ def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Fo
 
 
 async def _found(session: Session, query: str) -> list[Row]:
-    cluster = session.settings.cluster
     rows = [row_of(each) async for each in session.temporal.list_workflows(query)]
-    prefix = f"{cluster}/" if cluster else ""
-    ours = [row for row in rows if row.workflow_id.startswith(f"{prefix}{row.kind}/") and row.kind in all_kinds()]
+    ours = [row for row in rows if row.key(session.settings.cluster) and row.kind in all_kinds()]
     return sorted(ours, key=lambda row: (row.kind, row.namespace, row.name))
 
 
 async def _asked(session: Session, rows: list[Row], by: str) -> list[Retried]:
     free = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(row: Row) -> Retried:
+    async def ask(row: Row, key: Key) -> Retried:
         from starters.cli.lifecycle import retry
 
         async with free:
             try:
-                return _retried(row, said=await retry(session, _key(session, row), by), retried=True)
+                return _retried(row, said=await retry(session, key, by), retried=True)
             except CommandError as error:
                 refused = error.message.removeprefix("retry refused: ")
                 said = f"{REFUSED}{refused}" if refused != error.message else error.message
                 return _retried(row, said=said, retried=False)
 
-    return list(await asyncio.gather(*(ask(row) for row in rows)))
-
-
-def _key(session: Session, row: Row) -> Key:
-    """Of what AWS has named, the id has no uid."""
-    placeless = Key(kind=row.kind, namespace=row.namespace, name=row.name, uid="", cluster=session.settings.cluster)
-    if row.workflow_id == placeless.workflow_id:
-        return placeless
-    return placeless.model_copy(update={"uid": row.workflow_id.rpartition("/")[2]})
+    keys = ((row, row.key(session.settings.cluster)) for row in rows)
+    return list(await asyncio.gather(*(ask(row, key) for row, key in keys if key is not None)))
 
 
 def _retried(row: Row, *, said: str, retried: bool) -> Retried:

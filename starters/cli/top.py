@@ -22,7 +22,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from domain.identity import all_areas, all_kinds
+from domain.identity import all_areas, all_kinds, id_prefix
 from domain.model import Model
 from starters.cli import output
 from starters.cli.environment import StateOption
@@ -105,12 +105,12 @@ async def look(session: Session) -> Glance:
         for each in counted
         if each.open or each.area in told
     )
-    needed = any(each.failing or each.stuck for each in shown)
-    return Glance(at=now, areas=shown, worst=await _worst(session, now) if needed else ())
+    needed = [each.area for each in shown if each.failing or each.stuck]
+    return Glance(at=now, areas=shown, worst=await _worst(session, needed, now) if needed else ())
 
 
 async def _counted(session: Session, area: str, now: datetime) -> AreaAtAGlance:
-    base = queried(area)
+    base = queried(session.settings.cluster, area)
     number = await _count(session, base)
     if not number:
         return AreaAtAGlance(area=area, open=0)
@@ -124,10 +124,11 @@ async def _counted(session: Session, area: str, now: datetime) -> AreaAtAGlance:
     )
 
 
-def queried(area: str) -> str:
-    """The open lifecycles of an area, as Temporal is asked for them."""
-    kinds = ", ".join(f"'{kind.name}'" for kind in all_kinds().values() if kind.area == area and kind.lifecycle)
-    return f"ExecutionStatus = 'Running' AND OpKind IN ({kinds})"
+def queried(cluster: str, *areas: str) -> str:
+    """The open lifecycles of areas, as Temporal is asked for them: a cluster's own, where several share a namespace."""
+    kinds = [kind.name for kind in all_kinds().values() if kind.area in areas and kind.lifecycle]
+    ids = " OR ".join(f"WorkflowId STARTS_WITH '{id_prefix(kind, cluster)}'" for kind in kinds)
+    return f"ExecutionStatus = 'Running' AND ({ids})"
 
 
 def failing() -> str:
@@ -139,10 +140,10 @@ async def _count(session: Session, query: str) -> int:
     return (await session.temporal.count_workflows(query)).count
 
 
-async def _worst(session: Session, glance_at: datetime) -> tuple[Row, ...]:
+async def _worst(session: Session, areas: Sequence[str], glance_at: datetime) -> tuple[Row, ...]:
     from starters.cli.listing import row_of
 
-    query = f"ExecutionStatus = 'Running' AND ({failing()} OR TemporalReportedProblems IS NOT NULL)"
+    query = f"{queried(session.settings.cluster, *areas)} AND ({failing()} OR TemporalReportedProblems IS NOT NULL)"
     found = [row_of(each) async for each in session.temporal.list_workflows(query, limit=500)]
     return tuple(sorted(found, key=lambda row: (not row.stuck, row.created or glance_at))[:WORST])
 

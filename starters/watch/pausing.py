@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from temporalio.client import Client
 from temporalio.service import RPCError
 
-from domain.identity import Kind, all_areas, all_kinds
+from domain.identity import all_areas, all_kinds, id_prefix
 from domain.pauses import Pauses, areas_changed, let_go_since
 from engine.health import Health
 from engine.kube import KubeApi
@@ -96,7 +96,7 @@ async def wake_open_of(client: Client, areas: Iterable[str], cluster: str) -> in
     """Wake every open lifecycle of the areas in this cluster; returns how many."""
     chosen = set(areas)
     kinds = [kind for kind in all_kinds().values() if kind.lifecycle and kind.area in chosen]
-    prefixes = tuple(prefix for kind in kinds for prefix in _prefixes(kind, cluster))
+    prefixes = tuple(id_prefix(kind.name, cluster) for kind in kinds)
     free = asyncio.Semaphore(AT_ONCE)
 
     async def wake(workflow_id: str) -> None:
@@ -109,9 +109,3 @@ async def wake_open_of(client: Client, areas: Iterable[str], cluster: str) -> in
     ours = [workflow_id for workflow_id in found if workflow_id.startswith(prefixes)]
     await asyncio.gather(*(wake(workflow_id) for workflow_id in ours))
     return len(ours)
-
-
-def _prefixes(kind: Kind, cluster: str) -> tuple[str, ...]:
-    """How ids of a kind begin; what AWS has named is of no cluster."""
-    ours = f"{cluster}/{kind.name}/" if cluster else f"{kind.name}/"
-    return (ours,) if kind.plural else (ours, f"{kind.name}/")

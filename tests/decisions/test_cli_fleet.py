@@ -58,9 +58,10 @@ def test_top_of_nothing_says_so() -> None:
 
 
 def test_an_area_is_counted_by_all_its_kinds() -> None:
-    assert "'Account'" in top.queried("accounts")
-    assert "'AccountClaim'" in top.queried("accounts")
-    assert "'ResourceClaim'" not in top.queried("accounts")
+    asked = top.queried("north", "accounts")
+    assert "'north/Account/'" in asked
+    assert "'north/AccountClaim/'" in asked
+    assert "ResourceClaim" not in asked
 
 
 def test_many_are_sought_by_what_limits_them() -> None:
