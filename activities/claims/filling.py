@@ -24,7 +24,7 @@ from activities.claims.tools import Tools
 from activities.claims.writing import with_metadata
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
 from domain.claims.conditions import with_stalled
-from domain.claims.constants import FINALIZER, HANDLE_NAME_PREFIX, POOL_SCALING_NAME_LABEL
+from domain.claims.constants import API_VERSION, FINALIZER, HANDLE_NAME_PREFIX, POOL_SCALING_NAME_LABEL
 from domain.claims.durations import whole_seconds
 from domain.claims.moments import born
 from domain.claims.names import pool_handle_name
@@ -213,6 +213,8 @@ class Filling:
             body = await self._body(question)
             labels = {**body.labels, **({POOL_SCALING_NAME_LABEL: new.scaling} if new.scaling else {})}
             sent: JsonObject = {
+                "apiVersion": API_VERSION,
+                "kind": RESOURCE_HANDLE.name,
                 "metadata": {
                     "name": name,
                     "generateName": HANDLE_NAME_PREFIX,

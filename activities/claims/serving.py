@@ -23,7 +23,7 @@ from activities.claims.known import Known
 from activities.claims.writing import Writer, with_metadata
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_own_stalled
-from domain.claims.constants import CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, FINALIZER, HANDLE_NAME_PREFIX
+from domain.claims.constants import API_VERSION, CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, FINALIZER, HANDLE_NAME_PREFIX
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.lifespan import Terms, bound_status
 from domain.claims.matching import FreeHandle, Wanted, WantedResource
@@ -199,6 +199,8 @@ class Serving:
             CLAIM_NAMESPACE_LABEL: text_at(claim, "metadata", "namespace"),
         }
         return {
+            "apiVersion": API_VERSION,
+            "kind": RESOURCE_HANDLE.name,
             "metadata": {
                 "name": name,
                 "generateName": HANDLE_NAME_PREFIX,

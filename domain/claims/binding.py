@@ -6,8 +6,8 @@ handle. A handle with a default lifespan begins to live now; one without keeps t
 the claim inherits it.
 
 A pool's handle is made complete: with the resources that its provider yields, so that it can be matched from birth.
-Templates that speak of the handle itself need its name, which therefore is part of the question; without it such a
-handle is made without resources, and gets them in the first pass over it.
+Templates that speak of the handle itself need its name, which therefore is part of the question. Where they need what
+it has only once it is made (its uid), it is made without resources, and gets them in the first pass over it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ from domain.claims.providers import Scene, resource_list
 from domain.claims.references import claim_reference, pool_reference
 from domain.claims.templates import TemplateError
 from domain.claims.terms import handle_terms
+from domain.resource import timestamp
 
 # What a pool hands on to its handles as it stands.
 _HANDED_ON = ("preferenceScore", "resourceAnnotations", "resourceLabels", "vars")
+_SOME_UID = "00000000-0000-0000-0000-000000000000"
 
 
 # --- a claim takes a handle ---
@@ -105,18 +107,17 @@ def _pool_spec(question: PoolQuestion) -> JsonObject:
     provider: JsonObject | None = None
     if name := text_at(asked, "provider", "name"):
         spec["provider"] = asked["provider"]
-        scene = _scene_of_new(question, spec)
-        provider = scene.provider(name)
-        spec |= _yielded(scene, name, named=bool(question.handle_name))
+        provider = _scene_of_new(question, spec).provider(name)
+        spec |= _yielded(question, spec, name)
     elif resources := objects_at(asked, "resources"):
         spec["resources"] = [*resources]
     lifespan = for_pool_handle(asked.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now).as_json()
     return {**spec, "lifespan": lifespan} if lifespan else spec
 
 
-def _scene_of_new(question: PoolQuestion, spec: JsonObject) -> Scene:
-    """The scene of the handle that is about to be made."""
-    metadata: JsonObject = {"namespace": text_at(question.pool, "metadata", "namespace")}
+def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -> Scene:
+    """The scene of the handle that is about to be made; `made` is what its metadata will have from then on."""
+    metadata: JsonObject = {"namespace": text_at(question.pool, "metadata", "namespace"), **made}
     if question.handle_name:
         metadata |= {"name": question.handle_name, "generateName": constants.HANDLE_NAME_PREFIX}
     handle: JsonObject = {
@@ -128,12 +129,13 @@ def _scene_of_new(question: PoolQuestion, spec: JsonObject) -> Scene:
     return Scene.at(question.now, question.providers, handle=handle, newer=question.newer)
 
 
-def _yielded(scene: Scene, provider: str, *, named: bool) -> JsonObject:
-    """The resources that the provider yields for the handle."""
+def _yielded(question: PoolQuestion, spec: JsonObject, provider: str) -> JsonObject:
+    """The resources that the provider yields for the handle, as far as they can be told before it is made."""
     try:
-        resources: list[JsonValue] = [*resource_list(scene, provider)]
+        resources: list[JsonValue] = [*resource_list(_scene_of_new(question, spec), provider)]
     except TemplateError:
-        if named:
-            raise
+        if question.handle_name:  # what fails for a handle that is made as well is a fault
+            made = _scene_of_new(question, spec, uid=_SOME_UID, creationTimestamp=timestamp(question.now))
+            resource_list(made, provider)
         return {}
     return {"resources": resources}

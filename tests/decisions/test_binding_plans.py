@@ -278,6 +278,17 @@ def test_while_the_name_is_not_known_they_are_left_to_the_first_pass() -> None:
     assert made["template"] == {"data": {"guid": "b7k2q"}}
 
 
+@pytest.mark.parametrize("said", ["metadata.uid", "uid", "metadata.creationTimestamp", "creation_timestamp"])
+def test_what_speaks_of_what_only_a_made_handle_has_is_left_to_the_first_pass(said: str) -> None:
+    tagged = provider("tagged", template={"definition": {"data": {"tag": f"{{{{ resource_handle.{said} }}}}"}}})
+    body = make(pool(provider={"name": "tagged"}), tagged)
+    assert (body.fault, "resources" in body.spec) == (None, False)
+    born = handle(**body.spec)
+    born["metadata"]["creationTimestamp"] = "handle-uid"
+    plan = plan_handle(HandleQuestion(now=NOW, providers={"tagged": tagged}, handle=born))
+    assert objects_at(plan.spec, "resources")[0]["template"] == {"data": {"tag": "handle-uid"}}
+
+
 def test_the_pass_after_its_birth_changes_nothing_but_the_reference() -> None:
     body = make(pool(provider={"name": "sizes"}, vars={"v": 1}), SIZES)
     spec: dict[str, Any] = body.spec

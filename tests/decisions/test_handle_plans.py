@@ -790,6 +790,18 @@ def test_a_handle_that_is_not_made_yet_is_completed() -> None:
     assert plan.spec["provider"] == {"name": "busy", "parameterValues": {"n": 1}}
 
 
+@pytest.mark.parametrize("said", ["uid", "metadata.uid", "creation_timestamp"])
+def test_a_name_that_the_handle_gives_only_once_it_is_made_is_not_recorded_before(said: str) -> None:
+    named = config_map(f"box-{{{{ resource_handle.{said} }}}}")
+    boxes = maps(override=named, template={"enable": True})
+    held = holding()
+    held["metadata"] = {**held["metadata"], "creationTimestamp": "then"}
+    born = {**held, "metadata": {"name": "guid-b7k2q", "generateName": "guid-", "namespace": "poolboy"}}
+    assert "reference" not in entries(bound(long(), born, boxes))[0]
+    uid = "then" if "creation" in said else "handle-uid"
+    assert entries(bound(long(), held, boxes))[0]["reference"]["name"] == f"box-{uid}"
+
+
 def test_the_claim_is_named_on_what_is_made() -> None:
     plan = bound(long(), holding(), maps())
     annotations = plan.creations[0][1]["metadata"]["annotations"]  # type: ignore[index, call-overload]

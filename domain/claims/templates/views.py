@@ -2,7 +2,9 @@
 
 `resource_claim`, `resource_handle`, `resource_provider` and a pool. Templates read `metadata`, `spec`, `status` and
 the rest of the raw object, and derived attributes. A derived attribute that has no value is None; a mapping that the
-object lacks is empty; an attribute that is none of these is undefined, not an error. No template can change any of it.
+object lacks is empty; an attribute that is none of these is undefined, not an error. So are the uid and the time of
+creation of an object that is about to be made: a name made of them then would be another one afterwards. No template
+can change any of it.
 
 Where upstream's releases leave a meaning open: a claim's `parameter_values` are the accepted ones with what its spec
 says now on top, the values a template would see that is being checked.
@@ -68,6 +70,11 @@ class View:
     def __str__(self) -> str:
         return f"{self._kind} {self.name} in {self.namespace}"
 
+    def _from_its_making(self, field: str) -> object:
+        if (found := self.metadata.get(field)) is None:
+            raise AttributeError(field)  # undefined, for a template
+        return found
+
     @property
     def api_version(self) -> object:
         return self._raw.get("apiVersion")
@@ -104,7 +111,7 @@ class View:
 
     @property
     def uid(self) -> object:
-        return _at(self._raw, "metadata", "uid")
+        return self._from_its_making("uid")
 
     @property
     def annotations(self) -> dict[str, object]:
@@ -116,7 +123,7 @@ class View:
 
     @property
     def creation_timestamp(self) -> object:
-        return _at(self._raw, "metadata", "creationTimestamp")
+        return self._from_its_making("creationTimestamp")
 
     @property
     def deletion_timestamp(self) -> object:
@@ -204,7 +211,7 @@ class ClaimView(_WithLifespan):
     @property
     def lifespan_start_timestamp(self) -> object:
         started = _at(self._raw, "status", "lifespan", "start") or _at(self._raw, "spec", "lifespan", "start")
-        return started or self.creation_timestamp
+        return started or _at(self._raw, "metadata", "creationTimestamp")
 
     @property
     def lifespan_start_datetime(self) -> datetime | None:
