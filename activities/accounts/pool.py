@@ -92,6 +92,8 @@ class PoolActivities:
         pool = await self._read.pool(key.namespace, key.name)
         if pool is None or not same_object(pool, key):
             return PoolWorld(key=key, exists=False, decision=_gone())
+        if key.namespace != OPERATOR_NAMESPACE:
+            return PoolWorld(key=key, decision=_elsewhere())
         hold = await self._read.hold(pool.metadata)
         acting = not hold and not look.dry_run
         known = look.known
@@ -345,6 +347,12 @@ def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tu
         at_deadline=decision.at_deadline or ("look again" if soon else ""),
         planned=planned,
     )
+
+
+def _elsewhere() -> Decision:
+    """Accounts are made beside the ConfigMap: with an owner in another namespace Kubernetes would delete them again."""
+    why = f"AccountPools are served in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this one"
+    return Decision(phase="Waiting", outcome=Outcome.WAITING, why=why, waits_for=("its removal",))
 
 
 def _gone() -> Decision:
