@@ -142,7 +142,8 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
 def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
     claim = world.claim
     role = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
-    role = "" if claim.spec.manual_sts_mode else role
+    if claim.spec.manual_sts_mode or claim.spec.sts_role_arn:  # with a role of its own: what it says stays
+        role = claim.spec.support_role_arn
     key = account.spec.iam_user_secret or secret_of(account.metadata.name)
     return Fulfil(
         claim=claim.key,

@@ -136,6 +136,17 @@ def test_a_bound_claim_is_handed_its_account_in_one_step() -> None:
     assert not fulfil.placed
 
 
+@pytest.mark.parametrize("own", [{"manualSTSMode": True}, {}])
+@pytest.mark.parametrize("said", ["", "arn:aws:iam::210987654321:role/support"])
+def test_a_pools_claim_with_a_role_of_its_own_keeps_the_support_role_that_it_says(
+    own: dict[str, Any], said: str
+) -> None:
+    role = {**own, "stsRoleARN": f"arn:aws:iam::{AWS_ID}:role/own", "supportRoleARN": said}
+    (fulfil,) = decide(bound_world(bound(spec=role)), NOW).actions
+    assert isinstance(fulfil, Fulfil)
+    assert fulfil.support_role_arn == said
+
+
 def test_a_claim_is_ready_only_after_its_secret_and_says_by_which_account() -> None:
     after = settle(bound_world())
     assert after.claim.status.state == "Ready"
