@@ -24,9 +24,13 @@ REQUIRED_KEYS = ("account-limit", "root", "base", "ami-owner", "support-jump-rol
 
 
 class PoolConfig(Model):
-    """One entry of the `accountpool` key: the pool's quotas, and whether unnamed accounts and claims mean this pool."""
+    """One entry of the `accountpool` key: the pool's quotas, and whether unnamed accounts and claims mean this pool.
+
+    A quota that is no number stops this pool alone: `problem` says so, and the quotas are empty.
+    """
 
     default: bool = False
+    problem: str = ""
     regional_service_quotas: dict[str, dict[str, ServiceQuota]] = {}
     global_service_quotas: dict[str, ServiceQuota] = {}
 
@@ -147,14 +151,17 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
 
 
 def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
-    """A flag in one of Go's spellings; the default where the key is absent or unreadable."""
+    """A flag in one of Go's spellings, exactly; the default where the key is absent or unreadable.
+
+    A line end makes a value unreadable, as before: nobody's accounts are closed because we read more than that.
+    """
     text = data.get(key)
     if text is None:
         return default
-    if text.strip() not in _TRUE | _FALSE:
+    if text not in _TRUE | _FALSE:
         problems[key] = f"{text!r} is neither true nor false"
         return default
-    return text.strip() in _TRUE
+    return text in _TRUE
 
 
 def _pools(data: Mapping[str, str], problems: dict[str, str]) -> dict[str, PoolConfig] | None:
@@ -163,21 +170,27 @@ def _pools(data: Mapping[str, str], problems: dict[str, str]) -> dict[str, PoolC
         return None
     try:
         raw = yaml.safe_load(text) or {}
-        return {str(name): _pool(entry or {}) for name, entry in raw.items()}
+        return {str(name): _pool(str(name), entry or {}) for name, entry in raw.items()}
     except (yaml.YAMLError, ValidationError, ValueError, TypeError, AttributeError) as error:
         problems["accountpool"] = f"cannot be read: {str(error).splitlines()[0]}"
         return None
 
 
-def _pool(entry: Mapping[str, Any]) -> PoolConfig:
-    def quotas(codes: Mapping[str, object]) -> dict[str, ServiceQuota]:
-        return {code: ServiceQuota(value=int(str(value))) for code, value in codes.items()}
-
+def _pool(name: str, entry: Mapping[str, Any]) -> PoolConfig:
     default = entry.get("default", False)
     if not isinstance(default, bool):
-        raise ValueError(f"default: {default!r} is neither true nor false")
-    return PoolConfig(
-        default=default,
-        regional_service_quotas={region: quotas(codes) for region, codes in (entry.get("servicequotas") or {}).items()},
-        global_service_quotas=quotas(entry.get("globalservicequotas") or {}),
-    )
+        raise TypeError(f"default: {default!r} is neither true nor false")
+    regional = {region: codes or {} for region, codes in (entry.get("servicequotas") or {}).items()}
+    everywhere = entry.get("globalservicequotas") or {}
+    try:
+        return PoolConfig(
+            default=default,
+            regional_service_quotas={region: _quotas(codes) for region, codes in regional.items()},
+            global_service_quotas=_quotas(everywhere),
+        )
+    except ValueError as error:
+        return PoolConfig(default=default, problem=f"the quotas of {name} cannot be read: {str(error).splitlines()[0]}")
+
+
+def _quotas(codes: Mapping[str, object]) -> dict[str, ServiceQuota]:
+    return {code: ServiceQuota(value=int(str(value))) for code, value in codes.items()}

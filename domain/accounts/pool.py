@@ -203,6 +203,9 @@ def _fill(
         return (), "the operator's ConfigMap does not exist", ("ConfigMap",), None
     if missing := view.config.missing("accountpool", "account-limit", "fedramp"):
         return (), "; ".join(_problem(view.config, key) for key in missing), ("ConfigMap",), None
+    entry = (view.config.pools or {}).get(view.pool.metadata.name)
+    if entry is not None and entry.problem:
+        return (), f"ConfigMap key accountpool: {entry.problem}", ("ConfigMap",), None
     if view.room is None or view.room.limit is None:  # the latter: counted before the limit was there
         return (), "the organization is being counted", ("Organization",), None
     pause = view.deaths.pause_until

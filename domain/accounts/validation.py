@@ -191,9 +191,9 @@ def differing_tags(present: Mapping[str, str], config: OperatorConfig) -> dict[s
 
 
 def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:
-    """The spec with its pool's quotas, None where the ConfigMap does not name the pool or the quotas are those."""
+    """The spec with its pool's quotas, None where the ConfigMap says none that can be read, or says these."""
     pool = (config.pools or {}).get(account.spec.account_pool)
-    if pool is None or not account.pool_owned:
+    if pool is None or pool.problem or not account.pool_owned:
         return None
     spec = account.spec
     same = _regional(spec.regional_service_quotas) == _regional(pool.regional_service_quotas)

@@ -206,6 +206,12 @@ def test_only_accounts_that_name_a_pool_of_the_configmap_get_its_quotas(spec: di
     assert wanted_spec(ready_account(spec=spec), flags(accountpool=QUOTAS)) is None
 
 
+def test_quotas_that_cannot_be_read_are_written_over_nobodys() -> None:
+    of_config = flags(accountpool="pool: {globalservicequotas: {L-1: many}}")
+    old = ready_account(spec={"globalServiceQuotas": {"L-1": {"value": 1, "status": ""}}})
+    assert wanted_spec(old, of_config) is None
+
+
 @pytest.mark.parametrize(
     ("status", "outdated"),
     [

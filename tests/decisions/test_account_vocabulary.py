@@ -107,7 +107,6 @@ def test_each_missing_key_is_named_alone(key: str) -> None:
         ("accountpool", "- pool"),
         ("accountpool", "just text"),
         ("accountpool", "pool: text"),
-        ("accountpool", "pool: {servicequotas: {default: {L-1: lots}}}"),
         ("accountpool", "pool: {servicequotas: [1]}"),
         ("accountpool", "pool: {default: 'no'}"),
         ("fedramp", "maybe"),
@@ -118,6 +117,29 @@ def test_a_value_of_the_wrong_shape_is_a_problem_of_that_key_alone(key: str, tex
     read = parse_config({**DATA, key: text})
     assert set(read.problems) == {key}
     assert read.root == "r-root"
+
+
+@pytest.mark.parametrize(
+    "quotas",
+    ["servicequotas: {default: {L-1: lots}}", "servicequotas: {default: {L-1: }}", "globalservicequotas: {L-1: '1.5'}"],
+)
+def test_a_quota_that_is_no_number_is_a_problem_of_its_pool_alone(quotas: str) -> None:
+    read = parse_config({**DATA, "accountpool": f"pool: {{default: true, {quotas}}}\nother: {{}}"})
+    assert (read.problems, read.missing("accountpool"), read.default_pool) == ({}, (), "pool")
+    assert read.pools is not None
+    assert "the quotas of pool cannot be read" in read.pools["pool"].problem
+    assert read.pools["other"].problem == ""
+
+
+@pytest.mark.parametrize(
+    "text", ["pool:", "pool: {servicequotas: , globalservicequotas: }", "pool: {servicequotas: {a: }}"]
+)
+def test_what_a_pools_entry_leaves_blank_is_empty(text: str) -> None:
+    read = parse_config({**DATA, "accountpool": text})
+    assert read.problems == {}
+    assert read.pools is not None
+    assert (read.pools["pool"].problem, read.pools["pool"].global_service_quotas) == ("", {})
+    assert not any(read.pools["pool"].regional_service_quotas.values())
 
 
 @pytest.mark.parametrize("text", ["1", "t", "T", "TRUE", "true", "True"])
@@ -139,7 +161,13 @@ def test_each_feature_has_a_flag_of_its_own_that_is_off_by_default(name: str) ->
     assert not any(parse_config({**DATA, f"feature.{name}": "yes"}).features.model_dump().values())
 
 
-@pytest.mark.parametrize(("text", "dry"), [(None, True), ("", True), ("maybe", True), ("true", True), ("0", False)])
+@pytest.mark.parametrize(
+    ("text", "dry"),
+    [
+        *((None, True), ("", True), ("maybe", True), ("true", True), ("0", False), ("false", False)),
+        *((" false", True), ("false\n", True)),  # Go's ParseBool takes neither
+    ],
+)
 def test_closing_accounts_is_a_dry_run_unless_the_key_says_false(text: str | None, dry: bool) -> None:
     assert parse_config({**DATA, **({} if text is None else {"close_account.dry_run": text})}).close_dry_run is dry
 

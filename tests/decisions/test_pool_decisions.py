@@ -311,6 +311,13 @@ def test_without_a_readable_key_nothing_is_created_whatever_room_was_counted(
     assert says in (stalled.message or "")
 
 
+def test_a_quota_of_another_pool_that_is_no_number_stops_nobody_else() -> None:
+    text = "pool: {default: true}\nother: {servicequotas: {default: {L-1: many}}}"
+    assert decide(view(of_config=config(accountpool=text)), NOW).create
+    stopped = decide(view(pool=pool("other"), of_config=config(accountpool=text)), NOW)
+    assert (stopped.create, stopped.waits_for) == ((), ("ConfigMap",))
+
+
 def test_a_pool_without_an_entry_creates_accounts_without_quotas() -> None:
     new = decide(view(pool=pool("loner"), size=1), NOW).create[0]
     assert (new.regional_service_quotas, new.global_service_quotas) == ({}, {})
