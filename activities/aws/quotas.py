@@ -2,7 +2,8 @@
 
 A request is PENDING, then perhaps CASE_OPENED with AWS Support, for minutes to days; nobody is told of its end. One
 list tells of all requests of a region in the last 90 days, so a look costs one call however many are open. A quota's
-value is asked for only before a request is made for it: one that is high enough needs none.
+value is asked for only before a request is made for it, and when one was refused: a quota that is high enough, however
+it came to be so, needs none.
 
 An account may have 20 requests open, one per quota, and 2 in a region that it opted in to
 (https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). The decision keeps to that, and
@@ -98,8 +99,9 @@ def _requested(client: ServiceQuotasClient, code: str, quota: ServiceQuota, stat
     """How one quota stands; asked for if there is no request that says."""
     if status in _OPEN:
         return IN_PROGRESS
-    if status in _ENDS:
-        return _ENDS[status]
+    ended = _ENDS.get(status or "")
+    if ended == COMPLETED:
+        return ended
     service = SERVICE_OF.get(code)
     if service is None:
         return MANUAL_ACTION
@@ -110,7 +112,7 @@ def _requested(client: ServiceQuotasClient, code: str, quota: ServiceQuota, stat
         return MANUAL_ACTION
     if value >= quota.value:
         return COMPLETED
-    return _ask(client, service, code, quota.value)
+    return ended or _ask(client, service, code, quota.value)
 
 
 def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> str:

@@ -1,0 +1,81 @@
+"""How a look at an account's quotas judges what AWS says of one: its value counts more than a refused request."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from account_objects import AWS_ID, NOW
+from temporalio.testing import ActivityEnvironment
+
+from activities.aws.quotas import raise_quotas
+from domain.accounts.actions.quotas import RaiseQuotas
+from domain.accounts.resources import ServiceQuota
+
+RULES = "L-0EA8095F"
+WANTED = 200
+
+
+class Account:
+    """One member account's quotas, as a session and as its client."""
+
+    def __init__(self, value: float, *requests: str) -> None:
+        self._value = value
+        self._requests = [
+            {"QuotaCode": RULES, "ServiceCode": "vpc", "DesiredValue": WANTED, "Created": NOW, "Status": status}
+            for status in requests
+        ]
+        self.asked = 0
+
+    def member(self, *_: Any, **__: Any) -> Account:
+        return self
+
+    def service_quotas(self, _: str) -> Account:
+        return self
+
+    def get_paginator(self, _: str) -> Account:
+        return self
+
+    def paginate(self) -> list[dict[str, Any]]:
+        return [{"RequestedQuotas": self._requests}]
+
+    def get_service_quota(self, **_: str) -> dict[str, Any]:
+        return {"Quota": {"Value": self._value}}
+
+    def request_service_quota_increase(self, **_: object) -> None:
+        self.asked += 1
+
+
+def looked_at(account: Account) -> str:
+    action = RaiseQuotas(
+        account_id=AWS_ID, region="us-east-1", quotas={RULES: ServiceQuota(value=WANTED, status="TODO")}, since=None
+    )
+    found = ActivityEnvironment().run(lambda: raise_quotas(account, action, timedelta(seconds=30)))  # type: ignore[arg-type]
+    return found.statuses[RULES]
+
+
+@pytest.mark.parametrize("refused", ["DENIED", "NOT_APPROVED", "INVALID_REQUEST"])
+def test_a_quota_that_is_high_enough_is_completed_whatever_became_of_a_request_for_it(refused: str) -> None:
+    account = Account(WANTED, refused)
+    assert (looked_at(account), account.asked) == ("COMPLETED", 0)
+
+
+@pytest.mark.parametrize(
+    ("ended", "status"),
+    [
+        ("DENIED", "DENIED"),
+        ("NOT_APPROVED", "DENIED"),
+        ("INVALID_REQUEST", "MANUAL_ACTION"),
+        ("APPROVED", "COMPLETED"),
+        ("CASE_CLOSED", "COMPLETED"),
+    ],
+)
+def test_the_end_of_a_request_for_one_that_is_too_low_is_the_end_of_it(ended: str, status: str) -> None:
+    account = Account(WANTED - 1, ended)
+    assert (looked_at(account), account.asked) == (status, 0)
+
+
+def test_one_that_is_too_low_is_asked_for() -> None:
+    account = Account(WANTED - 1)
+    assert (looked_at(account), account.asked) == ("IN_PROGRESS", 1)
