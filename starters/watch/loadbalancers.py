@@ -9,7 +9,7 @@
 Agents write a machine's status every half minute: only what health and rollouts read of it is news. That a report
 stays away for as long as one counts wakes the machine's set, as does the next one.
 
-What a LoadBalancer has recorded of the cloud is input, too: people blank it to have it looked for anew.
+What a LoadBalancer or a machine has recorded of the cloud is input, too: people blank it to have it looked for anew.
 """
 
 from __future__ import annotations
@@ -39,7 +39,12 @@ AREA = "loadbalancers"
 
 _WINDOW = settings().loadbalancers_health_window
 
-_RECORDED = ("securityGroupID", "portID", "floatingID", "serverGroupID", "openstackReconcileHash")
+_RECORDED = (
+    *("securityGroupID", "portID", "floatingID", "serverGroupID"),
+    *("securityGroupName", "portName", "portIP", "floatingName", "serverGroupName"),
+    *("openstackReconcileHash", "lastOpenstackReconcile"),
+)
+_MACHINE_RECORDED = ("serverID", "defaultPortID", "defaultPortName", "defaultPortIP", "lastOpenstackReconcile")
 
 
 def read_balancer(obj: JsonObject) -> View:
@@ -83,8 +88,15 @@ def read_machine(obj: JsonObject) -> View:
             (text(c, "type"), text(c, "status"), text(c, "lastTransitionTime")) for c in sequence(status, "conditions")
         )
     )
+    recorded = tuple(text(status, field) for field in _MACHINE_RECORDED)
     return View(
-        fingerprint=(generation(obj), others_finalizers(obj, MACHINE_FINALIZER), _annotations(obj), conditions),
+        fingerprint=(
+            generation(obj),
+            others_finalizers(obj, MACHINE_FINALIZER),
+            _annotations(obj),
+            conditions,
+            recorded,
+        ),
         # The sweep writes the one, its set the other, on a machine that may have lost its rights.
         handed=(_drift(obj), text(obj, "metadata", "annotations", MARKED_AT_ANNOTATION)),
         facts={

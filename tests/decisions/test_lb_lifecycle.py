@@ -11,13 +11,16 @@ from lb_objects import NOW, balancer, healthy, machine, machine_set
 from lb_world import MINUTE, SPEC, World, started
 
 from domain.loadbalancers.balancer import Phase, work_for_balancer
+from domain.loadbalancers.cloud.looks import look_of_balancer
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud
+from domain.loadbalancers.cloud.sweep import to_be_compared
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.health import is_master
 from domain.loadbalancers.machine.lifecycle import MachinePhase, work_for_machine
 from domain.loadbalancers.machine_set import SetPhase, work_for_set
 from domain.loadbalancers.patches import combined
+from domain.resource import timestamp
 from domain.writes import merge
 
 
@@ -98,6 +101,21 @@ def test_a_status_that_was_blanked_comes_back_as_it_was() -> None:
     )
     assert len(world.project.calls) == calls
     assert counts(world) == ALL
+
+
+def test_a_moment_that_was_blanked_asks_for_a_look_and_is_told_again() -> None:
+    """How people have the cloud looked at; the sweep leaves out who has never had everything."""
+    world = started()
+    looked, calls = look_of_balancer(world.balancer()), len(world.project.calls)
+    for kind in ("lb", "lbm"):
+        for body in world.objects[kind].values():
+            del body["status"]["lastOpenstackReconcile"]
+    assert look_of_balancer(world.balancer()) != looked
+    world.settle()
+    told = [world.balancer(), *world.machines()]
+    assert [each.status.last_openstack_reconcile for each in told] == [timestamp(world.now)] * 3
+    assert all(to_be_compared(each) for each in told)
+    assert len(world.project.calls) == calls
 
 
 # --- to change ---

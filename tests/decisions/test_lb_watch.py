@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from lb_objects import NOW, ago, balancer, condition, healthy, machine, machine_set
 
 from domain.identity import Key
@@ -42,6 +43,18 @@ def test_what_the_load_balancer_writes_itself_is_an_echo() -> None:
     blanked = seen(balancer(), status={"portID": ""})
     assert blanked.fingerprint != before.fingerprint, "news, if a person does it"
     assert blanked.handed == before.handed
+
+
+@pytest.mark.parametrize("field", ["floatingName", "portIP", "securityGroupName", "lastOpenstackReconcile"])
+def test_whatever_is_blanked_of_a_status_wakes_its_load_balancer(field: str) -> None:
+    status = {"floatingName": "a/b", "portIP": "10.0.0.1", "securityGroupName": "a/b", "lastOpenstackReconcile": ago()}
+    assert seen(balancer(status=status)).fingerprint != seen(balancer(status={**status, field: None})).fingerprint
+
+
+@pytest.mark.parametrize("field", ["serverID", "defaultPortID", "lastOpenstackReconcile"])
+def test_whatever_is_blanked_of_a_status_wakes_its_machine(field: str) -> None:
+    status = {"serverID": "server-1", "defaultPortID": "port-2", "lastOpenstackReconcile": ago()}
+    assert seen(machine(status=status)).fingerprint != seen(machine(status={**status, field: None})).fingerprint
 
 
 def test_a_report_that_says_the_same_wakes_nobody() -> None:

@@ -86,7 +86,8 @@ def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) 
     for part in parts:
         facts.update(part.status)
     settled = not steps and not problem
-    if settled and balancer.status.openstack_reconcile_hash != (found := cloud_hash(balancer)):
+    known, found = balancer.status, cloud_hash(balancer)
+    if settled and (known.openstack_reconcile_hash != found or not known.last_openstack_reconcile):
         facts.update(openstack_reconcile_hash=found, last_openstack_reconcile=timestamp(now))
     status = difference(balancer.status, balancer.status.model_copy(update=facts))
     notices = tuple(notice for part in parts for notice in part.notices)

@@ -31,6 +31,7 @@ def look_of_balancer(balancer: LoadBalancer) -> str:
         balancer.metadata.annotations,
         balancer.spec.model_dump(mode="json", exclude=_OTHER_SPEC),
         balancer.status.model_dump(mode="json", exclude=_BALANCER_STATUS | _RULES_STATUS),
+        bool(balancer.status.last_openstack_reconcile),  # blanked, it asks for a look at everything
     )
 
 

@@ -150,7 +150,7 @@ def work_for_machine(
         patch=combined(_quota_patch(machine, plan, hindrance, now), _mended(machine, plan, cloud)),
         create=missing,
         steps=plan.steps,
-        status=combined(machine_migration(machine), plan.status, _found_whole(plan, now), named),
+        status=combined(machine_migration(machine), plan.status, _found_whole(machine, plan, cloud, now), named),
         building=plan.server is ServerState.BUILDING,
         virtual_address=plan.virtual_address,
         notices=notices_of(plan.problem, hindrance),
@@ -183,9 +183,14 @@ def _plan(
     )
 
 
-def _found_whole(plan: MachinePlan, now: datetime) -> JsonPatch:
-    """That all is in place in the cloud, written with whatever was found to be new: it is worth no write of its own."""
-    return {"status": {"lastOpenstackReconcile": timestamp(now)}} if plan.settled and plan.status else {}
+def _found_whole(
+    machine: LoadBalancerMachine, plan: MachinePlan, cloud: MachineCloud | None, now: datetime
+) -> JsonPatch:
+    """That all is in place in the cloud: with whatever was found to be new, and where nobody has said so yet."""
+    news = bool(plan.status) or not machine.status.last_openstack_reconcile
+    if cloud is None or not (plan.settled and news):
+        return {}
+    return {"status": {"lastOpenstackReconcile": timestamp(now)}}
 
 
 def _mended(machine: LoadBalancerMachine, plan: MachinePlan, cloud: MachineCloud | None) -> JsonPatch:
