@@ -334,6 +334,20 @@ def test_a_floating_ip_of_our_name_that_leads_to_another_cluster_is_not_taken() 
     assert set(project.floating) == {"theirs"}
 
 
+def test_a_floating_ip_that_was_kept_is_told_and_taken_when_it_is_named() -> None:
+    """A LoadBalancer with keepFloatingIP has left it; another one of its name is made."""
+    project = Project()
+    project.floating["kept"] = FloatingIp(id="kept", address="203.0.113.99", description=NAME)
+    of, plan = fresh(), CloudPlan()
+    while not any(type(step).__name__ == "CreateFloatingIp" for step in plan.steps):
+        project.carry_out(plan.steps)
+        plan = plan_cloud(of, project.of_balancer(), NOW)
+    told = f"floating IP 203.0.113.99 is called {NAME} and is not known to be ours: it is left alone"
+    assert [notice.message for notice in plan.notices] == [told]
+    of, _ = settle(fresh(existingFloatingIP="203.0.113.99"), project)
+    assert (of.status.floating_id, list(project.floating)) == ("kept", ["kept"])
+
+
 def test_of_several_the_recorded_one_is_kept_and_marked_doubles_go() -> None:
     project = Project()
     of, _ = settle(fresh(), project)

@@ -32,9 +32,15 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
     if found.kept is not None:
         return _leading_to(port, found.kept, name)
     gone = balancer.status.floating_id
-    told = (warning("Failed", f"floating IP {gone} does not exist any more: another one is made"),) if gone else ()
+    told = [warning("Failed", f"floating IP {gone} does not exist any more: another one is made")] if gone else []
+    # One that a LoadBalancer of this name has left behind, or another cluster's; who wants its address may say so.
+    told += [
+        warning("Failed", f"floating IP {each.address} is called {name} and is not known to be ours: it is left alone")
+        for each in found.strangers
+        if not each.port_id
+    ]
     network = balancer.spec.infrastructure.floating_net
-    return Part(steps=(CreateFloatingIp(description=name, network_id=network, port_id=port.id),), notices=told)
+    return Part(steps=(CreateFloatingIp(description=name, network_id=network, port_id=port.id),), notices=tuple(told))
 
 
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
