@@ -2,7 +2,7 @@
 
     fine      Synced or Ready
     waiting   Orphan (of an account: Waiting) and, except for accounts and users, Failed
-    invalid   Invalid and Failed
+    invalid   Invalid and, except for accounts, users, OpenAPIs and policies, Failed
     failed    Failed
     syncing   InSync (of an OpenAPI, whose product is being made)
 
@@ -63,6 +63,8 @@ TYPES = {
     TENANT.name: (READY,),
 }
 _WAIT_WITHOUT_FAILING = {DEVELOPER_ACCOUNT.name, DEVELOPER_USER.name}
+# Of these the replaced operator says Failed only where it has nothing else to say.
+_INVALID_WITHOUT_FAILING = {*_WAIT_WITHOUT_FAILING, OPEN_API.name, CUSTOM_POLICY_DEFINITION.name}
 
 
 class Standing(StrEnum):
@@ -111,7 +113,7 @@ def _true_types(kind: Kind, standing: Standing) -> set[str]:
     return {
         Standing.FINE: {ready},
         Standing.WAITING: waits if kind.name in _WAIT_WITHOUT_FAILING else waits | {FAILED},
-        Standing.INVALID: {INVALID, FAILED},
+        Standing.INVALID: {INVALID} if kind.name in _INVALID_WITHOUT_FAILING else {INVALID, FAILED},
         Standing.FAILED: {FAILED},
         Standing.SYNCING: {IN_SYNC},
     }[standing]

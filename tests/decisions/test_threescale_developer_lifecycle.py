@@ -192,9 +192,9 @@ def test_a_user_waits_for_its_account_and_is_not_failed(parent: DeveloperAccount
 
 def test_a_user_without_an_account_object_or_tenant_or_address_makes_no_call() -> None:
     assert states(on_user(user(), provider=NO_ACCOUNT).status) == "Orphan"
-    assert states(on_user(user(email="nowhere")).status) == "Failed Invalid"
+    assert states(on_user(user(email="nowhere")).status) == "Invalid"
     invalid = account(conditions=[{"type": "Invalid", "status": "True"}])
-    assert states(on_user(user(), account=invalid).status) == "Failed Invalid"
+    assert states(on_user(user(), account=invalid).status) == "Invalid"
 
 
 def test_an_address_that_is_none_is_told_in_the_known_words() -> None:

@@ -188,7 +188,7 @@ def test_a_policy_that_a_chain_has_is_told_and_tried_again() -> None:
     found = on_policy(going, refusals={"DELETE registry/policies/2 mine 1": refusal(ErrorType.DENIED, "in use")})
 
     assert (message(found.status, "Failed"), found.drop_finalizer) == ("in use", False)
-    assert states(on_policy(policy(), namesakes=(policy({"uid": "a"}).metadata,)).status) == "Failed Invalid"
+    assert states(on_policy(policy(), namesakes=(policy({"uid": "a"}).metadata,)).status) == "Invalid"
 
 
 def promotion(status: dict[str, Any] | None = None, **spec: Any) -> ProxyConfigPromote:

@@ -383,10 +383,10 @@ def test_another_system_name_is_refused() -> None:
         ),
         (
             {"text": text_in_secret("spec.openapiRef", "shop", "pets", {"a": "", "b": ""})},
-            "Failed Invalid",
+            "Invalid",
             ("Secret/shop/pets",),
         ),
-        ({"text": Text(body="- 1", version="1")}, "Failed Invalid", ()),
+        ({"text": Text(body="- 1", version="1")}, "Invalid", ()),
     ],
     ids=["no tenant", "no Secret", "two keys", "no document"],
 )
@@ -436,7 +436,7 @@ def test_what_the_api_server_refuses_is_told_until_it_is_tried_again() -> None:
     refused = {"Product/petstorenew-u-1": refusal(ErrorType.INVALID, "spec.x: Unsupported value")}
     found = on(open_api(), refusals=refused)
 
-    assert (found.children, states(found.status)) == ((), "Failed Invalid")
+    assert (found.children, states(found.status)) == ((), "Invalid")
     later = {name: each.model_copy(update={"at": NOW - timedelta(hours=1)}) for name, each in refused.items()}
     assert len(on(open_api(), refusals=later).children) == 2
 
