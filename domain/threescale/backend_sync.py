@@ -58,8 +58,8 @@ def _reads(found: FoundBackend, backend: FoundBackendApi) -> Iterable[Read]:
 
 
 def _fields(spec: BackendSpec) -> dict[str, Json]:
-    described = {} if spec.description is None else {"description": spec.description}
-    return {"name": spec.name, "private_endpoint": spec.private_base_url, **described}
+    # As with the replaced operator: no description is an empty one.
+    return {"name": spec.name, "private_endpoint": spec.private_base_url, "description": spec.description or ""}
 
 
 def _creation(spec: BackendSpec) -> Write:
@@ -67,7 +67,11 @@ def _creation(spec: BackendSpec) -> Write:
         resource=Resource.BACKEND,
         method="POST",
         path="backend_apis",
-        fields={**_fields(spec), "system_name": spec.system_name, "annotations": {**MANAGED_BY}},
+        fields={
+            **{name: value for name, value in _fields(spec).items() if value or name != "description"},
+            "system_name": spec.system_name,
+            "annotations": {**MANAGED_BY},
+        },
         key={"system_name": spec.system_name},
         about=spec.system_name,
     )

@@ -64,7 +64,7 @@ class Counting(Model):
 
 
 class _Wanted(Model):
-    """A metric or method as it shall be."""
+    """A metric or method as it shall be; no description is an empty one, as with the replaced operator."""
 
     name: str
     method: bool
@@ -124,19 +124,14 @@ def order(
 
 def _metrics(metrics: Mapping[str, Metric]) -> Iterable[_Wanted]:
     for name, each in sorted(metrics.items()):
-        fields = {"friendly_name": each.friendly_name, "unit": each.unit}
-        yield _Wanted(name=name, method=False, fields=_described(fields, each.description))
+        fields = {"friendly_name": each.friendly_name, "unit": each.unit, "description": each.description or ""}
+        yield _Wanted(name=name, method=False, fields=fields)
 
 
 def _methods(methods: Mapping[str, ProductMethod]) -> Iterable[_Wanted]:
     for name, each in sorted(methods.items()):
-        yield _Wanted(
-            name=name, method=True, fields=_described({"friendly_name": each.friendly_name}, each.description)
-        )
-
-
-def _described(fields: dict[str, str], description: str | None) -> dict[str, str]:
-    return fields if description is None else {**fields, "description": description}
+        fields = {"friendly_name": each.friendly_name, "description": each.description or ""}
+        yield _Wanted(name=name, method=True, fields=fields)
 
 
 def _is_wanted(owner: Owner, found: FoundMetric, wanted: Mapping[str, _Wanted]) -> bool:
@@ -169,7 +164,8 @@ def _change(owner: Owner, metric: FoundMetric, hits: int, fields: dict[str, Json
 def _creation(owner: Owner, wanted: _Wanted, hits: int) -> Write:
     resource, path = _where(owner, method=wanted.method, hits=hits)
     full = f"{wanted.name}.{owner.backend_id}" if owner.backend_id else wanted.name
-    fields: dict[str, Json] = {**wanted.fields, "system_name": wanted.name}
+    fields: dict[str, Json] = {name: value for name, value in wanted.fields.items() if value or name != "description"}
+    fields["system_name"] = wanted.name
     return Write(
         resource=resource, method="POST", path=path, fields=fields, key={"system_name": full}, about=wanted.name
     )

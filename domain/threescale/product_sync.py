@@ -184,7 +184,8 @@ def _own_fields(spec: ProductSpec) -> dict[str, Json]:
 
 def changes_of_service(spec: ProductSpec, service: FoundService) -> Iterable[Write]:
     """The call that brings a product's own fields to what is wanted, if one is needed."""
-    wanted = {"name": spec.name, **_own_fields(spec)}
+    # As with the replaced operator: no description is an empty one.
+    wanted = {"name": spec.name, "description": "", **_own_fields(spec)}
     fields = {name: value for name, value in wanted.items() if not same_text(str(value), getattr(service, name))}
     if any(service.annotations.get(name) != value for name, value in MANAGED_BY.items()):
         fields["annotations"] = {**service.annotations, **MANAGED_BY}

@@ -46,6 +46,15 @@ def test_a_backend_as_it_shall_be_is_remembered_and_asks_for_nothing_more() -> N
     assert work(after(settled, {"spec": {"privateBaseURL": "https://other.example.com"}})).reads
 
 
+def test_a_backends_description_that_is_no_more_in_the_spec_goes() -> None:
+    described = made().backend.model_copy(update={"description": "What we have"})  # type: ignore[union-attr]
+    (change,) = work(backend(), found=made().model_copy(update={"backend": described})).writes
+    assert (change.path, change.fields) == ("backend_apis/7", {"description": ""})
+
+    (creation,) = work(backend(synced=False), found=FoundBackend(looked=True)).writes
+    assert "description" not in creation.fields
+
+
 def test_a_backend_without_an_account_is_an_orphan() -> None:
     found = work(backend(synced=False), account=NO_ACCOUNT)
 

@@ -9,7 +9,7 @@ from threescale_objects import APICAST, HITS
 
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.folding import read_product, wrote_product
-from domain.threescale.found import FoundMetric, FoundPlan, FoundProduct, FoundService, answers_of
+from domain.threescale.found import MANAGED_BY, FoundMetric, FoundPlan, FoundProduct, FoundService, answers_of
 from domain.threescale.memo import digest
 from domain.threescale.product_sync import Wanted, sync_product
 from domain.threescale.resources import ProductSpec
@@ -136,6 +136,26 @@ def test_a_metric_that_a_plan_names_and_its_backend_lacks_is_missing() -> None:
 
     assert sync_product(wish, without, 5).missing == ("stock/calls",)
     assert calls(wish, there) == ["POST application_plans/3/metrics/8/limits"]
+
+
+def test_a_description_that_is_no_more_in_the_spec_goes() -> None:
+    described = {"id": 5, "name": "shop", "system_name": "shop", "description": "It", "annotations": MANAGED_BY}
+    hits = {"id": 1, "system_name": "hits", "friendly_name": "Hits", "unit": "hit", "description": "Number of API hits"}
+    read = {"id": 2, "system_name": "read", "friendly_name": "Read", "description": "Reads", "parent_id": 1}
+    wish = wanted(metrics={"hits": {"friendlyName": "Hits", "unit": "hit"}}, methods={"read": {"friendlyName": "Read"}})
+    there = found(service=FoundService(**described), metrics=(FoundMetric(**hits), FoundMetric(**read)))
+
+    writes = sync_product(wish, there, 5).writes
+    assert [each.path for each in writes] == ["services/5", "services/5/metrics/1", "services/5/metrics/1/methods/2"]
+    assert all(each.fields == {"description": ""} for each in writes)
+
+
+def test_what_is_made_without_a_description_is_sent_without_one() -> None:
+    metrics = {"hits": HITS, "new": {"friendlyName": "New", "unit": "1"}}
+    (creation,) = sync_product(wanted(metrics=metrics), found(), 5).writes
+    assert creation.fields == {"friendly_name": "New", "unit": "1", "system_name": "new"}
+    (product,) = sync_product(wanted(), FoundProduct(looked=True)).writes
+    assert "description" not in product.fields
 
 
 def test_a_product_that_is_not_there_by_its_id_is_looked_for_by_its_name() -> None:
