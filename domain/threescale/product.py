@@ -124,10 +124,18 @@ def _hindrance(
         message = f"Product {older.namespace}/{older.name} has the system name {product.spec.system_name} already"
         return Hindrance(standing=Standing.INVALID, message=message)
     if faults:
-        keys = secrets_of(product.spec, product.metadata.namespace)
-        waits_for = tuple(dict.fromkeys(f"Secret/{key.namespace}/{key.name}" for key in keys))
-        return Hindrance(standing=Standing.INVALID, message=message_of(faults), waits_for=waits_for)
+        return _without_secrets(observed, faults)
     return shared_path(product.spec) or hindrance_of_product(product, backends)
+
+
+def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Hindrance:
+    """Secrets or keys that are not there (yet) are waited for; what they hold, or no reference to one, is at fault."""
+    product, there = observed.product, {each.key for each in observed.secrets}
+    keys = secrets_of(product.spec, product.metadata.namespace)
+    missing = [key for key in keys if key not in there]
+    waits_for = tuple(dict.fromkeys(f"Secret/{key.namespace}/{key.name}" for key in missing or keys))
+    standing = Standing.WAITING if missing else Standing.INVALID
+    return Hindrance(standing=standing, message=message_of(faults), waits_for=waits_for)
 
 
 def _synced(
