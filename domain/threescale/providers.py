@@ -50,10 +50,11 @@ class ProviderAccount(Model):
 
 
 class NoAccount(Model):
-    """Why there is none, and what is waited for."""
+    """Why there is none, and what is waited for; `incomplete` if the Secret is there and lacks something."""
 
     why: str
     waits_for: str
+    incomplete: bool = False
 
 
 def provider_account(
@@ -79,7 +80,7 @@ def provider_account(
     seed = secrets.get(SEED_SECRET)
     if seed is None or SEED_TOKEN_KEY not in seed.keys:
         why = f"LookupProviderAccount: Secret {SEED_SECRET} with the key {SEED_TOKEN_KEY} not found"
-        return NoAccount(why=why, waits_for=f"Secret/{namespace}/{SEED_SECRET}")
+        return NoAccount(why=why, waits_for=f"Secret/{namespace}/{SEED_SECRET}", incomplete=seed is not None)
     url = f"https://{installation.tenant_name}-admin.{installation.wildcard_domain}"
     token = SecretKey(namespace=namespace, name=SEED_SECRET, key=SEED_TOKEN_KEY)
     return ProviderAccount(url=url, token=token, version=seed.version)
@@ -95,7 +96,7 @@ def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccoun
     if missing or not secret.admin_url:
         lacks = " and ".join(missing or [ADDRESS_KEY])
         why = f"LookupProviderAccount: Secret {secret.name} has no {lacks}"
-        return NoAccount(why=why, waits_for=f"Secret/{namespace}/{secret.name}")
+        return NoAccount(why=why, waits_for=f"Secret/{namespace}/{secret.name}", incomplete=True)
     token = SecretKey(namespace=namespace, name=secret.name, key=TOKEN_KEY)
     return ProviderAccount(url=secret.admin_url, token=token, version=secret.version)
 

@@ -125,7 +125,8 @@ def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | No
     namespace = reference.namespace or tenant.metadata.namespace
     if secret is None or MASTER_KEY not in secret.keys:
         why = f"Secret {reference.name} with the key {MASTER_KEY} not found"
-        return NoAccount(why=why, waits_for=f"Secret/{namespace}/{reference.name}")
+        waits_for = f"Secret/{namespace}/{reference.name}"
+        return NoAccount(why=why, waits_for=waits_for, incomplete=secret is not None)
     token = SecretKey(namespace=namespace, name=reference.name, key=MASTER_KEY)
     return ProviderAccount(url=tenant.spec.system_master_url, token=token, version=secret.version)
 

@@ -249,13 +249,16 @@ class Leaving(Model):
 def farewell(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], now: datetime) -> Work:
     """What to do for an object that is being deleted.
 
-    One that shall stay in 3scale, and one whose tenant's Secret is gone (it is disconnected), go without a call.
+    One that shall stay in 3scale, and one whose tenant's Secret is gone (it is disconnected), go without a call. A
+    Secret that is there and lacks something is in somebody's hands: what is known to be in 3scale waits for that.
     """
     meta, finalizer = resource.metadata, resource.kind_of.finalizer
     if finalizer not in meta.finalizers:
         return Work(phase=Phase.GONE, why="it has let go of everything")
     if retained(meta):
         return _released("it stays in 3scale, as its annotation says", leaving.outside)
+    if isinstance(leaving.account, NoAccount) and leaving.account.incomplete and leaving.outside:
+        return without_account(resource, leaving.account, now).model_copy(update={"phase": Phase.DELETING})
     if isinstance(leaving.account, NoAccount):
         return _released(f"disconnected from 3scale: {leaving.account.why}", leaving.outside)
     if leaving.hindrance is not None:

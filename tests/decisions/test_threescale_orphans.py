@@ -98,6 +98,7 @@ def test_a_tenant_that_is_not_found_is_told_in_the_known_words(named: str, secre
 
     assert isinstance(answer, NoAccount)
     assert answer.why == why
+    assert answer.incomplete is ("has no" in why)
 
 
 @pytest.mark.parametrize(

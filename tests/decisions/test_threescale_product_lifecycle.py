@@ -321,6 +321,16 @@ def test_a_product_that_stays_in_3scale_is_let_go_without_a_call(object_: Produc
     assert (found.reads, found.writes) == ((), ())
 
 
+def test_a_product_whose_tenants_secret_lacks_something_waits_with_its_deletion_if_it_is_in_3scale() -> None:
+    incomplete = NO_ACCOUNT.model_copy(update={"why": "it has no token", "incomplete": True})
+    found = work(going(product_id=5), account=incomplete)
+
+    assert (found.phase, found.drop_finalizer) == (Phase.DELETING, False)
+    assert (message(found.status, "Orphan"), found.waits_for) == ("it has no token", (NO_ACCOUNT.waits_for,))
+    assert found.deadline is not None
+    assert work(going(), account=incomplete).drop_finalizer
+
+
 def test_the_last_product_that_3scale_refuses_to_delete_is_told_and_tried_again() -> None:
     refusals = {"DELETE services/5 shop": refusal(ErrorType.INVALID, "the last product", attempts=3)}
     found = work(going(product_id=5), refusals=refusals)

@@ -263,7 +263,10 @@ def test_a_tenant_that_was_made_and_never_noted_is_found_and_deleted() -> None:
 
 
 def test_the_master_is_known_by_its_secret() -> None:
-    assert isinstance(master_of(tenant(), SecretView(name="master", keys=("other",))), NoAccount)
+    absent, other = master_of(tenant(), None), master_of(tenant(), SecretView(name="master", keys=("other",)))
+    assert isinstance(absent, NoAccount)
+    assert isinstance(other, NoAccount)
+    assert (absent.incomplete, other.incomplete) == (False, True)
     found = master_of(tenant(), SecretView(name="master", keys=("MASTER_ACCESS_TOKEN",)))
     assert isinstance(found, ProviderAccount)
     assert (found.url, found.token) == (MASTER.url, MASTER.token)
