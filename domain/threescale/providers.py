@@ -102,6 +102,9 @@ def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccoun
 
 
 def plain(address: str) -> tuple[str, str, str]:
-    """What addresses of one tenant have in common."""
-    parts = urlsplit(with_port(address.strip()))
+    """What addresses of one tenant have in common; of what is no address its text."""
+    try:
+        parts = urlsplit(with_port(address.strip()))
+    except ValueError:
+        return "", "", address.strip()
     return parts.scheme.lower(), parts.netloc.lower(), parts.path.rstrip("/")

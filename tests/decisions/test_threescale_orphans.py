@@ -109,6 +109,9 @@ def test_a_tenant_that_is_not_found_is_told_in_the_known_words(named: str, secre
         ("https://x.example.com", "https://x.example.com:8443", False),
         ("https://x.example.com", None, False),
         ("", "", False),
+        ("https://[broken", "https://[broken ", True),
+        ("https://[broken", "https://x.example.com", False),
+        ("https://x.example.com:port", "https://x.example.com", False),
     ],
 )
 def test_addresses_lead_to_one_tenant(one: str, other: str | None, same: bool) -> None:
