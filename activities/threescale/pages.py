@@ -13,7 +13,7 @@ import ipaddress
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 import httpx
 
@@ -39,7 +39,7 @@ async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _
             return await _fetched(http, url)
     except TimeoutError:
         raise Unavailable(f"{_shown(url)}: no document within {timeout_seconds:g} s", code="NoAnswer") from None
-    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
         raise Unavailable(f"{_shown(url)}: no answer, {type(error).__name__}", code="NoAnswer") from None
 
 
@@ -81,8 +81,8 @@ async def _private(url: str) -> bool:
     Raises:
         ApiError: the address may not be gone to.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    parts = _split(url)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise Denied(f"{_shown(url)}: no address of http or https")
     try:
         found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, None, type=socket.SOCK_STREAM)
@@ -100,9 +100,19 @@ def _plain(text: str) -> Address:
     return mapped or address
 
 
+def _split(url: str) -> SplitResult | None:
+    """Its parts, None for what is no address."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return None
+
+
 def _shown(url: str) -> str:
     """The address without who signs in, and without what may be a signature."""
-    parts = urlsplit(url)
+    parts = _split(url)
+    if parts is None:
+        return url.partition("?")[0].rpartition("@")[2]
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 

@@ -75,6 +75,7 @@ async def test_a_redirect_within_the_network_is_followed(page: str, http: httpx.
         ("circle", Unavailable, "more than 5 redirects"),
         ("redirect?to=file:///etc/passwd", Denied, "no address of http or https"),
         ("redirect?to=http://169.254.169.254/latest", Denied, "link-local"),
+        ("redirect?to=http://[broken", Unavailable, "no answer"),
     ],
 )
 async def test_what_is_no_document_is_told(
@@ -115,5 +116,12 @@ async def test_nobody_answers_in_time(page: str, http: httpx.AsyncClient) -> Non
 async def test_messages_leave_signatures_and_passwords_out(page: str, http: httpx.AsyncClient) -> None:
     with pytest.raises(Absent) as told:
         await fetch(http, f"{page.replace('http://', 'http://jane:s3cret@')}/404?sig=s3cret")
+
+    assert "s3cret" not in told.value.message
+
+
+async def test_what_is_no_address_is_told(http: httpx.AsyncClient) -> None:
+    with pytest.raises(Denied, match=r"^\[broken: no address") as told:
+        await fetch(http, "http://jane:s3cret@[broken?sig=s3cret")
 
     assert "s3cret" not in told.value.message
