@@ -28,6 +28,7 @@ from domain.threescale.references import elder, seniority, usable
 from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.single import One, differing
+from domain.threescale.validation import fault_of_system_name, message_of
 from domain.threescale.work import (
     Hindrance,
     Leaving,
@@ -113,6 +114,8 @@ def _product(document: ActiveDoc, products: Iterable[Product], url: str) -> Prod
 
 def _hindrance(observed: ObservedDocument, product: Product | None, url: str) -> Hindrance | None:
     document = observed.document
+    if nameless := fault_of_system_name(document.spec.system_name):
+        return Hindrance(standing=Standing.INVALID, message=message_of(nameless))
     older = elder(document.metadata, observed.namesakes)
     if older is not None:
         message = f"ActiveDoc {older.namespace}/{older.name} has the system name {document.spec.system_name} already"

@@ -1,7 +1,7 @@
 """What is written into a spec that leaves it open, so that it can be read in the object what holds.
 
 Each function gives the fields of `spec` to merge into the object; none when nothing is open. Lists are given as a
-whole.
+whole. A name without a letter or digit that a system name may have makes none: `validation.py` asks for one then.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ def of_backend(spec: BackendSpec) -> JsonObject:
 def of_active_doc(document: ActiveDoc) -> JsonObject:
     """System name, and the namespace of the Secret."""
     spec, fields = document.spec, JsonObject()
-    if not spec.system_name:
-        fields["systemName"] = _FORBIDDEN.sub("", spec.name).lower()
+    made = _FORBIDDEN.sub("", spec.name).lower()
+    if made and not spec.system_name:
+        fields["systemName"] = made
     secret = spec.active_doc_open_api_ref.secret_ref
     if secret is not None and not secret.namespace:
         fields["activeDocOpenAPIRef"] = {"secretRef": {"namespace": document.metadata.namespace}}
@@ -60,8 +61,9 @@ def of_tenant(tenant: Tenant) -> JsonObject:
 
 def _system_name_and_hits(spec: ProductSpec | BackendSpec) -> JsonObject:
     fields: JsonObject = {}
-    if not spec.system_name:
-        fields["systemName"] = _FORBIDDEN.sub("", spec.name)
+    made = _FORBIDDEN.sub("", spec.name)
+    if made and not spec.system_name:
+        fields["systemName"] = made
     if HITS not in spec.metrics:
         hits = {"friendlyName": "Hits", "unit": "hit", "description": "Number of API hits"}
         fields["metrics"] = {HITS: hits}

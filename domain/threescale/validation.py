@@ -39,7 +39,7 @@ def message_of(faults: Iterable[Fault]) -> str:
 
 def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
     """What must be changed before the product can be made; references to other objects are not looked at."""
-    found = [*_names("Product", spec.metrics, spec.methods)]
+    found = [*fault_of_system_name(spec.system_name), *_names("Product", spec.metrics, spec.methods)]
     local = {*spec.metrics, *spec.methods}
     found += _rules(spec.mapping_rules, local)
     for name, plan in sorted(spec.application_plans.items()):
@@ -50,9 +50,16 @@ def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
 def faults_of_backend(spec: BackendSpec) -> tuple[Fault, ...]:
     """What must be changed before the backend can be made."""
     return (
+        *fault_of_system_name(spec.system_name),
         *_names("Backend", spec.metrics, spec.methods),
         *_rules(spec.mapping_rules, {*spec.metrics, *spec.methods}),
     )
+
+
+def fault_of_system_name(system_name: str) -> tuple[Fault, ...]:
+    """That there is none, where the name makes none (`defaults.py`)."""
+    detail = "the name has no letters or digits of which one could be made."
+    return () if system_name else (Fault(path="spec.systemName", value=None, detail=detail),)
 
 
 def _names(kind: str, metrics: Mapping[str, Metric], methods: Mapping[str, ProductMethod]) -> Iterable[Fault]:

@@ -85,6 +85,12 @@ def test_a_document_waits_without_a_call(observed: dict[str, Any], shown: str, w
     assert (found.reads, found.writes) == ((), ())
 
 
+def test_a_document_whose_name_makes_no_system_name_is_invalid() -> None:
+    found = on_document(document(name="商店", systemName=""))
+
+    assert (states(found.status), found.patch, found.reads) == ("Failed Invalid", {}, ())
+
+
 def test_a_product_that_a_document_names_in_vain_is_told_in_the_known_words() -> None:
     found = on_document(document(productSystemName="shop"))
 

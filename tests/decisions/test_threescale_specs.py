@@ -14,11 +14,11 @@ HITS = {"friendlyName": "Hits", "unit": "hit"}
 
 
 def product(**spec: Any) -> Product:
-    return Product.model_validate({"spec": {"name": "My API", "metrics": {"hits": HITS}, **spec}})
+    return Product.model_validate({"spec": {"name": "My API", "systemName": "api", "metrics": {"hits": HITS}, **spec}})
 
 
 def backend(**spec: Any) -> Backend:
-    return Backend.model_validate({"spec": {"name": "My API", "metrics": {"hits": HITS}, **spec}})
+    return Backend.model_validate({"spec": {"name": "My API", "systemName": "api", "metrics": {"hits": HITS}, **spec}})
 
 
 def details(obj: Product | Backend) -> list[tuple[str, str]]:
@@ -65,6 +65,16 @@ def test_a_document_gets_a_lower_case_name_and_its_own_namespace() -> None:
         "systemName": "mydoc1",
         "activeDocOpenAPIRef": {"secretRef": {"namespace": "ns"}},
     }
+
+
+def test_a_name_of_which_no_system_name_can_be_made_asks_for_one() -> None:
+    document = ActiveDoc.model_validate({"spec": {"name": "商店", "activeDocOpenAPIRef": {"url": "https://x"}}})
+    assert defaults.of_active_doc(document) == {}
+
+    for one in (product(name="商店", systemName=""), backend(name="商店", systemName="")):
+        filled = defaults.of_product(one.spec) if isinstance(one, Product) else defaults.of_backend(one.spec)
+        assert "systemName" not in filled
+        assert details(one) == [("spec.systemName", "the name has no letters or digits of which one could be made.")]
 
 
 def test_a_tenants_secret_is_named_after_both() -> None:
