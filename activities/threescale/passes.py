@@ -167,11 +167,11 @@ class _Pass:
         return self._subject.belonging() or self._subject.work(self._refused, now(), look=self._look)
 
     def _is_passing(self, work: Work) -> bool:
-        """Whether nothing stands in the way but what may have passed at the next look: nobody is told of that."""
+        """Whether nothing is left but to tell of what may have passed at the next look: nobody is told of that."""
         standing = [each for each in self._refused.values() if each.retry_at > now()]
         quiet = all(each.type in _PASSING and each.attempts == 1 for each in standing)
-        calls = work.reads or work.writes
-        return bool(standing) and quiet and not calls and work.phase in (Phase.FAILED, Phase.DELETING)
+        tells = work.model_copy(update={"status": {}}).idle
+        return bool(standing) and quiet and tells and work.phase in (Phase.FAILED, Phase.DELETING)
 
     async def _carry_out(self, work: Work) -> bool:
         """Do the next part of the work; whether the object is gone with it."""

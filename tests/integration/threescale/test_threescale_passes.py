@@ -38,6 +38,7 @@ from domain.threescale import (
 )
 from domain.threescale.memo import DRIFT, RETAIN
 from engine.kube import EVENT, LEASE
+from localcloud.bench.threescale_all_kinds import ADMIN_PASSWORD, MASTER_TOKEN, tenant_spec
 from localcloud.threescale.contract import TenantWorld
 from localcloud.threescale.control import ThreescaleControl
 
@@ -383,6 +384,24 @@ async def test_a_tenant_is_made_once_and_its_token_is_in_its_secret(
     assert found["status"]["tenantId"] == made[0].id
 
 
+async def test_a_tenant_whose_deletion_was_done_and_not_answered_goes_in_the_same_pass(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    master, organisation = control.tenant("master"), fresh("Org").replace(" ", "").lower()
+    await bare_shop.secret(ADMIN_PASSWORD, admin_password="secret123")
+    await bare_shop.secret(MASTER_TOKEN, MASTER_ACCESS_TOKEN=master.token)
+    await bare_shop.create(TENANT, "branch", tenant_spec(master, organisation))
+    await passes.settled(bare_shop)
+    (key,) = await passes.keys(bare_shop)
+    control.fault("DELETE", "/master/api/providers/[^/]+", kind="after", count=1)
+    await bare_shop.delete(TENANT, "branch")
+
+    world = await passes.look(key)
+
+    assert world.decision.outcome is Outcome.GONE, world.decision
+    assert await bare_shop.get(TENANT, "branch") is None
+
+
 async def test_a_new_tenant_opens_to_the_objects_that_name_its_secret(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
@@ -412,6 +431,30 @@ async def test_a_new_tenant_opens_to_the_objects_that_name_its_secret(
     found = await bare_shop.get(BACKEND, "inside") or {}
     assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == [tenant["metadata"]["uid"]]
     assert "Synced" in true_conditions(found)
+
+
+async def test_who_refers_to_an_invalid_object_is_invalid_until_it_is_mended(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    await everything(bare_shop)
+    await passes.settled(bare_shop)
+    sound = await bare_shop.get(BACKEND, "stock") or {}
+    rules = [{"httpMethod": "GET", "pattern": "/", "metricMethodRef": "nothing", "increment": 1}]
+    referring = ((BACKEND, "stock"), (PRODUCT, "goods"), (ACTIVE_DOC, "goods"), (APPLICATION, "till"))
+
+    async def invalid() -> list[bool]:
+        return ["Invalid" in true_conditions(await bare_shop.get(*each) or {}) for each in referring]
+
+    control.reset_ledger()
+    await bare_shop.change(BACKEND, "stock", {"mappingRules": rules})
+    for _ in referring:
+        await passes.round(bare_shop)
+    assert await invalid() == [True] * 4
+    assert control.ledger().calls() == 0
+
+    await bare_shop.change(BACKEND, "stock", {"mappingRules": sound["spec"].get("mappingRules")})
+    await passes.settled(bare_shop)
+    assert await invalid() == [False] * 4
 
 
 async def test_one_with_a_bad_reference_waits_and_hinders_nobody(bare_shop: Shop, passes: Passes) -> None:

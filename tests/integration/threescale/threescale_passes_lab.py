@@ -118,7 +118,7 @@ async def one_worker(**settings: Any) -> AsyncIterator[Passes]:
     api = cast("KubeApi", kube)
     used = Settings(**settings)
     seconds = used.threescale_timeout.total_seconds()
-    async with Connections(seconds) as connections, Connections(seconds) as unverified:
+    async with Connections(seconds) as connections, Connections(seconds, verify=False) as unverified:
         tenants = Tenants(connections, unverified, used.threescale_passes_per_tenant)
         ground = Ground(api, Known(api, cast("Store", kube), nobody), tenants, Sources(connections.http), used)
         yield Passes(kube, PassActivities(ground))
