@@ -109,7 +109,8 @@ TRAPS = {
     "C21": "test_an_account_that_a_living_claim_holds_is_kept_and_says_so_once",
     "C22": "test_nothing_is_copied_from_an_account_that_does_not_name_the_claim "
     "test_a_fresh_looking_account_of_another_legal_entity_is_never_given",
-    "C23": "test_a_linked_account_wakes_its_claim_by_its_state_and_not_by_being_claimed",
+    "C23": "test_a_pool_neither_counts_nor_gives_accounts_outside_the_operators_namespace "
+    "test_accounts_of_every_namespace_are_watched",
     "C24": "test_development_mode_opens_no_case",
 }
 # Of sorts of claims that have a file of their own.
