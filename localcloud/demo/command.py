@@ -113,18 +113,23 @@ def _play(deployment: Deployment, name: str, *, fast: bool, timeout: float) -> i
     """Play the scenario; the exit code."""
     enter(deployment)
     try:
-        asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout))
-    except _Unsettled as unsettled:
+        asyncio.run(played(deployment, name, fast=fast, timeout_seconds=timeout))
+    except Unsettled as unsettled:
         complain(f"Not settled: {unsettled}")
         return 1
     return 0
 
 
-class _Unsettled(Exception):  # noqa: N818 - carries a reason out of the event loop
+class Unsettled(Exception):  # noqa: N818 - carries a reason out of the event loop
     """The demo did not end well."""
 
 
-async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float) -> None:
+async def played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float) -> None:
+    """Play the scenario on a deployment that is up and entered; whose workers serve it does not matter.
+
+    Raises:
+        Unsettled: it did not end well, or not in time; the message says why.
+    """
     # Temporal and Kubernetes are imported when a demo runs, so that help and completion answer at once.
     from engine.errors import ApiError
     from engine.kube.api import KubeApi
@@ -138,7 +143,7 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
     scenario, began = SCENARIOS[name], time.monotonic()
     settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
     if settings.observing:
-        raise _Unsettled("PERDURE_MODE=observe is set: nothing would be done, so nothing can settle")
+        raise Unsettled("PERDURE_MODE=observe is set: nothing would be done, so nothing can settle")
     spectator = LiveTable(console) if console.is_terminal else Lines(console)
     with_aws = Cloud.AWS in scenario.clouds
     async with await KubeApi.open(settings, "demo", deployment.env()["KUBECONFIG"]) as kube:
@@ -162,9 +167,9 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
                     await scenario.play(stage)
             except TimeoutError:
                 reason = await stage.reason()
-                raise _Unsettled(f"not after {timeout_seconds:.0f} s; {reason}") from None
+                raise Unsettled(f"not after {timeout_seconds:.0f} s; {reason}") from None
             except (UnsettledError, ApiError) as error:
-                raise _Unsettled(str(error)) from None
+                raise Unsettled(str(error)) from None
             stage.tell(f"Settled after {time.monotonic() - began:.1f} s")
 
 

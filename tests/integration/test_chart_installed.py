@@ -2,7 +2,8 @@
 
 Every set of values in the chart's `ci/` is installed: the server checks each object strictly, and admits a pod of each
 Deployment into a namespace that enforces the restricted Pod Security Standard. There are no nodes, so the commands of
-the Deployments are started as local processes, with the variables of their ConfigMap and the tokens of their accounts.
+the Deployments are started as local processes, with the variables of their ConfigMap and the tokens of their accounts;
+each demo is played on them.
 The kinds of KEDA and the Prometheus operator are served without their schemas, which no package index has: their shape
 is held by what their documentation says.
 """
@@ -42,8 +43,13 @@ from engine.kube.json import at, sequence, text
 from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.settings import Settings
 from localcloud import services
+from localcloud.demo.command import Unsettled, played
+from localcloud.demo.scenarios import SCENARIOS
 from localcloud.deployment import Deployment
-from localcloud.progress import ConsoleNarrator
+from localcloud.environment import enter, kept
+from localcloud.openstack import build
+from localcloud.progress import ConsoleNarrator, Silence
+from localcloud.state import Cloud
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
 
@@ -127,10 +133,14 @@ class Helm:
 
 
 @pytest.fixture(scope="module")
-def helm(cluster: Deployment, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Helm:
+def program(request: pytest.FixtureRequest) -> Path:
     capture = request.config.pluginmanager.getplugin("capturemanager")
     with capture.global_and_fixture_disabled(), ConsoleNarrator(Console(stderr=True)) as narrator:
-        program = find_helm(narrator)
+        return find_helm(narrator)
+
+
+@pytest.fixture(scope="module")
+def helm(cluster: Deployment, program: Path, tmp_path_factory: pytest.TempPathFactory) -> Helm:
     return Helm(program, cluster.env()["KUBECONFIG"], tmp_path_factory.mktemp("helm"))
 
 
@@ -282,6 +292,51 @@ async def test_the_processes_live_under_the_rights_that_the_chart_gives(
         assert refusals(cluster, "running") == [
             "perdure-worker-rest: list /apis/aws.managed.openshift.io/v1alpha1/accountpools"
         ]
+
+
+# What the demos ask for beyond the chart's own values.
+DEMO_VALUES = {
+    "rbac": {
+        "managedKinds": [{"apiGroup": "", "resources": ["configmaps"], "namespaces": []}],
+        "accountsSecrets": True,
+        "threescaleSecretNamespaces": ["petshop"],
+    },
+}
+DEMO_SECONDS = 900.0
+
+
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("name", SCENARIOS)
+async def test_a_demo_settles_under_the_rights_that_the_chart_gives(
+    fresh: Deployment, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    scenario = SCENARIOS[name]
+    for setting, value in scenario.settings.items():
+        monkeypatch.setenv(setting, value)
+    if Cloud.OPENSTACK in scenario.clouds:
+        build.find_programs(Silence())
+    without_product = [each for each in services.ALL if each not in services.PRODUCT]
+    fresh.up(clouds=scenario.clouds, only=without_product, tether=True)
+    areas = ["accounts", "claims", "loadbalancers", "threescale"]
+    areas += ["instances"] if services.INSTANCES_QUEUES in scenario.settings else []
+    values = DEMO_VALUES | {"workers": [{"name": "main", "areas": areas}], "settings": dict(scenario.settings)}
+    given = tmp_path / "values.yaml"
+    given.write_text(yaml.safe_dump(values))
+    helm = Helm(program, fresh.env()["KUBECONFIG"], tmp_path)
+    async with AsyncExitStack() as opened:
+        kube = await opened.enter_async_context(await KubeApi.open(Settings(), "tests", fresh.env()["KUBECONFIG"]))
+        await kube.create(NAMESPACE, {"metadata": {"name": "petshop"}})
+        objects = await opened.enter_async_context(installed(kube, helm, "running", "--values", str(given)))
+        running = await opened.enter_async_context(AsyncExitStack())
+        for each in of_kind(objects, "Deployment"):
+            await start(running, kube, fresh, objects, each, tmp_path)
+        with kept():
+            enter(fresh)
+            try:
+                await played(fresh, name, fast=True, timeout_seconds=DEMO_SECONDS)
+            except Unsettled as unsettled:
+                pytest.fail(f"{unsettled}; refused was {refusals(fresh, 'running')}")
+    assert refusals(fresh, "running") == []
 
 
 async def claims_come_and_go(kube: KubeApi) -> None:
