@@ -104,7 +104,7 @@ def requesting(method: str, resource: str, called: str = "") -> Iterator[Request
     Args:
         method: of HTTP.
         resource: an API path without names, or the host of a cloud.
-        called: what is called, for the span: `aws iam.CreateUser`; of itself `kubernetes GET`.
+        called: what is called, as the span says it: `aws iam.CreateUser`; without it `kubernetes GET`.
     """
     request = Request(subject(), method, resource)
     began = time.perf_counter()

@@ -23,7 +23,7 @@ RECONNECT_SECONDS = 2.0
 # objects takes 7 % less CPU so, and a full collection no longer stops everything for 0.1 s to walk what was imported.
 COLLECT_AFTER = (25_000, 20, 50)
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 def collect_seldom() -> None:
@@ -38,14 +38,14 @@ async def connected(settings: Settings, process: str) -> Client:
         try:
             client = await connect(settings, process, log_core=True)
         except TemporalRefused as refused:
-            logger.warning("no connection, trying again: %s", refused)
+            log.warning("no connection, trying again: %s", refused)
             await asyncio.sleep(RECONNECT_SECONDS)
             continue
         try:
             await ensure_search_attributes(client)
         except RPCError as error:
             # A locked-down namespace has them from its administrator; if not, each wake says so.
-            logger.warning("the search attributes cannot be registered from here: %s", error)
+            log.warning("the search attributes cannot be registered from here: %s", error)
         if isinstance(client.service_client, Connection):
             client.service_client.keep(settings)
         return client

@@ -387,7 +387,6 @@ class Settings(BaseSettings):
         "each as ACCOUNT/REGION[/QUEUE][@ROLE]: the name of the queue, the ARN of a role to assume. Instances are "
         "served where there are some.",
     )
-
     instances_reactions: Names = Field(
         (),
         description="What is done about instances that are taken, comma-separated, each as CAUSE=REACTION: causes "

@@ -23,7 +23,7 @@ from domain.identity import Key, all_kinds
 from engine.settings import Settings
 from engine.tracing import ids
 
-# What Temporal's adapters put on a record, and the prefix-free fields we want of it.
+# Where Temporal's adapters keep what they know on a record, as one mapping each.
 _TEMPORAL_EXTRAS = ("temporal_workflow", "temporal_activity")
 # Libraries that log each request at INFO.
 _CHATTY = ("aiohttp.access", "botocore", "boto3", "urllib3", "httpx", "kubernetes", "asyncio")

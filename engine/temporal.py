@@ -4,8 +4,9 @@ Worker, watcher, CLI, tests and replayer connect with `connect`, so that all spe
 differs does not fail fast, it fails workflow tasks for ever. Where Temporal is and how we prove who we are stands in
 `engine/temporal_connection.py`, how payloads are encrypted in `engine/encryption`.
 
-`wake` is the only thing that anything ever says to a lifecycle: signal-with-start without payload, atomically starting
-the workflow if it is not open. It means "look again"; lost, doubled and reordered wakes are harmless.
+`wake` is what nearly everybody says to a lifecycle: signal-with-start without payload, atomically starting the workflow
+if it is not open. It means "look again"; lost, doubled and reordered wakes are harmless. What a look would not find, or
+what somebody has just seen, is said with `tell`, `ask` and `open_with`, which start it in the same way.
 """
 
 from __future__ import annotations

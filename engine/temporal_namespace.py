@@ -70,17 +70,18 @@ async def bootstrap(client: Client, retention: timedelta | None = None) -> Boots
         RPCError: Temporal did not answer.
     """
     before = await _retention(client)
+    replaced: timedelta | None = None
     if before is None:
         await _register(client, retention or RETENTION)
     elif retention is not None and retention != before:
         await _keep_for(client, retention)
-    changed = before is not None and retention is not None and retention != before
+        replaced = before
     added = await _add_attributes(client)
     return Bootstrapped(
         namespace=client.namespace,
         created=before is None,
-        retention_days=((retention or before or RETENTION) / timedelta(days=1)),
-        retention_before_days=before / timedelta(days=1) if changed and before is not None else None,
+        retention_days=(retention or before or RETENTION) / timedelta(days=1),
+        retention_before_days=replaced / timedelta(days=1) if replaced is not None else None,
         attributes_added=tuple(added),
     )
 

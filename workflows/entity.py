@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
@@ -78,6 +78,7 @@ class Entity(Generic[W]):
 
     looks_at_deadline: ClassVar[bool] = False
     has_object: ClassVar[bool] = True  # False: it stands for no custom resource that levers could be written on
+    retryable_phases: ClassVar[Container[str]] = ()  # what is at fault there may have been mended and nobody told of it
 
     def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
         self.key: Key = carry.key
@@ -434,10 +435,9 @@ class Entity(Generic[W]):
         await workflow.wait_condition(lambda: self.decision is not None)
         why = self._why()
         if not self.retryable(why):
+            advice = "there is nothing to retry" if self.has_object else "wake it, and what hinders it is tried again"
             raise ApplicationError(
-                f"{self.key.path} is {why.phase} ({why.why}): there is nothing to retry",
-                type="NothingToRetry",
-                non_retryable=True,
+                f"{self.key.path} is {why.phase} ({why.why}): {advice}", type="NothingToRetry", non_retryable=True
             )
         await self._annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
         return f"{self.key.path} is tried again"
@@ -450,8 +450,9 @@ class Entity(Generic[W]):
             await self._try_to_annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
 
     def retryable(self, why: Why) -> bool:
-        """True where a person's retry means something."""
-        return why.outcome == Outcome.FAILED or bool(why.hindrances)
+        """True where a person's retry means something; without an object to write it onto a wake is all it needs."""
+        standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
+        return self.has_object and (standing or bool(why.hindrances))
 
     @workflow.update(description="Hold everything: nothing outside is changed until it is resumed.")
     async def pause(self, reason: str = "") -> str:
@@ -484,13 +485,15 @@ class Entity(Generic[W]):
 
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
         """For signals, which answer nobody: what cannot be written stands in the timeline and ends nothing."""
-        with contextlib.suppress(ActivityError, ApplicationError):
+        with contextlib.suppress(*FAILED):
             await self._annotate(annotations)
 
     async def _annotate(self, annotations: dict[str, str | None]) -> None:
         if not self.has_object:
             raise ApplicationError(
-                f"{self.key.path} has no object on which that could be written", type="NoObject", non_retryable=True
+                f"{self.key.path} has no object that could be paused; `perdure pause --area` pauses its whole area",
+                type="NoObject",
+                non_retryable=True,
             )
         patch: JsonPatch = {"metadata": {"annotations": annotations}}
         lever = Patch(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}")
@@ -524,7 +527,7 @@ def details(why: Why) -> str:
         lines.append(f"Then: {why.at_deadline}.")
     lines += [f"- running: {summary}" for summary in why.running]
     lines += [
-        f"- refused ({h.type}, {h.attempts} times): {h.message} Next try {h.retry_at:%H:%M:%S} UTC."
+        f"- refused ({h.type}, attempt {h.attempts}): {h.message}; next try {h.retry_at:%H:%M:%S} UTC"
         for h in why.hindrances
     ]
     return "\n\n".join(lines[:30])

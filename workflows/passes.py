@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import ClassVar, TypeVar
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
-    from domain.decision import Action
+    from domain.decision import Action, Decision
     from domain.passes import PassedWorld, passed
     from workflows.entity import OBSERVE, Entity
 
@@ -21,8 +22,8 @@ class Passes(Entity[P]):
 
     looks_at_deadline: ClassVar[bool] = True
 
-    def __init__(self, carry: Carry, before: P) -> None:
-        super().__init__(carry, before, passed)
+    def __init__(self, carry: Carry, before: P, decide: Callable[[P, datetime], Decision] = passed) -> None:
+        super().__init__(carry, before, decide)
 
     @property
     def rest(self) -> timedelta:

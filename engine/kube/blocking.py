@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class BlockingKube:
-    """The same methods as `KubeApi`, each waiting for its answer."""
+    """Those methods of `KubeApi` that threads need, each waiting for its answer."""
 
     def __init__(self, api: KubeApi, loop: asyncio.AbstractEventLoop) -> None:
         self._api = api

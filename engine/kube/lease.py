@@ -29,10 +29,11 @@ LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
 CLOCK_TOLERANCE = timedelta(minutes=1)
 
 _DEFAULT_LEASE = timedelta(seconds=15)
+_ENDED = ("Failed", "Succeeded")  # phases of a Pod that does nothing any more
 
 Annotations = Callable[[], Mapping[str, str]]
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a fault
@@ -79,10 +80,10 @@ class LeaderElection:
         while not await self._tried():
             holder = text(self._seen, "spec", "holderIdentity")
             if holder and holder != waiting_for:
-                logger.info("waiting for the lease %s/%s, held by %s", self._namespace, self._name, holder)
+                log.info("waiting for the lease %s/%s, held by %s", self._namespace, self._name, holder)
                 waiting_for = holder
             await asyncio.sleep(self._retry.total_seconds())
-        logger.info("leading by the lease %s/%s as %s", self._namespace, self._name, self._identity)
+        log.info("leading by the lease %s/%s as %s", self._namespace, self._name, self._identity)
 
     async def hold(self, annotations: Annotations = dict) -> None:
         """Renew the Lease for ever, each time with the annotations as they are then.
@@ -112,7 +113,7 @@ class LeaderElection:
         try:
             await self._write(self._seen, holder="", lease=timedelta(seconds=1))
         except ApiError as error:
-            logger.info("the lease was not given back: %s", error)
+            log.info("the lease was not given back: %s", error)
 
     async def _tried(self) -> bool:
         """Take or renew the Lease; False if it is another's, or nobody could be asked."""
@@ -121,7 +122,7 @@ class LeaderElection:
         except Absent:
             current = {}
         except ApiError as error:
-            logger.warning("the lease cannot be read: %s", error)
+            log.warning("the lease cannot be read: %s", error)
             return False
         self._observe(current)
         if not self._free(current):
@@ -129,7 +130,7 @@ class LeaderElection:
         try:
             self._observe(await self._write(current, self._identity, self._lease))
         except ApiError as error:
-            logger.info("the lease cannot be written: %s", error)
+            log.info("the lease cannot be written: %s", error)
             return False
         return True
 
@@ -226,6 +227,3 @@ async def _leader_for_life(api: KubeApi, namespace: str, lock: JsonObject) -> st
         if text(pod, "metadata", "uid") == text(owner, "uid") and text(pod, "status", "phase") not in _ENDED:
             return f"pod {text(owner, 'name')}"
     return ""
-
-
-_ENDED = ("Failed", "Succeeded")

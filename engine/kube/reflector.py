@@ -46,7 +46,7 @@ LONGEST_WITHOUT_CRD = 10.0
 GOOD_STREAM = 5.0
 STREAMS_BEFORE_RELIST = 3
 
-logger = logging.getLogger(__name__)
+log = logging.getLogger(__name__)
 
 
 EVENTS = Counter("perdure_watch_events", "Watch events received.", ["kind"])
@@ -252,13 +252,13 @@ class Reflector(Generic[M]):
         self.trouble = error.message
         self.running.clear()
         if isinstance(error, Expired):
-            logger.info("%s; listing again", error)
+            log.info("%s; listing again", error)
             self.position = ""
         elif isinstance(error, Absent):
             self._not_installed(error)
         else:
             RECONNECTS.labels(self.selection.name).inc()
-            logger.info("%s; going on from version %s", error, self.position or "none")
+            log.info("%s; going on from version %s", error, self.position or "none")
             self._broken_streams += 1
             if self._broken_streams >= STREAMS_BEFORE_RELIST:
                 self._broken_streams = 0
@@ -266,7 +266,7 @@ class Reflector(Generic[M]):
 
     def _not_installed(self, error: Absent) -> None:
         if self.installed:
-            logger.warning("%s is not installed in the cluster, trying again: %s", self.selection.name, error)
+            log.warning("%s is not installed in the cluster, trying again: %s", self.selection.name, error)
         self.installed = False
         self.position = ""
         if self.listed:

@@ -64,7 +64,10 @@ async def find_object(session: Session, target: Target) -> JsonObject:
         CommandError: it does not exist, or its kind is not installed.
     """
     if not target.kind.plural:
-        raise CommandError(f"{target} is no custom resource", "it can be asked, retried and woken, nothing else")
+        raise CommandError(
+            f"{target} is no custom resource",
+            f"it can be asked and woken; a pause is one of its whole area: perdure pause --area {target.kind.area}",
+        )
     found = await look_for_object(session, target)
     if found is None:
         raise CommandError(f"{target} does not exist", _shown_by(target))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
+from typing import Any
 
+import pytest
 from lifecycles import PATIENCE
 from temporalio import activity
+from temporalio.client import WorkflowHandle, WorkflowUpdateFailedError
+from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
@@ -60,3 +64,24 @@ async def test_a_place_is_looked_at_again_until_it_is_nobodys(env: WorkflowEnvir
     assert gaps[0] >= LOOK_AGAIN
     assert gaps[1] >= LOOK_EVERY
     assert len(looks.made) == 4
+
+
+@pytest.mark.parametrize(
+    ("lever", "told"), [("retry", "wake it, and what hinders it is tried again"), ("pause", "perdure pause --area")]
+)
+async def test_who_pulls_a_lever_of_what_has_no_object_is_told_what_to_do(
+    env: WorkflowEnvironment, lever: str, told: str
+) -> None:
+    looks = Looks(Outcome.FAILED)
+    key = key_of(Place(account="123456789012", region="eu-west-1", queue=lever))
+    workflows = Worker(env.client, task_queue="instances", workflows=workflows_of("instances"))
+    activities = Worker(env.client, task_queue=Queue.INSTANCES.value, activities=[looks.one], interceptors=[Boundary()])
+    async with workflows, activities:
+        await wake(env.client, key)
+        await looks.until(1)
+        handle: WorkflowHandle[Any, Any] = env.client.get_workflow_handle(key.workflow_id)
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await handle.execute_update(lever, "because")
+        await handle.terminate()
+    assert isinstance(refused.value.cause, ApplicationError)
+    assert told in refused.value.cause.message

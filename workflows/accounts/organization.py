@@ -26,7 +26,6 @@ with workflow.unsafe.imports_passed_through():
     from domain.accounts.pool import Room
     from domain.carry import Carry
     from domain.decision import Action
-    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -38,8 +37,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, OrganizationWorld(key=carry.key))
-        self._decide = decide
+        super().__init__(carry, OrganizationWorld(key=carry.key), decide)
         self._asked: dict[tuple[str, str], None] = {}  # in the order of asking
         self._asking = False
 
@@ -51,10 +49,6 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassOrganization(key=self.key, known=self.world.known, woken=self.woken, dry_run=dry_run)
-
-    def retryable(self, why: Why) -> bool:
-        """There is no object to write a retry onto; a wake is all it needs."""
-        return False
 
     @workflow.query(description="How many more accounts there may be; nothing before the first count.")
     def room(self) -> Room | None:
@@ -73,12 +67,12 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
             refused.update(await self._ask())
         known = self.world.known.units
         return Units(
-            ids={name: known[_unit((base, name))] for name in request.legal_entities if self._has(base, name)},
+            ids={name: known[_unit(base, name)] for name in request.legal_entities if self._has(base, name)},
             refused={name: refused[name] for name in request.legal_entities if name in refused},
         )
 
     def _has(self, base: str, name: str) -> bool:
-        return _unit((base, name)) in self.world.known.units
+        return _unit(base, name) in self.world.known.units
 
     async def _ask(self) -> dict[str, UnitRefused]:
         """Ask for every unit that is wanted now; which of them are refused."""
@@ -89,7 +83,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         try:
             found = await self._start(EnsureUnits(base=base, names=names))
             assert isinstance(found, Units)  # noqa: S101 - the activity's type
-            learnt = {_unit((base, name)): id_ for name, id_ in found.ids.items()}
+            learnt = {_unit(base, name): id_ for name, id_ in found.ids.items()}
             self.tell(self.world.learn(units={**self.world.known.units, **learnt}))
             return found.refused
         except ActivityError as error:
@@ -101,6 +95,5 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
             self._asking = False
 
 
-def _unit(wish: tuple[str, str]) -> str:
-    base, legal_entity = wish
+def _unit(base: str, legal_entity: str) -> str:
     return f"{base}/{legal_entity}"

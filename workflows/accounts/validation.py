@@ -15,7 +15,6 @@ with workflow.unsafe.imports_passed_through():
     from domain.accounts.validation import PassValidation, ValidationWorld
     from domain.carry import Carry
     from domain.decision import Action
-    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -37,7 +36,3 @@ class AccountValidationWorkflow(Passes[ValidationWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassValidation(key=self.key, known=self.world.known, dry_run=dry_run)
-
-    def retryable(self, why: Why) -> bool:
-        """There is no object to write a retry onto; a wake is all it needs."""
-        return False

@@ -17,7 +17,6 @@ with workflow.unsafe.imports_passed_through():
     from domain.claims.passes import BinderWorld, Serve
     from domain.decision import Action
     from domain.identity import Key
-    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -49,10 +48,6 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
         """Those who had asked are answered. While somebody still waits, the next batch follows at once."""
         self.world = self.world.learn(asked=tuple(key for key in self.world.known.asked if key not in self._given))
         self.dirty = self.dirty or self.world.more
-
-    def retryable(self, why: Why) -> bool:
-        """There is no object to write a retry onto; a wake is all it needs."""
-        return False
 
     @workflow.signal(description="A claim that has no handle wants to be looked at.")
     def serve(self, claim: Key) -> None:

@@ -15,13 +15,14 @@ with workflow.unsafe.imports_passed_through():
     from domain.claims.passes import ObjectWorld, PassClaim
     from domain.claims.standing import RETRYABLE
     from domain.decision import Action
-    from domain.why import Why
     from workflows.passes import Passes
 
 
 @workflow.defn(name="ResourceClaim")
 class ResourceClaimWorkflow(Passes[ObjectWorld]):
     """The lifecycle of one ResourceClaim."""
+
+    retryable_phases = RETRYABLE
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
@@ -40,7 +41,3 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
     def served(self, world: ObjectWorld) -> None:
         """Take it over, unless it is known better by now."""
         self.tell(self.world.heard(world))
-
-    def retryable(self, why: Why) -> bool:
-        """What is at fault may have been mended where nobody tells of it."""
-        return why.phase in RETRYABLE or super().retryable(why)

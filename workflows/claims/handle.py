@@ -12,13 +12,14 @@ with workflow.unsafe.imports_passed_through():
     from domain.claims.passes import ObjectWorld, PassHandle
     from domain.claims.standing import RETRYABLE
     from domain.decision import Action
-    from domain.why import Why
     from workflows.passes import Passes
 
 
 @workflow.defn(name="ResourceHandle")
 class ResourceHandleWorkflow(Passes[ObjectWorld]):
     """The lifecycle of one ResourceHandle."""
+
+    retryable_phases = RETRYABLE
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
@@ -32,7 +33,3 @@ class ResourceHandleWorkflow(Passes[ObjectWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassHandle(key=self.key, woken=self.woken, known=self.world.known, dry_run=dry_run)
-
-    def retryable(self, why: Why) -> bool:
-        """What is at fault may have been mended where nobody tells of it."""
-        return why.phase in RETRYABLE or super().retryable(why)

@@ -9,13 +9,14 @@ with workflow.unsafe.imports_passed_through():
     from domain.claims.passes import PassPool, PoolWorld
     from domain.claims.standing import RETRYABLE
     from domain.decision import Action
-    from domain.why import Why
     from workflows.passes import Passes
 
 
 @workflow.defn(name="ResourcePool")
 class ResourcePoolWorkflow(Passes[PoolWorld]):
     """The lifecycle of one ResourcePool."""
+
+    retryable_phases = RETRYABLE
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
@@ -29,7 +30,3 @@ class ResourcePoolWorkflow(Passes[PoolWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassPool(key=self.key, woken=self.woken, dry_run=dry_run)
-
-    def retryable(self, why: Why) -> bool:
-        """What is at fault may have been mended where nobody tells of it."""
-        return why.phase in RETRYABLE or super().retryable(why)

@@ -15,7 +15,6 @@ with workflow.unsafe.imports_passed_through():
     from domain.decision import Action
     from domain.instances.handover import GROUP_WORKFLOW
     from domain.instances.passes import GroupWorld, LookAtGroup
-    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -39,7 +38,3 @@ class AutoScalingGroupWorkflow(Passes[GroupWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One look."""
         return LookAtGroup(key=self.key, dry_run=dry_run)
-
-    def retryable(self, why: Why) -> bool:
-        """There is no object of its own to write a retry onto; a wake is all it needs."""
-        return False

@@ -27,7 +27,6 @@ with workflow.unsafe.imports_passed_through():
     from domain.instances.decision import decide_instance, look_at
     from domain.instances.handover import ANSWERED, HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
     from domain.instances.lifecycle import InstanceWorld
-    from domain.why import Why
     from workflows.entity import Entity
 
 
@@ -69,7 +68,3 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
     def answered(self, answer: Answer) -> None:
         """As if it had been asked for."""
         self.tell(self.world.told(answer.facts, answer.timings))
-
-    def retryable(self, why: Why) -> bool:
-        """There is no object of its own to write a retry onto; a wake is all it needs."""
-        return False

@@ -19,7 +19,6 @@ with workflow.unsafe.imports_passed_through():
     from domain.decision import Action
     from domain.instances.constants import SWEEP_WORKFLOW
     from domain.instances.passes import SweepInstances, SweepWorld
-    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -41,7 +40,3 @@ class InstanceSweepWorkflow(Passes[SweepWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One sweep."""
         return SweepInstances(key=self.key, memory=self.world.known, dry_run=dry_run)
-
-    def retryable(self, why: Why) -> bool:
-        """There is no object to write a retry onto; a wake is all it needs."""
-        return False

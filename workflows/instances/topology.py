@@ -16,7 +16,6 @@ with workflow.unsafe.imports_passed_through():
     from domain.decision import Action
     from domain.instances.constants import TOPOLOGY_WORKFLOW
     from domain.instances.upkeep import KeepTopology, TopologyWorld
-    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -38,7 +37,3 @@ class EventTopologyWorkflow(Passes[TopologyWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One look."""
         return KeepTopology(key=self.key, dry_run=dry_run)
-
-    def retryable(self, why: Why) -> bool:
-        """There is no object to write a retry onto; a wake is all it needs."""
-        return False

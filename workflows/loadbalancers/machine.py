@@ -8,13 +8,14 @@ with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.decision import Action
     from domain.loadbalancers.passes import RETRYABLE, LoadBalancerWorld, PassMachine
-    from domain.why import Why
     from workflows.passes import Passes
 
 
 @workflow.defn(name="LoadBalancerMachine")
 class LoadBalancerMachineWorkflow(Passes[LoadBalancerWorld]):
     """The lifecycle of one LoadBalancerMachine."""
+
+    retryable_phases = RETRYABLE
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:
@@ -28,7 +29,3 @@ class LoadBalancerMachineWorkflow(Passes[LoadBalancerWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassMachine(key=self.key, memory=self.world.known, dry_run=dry_run)
-
-    def retryable(self, why: Why) -> bool:
-        """What stands in the way is looked at again at once."""
-        return why.phase in RETRYABLE or super().retryable(why)

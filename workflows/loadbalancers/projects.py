@@ -15,7 +15,6 @@ with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.decision import Action
     from domain.loadbalancers.passes import LoadBalancerWorld, SweepProjects
-    from domain.why import Why
     from workflows.passes import Passes
 
 
@@ -37,7 +36,3 @@ class OpenStackProjectsWorkflow(Passes[LoadBalancerWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One sweep."""
         return SweepProjects(key=self.key, memory=self.world.known, dry_run=dry_run)
-
-    def retryable(self, why: Why) -> bool:
-        """There is no object to write a retry onto; a wake is all it needs."""
-        return False

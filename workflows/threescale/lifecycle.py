@@ -16,12 +16,13 @@ with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.decision import Action
     from domain.threescale.passes import RETRYABLE, PassObject, ThreescaleWorld
-    from domain.why import Why
     from workflows.passes import Passes
 
 
 class Lifecycle(Passes[ThreescaleWorld]):
     """The lifecycle of one object. A subclass says of which kind, and declares `run`."""
+
+    retryable_phases = RETRYABLE
 
     def __init__(self, carry: Carry) -> None:
         super().__init__(carry, ThreescaleWorld(key=carry.key))
@@ -29,7 +30,3 @@ class Lifecycle(Passes[ThreescaleWorld]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
         return PassObject(key=self.key, memory=self.world.known, woken=self.woken, dry_run=dry_run)
-
-    def retryable(self, why: Why) -> bool:
-        """What stands in the way is looked at again at once."""
-        return why.phase in RETRYABLE or super().retryable(why)
