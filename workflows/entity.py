@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
@@ -46,6 +46,7 @@ W = TypeVar("W", bound=World)
 # Histories stay short, so that a run that has left the cache replays in well under a second.
 LONGEST_HISTORY = 600
 OBSERVE = "observe"
+BUG = "Bug"  # the phase
 SUMMARY_LENGTH = 190
 # A local activity's own error comes as it is.
 FAILED = (ActivityError, ApplicationError)
@@ -224,8 +225,7 @@ class Entity(Generic[W]):
 
     def _refused(self, decision: Decision) -> list[str]:
         """The refused slots that are still wanted and do not run."""
-        wanted = {OBSERVE, *(action.slot for action in decision.actions)}
-        return [slot for slot in self.world.refusals if slot in wanted and slot not in self._running]
+        return [slot for slot in _hindering(self.world, decision) if slot not in self._running]
 
     def _has_news(self) -> bool:
         timer_fired = self._timer is not None and self._timer.task.done()
@@ -352,7 +352,7 @@ class Entity(Generic[W]):
 
     def _show(self, decision: Decision) -> None:
         """The search attributes when they change, and the current details."""
-        phase = "Bug" if any(r.type is ErrorType.BUG for r in self.world.refusals.values()) else decision.phase
+        phase = self._phase(decision)
         shown = (phase, decision.waits_for, decision.deadline, decision.owner)
         if shown != self._shown:
             self._shown = shown
@@ -365,6 +365,15 @@ class Entity(Generic[W]):
                 ]
             )
         workflow.set_current_details(details(self._why()))
+
+    def _phase(self, decision: Decision) -> str:
+        """The decision's, unless a bug of ours hinders what is wanted."""
+        if _has_bug(_hindering(self.world, decision)):
+            return BUG
+        # Histories from before this patch go on showing a bug in what has been given up since.
+        if _has_bug(self.world.refusals) and not workflow.patched("bugs-that-hinder"):
+            return BUG
+        return decision.phase
 
     def _why(self) -> Why:
         return self._told_about(self.world, self.decision)
@@ -391,8 +400,7 @@ class Entity(Generic[W]):
                     attempts=refusal.attempts,
                     retry_at=refusal.retry_at,
                 )
-                for slot, refusal in world.refusals.items()
-                if slot == OBSERVE or any(action.slot == slot for action in decision.actions)  # the rest is given up
+                for slot, refusal in _hindering(world, decision).items()
             ),
             owner=decision.owner,
         )
@@ -500,6 +508,16 @@ class Entity(Generic[W]):
         # Where the object is looked at: workers of other areas may not be allowed to write it.
         await self._start(lever, queue=self.observation().queue)
         self.wake()
+
+
+def _hindering(world: World, decision: Decision) -> dict[str, Refusal]:
+    """The refusals of what is still wanted, by slot; the rest is given up."""
+    wanted = {OBSERVE, *(action.slot for action in decision.actions)}
+    return {slot: refusal for slot, refusal in world.refusals.items() if slot in wanted}
+
+
+def _has_bug(refusals: Mapping[str, Refusal]) -> bool:
+    return any(refusal.type is ErrorType.BUG for refusal in refusals.values())
 
 
 def _timer_summary(decision: Decision, until: datetime, retries: dict[str, datetime]) -> str:

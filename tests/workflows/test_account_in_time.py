@@ -420,6 +420,24 @@ async def test_a_bug_is_shown_as_such_and_tried_again(lifecycle: Lifecycle) -> N
     assert await shown_phase(lifecycle) != "Bug"
 
 
+async def test_a_bug_in_what_is_given_up_is_not_shown_any_more(lifecycle: Lifecycle) -> None:
+    world, gate = lifecycle.world, asyncio.Event()
+
+    async def refuse(action: Any) -> None:
+        await gate.wait()
+        raise Invalid("limit", code="LimitExceeded")
+
+    world.answers["aws.tag_account"] = refusing(ZeroDivisionError("ours"), 1000, None)
+    world.answers["aws.ensure_admin_user"] = refuse
+    await lifecycle.wake()
+    await lifecycle.permit()
+    await lifecycle.until_why(lambda why: bool(why.hindrances))
+    assert await shown_phase(lifecycle) == "Bug"
+    gate.set()
+    await lifecycle.until_why(lambda why: why.phase == "Failed" and not why.hindrances)
+    assert await shown_phase(lifecycle) == "Failed"
+
+
 async def test_an_observation_that_is_refused_stops_nothing_that_runs(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
     gate = Gate()
