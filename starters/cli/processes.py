@@ -71,6 +71,9 @@ def version(state: UnusedStateOption = None) -> None:
 
 def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     """Run a process to its end, and end hard: with logs flushed, without the interpreter's finalisation."""
+    from kubernetes.aio.config import ConfigException
+
+    from engine.encryption import KeysUnreadable
     from engine.kube import LeadershipLost
     from engine.process import collect_seldom
     from engine.settings import settings
@@ -87,6 +90,10 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
         code = 0
     except LeadershipLost as lost:
         log.error("%s; ending, to be started anew", lost)
+    except KeysUnreadable as wrong:
+        log.error("%s cannot begin: PERDURE_TEMPORAL_KEYS: %s", name, wrong)
+    except ConfigException as wrong:
+        log.error("%s cannot begin: KUBECONFIG names no cluster, and this is no pod with one: %s", name, wrong)
     except Exception:
         log.exception("%s has failed", name)
     # No finalisation of the interpreter: Temporal's Rust core does not go well with it (sdk-python #300).
