@@ -174,7 +174,8 @@ class BinderActivities:
         if settled is None:
             halted = judged.plan.halt is not Halt.NONE
             look_at = moment + self._tools.settings.claims_interval
-            decision = standing.halted(judged.plan, look_at) if halted else standing.waits_for_free(judged.plan)
+            stands = standing.halted if halted else standing.waits_for_free
+            decision = stands(judged.plan, look_at)
             return ObjectWorld(key=key, decision=decision), judged.claim
         if settled.over:
             # Nothing is ended here: its own workflow reads everything afresh before it does.

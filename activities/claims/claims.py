@@ -161,9 +161,9 @@ class ClaimActivities:
                 return await self._again(look)
             return await self._over(look, settled, moment)
         if judged.halted and judged.plan.halt is not Halt.FAULT:
-            decision = standing.halted(judged.plan, moment + SOON)
-            end = settled.plan.end
-            return self._world(key, decision.model_copy(update={"deadline": end}), known=settled.known)
+            look_at = self._tools.next_look(settled, moment)
+            decision = standing.halted_holding(judged.plan, settled.plan, look_at)
+            return self._world(key, decision, known=settled.known)
         faults = (*((judged.plan.fault,) if judged.plan.fault else ()), *settled.faults)
         decision = standing.settled(
             settled.handle, settled.plan, faults, claimed=True, look_at=self._tools.next_look(settled, moment)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
@@ -47,7 +48,7 @@ def asked_binder(look_at: datetime) -> Decision:
 
 
 def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
-    """A claim whose pass went no further."""
+    """A claim whose pass went no further; looked at again only where that may give something else by itself."""
     if plan.halt is Halt.APPROVAL:
         state = text_at(plan.status, "approval", "state")
         message = text_at(plan.status, "approval", "message")
@@ -64,8 +65,16 @@ def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
             outcome=Outcome.WAITING,
             why=f"what it asks for is not accepted: {'; '.join(_errors(plan.status)) or 'see its status'}",
             waits_for=("an edit of the claim",),
+            **_by_clock(plan, look_at),
         )
     return faulty(plan.fault or Fault(reason="Stalled", message="see its status"), look_at)
+
+
+def halted_holding(plan: ClaimPlan, held: HandlePlan, look_at: datetime) -> Decision:
+    """The same for one that has a handle, which is looked after as ever, and ends as ever."""
+    deadline = earliest([held.end, look_at])
+    at_deadline = _ends(claimed=True) if deadline == held.end else "look again"
+    return halted(plan, look_at).model_copy(update={"deadline": deadline, "at_deadline": at_deadline})
 
 
 def faulty(fault: Fault, look_at: datetime) -> Decision:
@@ -80,13 +89,14 @@ def faulty(fault: Fault, look_at: datetime) -> Decision:
     )
 
 
-def waits_for_free(plan: ClaimPlan) -> Decision:
+def waits_for_free(plan: ClaimPlan, look_at: datetime) -> Decision:
     """A claim for which no handle may be made, and that no free one fits."""
     return Decision(
         phase="WaitingForHandle",
         outcome=Outcome.WAITING,
         why=f"no free handle fits, and none is made: {plan.no_creation or 'creation is disabled'}",
         waits_for=("a free ResourceHandle that fits",),
+        **_by_clock(plan, look_at),
     )
 
 
@@ -96,9 +106,8 @@ def settled(
     """A handle whose resources are as they have to be, or as near to it as they can come now."""
     status = plan.handle_status
     name, end = text_at(handle, "metadata", "name"), plan.end
-    ends = f"delete {'claim, handle' if claimed else 'handle'} and resources"
     deadline = earliest([end, plan.look_at, look_at])
-    at_deadline = ends if deadline is not None and deadline == end else "look again"
+    at_deadline = _ends(claimed=claimed) if deadline is not None and deadline == end else "look again"
     of = f"by ResourceHandle {name}" if claimed else "for a claim"
     common = {"deadline": deadline, "at_deadline": at_deadline, "owner": owner(handle, claimed=claimed)}
     if faults:
@@ -201,6 +210,15 @@ def owner(handle: JsonObject, *, claimed: bool) -> str:
     if pool:
         return f"ResourcePool/{text_at(pool, 'namespace')}/{text_at(pool, 'name')}"
     return ""
+
+
+def _by_clock(plan: ClaimPlan, look_at: datetime) -> dict[str, Any]:
+    """When to look again at a claim without a handle, if what it waits for may come by itself."""
+    return {"deadline": look_at, "at_deadline": "look again"} if plan.by_clock else {}
+
+
+def _ends(*, claimed: bool) -> str:
+    return f"delete {'claim, handle' if claimed else 'handle'} and resources"
 
 
 def _unready(status: JsonObject) -> tuple[str, ...]:

@@ -1,0 +1,90 @@
+"""When a claim is looked at again although nobody has told of a change."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from activities.claims.binder import BinderActivities
+from activities.claims.bundle import Settled
+from activities.claims.claims import ClaimActivities
+from activities.claims.judging import Judged
+from activities.claims.tools import Tools
+from domain.claims.passes import PassClaim
+from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
+from domain.identity import Key
+from engine.settings import Settings
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SETTINGS = Settings()
+MINUTE, SLOWLY = SETTINGS.claims_interval, SETTINGS.claims_refresh_interval
+KEY = Key(kind="ResourceClaim", namespace="users", name="mine", uid="1")
+CLAIM: dict[str, Any] = {"metadata": {"namespace": "users", "name": "mine", "uid": "1"}, "spec": {}}
+HANDLE: dict[str, Any] = {"metadata": {"namespace": "poolboy", "name": "guid-b7k2q"}, "spec": {}}
+BROKEN = Fault(reason="ResourceForbidden", message="ConfigMap things/a: forbidden")
+
+
+class Answers:
+    """What judging and settling a claim come to."""
+
+    def __init__(self, plan: ClaimPlan, settled: Settled | None) -> None:
+        self.plan, self.settled = plan, settled
+
+    async def judge(self, *_: object, **__: object) -> Judged:
+        return Judged(CLAIM, self.plan)
+
+    async def settle(self, *_: object) -> Settled | None:
+        return self.settled
+
+    async def serve(self, *_: object) -> tuple[Judged, Settled | None]:
+        return Judged(CLAIM, self.plan), self.settled
+
+
+def tools(answers: Answers) -> Tools:
+    nobody = cast(Any, SimpleNamespace())
+    return Tools(SimpleNamespace(free={}, waiting={}), nobody, answers, answers, nobody, SETTINGS)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("halt", "by_clock", "after"),
+    [
+        (Halt.NONE, True, MINUTE),
+        (Halt.NONE, False, None),
+        (Halt.INVALID, True, MINUTE),
+        (Halt.INVALID, False, None),
+        (Halt.APPROVAL, False, None),
+        (Halt.FAULT, False, MINUTE),
+    ],
+)
+async def test_a_claim_without_handle_is_looked_at_by_the_clock_where_that_may_help(
+    halt: Halt, by_clock: bool, after: timedelta | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("activities.claims.binder.now", lambda: NOW)
+    answers = Answers(ClaimPlan(halt=halt, by_clock=by_clock), None)
+    activities = BinderActivities(tools(answers), answers, cast(Any, None), cast(Any, None))  # type: ignore[arg-type]
+    world, _ = await activities._serve(KEY, CLAIM)
+    assert world.decision.deadline == (None if after is None else NOW + after)
+
+
+@pytest.mark.parametrize(
+    ("by_clock", "faults", "end", "after"),
+    [
+        (True, (), None, SETTINGS.claims_handles_interval),
+        (False, (), None, SLOWLY),
+        (False, (BROKEN,), None, MINUTE),
+        (True, (), timedelta(seconds=5), timedelta(seconds=5)),
+    ],
+    ids=["an override that tells the time", "what no watch tells", "a resource that was refused", "the end"],
+)
+async def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
+    by_clock: bool, faults: tuple[Fault, ...], end: timedelta | None, after: timedelta
+) -> None:
+    plan = HandlePlan(by_clock=by_clock, end=None if end is None else NOW + end)
+    answers = Answers(ClaimPlan(halt=Halt.INVALID), Settled(HANDLE, CLAIM, plan, faults))
+    activities = ClaimActivities(tools(answers), cast(Any, None))
+    world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
+    assert (world.decision.phase, world.decision.deadline) == ("Invalid", NOW + after)
+    assert ("delete" in world.decision.at_deadline) is (end is not None)
