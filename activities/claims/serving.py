@@ -23,7 +23,14 @@ from activities.claims.known import Known
 from activities.claims.writing import Writer, with_metadata
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_own_stalled
-from domain.claims.constants import API_VERSION, CLAIM_NAME_LABEL, CLAIM_NAMESPACE_LABEL, FINALIZER, HANDLE_NAME_PREFIX
+from domain.claims.constants import (
+    API_VERSION,
+    CLAIM_NAME_LABEL,
+    CLAIM_NAMESPACE_LABEL,
+    FINALIZER,
+    HANDLE_NAME_PREFIX,
+    IGNORE_LABEL,
+)
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.lifespan import Terms, bound_status
 from domain.claims.matching import FreeHandle, Wanted, WantedResource
@@ -87,6 +94,9 @@ class Serving:
         hurry = made and len(self._known.waiting) > BURST
         if not hurry:
             claim = await self._writer.put_status(RESOURCE_CLAIM, claim, object_at(claim, "status"), unwritten=True)
+        if IGNORE_LABEL in object_at(handle, "metadata", "labels"):
+            # A backup may be restored in any order: the claim has its handle, which is looked after once it may be.
+            return judged, Settled(handle, claim, HandlePlan(handle_status=object_at(handle, "status")))
         bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True, unwritten=hurry)
         states = tuple(None for _ in objects_at(handle, "spec", "resources")) if made else None
         settled = await self._bundles.settle(bundle, now, states)

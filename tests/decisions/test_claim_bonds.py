@@ -11,12 +11,13 @@ import pytest
 
 from activities.claims.bundle import Bundles
 from activities.claims.evaluation import Evaluation
-from activities.claims.judging import Judging
+from activities.claims.judging import Judged, Judging
 from activities.claims.known import Known
 from activities.claims.serving import MOST_TRIES, Serving
 from activities.claims.surplus import is_surplus
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.constants import IGNORE_LABEL
 from domain.claims.matching import Wanted, WantedResource
 from domain.claims.plans import BindingPlan, ClaimPlan, HandlePlan, WantedEntry
 from domain.claims.references import claim_reference
@@ -213,6 +214,27 @@ async def test_a_handle_that_is_made_without_an_answer_is_found(know: Knower, fa
         with pytest.raises(Unavailable):
             await serving._create(KEY, cast(Any, CLAIM), plan, NOW)
         assert held(cluster) == []
+
+
+class Accepts:
+    """Finds nothing wrong with a claim."""
+
+    async def judge(self, key: Key, claim: Any, now: datetime, **_: object) -> Judged:
+        return Judged(claim, PLAN)
+
+
+async def test_a_claims_handle_that_is_to_be_left_alone_is_shown_and_not_written(know: Knower) -> None:
+    left_alone = a_handle("guid-first", HOLDER, labels={IGNORE_LABEL: ""})
+    cluster = Cluster(left_alone)
+    known = know(cluster)
+    cluster.there["mine"] = cast(Json, CLAIM)
+    writer = Writer(cast(KubeApi, cluster), known)
+    parts = (cast(Evaluation, Answers()), cast(Judging, Accepts()), cast(Bundles, None))
+    _, settled = await Serving(known, writer, *parts).serve(KEY, cast(Any, CLAIM), NOW)
+    assert settled is not None
+    assert not settled.over
+    assert (cluster.written, cluster.there["guid-first"]) == (["mine"], left_alone)
+    assert cluster.there["mine"]["status"]["resourceHandle"]["name"] == "guid-first"
 
 
 # --- a second handle ---
