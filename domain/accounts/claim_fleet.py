@@ -42,7 +42,11 @@ def equip(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
-    """What has to be removed before anything else when the claim is released."""
-    if not world.claim.of_fleet_manager or world.known.fleet_role_deleted:
+    """What has to be removed before anything else when the claim is released.
+
+    An account without a key has the role, whatever the claim's spec says by now.
+    """
+    had_role = world.claim.of_fleet_manager or not account.spec.iam_user_secret
+    if not had_role or world.known.fleet_role_deleted:
         return ()
     return (DeleteFleetRole(account_id=account.spec.aws_account_id, partition=world.config.partition),)

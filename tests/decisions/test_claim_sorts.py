@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from account_objects import AWS_ID, NOW, activities, claim, claim_world, refusal, settle, status_of, written_condition
+from account_objects import (
+    AWS_ID,
+    NOW,
+    activities,
+    claim,
+    claim_world,
+    ready_account,
+    refusal,
+    settle,
+    status_of,
+    written_condition,
+)
 
 from domain.accounts.claim import decide
 from domain.accounts.claim_validation import customers_account, spec_fault
@@ -110,6 +121,17 @@ def test_a_fake_claim_says_claimed_in_the_words_that_clients_know() -> None:
     decision = decide(claim_world(fake(), known={"fake_secret": True}), NOW)
     claimed = written_condition(decision, "Claimed")
     assert (claimed["reason"], claimed["message"]) == ("AccountClaimed", "Fake ccount claim fulfilled")
+
+
+def test_a_claim_that_holds_an_account_gives_it_back_although_it_is_called_fake_by_now() -> None:
+    held = ready_account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant"}, status={"claimed": True})
+    spec = {"accountLink": held.metadata.name, "accountOU": "ou-1"}
+    called_fake = fake(spec=spec, status={"state": "Ready", "conditions": []})
+    assert decide(claim_world(called_fake, account=held), NOW).outcome is Outcome.SETTLED
+    deleted = fake(spec=spec, meta={"deletionTimestamp": "2026-05-01T11:59:59Z"})
+    assert activities(decide(claim_world(deleted, account=held), NOW)) == ["aws.rotate_keys"]
+    another = held.model_copy(update={"spec": held.spec.model_copy(update={"claim_link": "another"})})
+    assert activities(decide(claim_world(deleted, account=another), NOW)) == ["accounts.fake_secret"]
 
 
 def test_a_fake_claim_at_fault_says_so_and_makes_nothing() -> None:

@@ -100,6 +100,13 @@ def test_the_role_goes_before_anything_else_of_a_release() -> None:
     assert [(each.secret_name, each.failed) for each in released] == [("claim-sts-secret", False)]
 
 
+@pytest.mark.parametrize("changed", [{"fleetManagerConfig": {"trustedARN": ""}}, {"accountPool": ""}])
+def test_the_role_goes_although_the_claim_names_no_principal_by_now(changed: dict[str, Any]) -> None:
+    of = {"meta": {"deletionTimestamp": ago(minutes=1)}, "status": {"state": "Ready", "conditions": []}}
+    start = fleet(spec=changed, of=of, account={"iamUserSecret": ""})
+    assert activities(decide(start, NOW)) == ["aws.delete_fleet_role"]
+
+
 def test_a_role_that_cannot_be_deleted_keeps_the_account_from_everybody() -> None:
     from account_objects import refusal
 
