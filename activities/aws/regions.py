@@ -75,7 +75,7 @@ def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
     """The regions that the account can use; those not opted in to are left out here, whatever the API's filter does."""
     member = entered(sessions, action, settle=attempt.SETTLING)
     try:
-        answer = member.ec2(action.default_region).describe_regions(AllRegions=False)
+        answer = member.ec2(member.default_region).describe_regions(AllRegions=False)
     except Pending as error:
         error.delay = error.delay or attempt.growing((5, 10, 20, 40, 60))
         raise

@@ -18,14 +18,12 @@ class Regions(Model):
 
 
 class ListRegions(MemberAction):
-    """DescribeRegions in the default region; OptInRequired means a new account that is not ready: looked at again."""
+    """DescribeRegions in the default region of the partition; OptInRequired: a new account, looked at again."""
 
     activity: ClassVar[str] = "aws.list_regions"
     result: ClassVar[type[Model] | None] = Regions
     first_retry: ClassVar[timedelta] = timedelta(seconds=5)
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
-
-    default_region: str = "us-east-1"
 
     @property
     def summary(self) -> str:
