@@ -55,7 +55,7 @@ def in_the_way(world: AccountWorld, now: datetime) -> Decision | None:
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
     """Regions whose initialisation was begun and never ended: an instance of ours may run there."""
     account, known = world.account, world.known
-    if world.claim is None or not _cut(world):
+    if (account.customers and world.claim is None) or not cut(world):
         return ()
     ends = (
         EndLaunches(
@@ -71,8 +71,8 @@ def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
     return tuple(e for e in ends if e.slot not in world.refusals or world.refusals[e.slot].attempts < TRIES)
 
 
-def _cut(world: AccountWorld) -> bool:
-    """True unless the Account got to Ready, which it does only when each region has had its end."""
+def cut(world: AccountWorld) -> bool:
+    """True for an initialisation that began and has not led to Ready, where each region has had its end."""
     began = entered_at(world.account, AccountState.INITIALIZING_REGIONS)
     ready = entered_at(world.account, AccountState.READY)
     return began is not None and (ready is None or began > ready)

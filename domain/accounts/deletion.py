@@ -17,10 +17,10 @@ from domain.accounts.account_steps import protected, status_written, waiting, wo
 from domain.accounts.actions.cleaning import CleanRegion
 from domain.accounts.actions.creation import AwaitAccount
 from domain.accounts.actions.identities import DeleteIdentities
-from domain.accounts.customer_deletion import in_the_way, launches_to_end
+from domain.accounts.customer_deletion import cut, in_the_way, launches_to_end
 from domain.accounts.finalizers import dropped, given_up
 from domain.accounts.naming import email_of
-from domain.accounts.resources import Account, AccountState
+from domain.accounts.resources import AccountState
 from domain.accounts.status import with_condition, with_failure
 from domain.accounts.verification import case_to_resolve
 from domain.accounts.worlds import AccountWorld
@@ -100,19 +100,18 @@ def region_sweeps(world: AccountWorld) -> tuple[Action, ...]:
     """Clean the regions whose initialisation was begun and never ended.
 
     A worker that was killed in such a region may have left its instance, and nobody looks for it there again. A region
-    that keeps refusing (the account is suspended, say) holds nothing up: the audit tells what is left.
+    that keeps refusing (the account is suspended, say) holds nothing up: the audit tells what is left. In an account
+    that somebody holds nothing but our own launches is ended: people set the state of such a one, too.
     """
     account, known = world.account, world.known
-    if account.customers:
-        return () if protected(world) else launches_to_end(world)
-    if not account.spec.aws_account_id or protected(world) or not _began_regions(account):
+    if protected(world) or not account.spec.aws_account_id:
+        return ()
+    if account.customers or account.spec.claim_link or account.status.claimed:
+        return launches_to_end(world)
+    if not cut(world):
         return ()
     member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
-    cut = (region for region in known.regions or () if region not in known.outcomes and region not in known.cleaned)
-    sweeps = (CleanRegion(**member, region=region) for region in cut)
+    unended = (region for region in known.regions or () if region not in known.outcomes and region not in known.cleaned)
+    sweeps = (CleanRegion(**member, region=region) for region in unended)
     refusals = world.refusals
     return tuple(s for s in sweeps if s.slot not in refusals or refusals[s.slot].attempts < DELETION_TRIES)
-
-
-def _began_regions(account: Account) -> bool:
-    return condition_of(account.status.conditions, AccountState.INITIALIZING_REGIONS) is not None

@@ -708,3 +708,26 @@ def test_a_region_that_keeps_refusing_to_be_swept_does_not_hold_a_deletion_up(at
     refused = {"aws.clean_region/eu-west-1": refusal(ErrorType.DENIED, attempts=attempts)}
     seen = world(leaving, known={"regions": ("eu-west-1",), "identities_deleted": True}, refusals=refused)
     assert [action.activity for action in decide(seen, NOW).actions] == asked
+
+
+def test_nothing_of_a_tenants_is_removed_when_somebody_calls_a_claimed_account_failed() -> None:
+    """Quotas that were expanded anew after a release have listed its regions."""
+    seen = {"regions": ("eu-west-1", "us-east-1")}
+    link = {"claimLink": "claim", "claimLinkNamespace": "tenant"}
+    began, ready = condition("InitializingRegions", entered=ago(days=9)), condition("Ready", entered=ago(days=8))
+    status = {"state": "Failed", "claimed": True, "reused": True, "conditions": [began, ready]}
+    assert decide(world(ready_account(spec=link, status=status), claim=claim(), known=seen), NOW).actions == ()
+    again = {**status, "conditions": [condition("InitializingRegions", entered=ago(days=7)), ready]}
+    cut = decide(world(ready_account(spec=link, status=again), claim=claim(), known=seen), NOW)
+    assert activities(cut) == ["aws.end_launches"] * 2
+
+
+@pytest.mark.parametrize(("ready", "asked"), [(8, "kube.patch"), (10, "aws.clean_region")])
+def test_only_an_initialisation_that_was_cut_is_swept_up_after(ready: int, asked: str) -> None:
+    conditions = [
+        condition("InitializingRegions", entered=ago(days=9)),
+        condition("Ready", entered=ago(days=ready)),
+    ]
+    leaving = ready_account(meta=DELETED, status={"conditions": conditions})
+    known = {"regions": ("eu-west-1",), "identities_deleted": True}
+    assert activities(decide(world(leaving, known=known), NOW)) == [asked]
