@@ -62,7 +62,16 @@ NO_CREDENTIALS = "NoCredentials"
 
 # Where the global services (IAM, Organizations, Route 53, Support) are asked, and the regional STS: its sessions are
 # valid in every region, opt-in ones too, unlike those of the global endpoint.
-DEFAULT_REGIONS = {"aws": "us-east-1", "aws-us-gov": "us-gov-east-1"}
+DEFAULT_REGIONS = {
+    "aws": "us-east-1",
+    "aws-us-gov": "us-gov-east-1",
+    "aws-cn": "cn-north-1",
+    "aws-eusc": "eusc-de-east-1",
+    "aws-iso": "us-iso-east-1",
+    "aws-iso-b": "us-isob-east-1",
+    "aws-iso-e": "eu-isoe-west-1",
+    "aws-iso-f": "us-isof-south-1",
+}
 
 SESSION_SECONDS = 3600
 _RENEWED_BEFORE_SECONDS = 300

@@ -17,7 +17,7 @@ from domain.model import Model
 
 LONGEST_ID = 64
 
-_ZONE_OF_PROVIDER_ID = re.compile(r"[^:]+:///([a-z]{2}(?:-[a-z]+)+-[0-9]+)[^/]*/")
+_ZONE_OF_PROVIDER_ID = re.compile(r"[^:]+:///([a-z]{2,4}(?:-[a-z]+)+-[0-9]+)[^/]*/")
 _PROVIDER_ID = re.compile(r"[^:]+://.*[^/]")
 
 
@@ -147,4 +147,12 @@ def partition_of(region: str) -> str:
     return "aws"
 
 
-_PARTITIONS = {"cn-": "aws-cn", "us-gov-": "aws-us-gov", "us-iso-": "aws-iso", "us-isob-": "aws-iso-b"}
+_PARTITIONS = {
+    "cn-": "aws-cn",
+    "us-gov-": "aws-us-gov",
+    "eusc-": "aws-eusc",
+    "us-iso-": "aws-iso",
+    "us-isob-": "aws-iso-b",
+    "eu-isoe-": "aws-iso-e",
+    "us-isof-": "aws-iso-f",
+}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from activities.aws.places import Places
+from domain.instances.names import partition_of
 from domain.instances.places import Place, place_of, places, served
 
 ROLE = "arn:aws:iam::210987654321:role/team/perdure"
@@ -44,3 +46,12 @@ def test_several_queues_of_one_place_are_served_once() -> None:
     assert [place.queue for place in found] == ["perdure-instance-events", "c1-queue"]
     assert served(found) == {("123456789012", "eu-central-1")}
     assert found[1].dead_letters == "c1-queue-dead"
+
+
+@pytest.mark.parametrize(
+    "region", ["eu-central-1", "us-gov-west-1", "cn-northwest-1", "eusc-de-east-1", "us-isob-east-1", "eu-isoe-west-1"]
+)
+def test_roles_are_assumed_in_the_partition_of_their_place(region: str) -> None:
+    """Credentials of one partition are nobody's in another."""
+    process = Places(connections=1, observing=False).caller(Place(account="123456789012", region=region))
+    assert partition_of(process.default_region) == partition_of(region)

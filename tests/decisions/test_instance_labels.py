@@ -79,6 +79,9 @@ def test_arns_of_all_partitions_are_read(partition: str) -> None:
         ("us-gov-west-1", "aws-us-gov"),
         ("us-iso-east-1", "aws-iso"),
         ("us-isob-east-1", "aws-iso-b"),
+        ("eu-isoe-west-1", "aws-iso-e"),
+        ("us-isof-south-1", "aws-iso-f"),
+        ("eusc-de-east-1", "aws-eusc"),
     ],
 )
 def test_a_region_says_its_partition(region: str, partition: str) -> None:

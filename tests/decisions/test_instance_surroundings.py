@@ -115,6 +115,7 @@ def test_a_process_names_a_setting_of_instances_that_is_none_before_it_connects(
         ("aws:///eu-central-1a/i-1", "eu-central-1"),
         ("aws:///us-west-2-lax-1a/i-1", "us-west-2"),
         ("aws:///us-gov-west-1b/i-1", "us-gov-west-1"),
+        ("aws:///eusc-de-east-1a/i-1", "eusc-de-east-1"),
         ("aws:///i-1", ""),
         ("", ""),
     ],
