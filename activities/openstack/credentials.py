@@ -147,7 +147,8 @@ def _section(content: Mapping[str, object], where: str) -> Mapping[str, str]:
         raise _bad(where, f"{CREDENTIALS_KEY} is no text") from None
     parser = configparser.RawConfigParser(strict=False, default_section="", empty_lines_in_values=False)
     try:
-        parser.read_string(written)
+        # Indentation means nothing in these files; to this parser a line further in goes on with the one before.
+        parser.read_string("\n".join(line.strip() for line in written.split("\n")))
     except configparser.Error as error:
         # Its message quotes lines of the file.
         line = getattr(error, "lineno", None) or next((each[0] for each in getattr(error, "errors", ())), "?")

@@ -52,6 +52,12 @@ def test_a_full_secret_is_read_as_it_is() -> None:
     )
 
 
+@pytest.mark.parametrize("before", ["", "  ", "\t"])
+def test_indentation_means_nothing(before: str) -> None:
+    lines = [line if number % 2 else f"{before}{line}" for number, line in enumerate(FULL.splitlines())]
+    assert read("\r\n".join(lines)) == read(FULL)
+
+
 def test_a_password_stands_in_no_representation() -> None:
     assert "a#b" not in repr(read(FULL))
 
