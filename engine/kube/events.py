@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from domain.identity import Kind
@@ -26,6 +26,8 @@ _LONGEST_PREFIX = 200
 _DIGEST = 16
 # What is forgotten beyond this is only written, and refused, once more.
 MOST_TOLD = 5_000
+# The API server keeps Events for an hour, and some minutes until it gets round to it (`--event-ttl`).
+KEPT = timedelta(minutes=65)
 
 log = logging.getLogger(__name__)
 
@@ -107,23 +109,25 @@ async def record(api: KubeApi, told: JsonObject) -> bool:
 
 
 class ToldOnce:
-    """Events of which each is written once, whatever restarts: their names say so to the API server.
+    """Events of which one of each stands, whatever restarts: their names say so to the API server.
 
-    What has been told lately is remembered, so that an object that is looked at often costs no request for it.
+    What has been told lately is remembered, so that an object that is looked at often costs no request for it. What is
+    told on and on is written again when the API server has forgotten it.
     """
 
     def __init__(self, api: KubeApi) -> None:
         self._api = api
-        self._told: dict[tuple[str, str, str], None] = {}
+        self._told: dict[tuple[str, str, str], datetime] = {}
 
     async def tell(self, subject: Subject, said: Said, moment: datetime) -> None:
-        """Write the Event, unless that has been done; that it cannot be written is only logged."""
+        """Write the Event, unless it stands there; that it cannot be written is only logged."""
         told = (subject.uid, said.reason, said.message)
-        if told in self._told:
+        before = self._told.get(told)
+        if before is not None and moment - before < KEPT:
             return
         if len(self._told) >= MOST_TOLD:
             self._told.clear()
-        self._told[told] = None
+        self._told[told] = moment
         await record(self._api, event(subject, said, moment, name=named(subject, said.reason, said.message)))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from domain.identity import Kind
 from engine.errors import ApiError, Conflict, Denied
 from engine.kube import JsonObject, KubeApi
-from engine.kube.events import Said, Subject, event, named, record
+from engine.kube.events import KEPT, Said, Subject, ToldOnce, event, named, record
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 KIND = Kind(name="Service", group="", version="v1", plural="services", area="")
@@ -58,8 +58,10 @@ def test_the_same_words_about_the_same_object_have_the_same_name_and_others_anot
 class Api:
     def __init__(self, refusal: ApiError | None) -> None:
         self.refusal = refusal
+        self.asked = 0
 
     async def create(self, kind: Kind, told: JsonObject, namespace: str) -> JsonObject:
+        self.asked += 1
         if self.refusal:
             raise self.refusal
         return told
@@ -70,3 +72,12 @@ class Api:
 )
 async def test_an_event_that_cannot_be_written_stops_nobody(refusal: ApiError | None, stands: bool) -> None:
     assert await record(cast("KubeApi", Api(refusal)), event(SUBJECT, SAID, NOW)) is stands
+
+
+async def test_what_lasts_is_told_again_when_the_api_server_has_forgotten_it() -> None:
+    api = Api(None)
+    events = ToldOnce(cast("KubeApi", api))
+    for minutes in range(0, 180, 10):
+        await events.tell(SUBJECT, SAID, NOW + timedelta(minutes=minutes))
+    assert api.asked == 3
+    assert timedelta(hours=1) < KEPT
