@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ _DIGEST = 16
 MOST_TOLD = 5_000
 # The API server keeps Events for an hour, and some minutes until it gets round to it (`--event-ttl`).
 KEPT = timedelta(minutes=65)
+# Clouds number each answer, and the same refusal comes under another number at every attempt.
+_REQUEST = re.compile(r" \[request [^\]]*\]")
 
 log = logging.getLogger(__name__)
 
@@ -121,14 +124,15 @@ class ToldOnce:
 
     async def tell(self, subject: Subject, said: Said, moment: datetime) -> None:
         """Write the Event, unless it stands there; that it cannot be written is only logged."""
-        told = (subject.uid, said.reason, said.message)
+        words = _REQUEST.sub("", said.message)
+        told = (subject.uid, said.reason, words)
         before = self._told.get(told)
         if before is not None and moment - before < KEPT:
             return
         if len(self._told) >= MOST_TOLD:
             self._told.clear()
         self._told[told] = moment
-        await record(self._api, event(subject, said, moment, name=named(subject, said.reason, said.message)))
+        await record(self._api, event(subject, said, moment, name=named(subject, said.reason, words)))
 
 
 def _if_given(**fields: str) -> dict[str, str]:

@@ -81,3 +81,13 @@ async def test_what_lasts_is_told_again_when_the_api_server_has_forgotten_it() -
         await events.tell(SUBJECT, SAID, NOW + timedelta(minutes=minutes))
     assert api.asked == 3
     assert timedelta(hours=1) < KEPT
+
+
+async def test_a_refusal_that_comes_under_another_number_is_the_same() -> None:
+    api = Api(None)
+    events = ToldOnce(cast("KubeApi", api))
+    for request in ("req-1", "req-2", "unknown"):
+        message = f"nova create server a in project p: 403 OverQuota: too many [request {request}] Free some."
+        await events.tell(SUBJECT, SAID._replace(message=message), NOW)
+    await events.tell(SUBJECT, SAID, NOW)
+    assert api.asked == 2
