@@ -12,13 +12,12 @@ import hashlib
 import json
 
 import httpx
-import yaml
 
 from activities.threescale.pages import fetch
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
 from domain.threescale.conditions import Standing
-from domain.threescale.open_api_document import Unreadable, read_api
+from domain.threescale.open_api_document import Unreadable, parsed, read_api
 from domain.threescale.resources.shared import ObjectReference
 from domain.threescale.texts import text_at, text_in_secret
 from domain.threescale.validation import Fault
@@ -78,8 +77,4 @@ async def as_sent(field: str, text: Text) -> Text:
 
 def _json(text: str) -> str:
     read_api(text)  # of which only that it can be read matters here: it keeps limits of size and depth
-    try:
-        read: object = json.loads(text)
-    except ValueError:
-        read = yaml.load(text, Loader=yaml.CSafeLoader)
-    return json.dumps(read, default=str)
+    return json.dumps(parsed(text), default=str)

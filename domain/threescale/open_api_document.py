@@ -141,7 +141,7 @@ def read_api(text: str) -> Api:
 def _read(text: str) -> Api | str:
     """The API, or what is wrong."""
     try:
-        return _api(_parsed(text))
+        return _api(parsed(text))
     except Unreadable as problem:
         return str(problem)
 
@@ -160,7 +160,12 @@ def _api(document: JsonObject) -> Api:
         raise Unreadable(problem_of(error)) from None
 
 
-def _parsed(text: str) -> JsonObject:
+def parsed(text: str) -> JsonObject:
+    """The document as JSON has it.
+
+    Raises:
+        Unreadable: it is none, with what is wrong.
+    """
     if len(text.encode()) > MOST_BYTES:
         raise Unreadable(f"longer than {MOST_BYTES} bytes")
     try:

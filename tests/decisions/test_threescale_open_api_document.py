@@ -89,13 +89,13 @@ def test_what_cannot_be_used_is_refused_with_the_reason(name: str) -> None:
 
 
 def test_a_text_is_read_once_whether_it_can_be_used_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed, read = open_api_document._parsed, list[str]()
+    parsed, read = open_api_document.parsed, list[str]()
 
     def watched(text: str) -> JsonObject:
         read.append(text)
         return parsed(text)
 
-    monkeypatch.setattr(open_api_document, "_parsed", watched)
+    monkeypatch.setattr(open_api_document, "parsed", watched)
     texts = [f"{HEAD}paths: {{/once: {{get: {GET}}}}}", f"{HEAD}paths: once"]
     for text in texts * 2:
         with contextlib.suppress(Unreadable):

@@ -1,0 +1,36 @@
+"""Documents of ActiveDocs as 3scale gets them: JSON that says what was written."""
+
+from __future__ import annotations
+
+import json
+
+from activities.threescale.sources import as_sent
+from domain.threescale.active_doc import Text
+from domain.threescale.conditions import Standing
+
+YAML = """
+openapi: "3.0.2"
+info: {title: Pets, version: 2020-01-01}
+paths: {/a: {get: {responses: {200: {description: ok}}}}}
+x-since: 2020-01-01T10:00:00Z
+"""
+
+
+async def test_a_document_in_yaml_is_sent_as_json_with_its_dates_as_they_were_written() -> None:
+    sent = await as_sent("spec.activeDocOpenAPIRef", Text(body=YAML))
+
+    assert sent.hindrance is None
+    assert json.loads(sent.body) == {
+        "openapi": "3.0.2",
+        "info": {"title": "Pets", "version": "2020-01-01"},
+        "paths": {"/a": {"get": {"responses": {"200": {"description": "ok"}}}}},
+        "x-since": "2020-01-01T10:00:00Z",
+    }
+
+
+async def test_a_document_that_cannot_be_read_makes_its_object_invalid() -> None:
+    sent = await as_sent("spec.activeDocOpenAPIRef", Text(body="- 1"))
+
+    assert sent.hindrance is not None
+    assert sent.hindrance.standing is Standing.INVALID
+    assert sent.hindrance.message == "spec.activeDocOpenAPIRef: Required value: no object"
