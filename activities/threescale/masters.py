@@ -1,7 +1,8 @@
 """Tenant in a pass: a tenant of an installation, made by the installation's master.
 
 The token of a new tenant is in the answer to its creation and nowhere else: it is put into its Secret before anything
-else is done, and tried until it stands there.
+else is done, and tried until it stands there. Where it could not stand (the organisation's name makes no name of a
+Secret, the namespace is not there) no tenant is made: that is tried before.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from activities.threescale.subjects import Subject
 from domain.refusal import Refusal
 from domain.resource import CustomResource, ObjectMeta
 from domain.threescale.calls import Read, Resource, SecretKey, Write
-from domain.threescale.providers import SecretView, same_tenant
+from domain.threescale.providers import ADDRESS_KEY, TOKEN_KEY, SecretView, same_tenant
 from domain.threescale.resources import Tenant
 from domain.threescale.tenant import ObservedTenant, TenantWork, master_of, secret_of, work_for_tenant
 from domain.threescale.tenant_sync import KnownTenant, password_of_admin, read_tenant, wrote_tenant
@@ -86,6 +87,13 @@ class TenantSubject(Subject[Tenant]):
     def read(self, read: Read, answer: object) -> None:
         """The tenant, those among which it may be, or its users."""
         self._found = read_tenant(self._found, read, answer, self.resource)
+
+    async def prepare(self, write: Write) -> None:
+        """That the new tenant's token can be kept: its only showing is the answer to the creation."""
+        if write.resource is Resource.TENANT and write.method == "POST":
+            reference = self.resource.spec.tenant_secret_ref
+            where = reference.namespace or self.namespace
+            await self.secrets.may_put(where, reference.name, (TOKEN_KEY, ADDRESS_KEY))
 
     async def keep(self, write: Write, answer: object) -> None:
         """The new tenant's token."""

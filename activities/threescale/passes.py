@@ -268,6 +268,7 @@ class _Pass:
         if isinstance(call, Read):
             self._subject.read(call, await calls.read(call, anew=self._unsure))
             return
+        await self._subject.prepare(call)
         texts = {key: await self._subject.secrets.text(key) or "" for key in call.secrets.values()}
         before = self._refused.get(slot)
         repeated = self._unsure or (before is not None and before.type is ErrorType.UNAVAILABLE)

@@ -92,6 +92,15 @@ class Secrets:
             await self._kube.patch(SECRET, namespace, name, {"stringData": secret["stringData"]})
         self._read.pop((namespace, name), None)
 
+    async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
+        """Try, without writing, whether such a Secret could be made, or get these keys if it is there.
+
+        Raises:
+            ApiError: it could not: the name is none, the namespace is not there, the right is missing.
+        """
+        secret = {"metadata": {"name": name, "namespace": namespace}, "stringData": dict.fromkeys(keys, "")}
+        await self._kube.applied(SECRET, secret, namespace)
+
     async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
         """The tenant that a reference of the object leads to, or what is looked for without one."""
         namespace, named = resource.metadata.namespace, reference.name if reference else ""

@@ -75,6 +75,13 @@ class Subject(ABC, Generic[R]):
     def forget(self) -> None:
         """What was known of 3scale may not be so any more."""
 
+    async def prepare(self, write: Write) -> None:
+        """What must be sure before a write, because of what has to be kept of its answer.
+
+        Raises:
+            ApiError: it could not be kept; the write is not made.
+        """
+
     async def keep(self, write: Write, answer: object) -> None:
         """What must not be lost of an answer, before anything else is done."""
 
