@@ -33,6 +33,11 @@ from domain.threescale.work import (
 )
 
 NO_PRODUCT = "product not found"
+# Clients of the replaced operator take a promotion to staging that fails with exactly this for done.
+NOTHING_FOR_STAGING = (
+    '[]: Invalid value: "": cannot promote to staging as no product changes detected. Delete this proxyConfigPromote '
+    "CR, then introduce changes to configuration, and then create a new proxyConfigPromote CR"
+)
 
 
 class FoundConfigs(Model):
@@ -126,5 +131,7 @@ def _hindrance(once: ProxyConfigPromote, product: Product) -> Hindrance | None:
 
 
 def _nothing_deployed(once: ProxyConfigPromote, product: Product) -> Hindrance:
-    message = f"nothing to promote: 3scale deploys Product {product.metadata.name} when it uses a backend"
+    name = product.metadata.name
+    for_production = f"nothing to promote: 3scale deploys Product {name} when it uses a backend"
+    message = for_production if once.spec.production else NOTHING_FOR_STAGING
     return Hindrance(standing=Standing.WAITING, message=message, waits_for=_waits_for(once))

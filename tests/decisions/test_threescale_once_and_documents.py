@@ -33,6 +33,13 @@ GOING = {"deletionTimestamp": NOW.isoformat()}
 USES: dict[str, Any] = {"backendUsages": {"stock": {"path": "/"}}}
 
 
+# Clients compare the whole of it.
+NOTHING_FOR_STAGING = (
+    '[]: Invalid value: "": cannot promote to staging as no product changes detected. Delete this proxyConfigPromote '
+    "CR, then introduce changes to configuration, and then create a new proxyConfigPromote CR"
+)
+
+
 def synced(object_: Product, **status: Any) -> Product:
     result = after(object_, {}, {**SYNCED, "providerAccountHost": URL, **status})
     assert isinstance(result, Product)
@@ -215,7 +222,7 @@ def on_promotion(object_: ProxyConfigPromote, **more: Any) -> Work:
         (product(), "product not found"),
         (product(product_id=5), "product CR is not ready"),
         (synced(product(**USES), observedGeneration=2), "product CR is not ready"),
-        (synced(product()), "nothing to promote: 3scale deploys Product shop when it uses a backend"),
+        (synced(product()), NOTHING_FOR_STAGING),
     ],
 )
 def test_a_promotion_waits_for_its_product_without_a_call(of: Product | None, text: str) -> None:
@@ -224,6 +231,18 @@ def test_a_promotion_waits_for_its_product_without_a_call(of: Product | None, te
     assert message(found.status, "Failed") == text
     assert found.status["productId"] == ("product not found" if text == "product not found" else "5")
     assert (found.reads, found.writes) == ((), ())
+
+
+def test_a_promotion_of_a_product_without_backends_says_so_and_goes_on_when_it_has_one() -> None:
+    found = on_promotion(promotion(), product=synced(product()))
+    assert message(found.status, "Failed") == NOTHING_FOR_STAGING
+    assert found.deadline is not None
+    onward = on_promotion(promotion(production=True), product=synced(product()))
+    text = "nothing to promote: 3scale deploys Product shop when it uses a backend"
+    assert message(onward.status, "Failed") == text
+
+    waiting = after(promotion(), {}, found.status)
+    assert on_promotion(waiting, product=synced(product(**USES))).writes
 
 
 def test_a_promotion_deploys_reads_promotes_and_is_done() -> None:
