@@ -26,19 +26,19 @@ def identified(patch: JsonPatch, meta: ObjectMeta, annotation: str, id_: object)
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
-    """The patch that makes the owner the controller of the object; empty if it is."""
+    """The patch that makes the owner the controller of the object, or one beside another controller; empty if it is."""
     if any(reference.uid == owner.metadata.uid for reference in meta.owner_references):
         return {}
+    others = [each for each in meta.owner_references if each.kind != owner.kind_of.name]
     reference = OwnerReference(
         api_version=owner.kind_of.api_version,
         kind=owner.kind_of.name,
         name=owner.metadata.name,
         uid=owner.metadata.uid,
-        controller=True,
+        controller=not any(each.controller for each in others),  # the API server takes one only
         block_owner_deletion=True,
     )
-    others = [each.model_dump(mode="json") for each in meta.owner_references if each.kind != owner.kind_of.name]
-    return {"metadata": {"ownerReferences": [*others, reference.model_dump(mode="json")]}}
+    return {"metadata": {"ownerReferences": [each.model_dump(mode="json") for each in (*others, reference)]}}
 
 
 def bereft(meta: ObjectMeta, kind: Kind, owner: CustomResource | None) -> bool:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from threescale_objects import ACCOUNT, NO_ACCOUNT, backend, metadata, product
 
-from domain.resource import CustomResource
+from domain.resource import CustomResource, ObjectMeta, OwnerReference
 from domain.threescale.belonging import belonging
+from domain.threescale.notes import owned
 from domain.threescale.resources import Tenant
 
 CASCADE = {"perdure.dev/cascade": "true"}
@@ -48,3 +49,14 @@ def test_what_has_an_owner_or_no_tenant_or_is_new_or_going_is_left_alone() -> No
     for meta in ({"ownerReferences": [owner]}, {"finalizers": []}, {"deletionTimestamp": "2026-11-22T00:00:00Z"}):
         assert belonging(product(meta=meta), ACCOUNT, (tenant(),)) is None
     assert belonging(product(), NO_ACCOUNT, (tenant(),)) is None
+
+
+def test_an_object_that_another_controls_gets_its_owner_beside_that_one() -> None:
+    other = OwnerReference(api_version="v1", kind="Shop", name="till", uid="1", controller=True)
+    meta = ObjectMeta(owner_references=(other, OwnerReference(kind="Tenant", name="branch", uid="of before")))
+    patch: Any = owned(meta, tenant())
+
+    assert [(each["kind"], each["uid"], each["controller"]) for each in patch["metadata"]["ownerReferences"]] == [
+        ("Shop", "1", True),
+        ("Tenant", "uid-branch", False),
+    ]
