@@ -28,6 +28,8 @@ LONGEST_HOLD_SECONDS = 25.0
 LONGEST_SILENCE_SECONDS = 90.0
 # How long an effect that comes late waits: long enough for the process that asked for it to be dead.
 LATE_SECONDS = 1.5
+# How long an answer that is delayed waits.
+DELAYED_SECONDS = 3.0
 
 
 class Break(StrEnum):
@@ -79,7 +81,7 @@ class Interception:
     matches: Callable[[Request], bool]
     kind: Break
     count: int | None = 1
-    seconds: float = 3.0
+    seconds: float = DELAYED_SECONDS
     hits: int = 0
     struck: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
@@ -131,10 +133,11 @@ class KubeProxy:
         return path
 
     def intercept(
-        self, matches: Callable[[Request], bool], kind: Break, count: int | None = 1, seconds: float = 3.0
+        self, matches: Callable[[Request], bool], kind: Break, count: int | None = 1, seconds: float = 0.0
     ) -> Interception:
-        """Break the next `count` requests that match (None: all until cleared); delays last `seconds`."""
-        made = Interception(matches, kind, count, seconds)
+        """Break the next `count` requests that match (None: all until cleared); what is late is so by `seconds`."""
+        usual = LATE_SECONDS if kind is Break.LATE else DELAYED_SECONDS
+        made = Interception(matches, kind, count, seconds or usual)
         with self._lock:
             self._breaks.append(made)
         return made
@@ -258,7 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if taken.kind is Break.LATE:
             taken.struck.set()
-            time.sleep(LATE_SECONDS)
+            time.sleep(taken.seconds)
         if taken.kind is Break.PARKED:
             taken.struck.set()
             taken.released.wait(LONGEST_HOLD_SECONDS)

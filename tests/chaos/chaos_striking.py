@@ -44,10 +44,10 @@ class Struck:
     let_go: Callable[[], None] = lambda: None
 
 
-def arm_write(lab: Installation, matches: Callable[[Request], bool], fault: str) -> Struck:
-    """Break the next write to Kubernetes that matches."""
+def arm_write(lab: Installation, matches: Callable[[Request], bool], fault: str, seconds: float = 0.0) -> Struck:
+    """Break the next write to Kubernetes that matches; what is late is so by `seconds`, 0 for as long as usual."""
     kind = WRITE_ANSWERS[fault] if fault in WRITE_ANSWERS else WRITE_DEATHS[fault][1]
-    made = lab.proxy.intercept(matches, kind)
+    made = lab.proxy.intercept(matches, kind, seconds=seconds)
     return Struck(made.struck.is_set, made.released.set)
 
 

@@ -2,7 +2,7 @@
 
 In each case one turn meets its faults at each kind of call to 3scale, and of write to Kubernetes, that the turn has.
 Answers that are late, lost or refusals, as these APIs refuse, strike six lives at once, each life with one of them.
-Processes and servers die while something is under way, in three lives at once of which each stands for a third of the
+Processes and servers die while something is under way, in four lives at once of which each stands for a quarter of the
 kinds of effects. By itself everything agrees again: 3scale holds what it holds after a life that nothing has disturbed,
 nothing twice and nothing less, every object says so, one workflow per object; after a deletion nothing at all.
 
@@ -39,8 +39,10 @@ CALL_DEATHS = {
     "3scale killed after the effect": (THREESCALE, True),
     "3scale killed before the effect": (THREESCALE, False),
 }
-UNDER_WAY_SECONDS = 2.0
-TOGETHER_SECONDS = 0.5
+# Each death costs the time in which Temporal finds out, and lives go on within some seconds of one another then: what
+# they reach within two is struck together, while the first still waits for its answer.
+UNDER_WAY_SECONDS = 4.0
+TOGETHER_SECONDS = 2.0
 CALL_ANSWERS: dict[str, dict[str, object]] = {
     "late": {"kind": FaultKind.DELAY, "delay_seconds": 1.5},
     "later than is waited for": {"kind": FaultKind.DELAY, "delay_seconds": CALL_SECONDS + 2},
@@ -75,9 +77,9 @@ CLOUD, KUBERNETES = "calls to 3scale", "writes to Kubernetes"
 # moment, and Temporal's development server, on a computer with other work, does not come to an end of these.
 ANSWERED = (*((CLOUD, fault) for fault in CALL_ANSWERS), *((KUBERNETES, fault) for fault in WRITE_ANSWERS))
 AT_ONCE = 6
-# Who dies does so a dozen times in one turn if it is to be at each kind of effect: in the thirds of them, in as many
+# Who dies does so a dozen times in one turn if it is to be at each kind of effect: in the quarters of them, in as many
 # lives at once, which one death strikes together.
-PARTS = 3
+PARTS = 4
 # Who dies at calls, and at writes in the same way, does so at both in one life.
 RIDING = {
     "worker killed after the effect": "worker killed after the effect",
@@ -199,4 +201,4 @@ def _arm_call(lab: ThreescaleLab, life: Life, call: str, fault: str) -> Struck:
 
 def _arm_write(lab: ThreescaleLab, life: Life, write: str, fault: str) -> Struck:
     is_named, place = named(write), f"/namespaces/{life.name}/"
-    return arm_write(lab, lambda request: place in request.path and is_named(request), fault)
+    return arm_write(lab, lambda request: place in request.path and is_named(request), fault, UNDER_WAY_SECONDS)
