@@ -150,6 +150,39 @@ async def test_a_storm_of_faults_leaves_what_was_wanted_once(
     assert holds(world_of(control, shop.tenant)) == reference
 
 
+# What a 3scale may be like, beside being at fault.
+PECULIARITIES: dict[str, dict[str, Any]] = {
+    "small pages": {"page_size": 2},
+    "lists are late": {"stale_list_seconds": 1},
+    "names are held after a deletion": {"deletion_seconds": 2},
+    "its clock is a day behind": {"clock_skew_seconds": -86400},
+}
+
+
+@pytest.mark.parametrize("peculiarity", PECULIARITIES)
+async def test_a_peculiar_3scale_comes_to_the_same(
+    peculiarity: str, passes: Passes, control: ThreescaleControl, reference: dict[str, list[str]]
+) -> None:
+    shop = await passes.shop_of_its_own(control)
+    empty = holds(world_of(control, shop.tenant))
+    control.config(**PECULIARITIES[peculiarity])
+    await everything(shop)
+    await passes.settled(shop)
+    assert holds(world_of(control, shop.tenant)) == reference
+    for kind, name, _ in reversed(EVERYTHING):
+        await shop.delete(kind, name)
+    await passes.settled(shop)
+    assert holds(world_of(control, shop.tenant)) == empty
+
+    for kind, name, spec in EVERYTHING:
+        await shop.create(kind, name, spec)
+    async with asyncio.timeout(60):
+        while holds(world_of(control, shop.tenant)) != reference:
+            await passes.round(shop)
+    await passes.settled(shop)
+    assert holds(world_of(control, shop.tenant)) == reference
+
+
 async def test_those_who_look_at_the_same_time_share_a_list(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
