@@ -127,11 +127,13 @@ TYPED_LIVE = {
 }
 # Pages whose commands of kubectl and curl are typed by tests/integration/test_documentation.py, in their order; and
 # what is there before, where the page takes it for granted.
+_INSTALLED = "kubectl -n perdure create deployment perdure --image=none --dry-run=client -o yaml | kubectl apply -f -"
 RUN: dict[str, tuple[str, ...]] = {
     "docs/threescale-simulator.md": (),
     "docs/deployment.md": ("kubectl delete namespace perdure",),
     "docs/temporal.md": ("kubectl get namespace perdure || kubectl create namespace perdure",),
     "docs/migration-3scale.md": (
+        _INSTALLED,
         "kubectl create namespace threescale-operator",
         "kubectl -n threescale-operator create deployment threescale-operator --image=none",
         "kubectl -n threescale-operator apply -f - <<END\n"
@@ -141,10 +143,21 @@ RUN: dict[str, tuple[str, ...]] = {
         "spec: {openapiRef: {url: 'http://127.0.0.1'}}\nEND",
     ),
     "docs/migration-aws-account-operator.md": (
+        _INSTALLED,
         "kubectl -n aws-account-operator create deployment aws-account-operator --image=none",
     ),
-    "docs/migration-poolboy.md": ("kubectl -n poolboy create deployment poolboy --image=none",),
+    "docs/migration-capa.md": (
+        _INSTALLED,
+        "kubectl create namespace capa-system",
+        "kubectl -n capa-system create deployment capa-controller-manager --image=none "
+        "-- /manager --feature-gates=EKS=true,EventBridgeInstanceState=true",
+    ),
+    "docs/migration-poolboy.md": (
+        _INSTALLED,
+        "kubectl -n poolboy create deployment poolboy --image=none",
+    ),
     "docs/migration-yawol.md": (
+        _INSTALLED,
         "kubectl -n kube-system create deployment yawol-cloud-controller --image=none",
         "kubectl -n kube-system create deployment yawol-controller --image=none",
     ),

@@ -121,6 +121,34 @@ async def test_a_queue_of_the_providers_is_taken_over(upkeep: Upkeep) -> None:
     assert "as they should be" in (await provider.look()).decision.why
 
 
+async def test_the_provider_can_go_on_with_what_was_taken_over(upkeep: Upkeep, emulator: Emulator) -> None:
+    """As it does when its gate is on again: the queue as it makes it, the rule read, extended and enabled."""
+    place = upkeep.place.model_copy(update={"queue": "my-cluster-queue"})
+    sqs, events = upkeep.client("sqs"), upkeep.client("events")
+    made = {"QueueName": place.queue, "Attributes": {"ReceiveMessageWaitTimeSeconds": "20"}}
+    url = sqs.create_queue(**made)["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    states = {"state": ["shutting-down", "terminated"]}
+    pattern = {"source": ["aws.ec2"], "detail-type": ["EC2 Instance State-change Notification"], "detail": states}
+    events.put_rule(Name="my.cluster-ec2-rule", EventPattern=json.dumps(pattern), State="DISABLED")
+    events.put_targets(Rule="my.cluster-ec2-rule", Targets=[{"Id": place.queue, "Arn": arn}])
+    await Upkeep(upkeep.cloud, place).look()
+
+    assert sqs.create_queue(**made)["QueueUrl"] == url
+    extended = json.loads(events.describe_rule(Name="my.cluster-ec2-rule")["EventPattern"])
+    assert set(extended) == set(pattern)
+    assert set(states["state"]) <= set(extended["detail"]["state"])
+    extended["detail"]["instance-id"] = ["i-1"]
+    events.put_rule(Name="my.cluster-ec2-rule", EventPattern=json.dumps(extended), State="ENABLED")
+    (target,) = events.list_targets_by_rule(Rule="my.cluster-ec2-rule")["Targets"]
+    assert (target["Id"], target["Arn"]) == (place.queue, arn)
+    for instance in ("i-1", "i-2"):
+        detail = {"instance-id": instance, "state": "terminated"}
+        emulator.tell(place.account, REGION, "aws.ec2", "EC2 Instance State-change Notification", detail)
+    messages = sqs.receive_message(QueueUrl=url, WaitTimeSeconds=0, MaxNumberOfMessages=10)["Messages"]
+    assert [json.loads(each["Body"])["detail"]["instance-id"] for each in messages] == ["i-1"]
+
+
 async def test_a_refusal_is_told_and_looked_at_again(upkeep: Upkeep, emulator: Emulator) -> None:
     emulator.fault("events", "PutRule", kind="denied", account=upkeep.place.account, count=1)
     refused = (await upkeep.look()).decision
