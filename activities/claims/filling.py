@@ -24,12 +24,18 @@ from activities.claims.tools import Tools
 from activities.claims.writing import with_metadata
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
 from domain.claims.conditions import with_stalled
-from domain.claims.constants import API_VERSION, FINALIZER, HANDLE_NAME_PREFIX, POOL_SCALING_NAME_LABEL
+from domain.claims.constants import (
+    API_VERSION,
+    FINALIZER,
+    HANDLE_NAME_PREFIX,
+    MANAGE_POOLS_INTERVAL,
+    POOL_SCALING_NAME_LABEL,
+)
 from domain.claims.durations import whole_seconds
 from domain.claims.moments import born
 from domain.claims.names import pool_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at
-from domain.claims.passes import ObjectKnown, ObjectWorld, PoolWorld
+from domain.claims.passes import ObjectKnown, ObjectWorld, PoolKnown, PoolWorld
 from domain.claims.plans import Fault, HandleBody, PoolQuestion
 from domain.claims.pools import (
     NewHandle,
@@ -44,6 +50,7 @@ from domain.claims.pools import (
     wants_of,
 )
 from domain.claims.references import key_of
+from domain.decision import earliest
 from domain.identity import Key
 from domain.resource import parse_timestamp, timestamp
 from engine.clock import now
@@ -111,7 +118,7 @@ class PoolTools:
 class Filling:
     """One pass over a pool that lives."""
 
-    def __init__(self, pool_tools: PoolTools, key: Key, pool: JsonObject, token: str) -> None:
+    def __init__(self, pool_tools: PoolTools, key: Key, pool: JsonObject, token: str, known: PoolKnown) -> None:
         """A pass; `token` names it, and with it the handles that it makes."""
         self._pool_tools = pool_tools
         self._tools = pool_tools.tools
@@ -120,6 +127,8 @@ class Filling:
         self._key = key
         self._pool = pool
         self._token = token
+        self._gave_up = known.gave_up
+        self._pace = min(self._tools.settings.claims_pools_interval, MANAGE_POOLS_INTERVAL)
         self._made = 0
         self._places = asyncio.Semaphore(AT_ONCE)
         self._opened: list[tuple[Key, ObjectWorld]] = []
@@ -128,8 +137,10 @@ class Filling:
         """Fill the pool."""
         fault: Fault | None = None
         for _ in range(MOST_ROUNDS):
-            view = self._pool_tools.view(self._key, self._pool)
-            planned = plan(wants_of(self._pool), view.handles, view.scalings, now())
+            view, moment = self._pool_tools.view(self._key, self._pool), now()
+            wants, before = wants_of(self._pool), self._gave_up
+            planned = plan(wants, view.handles, view.scalings, moment, gave_up=before, pace=self._pace)
+            self._gave_up = moment if planned.delete else before
             for scaling in planned.giving_back:
                 await self._write_scaling(scaling)
             await gathered(self._pool_tools.delete_handle(name) for name in planned.delete)
@@ -145,11 +156,16 @@ class Filling:
         await self._write_status(handles, fault)
         for key, world in self._opened:
             await self._pool_tools.open_handle(key, world)
-        look_again = now() + COUNT_AGAIN if short else None
+        again = COUNT_AGAIN if short else self._tools.settings.claims_interval if fault else None
         decision = standing.filled(
-            wants_of(self._pool), handles, fault, begins_at=planned.begins_at, look_at=look_again
+            wants_of(self._pool),
+            handles,
+            fault,
+            begins_at=planned.begins_at,
+            look_at=earliest([now() + again if again else None, planned.gives_up_at]),
         )
-        return PoolWorld(key=self._key, decision=decision, rest=rest(len(handles)))
+        known = PoolKnown(gave_up=self._gave_up)
+        return PoolWorld(key=self._key, decision=decision, known=known, rest=rest(len(handles)))
 
     async def _write_status(self, handles: Sequence[PoolHandle], fault: Fault | None) -> None:
         status = {**object_at(self._pool, "status"), **pool_status(handles, ())}

@@ -46,7 +46,7 @@ class PoolActivities:
             return PoolWorld(key=key, exists=False, decision=standing.GONE)
         hold = self._tools.hold(pool)
         if hold or look.dry_run:
-            return self._would(key, pool, hold)
+            return self._would(look, pool, hold)
         if IGNORE_LABEL in object_at(pool, "metadata", "labels"):
             await self._tools.writer.let_go(RESOURCE_POOL, pool)
             return PoolWorld(key=key, decision=standing.LEFT_ALONE)
@@ -54,7 +54,8 @@ class PoolActivities:
             return await self._end(key, pool)
         pool = await self._tools.writer.put(RESOURCE_POOL, pool, in_hand(RESOURCE_POOL, pool))
         info = activity.info()
-        return await Filling(self._pool_tools, key, pool, f"{info.workflow_run_id}/{info.activity_id}/{attempt}").fill()
+        token = f"{info.workflow_run_id}/{info.activity_id}/{attempt}"
+        return await Filling(self._pool_tools, key, pool, token, look.known).fill()
 
     async def _end(self, key: Key, pool: JsonObject) -> PoolWorld:
         """The free handles go with the pool; those that claims hold live on."""
@@ -66,11 +67,11 @@ class PoolActivities:
         await self._tools.writer.let_go(RESOURCE_POOL, pool)
         return PoolWorld(key=key, exists=False, decision=standing.GONE)
 
-    def _would(self, key: Key, pool: JsonObject, hold: str) -> PoolWorld:
-        view = self._pool_tools.view(key, pool)
-        planned = plan(wants_of(pool), view.handles, view.scalings, now())
+    def _would(self, look: PassPool, pool: JsonObject, hold: str) -> PoolWorld:
+        view = self._pool_tools.view(look.key, pool)
+        planned = plan(wants_of(pool), view.handles, view.scalings, now(), gave_up=look.known.gave_up)
         lines = [f"delete ResourceHandle {name}" for name in planned.delete]
         if planned.create:
             lines.append(f"make {len(planned.create)} handles with their resources")
         decision = standing.filled(wants_of(pool), view.handles, None, begins_at=planned.begins_at)
-        return PoolWorld(key=key, hold=hold, decision=standing.held(decision, lines))
+        return PoolWorld(key=look.key, hold=hold, known=look.known, decision=standing.held(decision, lines))

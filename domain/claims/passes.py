@@ -47,8 +47,16 @@ class ObjectWorld(PassedWorld):
         return self if stale and self.decision.phase != BINDING else told.recall(self.model_copy(update={"at": None}))
 
 
+class PoolKnown(Model):
+    """What a pool's workflow carries: when unhealthy handles were given up last. Losing it costs a handle."""
+
+    gave_up: datetime | None = None
+
+
 class PoolWorld(PassedWorld):
     """What a pass over a pool came to."""
+
+    known: PoolKnown = PoolKnown()
 
 
 class BinderKnown(Model):
@@ -113,6 +121,8 @@ class PassPool(_Pass):
 
     activity: ClassVar[str] = "claims.pass_pool"
     result: ClassVar[type[Model] | None] = PoolWorld
+
+    known: PoolKnown = PoolKnown()
 
     @property
     def summary(self) -> str:

@@ -3,7 +3,9 @@
 A pool keeps `minAvailable` handles that no claim has taken. Unready handles, those of unknown readiness and those that
 wait for a claim count as available; `maxUnready` bounds how many there are that are not ready, and each new handle is
 unready at once. Unhealthy ones are given up where the pool says so, and replaced from its current spec. Pools never
-scale down: a lower minimum deletes nothing.
+scale down: a lower minimum deletes nothing. Replacements that are unhealthy as well are given up at the pace of
+Poolboy's polls: of a provider whose resources all fail, or whose check is wrong, they would else be made and deleted
+without rest.
 
 A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
 
@@ -24,7 +26,8 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from domain.claims.constants import IGNORE_LABEL, POOL_SCALING_NAME_LABEL
+from domain.claims.constants import IGNORE_LABEL, MANAGE_POOLS_INTERVAL, POOL_SCALING_NAME_LABEL
+from domain.claims.durations import whole_seconds
 from domain.claims.moments import born
 from domain.claims.objects import JsonObject, object_at, present, text_at, value_at
 from domain.claims.resources.shared import ScalingState
@@ -81,7 +84,8 @@ class PoolPlan(Model):
     """What one look at the pool asks for.
 
     `scalings` are those whose status changes, as they are when all of `create` is made. `giving_back` are those whose
-    status must be written before `delete` is done. `begins_at` is when the next scaling begins.
+    status must be written before `delete` is done. `begins_at` is when the next scaling begins, `gives_up_at` when
+    unhealthy handles that are spared for now are given up.
     """
 
     delete: tuple[str, ...] = ()
@@ -89,11 +93,26 @@ class PoolPlan(Model):
     giving_back: tuple[Scaling, ...] = ()
     scalings: tuple[Scaling, ...] = ()
     begins_at: datetime | None = None
+    gives_up_at: datetime | None = None
 
 
-def plan(wants: Wants, handles: Sequence[PoolHandle], scalings: Sequence[Scaling], now: datetime) -> PoolPlan:
-    """What the pool needs now; `handles` are its free ones that are not being deleted."""
-    given_up = _given_up(wants, handles)
+def plan(
+    wants: Wants,
+    handles: Sequence[PoolHandle],
+    scalings: Sequence[Scaling],
+    now: datetime,
+    *,
+    gave_up: datetime | None = None,
+    pace: timedelta = MANAGE_POOLS_INTERVAL,
+) -> PoolPlan:
+    """What the pool needs now.
+
+    `handles` are its free ones that are not being deleted. `gave_up` is when it gave unhealthy ones up last: what was
+    made since then is given up `pace` later.
+    """
+    unhealthy = _unhealthy(wants, handles)
+    at_once = gave_up is None or now >= gave_up + pace
+    given_up = tuple(handle for handle in unhealthy if at_once or _older(handle, gave_up))
     kept = tuple(handle for handle in handles if handle not in given_up)
     in_order = sorted((_given_back(scaling, handles, given_up) for scaling in scalings), key=_turn)
     create = _creations(wants, kept, in_order, now)
@@ -105,6 +124,7 @@ def plan(wants: Wants, handles: Sequence[PoolHandle], scalings: Sequence[Scaling
         giving_back=tuple(s for s in in_order if s.given_back != before[s.name].given_back),
         scalings=tuple(scaling for scaling in after if scaling != before[scaling.name]),
         begins_at=earliest([scaling.at for scaling in scalings if scaling.at > now and scaling.made < scaling.count]),
+        gives_up_at=gave_up + pace if gave_up is not None and given_up != unhealthy else None,
     )
 
 
@@ -201,8 +221,13 @@ def scaling_status(scaling: Scaling) -> JsonObject:
 # --- arithmetic ---
 
 
-def _given_up(wants: Wants, handles: Iterable[PoolHandle]) -> tuple[PoolHandle, ...]:
+def _unhealthy(wants: Wants, handles: Iterable[PoolHandle]) -> tuple[PoolHandle, ...]:
     return tuple(handle for handle in handles if wants.delete_unhealthy and handle.healthy is False)
+
+
+def _older(handle: PoolHandle, moment: datetime | None) -> bool:
+    """Whether the handle was made before that second."""
+    return moment is not None and handle.created < whole_seconds(moment)
 
 
 def _given_back(scaling: Scaling, handles: Iterable[PoolHandle], given_up: Iterable[PoolHandle]) -> Scaling:

@@ -186,6 +186,8 @@ def filled(
             outcome=Outcome.WAITING,
             why=f"{why}; {fault.reason}: {fault.message}",
             waits_for=("an edit of the pool or its provider",),
+            deadline=look_at,
+            at_deadline="look again" if look_at else "",
         )
     enough = len(handles) >= wants.min_available
     deadline = earliest([begins_at, look_at])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from domain.claims.constants import IGNORE_LABEL, POOL_SCALING_NAME_LABEL
+from domain.claims.constants import IGNORE_LABEL, MANAGE_POOLS_INTERVAL, POOL_SCALING_NAME_LABEL
 from domain.claims.objects import JsonObject
 from domain.claims.pools import (
     NewHandle,
@@ -77,6 +77,24 @@ def test_unhealthy_handles_are_given_up_and_replaced_only_where_the_pool_says_so
     decided = plan(Wants(min_available=4, delete_unhealthy=True), handles, (), NOW)
     assert decided.delete == ("guid-falsefalse-0",)
     assert len(decided.create) == 1
+
+
+def test_replacements_that_are_unhealthy_as_well_are_given_up_at_a_pace() -> None:
+    wants = Wants(min_available=2, delete_unhealthy=True)
+    (old,), (new,) = (some(1, healthy=False, ready=False) for _ in range(2))
+    old, new = (
+        old.model_copy(update={"name": "old", "created": NOW - timedelta(seconds=1)}),
+        new.model_copy(update={"name": "new", "created": NOW}),
+    )
+    gave_up = NOW + timedelta(milliseconds=300)
+    soon, later = NOW + timedelta(seconds=1), gave_up + MANAGE_POOLS_INTERVAL
+    first = plan(wants, [old, new], (), soon)
+    assert (first.delete, first.gives_up_at) == (("old", "new"), None)
+    spared = plan(wants, [old, new], (), soon, gave_up=gave_up)
+    assert (spared.delete, len(spared.create), spared.gives_up_at) == (("old",), 1, later)
+    at_last = plan(wants, [new], (), later, gave_up=gave_up)
+    assert (at_last.delete, len(at_last.create), at_last.gives_up_at) == (("new",), 2, None)
+    assert plan(wants, some(2), (), soon, gave_up=gave_up) == PoolPlan()
 
 
 def test_a_handle_that_is_given_up_is_no_unready_one() -> None:

@@ -29,4 +29,4 @@ class ResourcePoolWorkflow(Passes[PoolWorld]):
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
-        return PassPool(key=self.key, woken=self.woken, dry_run=dry_run)
+        return PassPool(key=self.key, woken=self.woken, known=self.world.known, dry_run=dry_run)

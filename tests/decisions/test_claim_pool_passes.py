@@ -1,0 +1,121 @@
+"""A pool's pass over handles that a faulty provider makes: at what pace it goes on, and when it looks again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from activities.claims.bundle import Bundle, Settled
+from activities.claims.filling import Filling, PoolTools
+from activities.claims.releasing import Ended
+from activities.claims.tools import Tools
+from domain.claims.constants import API_VERSION, MANAGE_POOLS_INTERVAL
+from domain.claims.passes import PoolKnown, PoolWorld
+from domain.claims.plans import Fault, HandleBody, HandlePlan, PoolQuestion
+from domain.claims.references import pool_reference
+from domain.identity import Key
+from domain.resource import timestamp
+from engine.settings import Settings
+
+Json = dict[str, Any]
+POOL: Json = {
+    "apiVersion": API_VERSION,
+    "kind": "ResourcePool",
+    "metadata": {"namespace": "poolboy", "name": "spare", "uid": "1"},
+    "spec": {"minAvailable": 2, "deleteUnhealthyResourceHandles": True},
+}
+KEY = Key(kind="ResourcePool", namespace="poolboy", name="spare", uid="1")
+
+
+class Cluster:
+    """The handles that there are: what is made is unhealthy at once. It plays all that a pass works with."""
+
+    namespace = "poolboy"
+
+    def __init__(self, fault: Fault | None = None) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.handles: dict[str, Json] = {}
+        self.made: list[datetime] = []
+        self.fault = fault
+
+    async def fresh(self, kind: object, namespace: str, name: str) -> Json | None:
+        return self.handles.get(name)
+
+    def read(self, key: Key, topic: str) -> None:
+        pass
+
+    def handles_of_pool(self, name: str) -> list[Json]:
+        return [*self.handles.values()]
+
+    def scalings_of_pool(self, name: str) -> list[Json]:
+        return []
+
+    async def providers_for(self, key: Key, pool: Json) -> Json:
+        return {}
+
+    async def pool_handle(self, question: PoolQuestion) -> HandleBody:
+        return HandleBody(spec={"resourcePool": pool_reference(question.pool)}, fault=self.fault)
+
+    async def plan(self, *_: object) -> HandlePlan:
+        return HandlePlan()
+
+    async def settle(self, bundle: Bundle, *_: object) -> Settled:
+        name = str(cast(Json, bundle.handle["metadata"])["name"])
+        self.handles[name]["status"] = {"healthy": False, "ready": False}
+        return Settled(self.handles[name], None, HandlePlan())
+
+    async def create(self, kind: object, body: Json, namespace: str) -> Json:
+        self.made.append(self.now)
+        metadata = {**body["metadata"], "uid": body["metadata"]["name"], "creationTimestamp": timestamp(self.now)}
+        self.handles[body["metadata"]["name"]] = made = {**body, "metadata": metadata}
+        return made
+
+    async def put(self, kind: object, before: Json, after: Json) -> Json:
+        return after
+
+    async def put_status(self, kind: object, before: Json, status: Json) -> Json:
+        return before
+
+    async def end(self, handle: Json, **_: object) -> Ended:
+        del self.handles[handle["metadata"]["name"]]
+        return Ended()
+
+    async def look(self, known: PoolKnown, token: str) -> PoolWorld:
+        async def opened(*_: object) -> None:
+            pass
+
+        part = cast(Any, self)
+        tools = Tools(part, part, cast(Any, SimpleNamespace()), part, part, Settings())
+        return await Filling(PoolTools(tools, part, opened), KEY, cast(Any, POOL), token, known).fill()
+
+
+async def looks(cluster: Cluster, lasting: timedelta) -> list[PoolWorld]:
+    """All looks in that time: each deletion wakes the pool anew, so there is one a second, or a deadline."""
+    until, worlds = cluster.now + lasting, [PoolWorld(key=KEY)]
+    while cluster.now < until:
+        worlds.append(await cluster.look(worlds[-1].known, str(len(worlds))))
+        cluster.now += timedelta(seconds=1)
+    return worlds[1:]
+
+
+async def test_handles_of_a_provider_that_only_fails_are_not_replaced_without_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Cluster()
+    monkeypatch.setattr("activities.claims.filling.now", lambda: cluster.now)
+    worlds = await looks(cluster, timedelta(seconds=31))
+    began = cluster.made[0]
+    # The first two and their replacements, which might have had bad luck; then two at each of Poolboy's polls.
+    assert [(moment - began).total_seconds() for moment in cluster.made] == [0, 0, 0, 0, 10, 10, 20, 20, 30, 30]
+    assert worlds[0].decision.deadline == began + MANAGE_POOLS_INTERVAL
+
+
+async def test_a_pool_that_can_make_no_handle_looks_again_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(Fault(reason="TemplateLimit", message="more than 1.5 s"))
+    monkeypatch.setattr("activities.claims.filling.now", lambda: cluster.now)
+    (world,) = await looks(cluster, timedelta(seconds=1))
+    assert world.decision.phase == "Stalled"
+    assert world.decision.deadline == datetime(2026, 1, 1, tzinfo=UTC) + Settings().claims_interval
