@@ -42,6 +42,7 @@ class CallGuard:
     busy: ClassVar[str]  # codes of the refusals
     silent: ClassVar[str]
     full_delay: ClassVar[timedelta]
+    tried_delay: ClassVar[timedelta] = timedelta(seconds=SILENT_SECONDS)  # while one call is out to see
 
     def __init__(self, whom: str, most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._whom = whom
@@ -81,7 +82,7 @@ class CallGuard:
             if left > 0:
                 raise self._silence(timedelta(seconds=left))
             if self._silences >= SILENCES and self._calling:
-                raise self._silence(timedelta(seconds=SILENT_SECONDS))  # one call is out to see whether it answers
+                raise self._silence(spread(self.tried_delay))  # one call is out to see whether it answers
             if self._calling >= self._most:
                 raise Throttled(
                     f"{self._whom}: {self._calling} calls are under way, as many as one {self.one} may have",

@@ -45,6 +45,7 @@ class Share:
         self._seats = asyncio.Semaphore(seats)
         self._turns = Turns(seats)
         self._waiting = 0
+        self._moved = 0.0  # when somebody last took or left a seat
 
     @asynccontextmanager
     async def seat(self) -> AsyncIterator[None]:
@@ -63,16 +64,17 @@ class Share:
             raise self._full() from None
         finally:
             self._waiting -= 1
-        began = time.monotonic()
+        began = self._moved = time.monotonic()
         try:
             yield
         finally:
-            self._turns.sat(time.monotonic() - began)
+            self._moved = time.monotonic()
+            self._turns.sat(self._moved - began)
             self._seats.release()
 
     def _full(self) -> Throttled:
         message = f"3scale at {self._address}: as many objects are being looked after as one tenant may have at once"
-        return Throttled(message, code=Guard.busy, delay=self._turns.away())
+        return Throttled(message, code=Guard.busy, delay=self._turns.away(time.monotonic() - self._moved))
 
 
 class Calls:

@@ -1,0 +1,49 @@
+"""What one tenant of 3scale may take of a worker where it gives no answers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from guarded_calls import Clock, refusal, silence
+
+from activities.guard import PAUSE
+from activities.threescale.guard import Guard
+from activities.threescale.tenants import Share
+from activities.threescale.turns import COME_BACK
+from engine.errors import Throttled
+
+
+def test_while_one_call_tries_a_silent_tenant_objects_stay_away_as_for_a_pause() -> None:
+    """A call may take its whole time-out, and whoever comes back does so with a pass."""
+    clock = Clock()
+    guard = Guard("3scale at https://a.example.com", 8, clock=clock)
+    silence(guard, clock)
+    clock.now += PAUSE.total_seconds()
+    with guard.calling():
+        delay = refusal(guard, clock).delay
+
+    assert delay is not None
+    assert PAUSE * 0.5 <= delay <= PAUSE * 1.5
+
+
+async def test_who_finds_all_seats_taken_stays_away_for_as_long_as_nobody_has_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("activities.threescale.tenants.MOST_WAITING", 0)
+    share = Share("https://a.example.com", 1)
+    async with share.seat():
+        soon = await _refused(share)
+        share._moved -= 20
+        later = await _refused(share)
+
+    assert COME_BACK * 0.5 <= soon <= COME_BACK * 1.5
+    assert timedelta(seconds=10) <= later <= timedelta(seconds=31)
+
+
+async def _refused(share: Share) -> timedelta:
+    with pytest.raises(Throttled) as refused:
+        async with share.seat():
+            raise AssertionError("there is one seat")
+    assert refused.value.delay is not None
+    return refused.value.delay
