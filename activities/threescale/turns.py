@@ -3,8 +3,8 @@
     seats taken, many wait ─► turned away ─► 5 s, or as long as it takes to seat those who were turned away before
 
 Hundreds of objects of one tenant may be there at once, made by one `kubectl apply` or woken by a new token. If each of
-those without a seat came back every five seconds, their coming alone would take the processor that the seated need.
-How long a pass keeps its seat is learnt from the last ones. A tenant that gives no answers teaches nothing: where nobody
+those without a seat came back every five seconds, their coming alone would take the processor that the seated need. How
+long a pass keeps its seat is learnt from the last ones. A tenant that gives no answers teaches nothing: where nobody
 has taken or left a seat for a while, nobody will for as long again, and of a silent one the guard tells when to come
 back. Nobody is sent away for longer than a minute.
 """
