@@ -22,6 +22,7 @@ from activities.claims.bundle import Bundle, Settled
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.tools import Tools
 from activities.claims.writing import with_metadata
+from activities.conflicts import MOST_CONFLICTS
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
 from domain.claims.conditions import with_stalled
 from domain.claims.constants import (
@@ -104,15 +105,18 @@ class PoolTools:
 
     async def delete_handle(self, name: str) -> str:
         """Delete a free handle with its resources; what hindered it. One that was bound meanwhile stays."""
-        known = self.tools.known
-        handle = await known.fresh(RESOURCE_HANDLE, known.namespace, name)
-        if handle is None or object_at(handle, "spec", "resourceClaim"):
-            return ""
-        try:
-            ended = await self.tools.releasing.end(handle, as_seen=True)
-        except Conflict as error:
-            return error.message
-        return ended.refused[0].message if ended.refused else ""
+        known, hindered = self.tools.known, ""
+        for _ in range(MOST_CONFLICTS):
+            handle = await known.fresh(RESOURCE_HANDLE, known.namespace, name)
+            if handle is None or object_at(handle, "spec", "resourceClaim"):
+                return ""
+            try:
+                ended = await self.tools.releasing.end(handle, as_seen=True)
+            except Conflict as error:
+                hindered = error.message  # its own lifecycle writes as well
+                continue
+            return ended.refused[0].message if ended.refused else ""
+        return hindered
 
 
 class Filling:

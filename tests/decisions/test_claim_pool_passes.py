@@ -1,4 +1,4 @@
-"""A pool's pass over handles that a faulty provider makes: at what pace it goes on, and when it looks again."""
+"""A pool's pass over handles that fail: at what pace it goes on, when it looks again, and how it deletes them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from activities.claims.bundle import Bundle, Settled
 from activities.claims.filling import Filling, PoolTools
 from activities.claims.releasing import Ended
 from activities.claims.tools import Tools
+from activities.conflicts import MOST_CONFLICTS
 from domain.claims.constants import API_VERSION, MANAGE_POOLS_INTERVAL
 from domain.claims.passes import PoolKnown, PoolWorld
 from domain.claims.plans import Fault, HandleBody, HandlePlan, PoolQuestion
 from domain.claims.references import pool_reference
 from domain.identity import Key
 from domain.resource import timestamp
+from engine.errors import Conflict
 from engine.settings import Settings
 
 Json = dict[str, Any]
@@ -40,6 +42,7 @@ class Cluster:
         self.handles: dict[str, Json] = {}
         self.made: list[datetime] = []
         self.fault = fault
+        self.disturbed = 0  # so often somebody writes a handle while it is being deleted
 
     async def fresh(self, kind: object, namespace: str, name: str) -> Json | None:
         return self.handles.get(name)
@@ -80,16 +83,22 @@ class Cluster:
         return before
 
     async def end(self, handle: Json, **_: object) -> Ended:
+        if self.disturbed:
+            self.disturbed -= 1
+            raise Conflict("the object has been modified")
         del self.handles[handle["metadata"]["name"]]
         return Ended()
 
-    async def look(self, known: PoolKnown, token: str) -> PoolWorld:
+    def tools(self) -> PoolTools:
         async def opened(*_: object) -> None:
             pass
 
         part = cast(Any, self)
         tools = Tools(part, part, cast(Any, SimpleNamespace()), part, part, Settings())
-        return await Filling(PoolTools(tools, part, opened), KEY, cast(Any, POOL), token, known).fill()
+        return PoolTools(tools, part, opened)
+
+    async def look(self, known: PoolKnown, token: str) -> PoolWorld:
+        return await Filling(self.tools(), KEY, cast(Any, POOL), token, known).fill()
 
 
 async def looks(cluster: Cluster, lasting: timedelta) -> list[PoolWorld]:
@@ -119,3 +128,30 @@ async def test_a_pool_that_can_make_no_handle_looks_again_by_itself(monkeypatch:
     (world,) = await looks(cluster, timedelta(seconds=1))
     assert world.decision.phase == "Stalled"
     assert world.decision.deadline == datetime(2026, 1, 1, tzinfo=UTC) + Settings().claims_interval
+
+
+@pytest.mark.parametrize(
+    ("times", "holder", "there", "said"),
+    [
+        (2, None, False, ""),
+        (2, {"name": "mine"}, True, ""),
+        (MOST_CONFLICTS, None, True, "the object has been modified"),
+    ],
+    ids=["written meanwhile", "bound meanwhile", "written all the time"],
+)
+async def test_a_handle_that_is_written_while_it_is_deleted_goes_all_the_same(
+    times: int, holder: Json | None, there: bool, said: str
+) -> None:
+    cluster = Cluster()
+    cluster.handles["guid-a"] = {"metadata": {"name": "guid-a"}, "spec": {}}
+    cluster.disturbed = times
+    before = cluster.end
+
+    async def end(handle: Json, **more: object) -> Ended:
+        if holder:
+            cluster.handles["guid-a"] = {**handle, "spec": {"resourceClaim": holder}}
+        return await before(handle, **more)
+
+    cluster.end = end  # type: ignore[method-assign]
+    assert await cluster.tools().delete_handle("guid-a") == said
+    assert ("guid-a" in cluster.handles) is there
