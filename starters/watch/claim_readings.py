@@ -59,7 +59,9 @@ _UNREAD_ANNOTATIONS = frozenset(
         INIT_TIMESTAMP_ANNOTATION,
     }
 )
-_API_VERSION = re.compile(r"([a-z0-9]([-a-z0-9]*\.?)*/)?v[a-z0-9]+")
+# Users write into templates what they like: each character has one place here only, or reading one text takes for ever.
+_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_API_VERSION = re.compile(rf"({_LABEL}(\.{_LABEL})*/)?v[a-z0-9]{{1,62}}")
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
 _TRUE = "true"
 

@@ -440,6 +440,8 @@ def test_namespaces_are_watched_while_there_are_claims() -> None:
         {"apiVersion": "v1\nv2", "kind": "X"},
         {"apiVersion": "../v1", "kind": "X"},
         {"apiVersion": "v1", "kind": "a b"},
+        {"apiVersion": f"{'a' * 60}!", "kind": "X"},
+        {"apiVersion": f"{'apps.' * 30}example.com/V1", "kind": "X"},
     ],
 )
 def test_what_can_be_no_kind_is_not_looked_for(odd: Obj) -> None:
