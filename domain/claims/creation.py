@@ -69,7 +69,7 @@ def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObjec
         UnreadableMoment: the end that the claim asks for is none.
     """
     claim = scene.claim or {}
-    names = list(dict.fromkeys(provider_name(resource) for resource in resources))
+    names = [provider_name(resource) for resource in resources]
     provider = text_at(claim, "spec", "provider", "name")
     if provider:
         terms = provider_terms(scene, scene.provider(provider))
@@ -96,7 +96,7 @@ def effective_provider(claim: JsonObject) -> JsonObject:
 
 
 def _each_terms(scene: Scene, names: Sequence[str]) -> list[Terms]:
-    return [provider_terms(scene, scene.provider(name)) for name in names]
+    return [provider_terms(scene, scene.provider(name)) for name in dict.fromkeys(names)]
 
 
 def _all_vars(scene: Scene, names: Sequence[str]) -> JsonObject:

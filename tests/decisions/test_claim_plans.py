@@ -462,6 +462,12 @@ def test_a_list_mode_handle_has_all_variables_and_the_shortest_lifespans() -> No
     }
 
 
+def test_the_variables_of_the_resource_listed_last_win_also_where_its_provider_is_listed_twice() -> None:
+    one, two = provider("one", vars={"a": 1, "b": 1}, **CREATES), provider("two", vars={"b": 2, "c": 2}, **CREATES)
+    listed = listing(entry("one", "x"), entry("two", "y"), entry("one", "z"))
+    assert made(ask(listed, one, two))["vars"] == {"a": 1, "b": 1, "c": 2}
+
+
 def test_a_handle_without_vars_and_lifespans_says_nothing_of_them() -> None:
     assert set(made(ask(listing(entry("base")), provider("base", **CREATES)))) == {"resourceClaim", "resources"}
     assert set(made(ask(asking({}, name="sizes"), SIZES))) == {"resourceClaim", "provider", "resources"}
