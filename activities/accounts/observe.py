@@ -87,6 +87,8 @@ class ObserveActivities:
             world = await self._with_secrets(world)
         if claim.spec.account_link:
             account = await self._read.account(OPERATOR_NAMESPACE, claim.spec.account_link)
+            if claim.metadata.deleting and (account is None or not holds(claim, account)):
+                account = await self._bound_to(claim) or account  # whatever its tenant has written there since
             ends = claim.metadata.deleting and account is not None and _entered_by_its_claim(account)
             accesses = await self._accesses(claim, account) if ends and account is not None else ()
             return world.model_copy(update={"account": account, "accesses": accesses})
@@ -144,7 +146,7 @@ class ObserveActivities:
             return None
 
     async def _bound_to(self, claim: AccountClaim) -> Account | None:
-        """The Account that names a claim whose own link was never written."""
+        """The Account that names a claim whose own link was never written, or says something else by now."""
         accounts = await self._read.accounts(OPERATOR_NAMESPACE)
         return next((account for account in accounts if holds(claim, account)), None)
 

@@ -1,0 +1,47 @@
+"""What a claim that is deleted gives back: the Account that names it, whatever its own link says by then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from account_objects import AWS_ID, NAME, account, ago, claim
+from memory_kube import MemoryKube
+
+from activities.accounts.observe import ObserveActivities
+from activities.accounts.reading import Reader
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts.constants import FINALIZER
+from domain.accounts.observations import ObserveClaim
+from engine.settings import Settings
+
+OTHER = "osd-creds-mgmt-zzz999"
+GOING = {"deletionTimestamp": ago(minutes=1), "finalizers": [FINALIZER]}
+
+
+def held(name: str, by: str, **spec: Any) -> dict[str, Any]:
+    link = {"awsAccountID": AWS_ID, "claimLink": by, "claimLinkNamespace": "tenant" if by else ""}
+    return account(name, spec={**link, **spec}).model_dump(mode="json", exclude_none=True)
+
+
+async def seen(link: str, *accounts: dict[str, Any], **meta: Any) -> str:
+    """The name of the Account that the claim's look finds."""
+    kube = MemoryKube()
+    for each in accounts:
+        await kube.create(ACCOUNT, each, "aws-account-operator")
+    of = claim(spec={"accountLink": link}, meta=meta)
+    made = await kube.create(ACCOUNT_CLAIM, of.model_dump(mode="json", exclude_none=True), "tenant")
+    look = ObserveClaim(key=of.key.model_copy(update={"uid": made["metadata"]["uid"]}))
+    world = await ObserveActivities(Reader(kube, Settings())).observe_claim(look)  # type: ignore[arg-type]
+    return world.account.metadata.name if world.account else ""
+
+
+@pytest.mark.parametrize("byoc", [False, True])
+@pytest.mark.parametrize("link", ["", "nonsense", OTHER, NAME])
+async def test_a_deleted_claim_gives_back_the_account_that_names_it(link: str, byoc: bool) -> None:
+    assert await seen(link, held(NAME, "claim", byoc=byoc), held(OTHER, "another"), **GOING) == NAME
+
+
+@pytest.mark.parametrize(("link", "found"), [("nonsense", ""), (OTHER, OTHER), (NAME, NAME)])
+async def test_a_living_claim_sees_what_it_names(link: str, found: str) -> None:
+    assert await seen(link, held(NAME, "claim"), held(OTHER, "another")) == found
