@@ -142,9 +142,10 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
 
 def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
     claim = world.claim
-    role = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
-    if claim.spec.manual_sts_mode or claim.spec.sts_role_arn:  # with a role of its own: what it says stays
-        role = claim.spec.support_role_arn
+    own = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
+    # A claim with a role of its own: what it says of a support role stays, and tells nothing of where its account is.
+    said = claim.spec.manual_sts_mode or claim.spec.sts_role_arn
+    placed = claim.spec.account_ou not in NOT_MOVED and claim.spec.support_role_arn == own and not said
     key = account.spec.iam_user_secret or secret_of(account.metadata.name)
     return Fulfil(
         claim=claim.key,
@@ -156,8 +157,8 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
         secret_name=claim.secret_name,
         secret_namespace=claim.metadata.namespace,
         source_secret="" if claim.of_fleet_manager else key,
-        support_role_arn=role,
-        placed=claim.spec.account_ou not in NOT_MOVED and claim.spec.support_role_arn == role,
+        support_role_arn=claim.spec.support_role_arn if said else own,
+        placed=placed,
     )
 
 

@@ -145,6 +145,9 @@ def test_a_pools_claim_with_a_role_of_its_own_keeps_the_support_role_that_it_say
     (fulfil,) = decide(bound_world(bound(spec=role)), NOW).actions
     assert isinstance(fulfil, Fulfil)
     assert fulfil.support_role_arn == said
+    (again,) = decide(bound_world(bound(spec={**role, "accountOU": "ou-foreign"})), NOW).actions
+    assert isinstance(again, Fulfil)
+    assert not again.placed, "whoever wrote the OU"
 
 
 def test_a_claim_is_ready_only_after_its_secret_and_says_by_which_account() -> None:
