@@ -15,7 +15,7 @@ from domain.accounts.claim_steps import holds
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.resources import AWSFederatedAccountAccess
 from domain.accounts.observations import ObserveAccount, ObserveClaim
-from domain.accounts.pool import belongs, why_none
+from domain.accounts.pool import offered, why_none
 from domain.accounts.resources import Account, AccountClaim
 from domain.accounts.worlds import AccountWorld, ClaimWorld, InputSecret
 from domain.reading import read_all
@@ -157,8 +157,8 @@ class ObserveActivities:
         if pool is None:
             return world.model_copy(update={"pool_exists": False})
         accounts = await self._read.accounts(OPERATOR_NAMESPACE)
-        members = [account for account in accounts if belongs(account, pool, world.config)]
-        return world.model_copy(update={"unserved": why_none(members, world.claim)})
+        given = [account for account in accounts if offered(account, pool, world.config)]
+        return world.model_copy(update={"unserved": why_none(given, world.claim)})
 
 
 def _entered_by_its_claim(account: Account) -> bool:

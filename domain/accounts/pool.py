@@ -117,7 +117,7 @@ def decide(view: PoolView, now: datetime) -> PoolDecision:
     """What the pool needs now."""
     members = tuple(account for account in view.accounts if belongs(account, view.pool, view.config))
     counts = count(view.pool, members, view.room)
-    bindings, unserved = bind(view, members)
+    bindings, unserved = bind(view)
     if view.pool.metadata.deleting:
         return PoolDecision(
             status=counts, bind=(), unserved={}, outcome=Outcome.WAITING, why="the pool is being deleted"
@@ -148,6 +148,12 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
     """True if the Account counts for the pool; an unnamed pool means the one flagged as default."""
     name = account.spec.account_pool or config.default_pool
     return account.pool_owned and name == pool.metadata.name
+
+
+def offered(account: Account, pool: AccountPool, config: OperatorConfig) -> bool:
+    """True if the Account may be given to the pool's claims: also one that people have made, and no pool counts."""
+    name = account.spec.account_pool or config.default_pool
+    return not account.customers and name == pool.metadata.name
 
 
 def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> AccountPoolStatus:
@@ -275,20 +281,21 @@ def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datet
 # --- binding ---
 
 
-def bind(view: PoolView, members: Sequence[Account]) -> tuple[tuple[Binding, ...], dict[str, str]]:
+def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
     """Accounts for the waiting claims, oldest claim first; and why the others get none."""
     bindings: list[Binding] = []
     unserved: dict[str, str] = {}
-    free = [account for account in members if _free(account)]
+    accounts = [account for account in view.accounts if offered(account, view.pool, view.config)]
+    free = [account for account in accounts if _free(account)]
     for claim in sorted(view.claims, key=_age):
         name = f"{claim.metadata.namespace}/{claim.metadata.name}"
-        linked = _linked(members, claim)
+        linked = _linked(accounts, claim)
         if linked is not None:
             bindings.append(Binding(account=linked, claim=claim, complete=True))
             continue
         account = _choose(free, claim)
         if account is None:
-            unserved[name] = why_none(members, claim)
+            unserved[name] = why_none(accounts, claim)
             continue
         free.remove(account)
         bindings.append(Binding(account=account, claim=claim))
@@ -309,13 +316,13 @@ def _age(claim: AccountClaim) -> tuple[str, str, str]:
     return (timestamp(born) if born else "", claim.metadata.namespace, claim.metadata.name)
 
 
-def _linked(members: Sequence[Account], claim: AccountClaim) -> Account | None:
+def _linked(accounts: Sequence[Account], claim: AccountClaim) -> Account | None:
     """The Account that names the claim already; never one of another legal entity, whose claim of that name is gone."""
     meta, entity = claim.metadata, claim.spec.legal_entity.id
     return next(
         (
             account
-            for account in members
+            for account in accounts
             if account.spec.claim_link == meta.name
             and account.spec.claim_link_namespace == meta.namespace
             and account.spec.legal_entity.id == entity
@@ -357,7 +364,7 @@ def moving(view: PoolView, decision: PoolDecision) -> bool:
 
 def has_free(view: PoolView) -> bool:
     """True if some account of the pool could be given to a claim."""
-    return any(_free(account) and belongs(account, view.pool, view.config) for account in view.accounts)
+    return any(_free(account) and offered(account, view.pool, view.config) for account in view.accounts)
 
 
 def has_bound(view: PoolView) -> bool:
@@ -365,18 +372,18 @@ def has_bound(view: PoolView) -> bool:
     return any(account.spec.claim_link and not account.status.claimed for account in view.accounts)
 
 
-def why_none(members: Sequence[Account], claim: AccountClaim) -> str:
+def why_none(accounts: Sequence[Account], claim: AccountClaim) -> str:
     """Why none of the pool's accounts fits the claim: the rejected candidates by reason."""
-    if not members:
+    if not accounts:
         return "the pool has no accounts"
-    free = [account for account in members if _free(account)]
+    free = [account for account in accounts if _free(account)]
     others = sum(a.spec.legal_entity.id not in {"", claim.spec.legal_entity.id} for a in free)
     parts = {
-        "held by other claims": sum(bool(a.spec.claim_link or a.status.claimed) for a in members),
+        "held by other claims": sum(bool(a.spec.claim_link or a.status.claimed) for a in accounts),
         "of other legal entities": others,
-        "not ready yet": sum(a.status.state in PROGRESSING_STATES | {""} for a in members),
-        "failed": sum(a.failed for a in members),
-        "paused": sum(_paused(a) for a in members),
+        "not ready yet": sum(a.status.state in PROGRESSING_STATES | {""} for a in accounts),
+        "failed": sum(a.failed for a in accounts),
+        "paused": sum(_paused(a) for a in accounts),
     }
     return ", ".join(f"{number} {what}" for what, number in parts.items() if number) or "no account fits"
 

@@ -510,6 +510,15 @@ def test_an_unfit_account_is_never_given(of: Account) -> None:
     assert bind(of) == {}
 
 
+@pytest.mark.parametrize(("owners", "named"), [([], ""), ([{"kind": "Something", "name": "x"}], ""), ([], POOL)])
+def test_an_account_that_no_pool_has_made_is_given_too(owners: list[dict[str, str]], named: str) -> None:
+    """People make Accounts for AWS accounts that they have, and no pool counts those that name none."""
+    by_hand = ready_account(meta={"ownerReferences": owners}, spec={"accountPool": named})
+    assert bind(by_hand) == {"claim": by_hand.metadata.name}
+    other = decide(view(by_hand, pool=pool("other", size=0), claims=(claim(spec={"accountPool": "other"}),)), NOW)
+    assert (other.bind, other.unserved) == ((), {"tenant/claim": "the pool has no accounts"})
+
+
 def test_each_claim_gets_one_account_and_each_account_one_claim_the_oldest_claim_first() -> None:
     first = claim("first", meta={"creationTimestamp": ago(minutes=9)})
     second = claim("second", meta={"creationTimestamp": ago(minutes=8)})
