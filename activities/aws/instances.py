@@ -1,14 +1,14 @@
 """What EC2 and Auto Scaling say of instances, for many at once, and the two calls that answer a lifecycle hook.
 
-Each question is one call for up to 200 instances (the most values of a filter; DescribeAutoScalingInstances takes 50).
-EC2 is asked by a filter and not by ids, because of an id that it does not know it would refuse the whole call. Who is
-not in the answer is not known to EC2. DescribeInstanceStatus knows no such filter and is asked of those that were
-found.
+Each question is one call for up to 200 instances (the most values of a filter; DescribeInstanceStatus takes 100 ids,
+DescribeAutoScalingInstances 50). EC2 is asked by a filter and not by ids, because of an id that it does not know it
+would refuse the whole call. Who is not in the answer is not known to EC2. DescribeInstanceStatus knows no such filter
+and is asked of those that were found. AWS may give any answer in parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol, cast
 
@@ -24,6 +24,7 @@ from engine.kube.json import at, sequence, text
 
 MOST_AT_ONCE = 200
 MOST_GROUPS = 100
+_MOST_STATUSES = 100
 _MOST_IN_GROUPS = 50
 _MOST_ACTIVITIES = 20
 
@@ -103,13 +104,13 @@ def describe_group(caller: Services, region: str, group: str) -> GroupFound | No
 
 def describe_groups(caller: Services, region: str, groups: Sequence[str]) -> dict[str, dict[str, str]]:
     """The lifecycle states of the instances of some groups, at most 100, by group and id; unknown groups have none."""
-    answer = _auto_scaling(caller, region).describe_auto_scaling_groups(
-        AutoScalingGroupNames=groups, MaxRecords=MOST_GROUPS
-    )
+    client = _auto_scaling(caller, region)
+    answers = _parts(client.describe_auto_scaling_groups, AutoScalingGroupNames=groups, MaxRecords=MOST_GROUPS)
     return {
         text(group, "AutoScalingGroupName"): {
             text(each, "InstanceId"): text(each, "LifecycleState") for each in sequence(group, "Instances")
         }
+        for answer in answers
         for group in sequence(answer, "AutoScalingGroups")
     }
 
@@ -153,14 +154,9 @@ class _Call(Protocol):
 
 
 def _instances(ec2: _Ec2, ids: Sequence[str]) -> Iterator[object]:
-    following: dict[str, object] = {}
-    while True:
-        answer = ec2.describe_instances(Filters=[{"Name": "instance-id", "Values": list(ids)}], **following)
+    for answer in _parts(ec2.describe_instances, Filters=[{"Name": "instance-id", "Values": list(ids)}]):
         for reservation in sequence(answer, "Reservations"):
             yield from sequence(reservation, "Instances")
-        if not (token := text(answer, "NextToken")):
-            return
-        following = {"NextToken": token}
 
 
 def _facts(instance: object, moment: datetime, asked: tuple[Question, ...]) -> Facts:
@@ -175,18 +171,23 @@ def _facts(instance: object, moment: datetime, asked: tuple[Question, ...]) -> F
 
 
 def _spot(ec2: _Ec2, ids: Sequence[str]) -> dict[str, dict[str, object]]:
-    answer = ec2.describe_spot_instance_requests(Filters=[{"Name": "instance-id", "Values": list(ids)}])
     return {
         text(each, "InstanceId"): {"spot": True, "spot_code": text(each, "Status", "Code")}
+        for answer in _parts(
+            ec2.describe_spot_instance_requests, Filters=[{"Name": "instance-id", "Values": list(ids)}]
+        )
         for each in sequence(answer, "SpotInstanceRequests")
         if text(each, "InstanceId") in ids
     }
 
 
 def _status(ec2: _Ec2, ids: Sequence[str]) -> dict[str, dict[str, object]]:
-    answer = ec2.describe_instance_status(InstanceIds=list(ids), IncludeAllInstances=True)
     return {
         text(each, "InstanceId"): {"scheduled": tuple(_scheduled(event) for event in sequence(each, "Events"))}
+        for first in range(0, len(ids), _MOST_STATUSES)
+        for answer in _parts(
+            ec2.describe_instance_status, InstanceIds=ids[first : first + _MOST_STATUSES], IncludeAllInstances=True
+        )
         for each in sequence(answer, "InstanceStatuses")
         if text(each, "InstanceId") in ids
     }
@@ -208,10 +209,11 @@ def _scheduled(event: object) -> ScheduledEvent:
 def _membership(client: _AutoScaling, ids: Sequence[str]) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
     for first in range(0, len(ids), _MOST_IN_GROUPS):
-        answer = client.describe_auto_scaling_instances(InstanceIds=ids[first : first + _MOST_IN_GROUPS])
-        for each in sequence(answer, "AutoScalingInstances"):
-            facts = {"group": text(each, "AutoScalingGroupName"), "lifecycle": text(each, "LifecycleState")}
-            found[text(each, "InstanceId")] = dict(facts)
+        some = ids[first : first + _MOST_IN_GROUPS]
+        for answer in _parts(client.describe_auto_scaling_instances, InstanceIds=some):
+            for each in sequence(answer, "AutoScalingInstances"):
+                facts = {"group": text(each, "AutoScalingGroupName"), "lifecycle": text(each, "LifecycleState")}
+                found[text(each, "InstanceId")] = dict(facts)
     return {each: facts for each, facts in found.items() if each in ids}
 
 
@@ -243,6 +245,17 @@ def _activity(description: str) -> str:
         if description.startswith(begin):
             return what
     return ""
+
+
+def _parts(call: Callable[..., Answer], **asked: object) -> Iterator[Answer]:
+    """All parts of an answer, however many things were asked for."""
+    following: dict[str, object] = {}
+    while True:
+        answer = call(**asked, **following)
+        yield answer
+        if not (token := text(answer, "NextToken")):
+            return
+        following = {"NextToken": token}
 
 
 def _ec2(caller: Services, region: str) -> _Ec2:

@@ -13,6 +13,8 @@
 - Images: Red Hat's, some of which have to be passed over, the same four in every region at no cost. moto's default
   ones, a second of work and 1,300 foreign snapshots per account and region, are switched off.
 - Terminated instances disappear after an hour, as AWS's do.
+- DescribeInstanceStatus takes a hundred ids and no more
+  (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html).
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ _IMAGES = (
     ("RHEL-9.4.0_HVM-20240605-x86_64-82-Hourly2-GP3", "x86_64"),
 )
 _TERMINATED_VISIBLE_SECONDS = 3600.0
+_MOST_STATUSES = 100
 _VERIFICATION_MESSAGE = (
     "Your request for accessing resources in this region is being validated, and you will not be able to launch "
     "additional resources in this region until the validation is complete. We will notify you by email once your "
@@ -189,6 +192,12 @@ class PerdureEC2Response(EC2Response):
         result = super().run_instances()
         self._ours.launched(token, fingerprint, cast(Reservation, result.result))
         return result
+
+    def describe_instance_status(self) -> ActionResult:
+        """DescribeInstanceStatus, of so many instances at most."""
+        if len(self._get_param("InstanceIds", [])) > _MOST_STATUSES:
+            raise _refusal("InvalidParameterValue", f"at most {_MOST_STATUSES} instance ids may be given")
+        return super().describe_instance_status()
 
     def describe_instance_types(self) -> ActionResult:
         """DescribeInstanceTypes, without t3.micro where the settings say so."""

@@ -234,6 +234,11 @@ def test_an_instance_is_pending_for_the_chosen_time(member: Cloud, emulator: Emu
     assert instance not in [i.id for i in emulator.world().instances]
 
 
+def test_a_hundred_instances_at_most_tell_their_status_at_once(member: Cloud) -> None:
+    ec2, ids = member.client("ec2"), [f"i-{number:017x}" for number in range(101)]
+    assert error_of(lambda: ec2.describe_instance_status(InstanceIds=ids)) == "InvalidParameterValue"
+
+
 def test_images_of_red_hat_exist_in_every_region_under_ids_of_their_own(member: Cloud) -> None:
     ids = set()
     for region in DEFAULT_REGIONS:
