@@ -3,9 +3,10 @@
     pass ends in step ─► kept under the digest that the object remembers ─► next pass, same digest ─► nothing is read
 
 It is kept in memory alone, of the objects last looked at, and taken out by the next pass: one that ends otherwise keeps
-nothing. It counts only while the object remembers the same digest, so that another worker's pass makes it worthless,
-and for a product while its backends do too. What somebody changes in 3scale by hand it does not know: the sweep and
-`retry` look anew, and where a call meets something else than was kept, all is looked at anew in the same pass.
+nothing. It counts only while the object is in the same tenant and remembers the same digest, so that another worker's
+pass makes it worthless, and for a product while its backends do too. What somebody changes in 3scale by hand it does
+not know: the sweep and `retry` look anew, and where a call meets something else than was kept, all is looked at anew in
+the same pass.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from collections import OrderedDict
 from activities.threescale.subjects import Subject
 from domain.resource import CustomResource
 from domain.threescale.memo import Memo
+from domain.threescale.providers import ProviderAccount, plain
 
 MOST_KEPT = 1_000
+
+
+_Standing = tuple[str, tuple[str, str, str] | None]
 
 
 class Kept:
@@ -24,21 +29,28 @@ class Kept:
 
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
-        self._known: OrderedDict[str, tuple[str, object]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[_Standing, object]] = OrderedDict()
 
     def recall(self, subject: Subject[CustomResource]) -> None:
         """Give a pass that begins what the last one has left."""
         meta = subject.resource.metadata
-        digest, known = self._known.pop(meta.uid, ("", None))
-        if known is not None and digest == Memo.of(meta).synced and not meta.deleting:
+        before, known = self._known.pop(meta.uid, (("", None), None))
+        if known is not None and before == _standing(subject) and not meta.deleting:
             subject.recall(known)
 
     def keep(self, subject: Subject[CustomResource]) -> None:
         """Keep what a pass knows that has ended in step."""
-        meta, known = subject.resource.metadata, subject.known()
-        digest = Memo.of(meta).synced
+        standing, known = _standing(subject), subject.known()
+        digest, _ = standing
         if known is None or not digest:
             return
-        self._known[meta.uid] = (digest, known)
+        self._known[subject.resource.metadata.uid] = (standing, known)
         if len(self._known) > self._most:
             self._known.popitem(last=False)
+
+
+def _standing(subject: Subject[CustomResource]) -> _Standing:
+    """The digest that the object remembers, and the tenant that it is in."""
+    provider = subject.provider
+    place = plain(provider.url) if isinstance(provider, ProviderAccount) else None
+    return Memo.of(subject.resource.metadata).synced, place

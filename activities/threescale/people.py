@@ -19,6 +19,7 @@ from domain.threescale.developer_user import ObservedUser, is_user, work_for_use
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser, answers_of
 from domain.threescale.notes import remembered_id
 from domain.threescale.people import password_of
+from domain.threescale.providers import ProviderAccount, known_at
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.single import One
@@ -44,7 +45,14 @@ class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
         self.provider = await self.secrets.account(account, account.spec.provider_account_ref)
         self._users = self.view.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
         passwords = [password_of(user) for user in self._users if user.spec.role == ADMIN]
-        self._keys = () if account.status.account_id else await self.secrets.there(passwords)
+        self._keys = () if self._is_there() else await self.secrets.there(passwords)
+
+    def _is_there(self) -> bool:
+        """Whether its tenant knows it already."""
+        status, provider = self.resource.status, self.provider
+        return isinstance(provider, ProviderAccount) and bool(
+            known_at(provider.url, status.provider_account_host, status.account_id)
+        )
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""

@@ -23,7 +23,7 @@ from domain.threescale.defaults import of_active_doc
 from domain.threescale.found import FoundDocument
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import elder, seniority, usable
 from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import LocalReference
@@ -145,7 +145,8 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
     settled = wished == Memo.of(document.metadata) and document.status.active_doc_id
     if settled and not observed.look and found.untouched:
         return fine(document, now, fields, {})
-    whole = sync_document(document, observed.text.body, service_id, found)
+    known_id = known_at(str(fields["provider_account_host"]), _host(document), document.status.active_doc_id)
+    whole = sync_document(document, observed.text.body, service_id, found, known_id)
     work, hindering = attempted(whole, observed.refusals, now)
     if work is not None:
         return work
@@ -156,9 +157,11 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
     return fine(document, now, fields, remembered(document.metadata, wished))
 
 
-def sync_document(document: ActiveDoc, body: str, service_id: int, found: One[FoundDocument]) -> Sync:
+def sync_document(
+    document: ActiveDoc, body: str, service_id: int, found: One[FoundDocument], known_id: int = 0
+) -> Sync:
     """What to read or write now; `service_id` is 0 for a document that belongs to no product."""
-    spec, known_id = document.spec, document.status.active_doc_id or 0
+    spec = document.spec
     if not found.looked:
         by_id = known_id if not found.lost else 0
         path = f"active_docs/{by_id}" if by_id else "active_docs"
@@ -187,6 +190,10 @@ def sync_document(document: ActiveDoc, body: str, service_id: int, found: One[Fo
     )
 
 
+def _host(document: ActiveDoc) -> str | None:
+    return document.status.provider_account_host
+
+
 def _creation(system_name: str, fields: dict[str, Json]) -> Write:
     return Write(
         resource=Resource.DOCUMENT,
@@ -207,8 +214,10 @@ def _same_document(one: str, other: str) -> bool:
 
 def _leaving(observed: ObservedDocument) -> Leaving:
     document = observed.document
-    known_id = document.status.active_doc_id or 0
-    leaving = Leaving(account=observed.account, outside=document.outside)
+    account = observed.account
+    url = account.url if isinstance(account, ProviderAccount) else ""
+    known_id = known_at(url, _host(document), document.status.active_doc_id)
+    leaving = Leaving(account=account, outside=document.outside)
     if not known_id or not observed.found.untouched:
         return leaving
     write = Write(

@@ -18,13 +18,13 @@ from datetime import datetime
 from domain.model import Model
 from domain.refusal import Refusal
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT
-from domain.threescale.application_sync import ID_ANNOTATION, sync_application
+from domain.threescale.application_sync import ID_ANNOTATION, known_id_of, sync_application
 from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.found import FoundApplication, FoundPlan
 from domain.threescale.memo import Memo, digest, remembered, retained
-from domain.threescale.notes import bereft, combined, identified, owned, remembered_id
+from domain.threescale.notes import bereft, combined, identified, owned
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
 from domain.threescale.resources import Application, DeveloperAccount, Product
@@ -241,8 +241,8 @@ def _lacking(observed: ObservedApplication, sync: Sync) -> Hindrance | None:
 
 def _leaving(observed: ObservedApplication) -> Leaving:
     """With an account that is gone or goes there is nothing left to delete, once it is gone."""
-    application, account = observed.application, observed.account
-    known_id = remembered_id(application.metadata, application.status.application_id, ID_ANNOTATION)
+    application, account, provider = observed.application, observed.account, observed.provider
+    known_id = known_id_of(application, provider.url if isinstance(provider, ProviderAccount) else "")
     leaving = Leaving(account=observed.provider, outside=application.outside)
     if account is None or not account.status.account_id or not known_id or not observed.found.untouched:
         return leaving

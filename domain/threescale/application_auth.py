@@ -22,7 +22,7 @@ from domain.threescale.conditions import INVALID, READY, Standing
 from domain.threescale.found import FoundApplication
 from domain.threescale.gateway import backend_version
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
 from domain.threescale.single import One
 from domain.threescale.work import (
@@ -184,7 +184,12 @@ def _hindrance(observed: ObservedAuth) -> Hindrance | None:
     if is_true(application.status.conditions, INVALID):
         message = f"Application {application.metadata.name} is invalid"
         return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
-    if not application.status.application_id or not observed.account.status.account_id:
+    status, provider = application.status, observed.provider
+    url = provider.url if isinstance(provider, ProviderAccount) else ""
+    if status.application_id and not known_at(url, status.provider_account_host, status.application_id):
+        message = f"Application {application.metadata.name} does not belong to the same provider account"
+        return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
+    if not status.application_id or not observed.account.status.account_id:
         message = f"Application {application.metadata.name} is not in 3scale yet"
         return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
     return None

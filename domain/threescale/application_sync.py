@@ -15,6 +15,7 @@ from domain.threescale.found import FoundApplication, FoundPlan
 from domain.threescale.gateway import backend_version
 from domain.threescale.notes import remembered_id
 from domain.threescale.product_sync import Sync
+from domain.threescale.providers import known_at
 from domain.threescale.resources import Application, Product
 from domain.threescale.single import One, differing
 
@@ -37,6 +38,12 @@ def is_application(
     return ours and found.id not in set(claimed)
 
 
+def known_id_of(application: Application, url: str) -> int:
+    """What the tenant at the address has told, as status or annotation say; 0 if it has none there."""
+    remembered = remembered_id(application.metadata, application.status.application_id, ID_ANNOTATION)
+    return known_at(url, application.status.provider_account_host if url else None, remembered)
+
+
 def sync_application(
     application: Application,
     product: Product,
@@ -45,7 +52,7 @@ def sync_application(
     plans: tuple[FoundPlan, ...] | None,
 ) -> Sync:
     """What to read or write now for an application of the account with that id; its plan may be `missing`."""
-    known_id = remembered_id(application.metadata, application.status.application_id, ID_ANNOTATION)
+    known_id = known_id_of(application, product.status.provider_account_host or "")
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"
     reads = []
     if plans is None:

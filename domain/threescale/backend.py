@@ -23,7 +23,7 @@ from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_backend
 from domain.threescale.found import MANAGED_BY, FoundBackend
 from domain.threescale.memo import Memo, digest, remembered
-from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import elder, users_of
 from domain.threescale.resources import Backend, Product
 from domain.threescale.validation import faults_of_backend, message_of
@@ -96,7 +96,7 @@ def _wrong(observed: ObservedBackend) -> str:
 
 def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[str, object], now: datetime) -> Work:
     backend, found = observed.backend, observed.found
-    known_id = backend.status.backend_id or 0
+    known_id = _known_id(observed)
     wished = _memo(backend, account)
     if wished == Memo.of(backend.metadata) and known_id and not observed.look and not found.looked:
         return fine(backend, now, fields, {})
@@ -113,6 +113,13 @@ def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[st
     return fine(backend, now, fields, remembered(backend.metadata, wished))
 
 
+def _known_id(observed: ObservedBackend) -> int:
+    """What its tenant has told; 0 if it has none there."""
+    status, account = observed.backend.status, observed.account
+    url = account.url if isinstance(account, ProviderAccount) else ""
+    return known_at(url, status.provider_account_host, status.backend_id)
+
+
 def _memo(backend: Backend, account: ProviderAccount) -> Memo:
     spec = backend.spec
     return Memo(
@@ -122,7 +129,7 @@ def _memo(backend: Backend, account: ProviderAccount) -> Memo:
 
 def _leaving(observed: ObservedBackend) -> Leaving:
     backend, found = observed.backend, observed.found
-    known_id = backend.status.backend_id or 0
+    known_id = _known_id(observed)
     leaving = Leaving(account=observed.account, outside=backend.outside, hindrance=_users(observed))
     if known_id and not found.looked:
         return leaving.model_copy(update={"write": _deletion(known_id, backend.spec.system_name)})

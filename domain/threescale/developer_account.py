@@ -24,7 +24,7 @@ from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.notes import identified, remembered_id
 from domain.threescale.people import password_of, valid_address
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import seniority
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import ADMIN
@@ -82,7 +82,7 @@ def work_for_account(observed: ObservedAccount, now: datetime) -> Work:
         return without_account(account, provider, now)
     fields: dict[str, object] = {"provider_account_host": provider.url}
     wished = Memo(synced=digest(provider.url, account.spec))
-    known_id = remembered_id(account.metadata, account.status.account_id, ID_ANNOTATION)
+    known_id = _known_id(observed)
     settled = wished == Memo.of(account.metadata) and account.status.account_id
     if settled and not observed.look and not observed.found.looked:
         return fine(account, now, fields, {})
@@ -104,10 +104,30 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
         and user.spec.role == ADMIN
         and valid_address(user.spec.email)
         and not user.metadata.deleting
-        and not user.status.developer_user_id
-        and (not user.status.provider_account_host or same_tenant(user.status.provider_account_host, url))
+        and _waits_there(user, account, url)
     ]
     return min(waiting, key=lambda each: seniority(each.metadata), default=None)
+
+
+def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bool:
+    """Whether it is to be a user of the account's tenant and is none yet; one that has moved names the same Secret."""
+    host, known_id = user.status.provider_account_host, user.status.developer_user_id
+    if host and same_tenant(host, url):
+        return not known_id
+    return _secret_of(user) == _secret_of(account) and bool(host or not known_id)
+
+
+def _secret_of(resource: DeveloperUser | DeveloperAccount) -> str:
+    reference = resource.spec.provider_account_ref
+    return reference.name if reference else ""
+
+
+def _known_id(observed: ObservedAccount) -> int:
+    """What its tenant has told, as status or annotation say; 0 if it has none there."""
+    account, provider = observed.account, observed.provider
+    url = provider.url if isinstance(provider, ProviderAccount) else ""
+    remembered = remembered_id(account.metadata, account.status.account_id, ID_ANNOTATION)
+    return known_at(url, account.status.provider_account_host, remembered)
 
 
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
@@ -205,8 +225,7 @@ def _signup(wanted: dict[str, Json], admin: DeveloperUser) -> Write:
 
 
 def _leaving(observed: ObservedAccount) -> Leaving:
-    account = observed.account
-    known_id = remembered_id(account.metadata, account.status.account_id, ID_ANNOTATION)
+    account, known_id = observed.account, _known_id(observed)
     leaving = Leaving(account=observed.provider, outside=account.outside)
     if not known_id or not observed.found.untouched:
         return leaving

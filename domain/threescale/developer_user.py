@@ -25,7 +25,7 @@ from domain.threescale.memo import Memo, digest, remembered, retained
 from domain.threescale.notes import bereft, identified, owned, remembered_id
 from domain.threescale.people import password_of, valid_address
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import account_usable
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
@@ -123,7 +123,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     wished = Memo(synced=digest(account.status.provider_account_host, account_id, user.spec))
     if wished == Memo.of(user.metadata) and user.status.developer_user_id and not observed.look and not found.looked:
         return fine(user, now, fields, {})
-    whole = sync_user(user, account_id, found)
+    whole = sync_user(user, account_id, found, at=account.status.provider_account_host or "")
     if whole.writes and whole.writes[0].method == "POST" and password_of(user) not in observed.secrets:
         return hindered(user, _without_password(user), now, fields)
     work, hindering = attempted(whole, observed.refusals, now)
@@ -149,9 +149,9 @@ def is_user(found: FoundUser, user: DeveloperUser) -> bool:
     return found.username == user.spec.username and found.email == user.spec.email
 
 
-def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser]) -> Sync:
-    """What to read or write now for a user of the account with that id."""
-    known_id = remembered_id(user.metadata, user.status.developer_user_id, ID_ANNOTATION)
+def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], *, at: str = "") -> Sync:
+    """What to read or write now for a user of the account with that id, in the tenant `at` the account's address."""
+    known_id = _known_id(user, at)
     before, path = user.status.account_id or account_id, f"accounts/{account_id}/users"
     if not found.looked:
         if known_id and before != account_id and not found.lost:
@@ -164,6 +164,12 @@ def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser]) -> Sy
     if found.item is None:
         return Sync(writes=(_creation(user, path),))
     return Sync(writes=tuple(_changes(user, found.item, f"{path}/{found.item.id}")))
+
+
+def _known_id(user: DeveloperUser, url: str) -> int:
+    """What the tenant at the address has told, as status or annotation say; 0 if it has none there."""
+    remembered = remembered_id(user.metadata, user.status.developer_user_id, ID_ANNOTATION)
+    return known_at(url, user.status.provider_account_host if url else None, remembered)
 
 
 def _creation(user: DeveloperUser, path: str) -> Write:
@@ -202,8 +208,8 @@ def _put(user: DeveloperUser, found: FoundUser, path: str, fields: dict[str, Jso
 
 def _leaving(observed: ObservedUser) -> Leaving:
     """With an account that is gone or goes there is nothing left to delete, once it is gone."""
-    user, account = observed.user, observed.account
-    known_id = remembered_id(user.metadata, user.status.developer_user_id, ID_ANNOTATION)
+    user, account, provider = observed.user, observed.account, observed.provider
+    known_id = _known_id(user, provider.url if isinstance(provider, ProviderAccount) else "")
     account_id = user.status.account_id or (account.status.account_id if account else 0)
     leaving = Leaving(account=observed.provider, outside=user.outside)
     if account is None or not known_id or not account_id or not observed.found.untouched:

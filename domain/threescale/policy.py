@@ -19,7 +19,7 @@ from domain.threescale.conditions import Standing
 from domain.threescale.found import FoundPolicy
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import elder
 from domain.threescale.resources import CustomPolicyDefinition
 from domain.threescale.single import One
@@ -83,9 +83,9 @@ def is_policy(found: FoundPolicy, policy: CustomPolicyDefinition) -> bool:
     return (found.name, found.version) == (policy.spec.name, policy.spec.version)
 
 
-def sync_policy(policy: CustomPolicyDefinition, found: One[FoundPolicy]) -> Sync:
+def sync_policy(policy: CustomPolicyDefinition, found: One[FoundPolicy], known_id: int = 0) -> Sync:
     """What to read or write now."""
-    spec, known_id = policy.spec, policy.status.policy_id or 0
+    spec = policy.spec
     if not found.looked:
         by_id = known_id if not found.lost else 0
         path = f"{_PATH}/{by_id}" if by_id else _PATH
@@ -119,7 +119,9 @@ def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str
     settled = wished == Memo.of(policy.metadata) and policy.status.policy_id
     if settled and not observed.look and found.untouched:
         return fine(policy, now, fields, {})
-    whole = sync_policy(policy, found)
+    whole = sync_policy(
+        policy, found, known_at(account.url, policy.status.provider_account_host, policy.status.policy_id)
+    )
     work, hindering = attempted(whole, observed.refusals, now)
     if work is not None:
         return work
@@ -131,9 +133,10 @@ def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str
 
 
 def _leaving(observed: ObservedPolicy) -> Leaving:
-    policy = observed.policy
-    known_id = policy.status.policy_id or 0
-    leaving = Leaving(account=observed.account, outside=policy.outside)
+    policy, account = observed.policy, observed.account
+    url = account.url if isinstance(account, ProviderAccount) else ""
+    known_id = known_at(url, policy.status.provider_account_host, policy.status.policy_id)
+    leaving = Leaving(account=account, outside=policy.outside)
     if not known_id or not observed.found.untouched:
         return leaving
     about = f"{policy.spec.name} {policy.spec.version}"

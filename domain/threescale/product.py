@@ -31,7 +31,7 @@ from domain.threescale.memo import Memo, digest, remembered, retained
 from domain.threescale.offers import references
 from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
 from domain.threescale.production import PRODUCTION, is_promoted_by_itself
-from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import backends_by_name, elder, hindrance_of_product, shared_path
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec
@@ -147,7 +147,7 @@ def _synced(
 ) -> Work:
     """Compares with 3scale, unless what is wanted is remembered as done."""
     product = observed.product
-    known_id = product.status.product_id or 0
+    known_id = _known_id(observed)
     before, wished = Memo.of(product.metadata), _memo(observed, backends)
     if wished == before and known_id and not observed.look and not observed.found.looked:
         return fine(product, now, fields, {})
@@ -172,6 +172,13 @@ def _synced(
     if whole.missing:
         return hindered(product, _missing(product, whole), now, fields)
     return fine(product, now, fields, remembered(product.metadata, wished))
+
+
+def _known_id(observed: ObservedProduct) -> int:
+    """What its tenant has told; 0 if it has none there."""
+    status, account = observed.product.status, observed.account
+    url = account.url if isinstance(account, ProviderAccount) else ""
+    return known_at(url, status.provider_account_host, status.product_id)
 
 
 def _is_renamed(product: Product, found: FoundProduct) -> bool:
@@ -229,7 +236,7 @@ def _memo(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Memo:
 def _leaving(observed: ObservedProduct) -> Leaving:
     """By its id; where that is not remembered by its name, if it bears our mark and nobody else has that name."""
     product, found = observed.product, observed.found
-    known_id = product.status.product_id or 0
+    known_id = _known_id(observed)
     leaving = Leaving(account=observed.account, outside=product.outside, hindrance=_waits_for_applications(observed))
     if known_id and not found.looked:
         return leaving.model_copy(update={"write": _deletion(known_id, product.spec.system_name)})

@@ -17,7 +17,7 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import INVALID, READY, Standing
 from domain.threescale.product_sync import Sync
 from domain.threescale.production import PRODUCTION, SANDBOX, looks_at_configs, newest_after, promoted, promotion
-from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import usable
 from domain.threescale.resources import Product, ProxyConfigPromote
 from domain.threescale.work import (
@@ -69,7 +69,7 @@ def work_for_promotion(observed: ObservedPromotion, now: datetime) -> Work:
     fields: dict[str, object] = {"product_id": str(product.status.product_id)}
     if isinstance(observed.provider, NoAccount):
         return without_account(once, observed.provider, now)
-    hindrance = _hindrance(once, product)
+    hindrance = _hindrance(once, product, observed.provider)
     if hindrance is not None:
         return hindered(once, hindrance, now, fields)
     whole = sync_promotion(once, product.status.product_id, observed.found)
@@ -119,12 +119,14 @@ def _without_product(once: ProxyConfigPromote) -> Hindrance:
     return Hindrance(standing=Standing.WAITING, message=NO_PRODUCT, waits_for=_waits_for(once))
 
 
-def _hindrance(once: ProxyConfigPromote, product: Product) -> Hindrance | None:
+def _hindrance(once: ProxyConfigPromote, product: Product, provider: ProviderAccount) -> Hindrance | None:
     """A product that changes is promoted when it has been synced, not half of it."""
     if is_true(product.status.conditions, INVALID):
         message = f"product CR {product.metadata.name} is invalid"
         return Hindrance(standing=Standing.INVALID, message=message, waits_for=_waits_for(once))
-    current = (product.status.observed_generation or 0) >= product.metadata.generation
+    status = product.status
+    there = known_at(provider.url, status.provider_account_host, status.product_id)  # else it is on its way there
+    current = there and (status.observed_generation or 0) >= product.metadata.generation
     if usable(product.status.conditions) and current and not product.metadata.deleting:
         return None if product.spec.backend_usages else _nothing_deployed(once, product)
     return Hindrance(standing=Standing.WAITING, message="product CR is not ready", waits_for=_waits_for(once))

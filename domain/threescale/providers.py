@@ -4,7 +4,8 @@
 
 A Secret that is named, or that is there, is the answer also when it lacks something. What is missing is waited for by
 its name; an object without an account is an orphan. Addresses of one tenant may differ in writing: port, case of the
-host, slash at the end.
+host, slash at the end. An object that moves to another tenant is looked for there by its name: ids of two 3scales may
+coincide, and what has the old one's there is somebody else's.
 """
 
 from __future__ import annotations
@@ -89,6 +90,18 @@ def provider_account(
 def same_tenant(one: str | None, other: str | None) -> bool:
     """Whether two addresses lead to one tenant."""
     return bool(one) and bool(other) and plain(one or "") == plain(other or "")
+
+
+def known_at(url: str, host: str | None, id_: int | None) -> int:
+    """The id that an object remembers, if the tenant at the address has given it; 0 if another one has.
+
+    Args:
+        url: the tenant's address.
+        host: the address of the tenant where the object was when it was told that id, as its status says.
+        id_: the id.
+    """
+    elsewhere = bool(host) and not same_tenant(host, url)
+    return 0 if elsewhere else id_ or 0
 
 
 def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccount:

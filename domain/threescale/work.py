@@ -18,13 +18,21 @@ from domain.identity import Kind
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal
 from domain.resource import ObjectMeta
-from domain.threescale import DEVELOPER_ACCOUNT
+from domain.threescale import (
+    ACTIVE_DOC,
+    APPLICATION,
+    BACKEND,
+    CUSTOM_POLICY_DEFINITION,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+    PRODUCT,
+)
 from domain.threescale.calls import Read, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions, in_sync
 from domain.threescale.memo import retained
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount
+from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -76,6 +84,19 @@ _PHASES = {
     Standing.FAILED: Phase.FAILED,
     Standing.SYNCING: Phase.SYNCING,
 }
+
+
+# The field of the status with the id in 3scale, and where that is noted beside it.
+_OWN_IDS = {
+    PRODUCT.name: "product_id",
+    BACKEND.name: "backend_id",
+    ACTIVE_DOC.name: "active_doc_id",
+    DEVELOPER_ACCOUNT.name: "account_id",
+    DEVELOPER_USER.name: "developer_user_id",
+    APPLICATION.name: "application_id",
+    CUSTOM_POLICY_DEFINITION.name: "policy_id",
+}
+_ID_ANNOTATIONS = {"accountID", "userID", "applicationID"}
 
 
 class Work(Model):
@@ -133,10 +154,21 @@ def adopted(meta: ObjectMeta, kind: Kind, defaults: JsonPatch) -> JsonPatch:
 def told(resource: Told, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
     """The patch of its status, by the names of the model's fields; empty if it says so already."""
     before = resource.status
-    changed = {**fields, "conditions": conditions(resource.kind_of, situation, before.conditions, now)}
+    known = {} if _stays_behind(resource, fields) else fields
+    changed = {**known, "conditions": conditions(resource.kind_of, situation, before.conditions, now)}
     if "observed_generation" in type(before).model_fields:
         changed["observed_generation"] = resource.metadata.generation
     return difference(before, before.model_copy(update=changed))
+
+
+def _stays_behind(resource: Told, fields: Mapping[str, object]) -> bool:
+    """Whether its tenant is another one now, where it has no id yet: the address stays that of the id that it has."""
+    own, host = _OWN_IDS.get(resource.kind_of.name), fields.get("provider_account_host")
+    before = getattr(resource.status, "provider_account_host", None)
+    if own is None or not before or same_tenant(before, str(host or before)):
+        return False
+    has_id = bool(getattr(resource.status, own)) or not _ID_ANNOTATIONS.isdisjoint(resource.metadata.annotations)
+    return has_id and not fields.get(own)
 
 
 def told_in_sync(resource: Told, why: str, now: datetime) -> JsonPatch:

@@ -1,0 +1,204 @@
+"""Objects that move to another tenant: ids of two 3scales may coincide, and what has the old id there is another's."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from threescale_objects import ACCOUNT, NOW, URL, after, backend, metadata, product, states
+
+from activities.threescale.kept import Kept
+from activities.threescale.subjects import Subject
+from domain.resource import CustomResource
+from domain.threescale import (
+    ACTIVE_DOC,
+    APPLICATION,
+    CUSTOM_POLICY_DEFINITION,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+)
+from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
+from domain.threescale.application import ObservedApplication, work_for_application
+from domain.threescale.application_auth import ObservedAuth, SecretContent, work_for_auth
+from domain.threescale.backend import ObservedBackend, work_for_backend
+from domain.threescale.calls import SecretKey
+from domain.threescale.developer_account import ObservedAccount, work_for_account
+from domain.threescale.developer_user import ObservedUser, work_for_user
+from domain.threescale.found import FoundPlan, FoundUser
+from domain.threescale.memo import Memo, remembered
+from domain.threescale.policy import ObservedPolicy, work_for_policy
+from domain.threescale.product import ObservedProduct, work_for_product
+from domain.threescale.promotion import ObservedPromotion, work_for_promotion
+from domain.threescale.resources import (
+    ActiveDoc,
+    Application,
+    ApplicationAuth,
+    CustomPolicyDefinition,
+    DeveloperAccount,
+    DeveloperUser,
+    ProxyConfigPromote,
+)
+from domain.threescale.single import One
+from domain.threescale.work import Work
+
+NEW = "https://new-admin.example.com"
+THERE = ACCOUNT.model_copy(update={"url": NEW})
+HERE: dict[str, Any] = {"providerAccountHost": URL, "conditions": [{"type": "Ready", "status": "True"}]}
+OWNER = {"ownerReferences": [{"kind": "DeveloperAccount", "name": "acme", "uid": "uid-acme"}]}
+PASSWORD = SecretKey(namespace="shop", name="ann-password", key="password")
+GOING = {"deletionTimestamp": NOW.isoformat()}
+
+SCHEMA = {"name": "Mine", "version": "1", "summary": "s", "$schema": "http://x", "configuration": {}}
+
+
+def document(**meta: Any) -> ActiveDoc:
+    spec = {"name": "Doc", "systemName": "doc", "activeDocOpenAPIRef": {"url": "https://example.com/doc"}}
+    made = metadata("doc", ACTIVE_DOC.finalizer, **meta)
+    return ActiveDoc.model_validate({"metadata": made, "spec": spec, "status": {**HERE, "activeDocId": 8}})
+
+
+def policy(**meta: Any) -> CustomPolicyDefinition:
+    spec = {"name": "mine", "version": "1", "schema": SCHEMA}
+    made = metadata("mine", CUSTOM_POLICY_DEFINITION.finalizer, **meta)
+    return CustomPolicyDefinition.model_validate({"metadata": made, "spec": spec, "status": {**HERE, "policyID": 6}})
+
+
+def account(host: str = URL, id_: int = 11, meta: dict[str, Any] | None = None) -> DeveloperAccount:
+    made = metadata("acme", DEVELOPER_ACCOUNT.finalizer, annotations={"accountID": "11"}, **(meta or {}))
+    status = {**HERE, "providerAccountHost": host, "accountID": id_}
+    return DeveloperAccount.model_validate({"metadata": made, "spec": {"orgName": "Acme"}, "status": status})
+
+
+def user(**meta: Any) -> DeveloperUser:
+    spec = {
+        "username": "ann",
+        "email": "ann@example.com",
+        "role": "admin",
+        "passwordCredentialsRef": {"name": "ann-password"},
+        "developerAccountRef": {"name": "acme"},
+    }
+    made = metadata("ann", DEVELOPER_USER.finalizer, **{"annotations": {"userID": "4"}, **OWNER, **meta})
+    status = {**HERE, "developerUserID": 4, "accoundID": 11}
+    return DeveloperUser.model_validate({"metadata": made, "spec": spec, "status": status})
+
+
+def application(**meta: Any) -> Application:
+    spec = {
+        "accountCR": {"name": "acme"},
+        "productCR": {"name": "shop"},
+        "applicationPlanName": "basic",
+        "name": "App",
+        "description": "An app",
+    }
+    made = metadata("app", APPLICATION.finalizer, **{"annotations": {"applicationID": "21"}, **OWNER, **meta})
+    return Application.model_validate({"metadata": made, "spec": spec, "status": {**HERE, "applicationID": 21}})
+
+
+SHOP = after(product(applicationPlans={"basic": {}}, product_id=5), {}, {"providerAccountHost": NEW})
+
+
+def work(resource: CustomResource, **more: Any) -> Work:
+    match resource:
+        case ActiveDoc():
+            return work_for_document(ObservedDocument(document=resource, account=THERE, text=Text(body="{}")), NOW)
+        case CustomPolicyDefinition():
+            return work_for_policy(ObservedPolicy(policy=resource, account=THERE), NOW)
+        case DeveloperAccount():
+            more = {"users": (user(),), "secrets": (PASSWORD,), **more}
+            return work_for_account(ObservedAccount(account=resource, provider=THERE, **more), NOW)
+        case DeveloperUser():
+            more = {"account": account(NEW, 12), "secrets": (PASSWORD,), **more}
+            return work_for_user(ObservedUser(user=resource, provider=THERE, **more), NOW)
+        case Application():
+            plans = (FoundPlan(id=3, system_name="basic"),)
+            more = {"account": account(NEW, 12), "product": SHOP, "plans": plans, **more}
+            return work_for_application(ObservedApplication(application=resource, provider=THERE, **more), NOW)
+        case _ if resource.kind_of.name == "Backend":
+            return work_for_backend(ObservedBackend(backend=cast("Any", resource), account=THERE, **more), NOW)
+    return work_for_product(ObservedProduct(product=cast("Any", resource), account=THERE, **more), NOW)
+
+
+@pytest.mark.parametrize(
+    ("resource", "path"),
+    [
+        (product(product_id=5), "services"),
+        (backend(), "backend_apis"),
+        (document(), "active_docs"),
+        (policy(), "registry/policies"),
+        (account(), "accounts/find"),
+        (user(), "accounts/12/users"),
+        (application(), "accounts/12/applications"),
+    ],
+    ids=lambda each: type(each).__name__ if isinstance(each, CustomResource) else each,
+)
+def test_an_object_that_moves_is_looked_for_by_its_name(resource: CustomResource, path: str) -> None:
+    found = work(resource)
+
+    assert [each.path for each in found.reads] == [path]
+    assert found.writes == ()
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [document(**GOING), policy(**GOING), account(meta=GOING), application(**GOING)],
+    ids=lambda each: type(each).__name__,
+)
+def test_what_has_its_id_elsewhere_is_not_deleted(resource: CustomResource) -> None:
+    found = work(resource)
+
+    assert (found.reads, found.writes, found.drop_finalizer) == ((), (), True)
+
+
+def test_a_product_and_a_backend_that_move_and_go_are_looked_for_by_their_names() -> None:
+    assert [each.path for each in work(product(product_id=5, meta=GOING)).reads] == ["services"]
+    assert [each.path for each in work(backend(meta=GOING)).reads] == ["backend_apis"]
+
+
+def test_the_address_in_the_status_stays_that_of_the_id_until_there_is_another() -> None:
+    waiting = work(product(product_id=5, backendUsages={"stock": {"path": "/"}}))
+    assert states(waiting.status) == "Failed Orphan"
+    assert "providerAccountHost" not in waiting.status
+
+    found = One[FoundUser](looked=True, item=FoundUser(id=7, username="ann", email="ann@example.com", role="admin"))
+    moved = work(user(), found=found)
+    assert {name: moved.status[name] for name in ("developerUserID", "accoundID", "providerAccountHost")} == {
+        "developerUserID": 7,
+        "accoundID": 12,
+        "providerAccountHost": NEW,
+    }
+    assert moved.patch["metadata"]["annotations"]["userID"] == "7"  # type: ignore[index]
+
+
+def test_what_is_done_once_waits_until_what_it_speaks_of_has_moved() -> None:
+    once = ProxyConfigPromote.model_validate({"metadata": metadata("once"), "spec": {"productCRName": "shop"}})
+    uses = product(product_id=5, backendUsages={"stock": {"path": "/"}})
+    synced = after(uses, {}, {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3})
+    assert work_for_promotion(ObservedPromotion(promotion=once, provider=ACCOUNT, product=synced), NOW).writes
+    found = work_for_promotion(ObservedPromotion(promotion=once, provider=THERE, product=synced), NOW)
+    assert (found.why, found.writes) == ("product CR is not ready", ())
+
+    auth = ApplicationAuth.model_validate(
+        {"metadata": metadata("auth"), "spec": {"applicationCRName": "app", "authSecretRef": {"name": "keys"}}}
+    )
+    secret = SecretContent(name="keys", filled=("UserKey",))
+    relatives: dict[str, Any] = {"application": application(), "account": account(), "product": SHOP, "secret": secret}
+    assert work_for_auth(ObservedAuth(auth=auth, provider=ACCOUNT, **relatives), NOW).reads
+    other = work_for_auth(ObservedAuth(auth=auth, provider=THERE, **relatives), NOW)
+    assert (other.why, other.reads) == ("Application app does not belong to the same provider account", ())
+
+
+def test_what_is_known_of_one_tenant_is_not_taken_for_another() -> None:
+    digest = Memo(synced="digest")
+    synced = after(product(product_id=5), remembered(product().metadata, digest))
+    taken: list[object] = []
+
+    def subject(provider: object) -> Subject[CustomResource]:
+        made = SimpleNamespace(resource=synced, provider=provider, known=lambda: "what 3scale has", recall=taken.append)
+        return cast("Subject[CustomResource]", made)
+
+    kept = Kept()
+    for provider in (THERE, ACCOUNT):
+        kept.keep(subject(ACCOUNT))
+        kept.recall(subject(provider))
+    assert taken == ["what 3scale has"]
