@@ -22,6 +22,7 @@ from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.defaults import of_active_doc
 from domain.threescale.found import FoundDocument
 from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.normal import same_json
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import elder, seniority, usable
@@ -207,7 +208,7 @@ def _creation(system_name: str, fields: dict[str, Json]) -> Write:
 
 def _same_document(one: str, other: str) -> bool:
     try:
-        return bool(json.loads(one) == json.loads(other))
+        return same_json(json.loads(one), json.loads(other))
     except ValueError:
         return one.strip() == other.strip()
 

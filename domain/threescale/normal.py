@@ -7,6 +7,7 @@ absent asks for nothing, and is met by whatever there is.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from urllib.parse import urlsplit
@@ -79,7 +80,12 @@ def chain_of(policies: Sequence[Policy]) -> list[dict[str, Json]]:
 def same_chain(wanted: Sequence[Policy], found: Sequence[dict[str, Json]]) -> bool:
     """Chains of policies, in their order."""
     names = ("name", "version", "configuration", "enabled")
-    return chain_of(wanted) == [{name: entry.get(name) for name in names} for entry in found]
+    return same_json(chain_of(wanted), [{name: entry.get(name) for name in names} for entry in found])
+
+
+def same_json(wanted: object, found: object) -> bool:
+    """Values as JSON has them: to Python, true is 1."""
+    return json.dumps(wanted, sort_keys=True) == json.dumps(found, sort_keys=True)
 
 
 def _decimal(value: Json) -> Decimal | None:

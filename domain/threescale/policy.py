@@ -18,6 +18,7 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.found import FoundPolicy
 from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.normal import same_json
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import elder
@@ -97,7 +98,7 @@ def sync_policy(policy: CustomPolicyDefinition, found: One[FoundPolicy], known_i
         write = Write(resource=Resource.POLICY, method="POST", path=_PATH, fields=fields, key=key, about=about)
         return Sync(writes=(write,))
     there = found.item
-    if is_policy(there, policy) and _described(there.schema_) == _schema(policy):
+    if is_policy(there, policy) and same_json(_described(there.schema_), _schema(policy)):
         return Sync()
     path = f"{_PATH}/{there.id}"
     write = Write(resource=Resource.POLICY, method="PUT", path=path, id=there.id, fields=fields, about=about)

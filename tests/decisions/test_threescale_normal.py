@@ -86,6 +86,12 @@ CORS: dict[str, Json] = {"name": "cors", "version": "builtin", "configuration": 
         ([policy("cors", configuration={"a": 1}), policy("apicast")], [CORS, APICAST], True),
         ([policy("apicast"), policy("cors", configuration={"a": 1})], [CORS, APICAST], False),
         ([policy("cors", configuration={"a": 2})], [CORS, APICAST], False),
+        ([policy("cors", configuration={"a": True})], [CORS, APICAST], False),
+        (
+            [policy("cors", configuration={"b": {}, "a": 1})],
+            [{**CORS, "configuration": {"a": 1, "b": {}}}, APICAST],
+            True,
+        ),
         ([policy("cors", configuration={"a": 1}, enabled=False)], [CORS, APICAST], False),
         ([], [{**APICAST, "errors": []}], True),
     ],
