@@ -12,7 +12,7 @@ from itertools import count
 
 from temporalio import activity
 
-from activities.accounts.handover import KEY_FIELDS
+from activities.accounts.handover import KEY_FIELDS, account_key
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.customers import (
@@ -112,8 +112,7 @@ class CustomerActivities:
 
     async def _copy_key(self, action: DeliverCredentials) -> None:
         """The claim's Secret with the account's key; one that holds another key is an earlier account's: replaced."""
-        source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
-        key = {field: mapping(source, "data").get(field) for field in KEY_FIELDS}
+        key = account_key(await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret))
         secret = {"metadata": {"name": action.secret}, "type": "Opaque", "data": key}
         namespace = action.claim.namespace
         try:

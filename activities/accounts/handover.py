@@ -34,8 +34,8 @@ from domain.decision import Decision
 from domain.writes import Patch
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Unavailable
-from engine.kube import SECRET
-from engine.kube.json import mapping
+from engine.kube import SECRET, JsonObject
+from engine.kube.json import mapping, text
 from engine.temporal import start_of
 
 KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
@@ -159,8 +159,7 @@ class HandOver:
         """The claim's Secret with the account's key; one that holds another key is an earlier account's: replaced."""
         if not action.source_secret:
             return
-        source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
-        key = {field: mapping(source, "data").get(field) for field in KEY_FIELDS}
+        key = account_key(await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret))
         secret = {"metadata": {"name": action.secret_name}, "type": "Opaque", "data": key}
         try:
             await self._kube.create(SECRET, secret, action.secret_namespace)
@@ -168,6 +167,19 @@ class HandOver:
             present = await self._kube.get(SECRET, action.secret_namespace, action.secret_name)
             if not _same_key(present, key):
                 await self._kube.patch(SECRET, action.secret_namespace, action.secret_name, {"data": key})
+
+
+def account_key(secret: JsonObject) -> dict[str, object]:
+    """The two entries of an account's Secret that its claim gets, as they stand there.
+
+    Raises:
+        Invalid: one is missing or empty. Copied, it would take a working key out of a Secret that the claim has.
+    """
+    key = {field: mapping(secret, "data").get(field) for field in KEY_FIELDS}
+    if not all(key.values()):
+        where = f"Secret {text(secret, 'metadata', 'namespace')}/{text(secret, 'metadata', 'name')}"
+        raise Invalid(f"{where} needs {' and '.join(KEY_FIELDS)}: no key is handed over", code="KeyIncomplete")
+    return key
 
 
 async def _unit_in(answer: asyncio.Future[Units], request: UnitRequest) -> str:
