@@ -20,6 +20,7 @@ from domain.loadbalancers.health import is_master
 from domain.loadbalancers.machine.lifecycle import MachinePhase, work_for_machine
 from domain.loadbalancers.machine_set import SetPhase, work_for_set
 from domain.loadbalancers.patches import combined
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.resource import timestamp
 from domain.writes import merge
 
@@ -112,7 +113,7 @@ def test_a_moment_that_was_blanked_asks_for_a_look_and_is_told_again() -> None:
             del body["status"]["lastOpenstackReconcile"]
     assert look_of_balancer(world.balancer()) != looked
     world.settle()
-    told = [world.balancer(), *world.machines()]
+    told: list[LoadBalancer | LoadBalancerMachine] = [world.balancer(), *world.machines()]
     assert [each.status.last_openstack_reconcile for each in told] == [timestamp(world.now)] * 3
     assert all(to_be_compared(each) for each in told)
     assert len(world.project.calls) == calls
