@@ -53,7 +53,7 @@ from domain.accounts.initialization import (
 from domain.accounts.naming import email_of, iam_user_id, secret_of
 from domain.accounts.opt_in import before_credentials, of_ready_account, opting_in
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountState
-from domain.accounts.status import released, with_account_state, with_condition, with_failure
+from domain.accounts.status import failure_of, released, with_account_state, with_condition, with_failure
 from domain.accounts.verification import pending_verification, quotas_of_ready_account, to_pending_verification
 from domain.accounts.worlds import AccountWorld, Verdict
 from domain.decision import Action, Decision, Outcome
@@ -336,13 +336,8 @@ def _failed(world: AccountWorld) -> Decision:
         return _discard(world, "failed without ever having had an AWS account")
     if sweep := region_sweeps(world):
         return working(account, "remove what a cut initialisation may have left", *sweep)
-    reasons = [
-        c
-        for c in account.status.conditions
-        if c.type
-        not in {"Creating", "Ready", "Claimed", "Reused", "Pending", "InitializingRegions", "PendingVerification"}
-    ]
-    why = f"{reasons[-1].reason}: {reasons[-1].message}" if reasons else f"status.state is {account.status.state}"
+    failure = failure_of(account.status)
+    why = f"{failure.reason}: {failure.message}" if failure else f"status.state is {account.status.state}"
     return Decision(
         phase=AccountState.FAILED,
         outcome=Outcome.FAILED,

@@ -22,7 +22,7 @@ from domain.accounts.customer_account import TROUBLE
 from domain.accounts.letting_go import LET_GO, patience_ends, told_to
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.resources import Account, AccountClaimStatus, AccountState, ClaimState
-from domain.accounts.status import TRUE, lifted, with_claim_state, with_latest
+from domain.accounts.status import TRUE, failure_of, lifted, with_claim_state, with_latest
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision, Outcome
 from domain.levers import RETRIED, retry_wanted
@@ -33,8 +33,6 @@ from domain.writes import Delete
 SHUT_OUT = "AuthenticationFailed"
 BLOCKED = "ReleaseBlocked"
 FAILED = "CCSAccountClaimFailed"
-# Conditions of an Account that do not say why it has failed.
-_STATES = {"Creating", "Ready", "Claimed", "InitializingRegions", "PendingVerification", "Reused", "Pending"}
 
 
 def of_customer(world: ClaimWorld) -> bool:
@@ -155,9 +153,8 @@ def _mended(status: AccountClaimStatus, state: str, now: datetime) -> AccountCla
 
 def _failed(world: ClaimWorld, account: Account, link: str, now: datetime) -> Decision:
     claim = world.claim
-    said = [c for c in account.status.conditions if c.type not in _STATES]
-    reason = said[-1].reason if said else ""
-    message = said[-1].message if said else ""
+    failure = failure_of(account.status)
+    reason, message = (failure.reason, failure.message) if failure else ("", "")
     status = with_claim_state(claim.status, ClaimState.ERROR, FAILED, FAILED, "CCS Account Failed", now)
     conditions = with_latest(status.conditions, "InternalError", reason or FAILED, message or "", now)
     status = status.model_copy(update={"conditions": conditions})

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.resources import AccountClaimStatus, AccountStatus
+from domain.accounts.resources import FAILED_STATES, AccountClaimStatus, AccountStatus
 from domain.resource import Condition, condition_of, timestamp
 
 TRUE = "True"
@@ -66,6 +66,12 @@ def with_failure(status: AccountStatus, type_: str, reason: str, message: str, n
     return status.model_copy(
         update={"state": "Failed", "conditions": with_condition(status.conditions, type_, reason, message, now)}
     )
+
+
+def failure_of(status: AccountStatus) -> Condition | None:
+    """The condition that says why the account has failed: of those of all its failures, the one noted last."""
+    failures = [c for c in status.conditions if c.type in FAILED_STATES and c.status == TRUE]
+    return max(reversed(failures), key=lambda c: c.last_probe_time or "", default=None)
 
 
 def with_claim_state(

@@ -731,3 +731,16 @@ def test_only_an_initialisation_that_was_cut_is_swept_up_after(ready: int, asked
     leaving = ready_account(meta=DELETED, status={"conditions": conditions})
     known = {"regions": ("eu-west-1",), "identities_deleted": True}
     assert activities(decide(world(leaving, known=known), NOW)) == [asked]
+
+
+def test_of_several_failures_the_one_noted_last_says_why_an_account_has_failed() -> None:
+    """A condition keeps the place that it got first, and stays True."""
+    conditions = [
+        condition("Creating", entered=ago(days=3)),
+        condition("AccountCreationFailed", entered=ago(minutes=1), reason="CreationTimeout", message="too long"),
+        condition("AuthorizationError", entered=ago(days=2), reason="AccessDenied", message="denied"),
+        condition("OptInRegionsEnabled", entered=ago(minutes=1)),
+        condition("AuthenticationError", entered=ago(seconds=1), status="False", reason="InvalidClientTokenId"),
+    ]
+    failed = account(spec={"awsAccountID": AWS_ID}, status={"state": "Failed", "conditions": conditions})
+    assert decide(world(failed), NOW).why == "CreationTimeout: too long"

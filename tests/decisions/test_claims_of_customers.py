@@ -140,6 +140,13 @@ def test_a_failed_account_makes_the_claim_an_error_with_the_accounts_reason() ->
     assert status_of(healed)["state"] == "Ready"
 
 
+def test_a_claim_has_the_reason_of_its_accounts_last_failure() -> None:
+    again = condition("AccountCreationFailed", reason="RegionNotSupported", message="mars-1 is not supported")
+    before = condition("AuthorizationError", entered=ago(days=1), reason="AccessDenied", message="denied")
+    decision = decide(byoc(linked=True, account=customers("Failed", conditions=[again, before])), NOW)
+    assert written_condition(decision, "InternalError")["reason"] == "RegionNotSupported"
+
+
 def test_a_faulty_claim_is_an_error_and_goes_on_once_it_is_mended() -> None:
     decision = decide(byoc(spec={"byocAWSAccountID": ""}), NOW)
     assert written_condition(decision, "InvalidAccountClaim")["reason"] == "BYOCAccountIDMissing"
