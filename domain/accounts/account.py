@@ -27,7 +27,7 @@ from domain.accounts.account_steps import (
     working,
 )
 from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount, TagAccount
-from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.identities import EnsureSupportRole
 from domain.accounts.config_condition import told_by_account
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
@@ -48,6 +48,7 @@ from domain.accounts.initialization import (
     initializing,
     list_regions,
     none_initialized,
+    refused_for_good,
     refused_regions,
 )
 from domain.accounts.naming import email_of, iam_user_id, secret_of
@@ -248,7 +249,7 @@ def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None, 
         return waiting(account, why, "spec.awsAccountID", deadline, at)
     if missing := world.config.missing("ami-owner", "support-jump-role"):
         return waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
-    if (refusal := world.refused(EnsureAdminUser.activity)) and refusal.type is not ErrorType.BUG:
+    if refusal := refused_for_good(world):
         return working(
             account, f"IAM refused: {refusal.message}", status_written(world, iam_failure(account, refusal, now))
         )

@@ -17,7 +17,7 @@ from datetime import datetime
 
 from domain.accounts.access import customers_key
 from domain.accounts.account_steps import ownership_tags, spec_written, status_written, waiting, working
-from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.identities import EnsureSupportRole
 from domain.accounts.actions.regions import ListRegions
 from domain.accounts.initialization import (
     admin_user,
@@ -25,6 +25,7 @@ from domain.accounts.initialization import (
     initializing,
     list_regions,
     none_initialized,
+    refused_for_good,
     refused_regions,
     wanted_regions,
 )
@@ -81,8 +82,7 @@ def _creating(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decisi
     if not account.spec.manual_sts_mode:
         if not known.support_role:
             return _support_role(world, claim, now)
-        refusal = world.refused(EnsureAdminUser.activity)
-        if refusal and refusal.type is not ErrorType.BUG:
+        if refusal := refused_for_good(world):
             failed = iam_failure(account, refusal, now)
             return working(account, f"IAM refused: {refusal.message}", status_written(world, failed))
     if (refusal := world.refused(ListRegions.activity)) and account.spec.manual_sts_mode:

@@ -22,6 +22,9 @@ from domain.decision import Decision
 from domain.refusal import ErrorType, Refusal
 from domain.resource import condition_of, parse_timestamp
 
+# Of the key's Secret, by the codes of its activity and of Kubernetes.
+_PASSING_CONFLICTS = frozenset({"ForeignSecret", "Conflict", "AlreadyExists"})
+
 # What follows when every region has its outcome.
 Done = Callable[[AccountWorld, datetime], Decision]
 
@@ -46,6 +49,18 @@ def list_regions(world: AccountWorld) -> ListRegions:
     return ListRegions(
         account_id=account.spec.aws_account_id, partition=world.config.partition, access=access_to(world)
     )
+
+
+def refused_for_good(world: AccountWorld) -> Refusal | None:
+    """What the admin user was refused for, where that fails the Account.
+
+    Not a bug of ours, nor a Secret that somebody else has written meanwhile, or that goes with an earlier Account of
+    this name: these are tried again.
+    """
+    refusal = world.refused(EnsureAdminUser.activity)
+    if refusal is None or refusal.type is ErrorType.BUG:
+        return None
+    return None if refusal.type is ErrorType.CONFLICT and refusal.code in _PASSING_CONFLICTS else refusal
 
 
 def iam_failure(account: Account, refusal: Refusal, now: datetime) -> AccountStatus:

@@ -710,6 +710,19 @@ def test_a_region_that_keeps_refusing_to_be_swept_does_not_hold_a_deletion_up(at
     assert [action.activity for action in decide(seen, NOW).actions] == asked
 
 
+@pytest.mark.parametrize("code", ["ForeignSecret", "Conflict", "AlreadyExists"])
+def test_a_secret_that_is_in_the_way_for_a_moment_fails_no_account(code: str) -> None:
+    """An Account that was deleted and made again under its name meets the Secret of before, which goes by itself."""
+    answers = iter([refusal(ErrorType.CONFLICT, "an earlier one's", code=code), None])
+    created = {"state": "Creating", "conditions": [condition("Creating")]}
+    start = world(account(spec={"awsAccountID": AWS_ID}, status=created), known={"tagged": True})
+    first = settle(
+        start, answers={"aws.ensure_admin_user": lambda a: next(answers) or ANSWERS["aws.ensure_admin_user"](a)}
+    )
+    assert not first.account.failed
+    assert first.account.spec.iam_user_secret == f"{NAME}-secret"
+
+
 def test_nothing_of_a_tenants_is_removed_when_somebody_calls_a_claimed_account_failed() -> None:
     """Quotas that were expanded anew after a release have listed its regions."""
     seen = {"regions": ("eu-west-1", "us-east-1")}

@@ -317,3 +317,12 @@ def test_whatever_refuses_for_good_a_day_is_the_longest() -> None:
 def test_a_payers_account_is_neither_entered_nor_cleaned(payer: dict[str, Any]) -> None:
     assert decide(byoc(creating(), **payer), NOW).actions == ()
     assert activities(decide(releasing(**payer), NOW)) == ["kube.patch"]
+
+
+def test_the_secret_of_an_earlier_account_is_waited_for_in_a_customers_account_too() -> None:
+    of = byoc(creating(), known={"support_role": True, "regions": ("us-east-1",)})
+    passing = {"aws.ensure_admin_user": refusal(ErrorType.CONFLICT, "an earlier one's", code="ForeignSecret")}
+    assert activities(decide(of.model_copy(update={"refusals": passing}), NOW)) == ["aws.ensure_admin_user"]
+    stranger = {"aws.ensure_admin_user": refusal(ErrorType.CONFLICT, "somebody else's", code="ForeignUser")}
+    failed = status_of(decide(of.model_copy(update={"refusals": stranger}), NOW))
+    assert failed["state"] == "Failed"
