@@ -21,7 +21,7 @@ from domain.accounts.constants import FINALIZER
 from domain.accounts.customer_account import TROUBLE
 from domain.accounts.letting_go import LET_GO, patience_ends, told_to
 from domain.accounts.naming import secret_of, support_role_arn
-from domain.accounts.resources import Account, AccountClaimStatus, AccountState, ClaimState
+from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, AccountState, ClaimState
 from domain.accounts.status import TRUE, failure_of, lifted, with_claim_state, with_latest
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision, Outcome
@@ -202,11 +202,16 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
         let_go = LetSecretsGo(
             claim=claim.key,
             input_secret=claim.spec.byoc_secret_ref.name,
-            secret=claim.spec.aws_credential_secret.name,
+            secret=claim.spec.aws_credential_secret.name if _was_given_a_key(claim) else "",
         )
         return working(claim, "let its Secrets go", let_go, phase=DELETING)
     drop = patched(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
     return working(claim, "nothing is held any more", drop, phase=DELETING)
+
+
+def _was_given_a_key(claim: AccountClaim) -> bool:
+    """True if the Secret that the claim names may be ours; the key comes after Ready, and never in STS mode."""
+    return not claim.spec.manual_sts_mode and condition_of(claim.status.conditions, "Claimed") is not None
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:

@@ -211,6 +211,19 @@ def test_a_release_needs_neither_the_customers_secret_nor_the_account() -> None:
     assert activities(decide(byoc(linked=True, input_secret=None, of=of), NOW)) == ["accounts.let_secrets_go"]
 
 
+def test_a_secret_that_was_never_ours_stays_whatever_is_in_it() -> None:
+    """Tenants name one in every claim, as the field is required."""
+    sts = byoc(linked=True, spec=STS, input_secret=None, of={"meta": DELETED, "status": READY})
+    never = byoc(linked=True, of={"meta": DELETED, "status": {"state": "Error", "conditions": []}})
+    given = byoc(linked=True, of={"meta": DELETED, "status": READY})
+    named = []
+    for each in (sts, never, given):
+        (let_go,) = decide(each, NOW).actions
+        assert isinstance(let_go, LetSecretsGo)
+        named.append(let_go.secret)
+    assert named == ["", "", "aws"]
+
+
 def test_nothing_is_released_while_others_hold_the_claim() -> None:
     of = {"meta": {**DELETED, "finalizers": [FINALIZER, "fleet"]}}
     decision = decide(byoc(linked=True, account=customers(), of=of), NOW)
