@@ -4,7 +4,7 @@
 |---|---|
 | AWSMachine | its instance: when it gets one, is paused or goes, when somebody edits our labels; a new one: the sweep |
 | Machine | the instance of its AWSMachine: when its Node has joined or is ready, when it is paused or goes |
-| AWSMachinePool | its group: when it has got one, when somebody edits our label |
+| AWSMachinePool | its group: when it has got one, when somebody edits our label; its instances: as its pause changes |
 
 The lifecycles of the places' queues and rules are woken when a watcher begins. None of the kinds has a workflow by its
 own name, and what we write there ourselves wakes nobody. An AWSMachine does not say
@@ -54,9 +54,7 @@ def read_machine(obj: JsonObject) -> View:
     instance = text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID"))
     owners = sequence(obj, "metadata", "ownerReferences")
     owner = next((text(each, "name") for each in owners if text(each, "kind") == MACHINE.name), "")
-    conditions = {text(each, "type"): text(each, "status") for each in sequence(obj, "status", "conditions")}
-    held = conditions.get(PAUSED_CONDITION) == "True"
-    news = (instance, chosen(labels, _OURS), chosen(annotations, (*_HOLDS, EVENTS_ANNOTATION)), held)
+    news = (instance, chosen(labels, _OURS), chosen(annotations, (*_HOLDS, EVENTS_ANNOTATION)), _held(obj))
     return View(
         fingerprint=(*news, owner),
         settled=not instance or labels.get(STATE_LABEL) in set(InstanceState),
@@ -81,21 +79,37 @@ def read_owner(obj: JsonObject) -> View:
 def read_pool(obj: JsonObject) -> View:
     """An AWSMachinePool; settled once it tells a state."""
     labels, annotations = mapping(obj, "metadata", "labels"), mapping(obj, "metadata", "annotations")
-    group = text(obj, "spec", "providerID")
-    news = (group, chosen(labels, (GROUP_STATE_LABEL,)), chosen(annotations, (*_HOLDS, EVENTS_ANNOTATION)))
+    group, held = text(obj, "spec", "providerID"), (chosen(annotations, _HOLDS), _held(obj))
+    news = (group, chosen(labels, (GROUP_STATE_LABEL,)), chosen(annotations, (EVENTS_ANNOTATION,)), held)
+    listed = (
+        instance_of_provider_id(each) for each in sequence(obj, "spec", "providerIDList") if isinstance(each, str)
+    )
     return View(
         fingerprint=news,
         settled=group_of_arn(group) is None or GROUP_STATE_LABEL in labels,
-        facts={"group": group, "state": text(obj, "metadata", "labels", GROUP_STATE_LABEL), "news": repr(news)},
+        facts={
+            "group": group,
+            "state": text(obj, "metadata", "labels", GROUP_STATE_LABEL),
+            "news": repr(news),
+            "held": repr(held),
+            "instances": " ".join(each for each in listed if each),
+        },
     )
+
+
+def _held(obj: JsonObject) -> bool:
+    """Whether its controller says that it holds the object."""
+    conditions = {text(each, "type"): text(each, "status") for each in sequence(obj, "status", "conditions")}
+    return conditions.get(PAUSED_CONDITION) == "True"
 
 
 class Instances:
     """Whom changes concern, by the places that are served."""
 
     def __init__(self, settings: Settings) -> None:
+        self._served = served(places(settings.instances_queues))
         accounts: defaultdict[str, set[str]] = defaultdict(set)
-        for account, region in served(places(settings.instances_queues)):
+        for account, region in self._served:
             accounts[region].add(account)
         self._accounts: Mapping[str, str] = {
             region: next(iter(one)) for region, one in accounts.items() if len(one) == 1
@@ -118,11 +132,24 @@ class Instances:
         return {key for each in beside if (key := self._instance(each)) is not None}
 
     def of_pool(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-        """The group of an AWSMachinePool, and the sweep where there was none."""
+        """The group of an AWSMachinePool, and the sweep where there was none; its instances, where it is paused."""
         if not _news(before, after):
             return set()
         groups = (group_of_arn(side.fact("group")) for side in (before, after) if side is not None)
-        return {group.lifecycle for group in groups if group is not None} | _sweep_of_new(before, after)
+        found = {group.lifecycle for group in groups if group is not None} | _sweep_of_new(before, after)
+        if before and after and before.fact("held") != after.fact("held"):
+            found |= self._in_pool(after)
+        return found
+
+    def _in_pool(self, pool: Projection) -> set[Key]:
+        group = group_of_arn(pool.fact("group"))
+        if group is None or (group.account, group.region) not in self._served:
+            return set()
+        keys = (
+            InstanceKey(account=group.account, region=group.region, instance_id=each)
+            for each in pool.fact("instances").split()
+        )
+        return {key.lifecycle for key in keys}
 
     def _instance(self, machine: Projection) -> Key | None:
         account = self._accounts.get(machine.fact("region"))

@@ -21,14 +21,16 @@ from domain.instances.events import InstanceState
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
+from domain.instances.observed import ObservedInstance
 from domain.instances.passes import LookAtGroup, SweepInstances
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import cordoned, opened
-from domain.instances.resources import AWSMachine, Machine
+from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.instances.resync import differs
 from domain.instances.steps import DrainNode
 from domain.instances.upkeep import KeepTopology
 from domain.instances.verification import ScheduledEvent
+from domain.writes import merge
 from engine.errors import Invalid
 from engine.kube.json import JsonObject
 from engine.settings import Settings
@@ -294,6 +296,29 @@ def test_a_pool_wakes_its_group() -> None:
     group = GroupKey(account=ACCOUNT, region=REGION, group="g")
     assert Instances(SERVED).of_pool(None, pool, Index()) == {group.lifecycle, THE_SWEEP}
     assert Instances(SERVED).of_pool(pool, None, Index()) == {group.lifecycle}
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"metadata": {"annotations": {"cluster.x-k8s.io/paused": ""}}},
+        {"metadata": {"annotations": {"perdure.dev/paused": "true"}}},
+        {"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "Paused", "status": "True"}]}},
+    ],
+)
+def test_a_pool_that_is_paused_holds_its_instances_which_hear_of_it(held: dict[str, Any]) -> None:
+    arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT}:autoScalingGroup:1:autoScalingGroupName/g"
+    listed = [f"aws:///{REGION}a/{KEY.instance_id}", f"aws:///{REGION}b/i-2", "none"]
+    body: Any = {"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn, "providerIDList": listed}}
+    paused: Any = merge(body, held)
+    told = Instances(SERVED).of_pool(seen(body, AWS_MACHINE_POOL.name), seen(paused, AWS_MACHINE_POOL.name), Index())
+    group = GroupKey(account=ACCOUNT, region=REGION, group="g")
+    other = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-2")
+    assert told == {group.lifecycle, KEY.lifecycle, other.lifecycle}
+    pool = AWSMachinePool.model_validate(paused)
+    held_record = opened(KEY, at(0))
+    assert ObservedInstance(record=held_record, pool=pool).hindrance == "AWSMachinePool p is paused"
+    assert ObservedInstance(record=held_record, pool=AWSMachinePool.model_validate(body)).hindrance == ""
 
 
 def test_nothing_is_watched_where_no_instances_are_served() -> None:

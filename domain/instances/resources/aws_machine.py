@@ -8,9 +8,9 @@ from pydantic import Field, field_validator
 
 from domain.identity import Kind
 from domain.instances import AWS_MACHINE, MACHINE
-from domain.instances.constants import CLUSTER_LABEL, PAUSED_ANNOTATION, PAUSED_CONDITION, POOL_LABEL
+from domain.instances.constants import CLUSTER_LABEL, PAUSED_ANNOTATION, POOL_LABEL
 from domain.instances.names import instance_of_provider_id
-from domain.instances.resources.machine import held_by_cluster
+from domain.instances.resources.machine import held_by_cluster, only_the_hold
 from domain.resource import Condition, CustomResource, KubeModel
 
 
@@ -40,12 +40,7 @@ class AWSMachineStatus(KubeModel):
     dedicated_host: DedicatedHost = DedicatedHost()
     conditions: tuple[Condition, ...] = ()
 
-    @field_validator("conditions", mode="before")
-    @classmethod
-    def _only_read(cls, found: object) -> object:
-        """The one that is read: looks are part of histories, and the provider writes a dozen."""
-        listed = found if isinstance(found, list | tuple) else ()
-        return [each for each in listed if not isinstance(each, dict) or each.get("type") == PAUSED_CONDITION]
+    _only_read = field_validator("conditions", mode="before")(only_the_hold)
 
 
 class AWSMachine(CustomResource):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from domain.identity import Kind
 from domain.instances import AWS_MACHINE_POOL
 from domain.instances.constants import CLUSTER_LABEL, PAUSED_ANNOTATION
 from domain.instances.names import GroupKey, group_of_arn, instance_of_provider_id
-from domain.resource import CustomResource, KubeModel
+from domain.instances.resources.machine import held_by_cluster, only_the_hold
+from domain.resource import Condition, CustomResource, KubeModel
 
 
 class LifecycleHook(KubeModel):
@@ -32,12 +33,21 @@ class AWSMachinePoolSpec(KubeModel):
     capacity_rebalance: bool = False
 
 
+class AWSMachinePoolStatus(KubeModel):
+    """Of the status, whether Cluster API holds it."""
+
+    conditions: tuple[Condition, ...] = ()
+
+    _only_read = field_validator("conditions", mode="before")(only_the_hold)
+
+
 class AWSMachinePool(CustomResource):
     """One group of instances."""
 
     kind_of: ClassVar[Kind] = AWS_MACHINE_POOL
 
     spec: AWSMachinePoolSpec = AWSMachinePoolSpec()
+    status: AWSMachinePoolStatus = AWSMachinePoolStatus()
 
     @property
     def group(self) -> GroupKey | None:
@@ -57,5 +67,5 @@ class AWSMachinePool(CustomResource):
 
     @property
     def paused(self) -> bool:
-        """True while Cluster API holds it."""
-        return PAUSED_ANNOTATION in self.metadata.annotations
+        """True while Cluster API holds it, by the annotation's presence or with its whole Cluster."""
+        return PAUSED_ANNOTATION in self.metadata.annotations or held_by_cluster(self.status.conditions)
