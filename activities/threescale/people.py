@@ -14,14 +14,13 @@ from domain.resource import CustomResource
 from domain.threescale.application import ObservedApplication, work_for_application
 from domain.threescale.application_sync import ID_ANNOTATION, credentials, is_application
 from domain.threescale.calls import Read, Resource, SecretKey
-from domain.threescale.developer_account import ObservedAccount, is_account, work_for_account
+from domain.threescale.developer_account import ObservedAccount, admin_of, is_account, work_for_account
 from domain.threescale.developer_user import ObservedUser, is_user, work_for_user
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser, answers_of
 from domain.threescale.notes import remembered_id
 from domain.threescale.people import password_of
-from domain.threescale.providers import ProviderAccount, known_at
+from domain.threescale.providers import ProviderAccount
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
-from domain.threescale.resources.developers import ADMIN
 from domain.threescale.single import One
 from domain.threescale.wakes import users_of_account
 from domain.threescale.work import Work
@@ -40,19 +39,13 @@ class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
         self._keys: tuple[SecretKey, ...] = ()
 
     async def gather(self) -> None:
-        """Tenant; users, and the passwords of those with one of whom it may be signed up."""
+        """Tenant; users, and the password of the one with whom it may be signed up."""
         account = self.resource
         self.provider = await self.secrets.account(account, account.spec.provider_account_ref)
         self._users = self.view.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
-        passwords = [password_of(user) for user in self._users if user.spec.role == ADMIN]
-        self._keys = () if self._is_there() else await self.secrets.there(passwords)
-
-    def _is_there(self) -> bool:
-        """Whether its tenant knows it already."""
-        status, provider = self.resource.status, self.provider
-        return isinstance(provider, ProviderAccount) and bool(
-            known_at(provider.url, status.provider_account_host, status.account_id)
-        )
+        url = self.provider.url if isinstance(self.provider, ProviderAccount) else ""
+        admin = admin_of(account, self._users, url)
+        self._keys = await self.secrets.there([password_of(admin)]) if admin else ()
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""

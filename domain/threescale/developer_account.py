@@ -18,7 +18,7 @@ from domain.refusal import Refusal
 from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Write
-from domain.threescale.conditions import Standing
+from domain.threescale.conditions import ORPHAN, Standing
 from domain.threescale.found import MANAGED_BY, FoundAccount
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.notes import identified, remembered_id
@@ -41,6 +41,7 @@ from domain.threescale.work import (
     farewell,
     fine,
     hindered,
+    is_true,
     without_account,
 )
 
@@ -110,10 +111,13 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
 
 
 def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bool:
-    """Whether it is to be a user of the account's tenant and is none yet; one that has moved names the same Secret."""
+    """Whether it is to be a user of the account's tenant and is none, or is one of an account that is gone in 3scale.
+
+    One that moves to the tenant with its account names the same Secret.
+    """
     host, known_id = user.status.provider_account_host, user.status.developer_user_id
     if host and same_tenant(host, url):
-        return not known_id
+        return not known_id or is_true(user.status.conditions, ORPHAN)
     return _secret_of(user) == _secret_of(account) and bool(host or not known_id)
 
 

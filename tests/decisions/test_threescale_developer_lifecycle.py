@@ -119,6 +119,25 @@ def test_an_account_waits_for_an_admin_without_a_call(users: tuple[DeveloperUser
     assert found.deadline is not None
 
 
+def test_an_account_that_is_gone_in_3scale_is_signed_up_anew_with_its_admin_once_that_waits() -> None:
+    gone: dict[str, Any] = {"found": One[FoundAccount](lost=True)}
+    made: dict[str, Any] = {"developerUserID": 4, "accoundID": 11, "providerAccountHost": URL}
+    waits = [{"type": "Orphan", "status": "True"}]
+    ready, orphan = user(status={**made, **READY}), user(status={**made, "conditions": waits})
+
+    waiting = on_account(ready_account(), users=(ready,), **gone)
+    assert (states(waiting.status), waiting.reads) == ("Waiting", ())
+    assert states(on_user(ready, account=after(ready_account(), {}, waiting.status)).status) == "Orphan"
+    (find,) = on_account(ready_account(), users=(orphan,), **gone).reads
+    assert (find.path, find.query) == ("accounts/find", {"username": "ann"})
+    signed_up = account(accountID=12, **READY)
+    (goes,) = on_user(orphan, account=signed_up).writes
+    assert (goes.method, goes.path) == ("DELETE", "accounts/11/users/4")
+    assert [each.path for each in on_user(orphan, account=signed_up, found=One[FoundUser](lost=True)).reads] == [
+        "accounts/12/users"
+    ]
+
+
 def test_an_account_waits_for_its_admins_password() -> None:
     found = on_account(account(), secrets=())
 
