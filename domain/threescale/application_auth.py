@@ -129,6 +129,8 @@ def work_for_auth(observed: ObservedAuth, now: datetime) -> AuthWork:
 
 def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...], now: datetime) -> AuthWork:
     auth, found = observed.auth, observed.found
+    if found.lost:
+        return _plain(hindered(auth, _not_there(auth.metadata.namespace, auth.spec.application_cr_name), now, {}))
     whole = _sync(observed, keys)
     taken = {slot for slot, each in observed.refusals.items() if slot.startswith("POST ") and TAKEN in each.message}
     whole = whole.model_copy(update={"writes": unless_refused(whole.writes, taken)})
@@ -190,9 +192,13 @@ def _hindrance(observed: ObservedAuth) -> Hindrance | None:
         message = f"Application {application.metadata.name} does not belong to the same provider account"
         return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
     if not status.application_id or not observed.account.status.account_id:
-        message = f"Application {application.metadata.name} is not in 3scale yet"
-        return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
+        return _not_there(namespace, application.metadata.name)
     return None
+
+
+def _not_there(namespace: str, application: str) -> Hindrance:
+    message = f"Application {application} is not in 3scale yet"
+    return Hindrance(standing=Standing.WAITING, message=message, waits_for=(f"Application/{namespace}/{application}",))
 
 
 def _absent(observed: ObservedAuth) -> Hindrance:

@@ -267,6 +267,14 @@ def test_a_promotion_deploys_reads_promotes_and_is_done() -> None:
     assert states(on_promotion(promotion(), found=behind).status) == "Ready"
 
 
+def test_credentials_wait_for_an_application_that_is_gone_in_3scale() -> None:
+    found = on_auth(auth(), "UserKey", found=One[FoundApplication](lost=True))
+
+    assert (found.why, found.reads, found.writes) == ("Application app is not in 3scale yet", (), ())
+    assert found.waits_for == ("Application/shop/app",)
+    assert found.deadline is not None
+
+
 def auth(status: dict[str, Any] | None = None, **spec: Any) -> ApplicationAuth:
     spec = {"applicationCRName": "app", "authSecretRef": {"name": "keys"}, **spec}
     return ApplicationAuth.model_validate({"metadata": metadata("auth"), "spec": spec, "status": status or {}})
