@@ -33,6 +33,7 @@ from activities.conflicts import until_undisturbed
 from activities.leaders import HELD_FOR
 from activities.threescale import metrics
 from activities.threescale.ground import Ground
+from activities.threescale.repeats import Repeats
 from activities.threescale.secrets import Secrets, insecure
 from activities.threescale.subjects import Subject
 from activities.threescale.tenants import Calls
@@ -120,6 +121,7 @@ class _Pass:
         dropped = look.woken or bool(self._token)
         self._refused: dict[str, Refusal] = {} if dropped else dict(look.memory.refused)
         self._surprises: Counter[str] = Counter()
+        self._repeats = Repeats()
         self._seated_since = 0.0
         self._told_in_sync = False
         # Something may have been made that a list of a moment ago does not show.
@@ -268,11 +270,13 @@ class _Pass:
         if isinstance(call, Read):
             self._subject.read(call, await calls.read(call, anew=self._unsure))
             return
+        self._repeats.refuse(call)
         await self._subject.prepare(call)
         texts = {key: await self._subject.secrets.text(key) or "" for key in call.secrets.values()}
         before = self._refused.get(slot)
         repeated = self._unsure or (before is not None and before.type is ErrorType.UNAVAILABLE)
         answer = await calls.write(call, texts, repeated=repeated)
+        self._repeats.made(call)
         await self._subject.keep(call, answer)
         self._subject.wrote(call, answer)
 

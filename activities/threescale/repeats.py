@@ -1,0 +1,44 @@
+"""Writes that 3scale takes, and that leave it as it was.
+
+3scale keeps some of what it is sent in its own way, and what is compared knows these ways
+(`domain/threescale/normal.py`). One that is not known would have the same write asked for again after each answer, as
+often as a pass has rounds. So a write that has been made several times in one pass counts as refused: it is told, and
+tried more and more seldom, while the rest goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from domain.threescale.calls import Write
+from engine.errors import Denied
+
+# A deployment may be asked for twice in a pass that makes a metric anew, and each once more after a surprise.
+MOST = 4
+KEPT_OTHERWISE = "KeptOtherwise"
+
+
+class Repeats:
+    """Those of one pass."""
+
+    def __init__(self) -> None:
+        self._made: Counter[str] = Counter()
+
+    def refuse(self, write: Write) -> None:
+        """Refuse one that was made often enough.
+
+        Raises:
+            Denied: it was.
+        """
+        if self._made[_alike(write)] >= MOST:
+            message = f"3scale takes {write.method} {write.path}, and keeps something of it otherwise than it was sent"
+            raise Denied(f"{message}: {', '.join(sorted(write.fields)) or 'its state'}", code=KEPT_OTHERWISE)
+
+    def made(self, write: Write) -> None:
+        """3scale has taken it."""
+        self._made[_alike(write)] += 1
+
+
+def _alike(write: Write) -> str:
+    return json.dumps([write.slot, write.fields], sort_keys=True)

@@ -1,0 +1,29 @@
+"""Writes that 3scale takes and keeps otherwise: told after a few times, not made for ever."""
+
+from __future__ import annotations
+
+import pytest
+
+from activities.threescale.repeats import MOST, Repeats
+from domain.threescale.calls import Resource, Write
+from engine.errors import Denied
+
+CHANGE = Write(resource=Resource.SERVICE, method="PUT", path="services/5", fields={"name": " shop "}, about="shop")
+
+
+def test_a_write_that_changes_nothing_is_told_and_others_go_on() -> None:
+    repeats = Repeats()
+    for _ in range(MOST):
+        repeats.refuse(CHANGE)
+        repeats.made(CHANGE)
+    with pytest.raises(Denied, match=r"3scale takes PUT services/5, and keeps something of it otherwise .*: name"):
+        repeats.refuse(CHANGE)
+
+    repeats.refuse(CHANGE.model_copy(update={"fields": {"name": "shop"}}))
+    repeats.refuse(CHANGE.model_copy(update={"path": "services/6"}))
+
+
+def test_what_3scale_has_not_taken_is_tried_as_often_as_it_is_asked_for() -> None:
+    repeats = Repeats()
+    for _ in range(2 * MOST):
+        repeats.refuse(CHANGE)
