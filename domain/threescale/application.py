@@ -26,7 +26,7 @@ from domain.threescale.found import FoundApplication, FoundPlan
 from domain.threescale.memo import Memo, digest, remembered, retained
 from domain.threescale.notes import bereft, combined, identified, owned
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.resources import Application, DeveloperAccount, Product
 from domain.threescale.single import One
 from domain.threescale.work import (
@@ -91,7 +91,7 @@ def work_for_application(observed: ObservedApplication, now: datetime) -> Work:
     if isinstance(observed.provider, NoAccount):
         return without_account(application, observed.provider, now)
     fields: dict[str, object] = {"provider_account_host": observed.provider.url}
-    hindrance = _hindrance(application, account, product)
+    hindrance = _hindrance(application, account, product, observed.provider.url)
     if hindrance is not None:
         return hindered(application, hindrance, now, fields)
     return _synced(observed, account, product, fields, now)
@@ -136,13 +136,13 @@ def _absent(observed: ObservedApplication) -> Hindrance:
     )
 
 
-def _hindrance(application: Application, account: DeveloperAccount, product: Product) -> Hindrance | None:
-    """The first thing that stands in the way in account and product, which both exist."""
+def _hindrance(application: Application, account: DeveloperAccount, product: Product, url: str) -> Hindrance | None:
+    """The first thing that stands in the way in account and product, which both exist; `url` is their tenant's."""
     namespace, plan = application.metadata.namespace, application.spec.application_plan_name
     of_account = (f"DeveloperAccount/{namespace}/{account.metadata.name}",)
     of_product = (f"Product/{namespace}/{product.metadata.name}",)
     account_host, host = account.status.provider_account_host, product.status.provider_account_host
-    without_account_id = not account.status.account_id or account.metadata.deleting
+    without_account_id = not known_at(url, account_host, account.status.account_id) or account.metadata.deleting
     without_product_id = not product.status.product_id or product.metadata.deleting
     checks = (
         (

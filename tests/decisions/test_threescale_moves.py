@@ -170,6 +170,13 @@ def test_the_address_in_the_status_stays_that_of_the_id_until_there_is_another()
     assert moved.patch["metadata"]["annotations"]["userID"] == "7"  # type: ignore[index]
 
 
+def test_an_application_waits_for_its_account_to_move() -> None:
+    found = work(application(), account=account(), product=after(SHOP, {}, {"providerAccountHost": URL}))
+
+    assert (found.why, found.reads) == ("accountCR name doesnt have a valid account reference", ())
+    assert found.waits_for == ("DeveloperAccount/shop/acme",)
+
+
 def test_what_is_done_once_waits_until_what_it_speaks_of_has_moved() -> None:
     once = ProxyConfigPromote.model_validate({"metadata": metadata("once"), "spec": {"productCRName": "shop"}})
     uses = product(product_id=5, backendUsages={"stock": {"path": "/"}})
