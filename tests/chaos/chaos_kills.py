@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from typing import Protocol, TypeVar, cast
 
 import pytest
 from chaos_effects import AwsCall, Effect
@@ -66,3 +67,32 @@ class Death:
     def amidst(self, turn: Callable[[], object]) -> None:
         """Take the turn, the worker dying in it; how long all took to settle is told."""
         self.told("seconds", round(kill_at(self.lab, self.row, self.mode, turn), 1))
+
+
+class Turns(Protocol):
+    """What comes about by turns on the installation of AWS accounts."""
+
+    def begin(self) -> None:
+        """Prepare the installation."""
+
+    def end(self) -> None:
+        """Leave it as it was."""
+
+
+T = TypeVar("T", bound=Turns)
+
+
+class Kept:
+    """Turns that go on from one case of a module to the next, while the installation lasts."""
+
+    def __init__(self) -> None:
+        self.lab: Lab | None = None
+        self.turns: Turns | None = None
+
+    def get(self, lab: Lab, kind: Callable[[Lab], T]) -> T:
+        """The turns on this installation, begun."""
+        if self.lab is not lab:
+            self.turns = made = kind(lab)
+            self.lab = lab
+            made.begin()
+        return cast("T", self.turns)

@@ -1,10 +1,10 @@
 """One installation for all cases of a run, thrown away after a case that failed; and the table of what was tried.
 
-Takes and give-backs alternate, so that hardly a case needs an undisturbed turn before it. `CHAOS_SHARD=i/n` runs every
-n-th case, beginning with the i-th (from 1); `CHAOS_SECONDS=n` begins no further case after so long.
-`CHAOS_STATE=DIR` is where the state lives (`CHAOS_KEEP=1` leaves it there), `CHAOS_REPORT=FILE` gets the table as JSON
-lines, each case's when it has ended: case, lifecycle, effect, fault, seconds to settle, violation or not. With
-`CHAOS_RESUME=1` cases that stand there without a violation are not run again.
+Takes and give-backs alternate, as do the turns of other rounds, so that hardly a case needs an undisturbed turn before
+it. `CHAOS_SHARD=i/n` runs every n-th case, beginning with the i-th (from 1); `CHAOS_SECONDS=n` begins no further case
+after so long. `CHAOS_STATE=DIR` is where the state lives (`CHAOS_KEEP=1` leaves it there), `CHAOS_REPORT=FILE` gets the
+table as JSON lines, each case's when it has ended: case, lifecycle, effect, fault, seconds to settle, violation or not.
+With `CHAOS_RESUME=1` cases that stand there without a violation are not run again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from chaos_balancers_lab import BalancersLab
 from chaos_claims_lab import ClaimsLab
 from chaos_effects import Effect
 from chaos_instances_lab import InstancesLab
-from chaos_kills import MODES, Death, Row
+from chaos_kills import MODES, Death, Kept, Row
 from chaos_lab import Lab, Record
 from chaos_proxy import Break
 from chaos_threescale_lab import ThreescaleLab
@@ -33,7 +33,7 @@ HERE = Path(__file__).parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "turn(name): the turn that a case disturbs, `take` or `give back`")
+    config.addinivalue_line("markers", "turn(name, of): the turn that a case disturbs; those of one round alternate")
 
 
 # Python leaves a socket open that the other side resets between connect and TLS (ssl.SSLSocket._create).
@@ -59,8 +59,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[item for item in cases if item.nodeid in done])
         items[:] = [item for item in items if item.nodeid not in done]
         cases = [item for item in cases if item.nodeid not in done]
-    takes, returns = ([item for item in cases if _turn(item) == turn] for turn in ("take", "give back"))
-    alternating = [item for item in chain.from_iterable(zip_longest(takes, returns)) if item is not None]
+    alternating = _alternating(cases)
     placed = {id(item) for item in alternating}
     items[:] = alternating + [item for item in items if id(item) not in placed]
 
@@ -72,9 +71,14 @@ def _done() -> set[str]:
     return {line["case"] for line in lines if not line["violated"]}
 
 
-def _turn(item: pytest.Item) -> str:
-    marker = item.get_closest_marker("turn")
-    return marker.args[0] if marker else ""
+def _alternating(cases: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Those that disturb a turn: round after round, each with its turns by turns."""
+    rounds: dict[str, dict[str, list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+    for item in cases:
+        if marker := item.get_closest_marker("turn"):
+            rounds[marker.kwargs.get("of", "")][marker.args[0]].append(item)
+    rows = chain.from_iterable(zip_longest(*turns.values()) for turns in rounds.values())
+    return [item for item in chain.from_iterable(rows) if item is not None]
 
 
 _BEGAN = time.monotonic()
@@ -108,6 +112,10 @@ class Labs:
         assert isinstance(self._lab, kind)
         return self._lab
 
+    def has(self, lab: object) -> bool:
+        """Whether this is the one that there is."""
+        return lab is not None and lab is self._lab
+
     def spoil(self) -> None:
         """What was there is not trusted any more."""
         lab, self._lab = self._lab, None
@@ -124,6 +132,15 @@ def labs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labs]:
     found.spoil()
     if named and "CHAOS_KEEP" not in os.environ:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def kept(labs: Labs) -> Iterator[Kept]:
+    """The turns of a module's cases; ended after the last, so that other cases find what they know."""
+    found = Kept()
+    yield found
+    if found.turns is not None and labs.has(found.lab):
+        found.turns.end()
 
 
 _FAILED = pytest.StashKey[bool]()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from chaos_kills import Death, cases
+from chaos_kills import Death, Kept, cases
 from chaos_lab import Lab
 from chaos_regions import CLOSING, OPTING, Regions
 
@@ -13,14 +11,12 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400), pytest.mark.cha
 
 
 @pytest.fixture
-def regions(lab: Lab) -> Iterator[Regions]:
+def regions(lab: Lab, kept: Kept) -> Regions:
     """The turns."""
-    found = Regions(lab)
-    found.begin()
-    yield found
-    found.end()
+    return kept.get(lab, Regions)
 
 
+@pytest.mark.turn("open", of="regions")
 @pytest.mark.parametrize(("row", "mode"), cases("open", OPTING))
 def test_an_account_opts_in_and_gets_its_quotas_although_the_worker_dies(
     lab: Lab, regions: Regions, death: Death
@@ -29,6 +25,7 @@ def test_an_account_opts_in_and_gets_its_quotas_although_the_worker_dies(
     death.amidst(lab.take)
 
 
+@pytest.mark.turn("close", of="regions")
 @pytest.mark.parametrize(("row", "mode"), cases("close", CLOSING))
 def test_an_account_is_closed_although_the_worker_dies(lab: Lab, regions: Regions, death: Death) -> None:
     lab.ready_to("give back")
