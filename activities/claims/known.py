@@ -74,6 +74,7 @@ class Known:
         self.waiting: set[Name] = set()  # unbound claims that have to be looked at
         self.news = asyncio.Event()  # something has come to wait
         self.serving = False  # a batch of this process looks at those that wait
+        self._untaken: set[Name] = set()  # those that the binder is woken for, if they still wait in a moment
         self._unbound: set[Name] = set()
         self._by_claim: defaultdict[Name, set[str]] = defaultdict(set)
         self._by_pool: defaultdict[str, set[str]] = defaultdict(set)
@@ -169,7 +170,9 @@ class Known:
         self.waiting.add(name)
         self.news.set()
         if not self.serving:
-            asyncio.get_running_loop().call_later(UNTAKEN, self._wake_binder_for, name)
+            if not self._untaken:
+                asyncio.get_running_loop().call_later(UNTAKEN, self._wake_binder)
+            self._untaken.add(name)
 
     def await_binder_all(self) -> None:
         """Every unbound claim has to be looked at: something that any may wait for has changed."""
@@ -187,8 +190,10 @@ class Known:
         if newest is None or _version(newest) == _version(claim):
             self.waiting.discard(name)
 
-    def _wake_binder_for(self, name: Name) -> None:
-        if name in self.waiting and not self.serving:
+    def _wake_binder(self) -> None:
+        """One wake for all: while wakes keep coming faster than it ends a run, a run cannot end."""
+        untaken, self._untaken = self._untaken, set()
+        if untaken & self.waiting and not self.serving:
             self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
 
     # --- changes ---
