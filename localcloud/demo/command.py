@@ -72,7 +72,7 @@ def demo(
     code = 1
     try:
         running = _up(deployment, name)
-        code = _play(deployment, name, fast=leave if fast is None else fast, timeout=timeout)
+        code = play(deployment, name, fast=leave if fast is None else fast, timeout=timeout)
         if not leave:
             _linger(deployment, running, SCENARIOS[name].hints)
     except KeyboardInterrupt:
@@ -109,27 +109,22 @@ def _up(deployment: Deployment, name: str) -> Running:
         return running
 
 
-def _play(deployment: Deployment, name: str, *, fast: bool, timeout: float) -> int:
-    """Play the scenario; the exit code."""
+def play(deployment: Deployment, name: str, *, fast: bool, timeout: float) -> int:
+    """Play the scenario on a deployment that is up, whoever serves it; the exit code."""
     enter(deployment)
     try:
-        asyncio.run(played(deployment, name, fast=fast, timeout_seconds=timeout))
-    except Unsettled as unsettled:
+        asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout))
+    except _Unsettled as unsettled:
         complain(f"Not settled: {unsettled}")
         return 1
     return 0
 
 
-class Unsettled(Exception):  # noqa: N818 - carries a reason out of the event loop
+class _Unsettled(Exception):  # noqa: N818 - carries a reason out of the event loop
     """The demo did not end well."""
 
 
-async def played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float) -> None:
-    """Play the scenario on a deployment that is up and entered; whose workers serve it does not matter.
-
-    Raises:
-        Unsettled: it did not end well, or not in time; the message says why.
-    """
+async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float) -> None:
     # Temporal and Kubernetes are imported when a demo runs, so that help and completion answer at once.
     from engine.errors import ApiError
     from engine.kube.api import KubeApi
@@ -143,7 +138,7 @@ async def played(deployment: Deployment, name: str, *, fast: bool, timeout_secon
     scenario, began = SCENARIOS[name], time.monotonic()
     settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
     if settings.observing:
-        raise Unsettled("PERDURE_MODE=observe is set: nothing would be done, so nothing can settle")
+        raise _Unsettled("PERDURE_MODE=observe is set: nothing would be done, so nothing can settle")
     spectator = LiveTable(console) if console.is_terminal else Lines(console)
     with_aws = Cloud.AWS in scenario.clouds
     async with await KubeApi.open(settings, "demo", deployment.env()["KUBECONFIG"]) as kube:
@@ -167,9 +162,9 @@ async def played(deployment: Deployment, name: str, *, fast: bool, timeout_secon
                     await scenario.play(stage)
             except TimeoutError:
                 reason = await stage.reason()
-                raise Unsettled(f"not after {timeout_seconds:.0f} s; {reason}") from None
+                raise _Unsettled(f"not after {timeout_seconds:.0f} s; {reason}") from None
             except (UnsettledError, ApiError) as error:
-                raise Unsettled(str(error)) from None
+                raise _Unsettled(str(error)) from None
             stage.tell(f"Settled after {time.monotonic() - began:.1f} s")
 
 
