@@ -13,7 +13,7 @@ from typing import cast
 
 from activities.claims.known import Known
 from domain.claims import RESOURCE_HANDLE
-from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
+from domain.claims.constants import RESOURCE_FIELD_MANAGER, RESOURCE_HANDLE_NAME_ANNOTATION
 from domain.claims.definitions import reference_of
 from domain.claims.linked import recorded_reference
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at
@@ -72,7 +72,8 @@ class Managed:
         try:
             kind = await self._kind(definition)
             try:
-                return cast("JsonObject", await self._api.create(kind, definition, namespace))
+                made = await self._api.create(kind, definition, namespace, field_manager=RESOURCE_FIELD_MANAGER)
+                return cast("JsonObject", made)
             except Conflict as taken:
                 if taken.code != "AlreadyExists":
                     raise
@@ -102,6 +103,7 @@ class Managed:
                 text_at(meta, "name"),
                 operations.patch,
                 resource_version=text_at(meta, "resourceVersion"),
+                field_manager=RESOURCE_FIELD_MANAGER,
             )
         except (Denied, Invalid) as error:
             return _refused(error, state)

@@ -75,6 +75,11 @@ OWN_ANNOTATIONS_PATH = rf"/metadata/annotations/{re.escape(DOMAIN)}~1resource-.*
 # Not the operator's: who asked for the claim's Namespace (OpenShift writes it).
 NAMESPACE_REQUESTER_ANNOTATION = "openshift.io/requester"
 
+# Under which handles write the objects that they manage. It is another one than that of Perdure's other writes: such an
+# object may have a lifecycle of its own here (an AccountClaim, another ResourceClaim), to which those writes are news,
+# as its status is to the handle.
+RESOURCE_FIELD_MANAGER = "perdure-handles"
+
 # Texts that clients compare.
 APPROVAL_PENDING_MESSAGE = "Approval pending."
 CHECK_FAILED = "Validation check failed: {name}"

@@ -271,13 +271,14 @@ class KubeApi:
         operations: Sequence[Mapping[str, object]],
         *,
         resource_version: str = "",
+        field_manager: str = FIELD_MANAGER,
     ) -> JsonObject:
         """Carry out a JSON Patch (RFC 6902), with `resource_version` only if the object is still at that version."""
         expected = {"op": "add", "path": "/metadata/resourceVersion", "value": resource_version}
         body = [*operations, expected] if resource_version else [*operations]
         attempt = self._mutation(_attempt("patch", kind, namespace, name))
         path = _path(kind, namespace, name)
-        return await self._send("PATCH", attempt, path, _manager(FIELD_MANAGER), body, content_type=_JSON_PATCH)
+        return await self._send("PATCH", attempt, path, _manager(field_manager), body, content_type=_JSON_PATCH)
 
     async def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""

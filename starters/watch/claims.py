@@ -13,7 +13,7 @@ handle by the claim that holds it, unless that is left alone; everything else ca
 | ResourcePoolScaling | its pool, which does all its work |
 | ResourceProvider | whatever uses it, or a provider that links to it; the binder, while claims have no handle |
 | Namespace: who asked for it | the claims in it that have a handle |
-| a managed object, by others than Perdure | the handle that it names, and those that have recorded it |
+| a managed object, by others than handles | the handle that it names, and those that have recorded it |
 
 A managed kind is watched for as long as a handle's resources name it (`declares`), once for the whole cluster however
 many handles there are. A change of a provider may concern every claim there is, and edits come in bursts (a bundle of
@@ -34,6 +34,7 @@ from domain.claims import (
     RESOURCE_PROVIDER,
     THE_BINDER,
 )
+from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.identity import Key, Kind
 from engine.kube import kinds as built_in
 from starters.watch.claim_endings import claim_ending, handle_ending, managed_ending
@@ -230,7 +231,7 @@ def managed(kind: str) -> Watched:
     def dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
         """The handle that a managed object names, and any that has recorded it: they may wait for each other.
 
-        Whoever looks after them knows what Perdure itself has written.
+        Whoever looks after them knows what handles have written.
         """
         if own_write(before, after):
             return set()
@@ -254,6 +255,7 @@ def managed(kind: str) -> Watched:
         ending=managed_ending,
         has_workflow=False,
         missed_by=missed_by,
+        writer=RESOURCE_FIELD_MANAGER,
         lingers=DECLARED_LINGERS,
     )
     return entry

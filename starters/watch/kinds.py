@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from domain.identity import Key, Kind
+from engine.kube.api import FIELD_MANAGER
 from engine.settings import Settings
 from starters.watch import areas
 from starters.watch.index import Dependents, Index
@@ -94,6 +95,7 @@ class Watched:
             heartbeat: reports wake nobody, one that stays away or comes again does.
         told_of_silence: whom.
         declares: further kinds to watch while this object exists, for areas whose objects name kinds by themselves.
+        writer: the field manager under which those write whom its changes wake, and who know what they have written.
         lingers: how long a declared kind is watched on after the last object that declares it.
     """
 
@@ -117,6 +119,7 @@ class Watched:
     silent_at: Callable[[Projection], float | None] = _is_never_silent
     told_of_silence: Callable[[Projection, Index], set[Key]] = _tells_nobody
     declares: Callable[[Projection], tuple[Watched, ...]] = _declares_nothing
+    writer: str = FIELD_MANAGER
     lingers: float = 0.0
 
     def __post_init__(self) -> None:

@@ -87,7 +87,7 @@ class Mirrors:
         """Mirror a kind from now on; `missing` if it was looked for before, and was not there."""
 
         def read(obj: JsonObject) -> Projection:
-            return project(entry.kind.name, self._cluster, obj, entry.read)
+            return project(entry.kind.name, self._cluster, obj, entry.read, entry.writer)
 
         api = self._served if entry.kind.served else self._api
         objects, told = self._index.of(entry.name), self._told(entry)

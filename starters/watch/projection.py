@@ -72,8 +72,8 @@ class View:
 Read = Callable[[JsonObject], View]
 
 
-def project(kind: str, cluster: str, obj: JsonObject, read: Read) -> Projection:
-    """The projection of an object by its area's reading."""
+def project(kind: str, cluster: str, obj: JsonObject, read: Read, writer: str = FIELD_MANAGER) -> Projection:
+    """The projection of an object by its area's reading; what `writer` has written counts as Perdure's."""
     metadata = mapping(obj, "metadata")
     view = _readable(kind, obj, read)
     uid, deleting = text(metadata, "uid"), bool(text(metadata, "deletionTimestamp"))
@@ -86,11 +86,11 @@ def project(kind: str, cluster: str, obj: JsonObject, read: Read) -> Projection:
         fingerprint=hash((uid, deleting, view.fingerprint, view.handed)),
         handed=hash(view.handed),
         settled=view.settled and not deleting,
-        ours=written_by_us(obj),
+        ours=written_by_us(obj, writer),
         deleting=deleting,
         facts=view.facts,
-        others=hash(_written_by_others(obj)),
-        own=_written_by_ourselves(obj),
+        others=hash(_written_by_others(obj, writer)),
+        own=_written_by_ourselves(obj, writer),
     )
 
 
@@ -123,7 +123,7 @@ def _readable(kind: str, obj: JsonObject, read: Read) -> View:
         return View((json.dumps(obj, sort_keys=True, default=str),))
 
 
-def written_by_us(obj: JsonObject) -> bool:
+def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
     """Whether the newest change is Perdure's, by field manager.
 
     Times in managedFields are whole seconds, so several writers can be newest: then somebody else may have been the
@@ -132,18 +132,18 @@ def written_by_us(obj: JsonObject) -> bool:
     """
     entries = [(text(entry, "time"), text(entry, "manager")) for entry in sequence(obj, "metadata", "managedFields")]
     newest = max((time for time, _ in entries), default="")
-    return bool(newest) and {manager for time, manager in entries if time == newest} == {FIELD_MANAGER}
+    return bool(newest) and {manager for time, manager in entries if time == newest} == {writer}
 
 
-def _written_by_others(obj: JsonObject) -> tuple[str, ...]:
+def _written_by_others(obj: JsonObject, writer: str) -> tuple[str, ...]:
     """The entries of managedFields that are not Perdure's."""
-    entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") != FIELD_MANAGER)
+    entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") != writer)
     return tuple(json.dumps(entry, sort_keys=True, default=str) for entry in entries)
 
 
-def _written_by_ourselves(obj: JsonObject) -> tuple[tuple[str, str, int], ...]:
+def _written_by_ourselves(obj: JsonObject, writer: str) -> tuple[tuple[str, str, int], ...]:
     """Perdure's entries: what was written (the object or a subresource), when last, and how much."""
-    entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") == FIELD_MANAGER)
+    entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") == writer)
     return tuple(
         (f"{text(entry, 'operation')} {text(entry, 'subresource')}", text(entry, "time"), _size(entry))
         for entry in entries

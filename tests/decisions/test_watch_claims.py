@@ -16,6 +16,7 @@ from domain.claims.constants import (
     IGNORE_LABEL,
     INIT_TIMESTAMP_ANNOTATION,
     NAMESPACE_REQUESTER_ANNOTATION,
+    RESOURCE_FIELD_MANAGER,
     RESOURCE_HANDLE_NAME_ANNOTATION,
     RESOURCE_HANDLE_NAMESPACE_ANNOTATION,
 )
@@ -61,7 +62,7 @@ class Scene:
         del self.watcher.index.of(self.entry(each).name)[self.seen(each).name]
 
     def seen(self, each: Obj) -> Projection:
-        return project(each["kind"], "", each, self.entry(each).read)
+        return project(each["kind"], "", each, self.entry(each).read, self.entry(each).writer)
 
     @staticmethod
     def entry(each: Obj) -> Watched:
@@ -91,6 +92,10 @@ class Scene:
 
 def ours(each: Obj) -> Obj:
     return written(each, "perdure")
+
+
+def by_handles(each: Obj) -> Obj:
+    return written(each, RESOURCE_FIELD_MANAGER)
 
 
 def written(each: Obj, manager: str, time: str = "2026-11-21T12:00:00Z") -> Obj:
@@ -386,15 +391,30 @@ def test_a_managed_object_wakes_whoever_looks_after_its_handle() -> None:
     assert Scene(bound(), claim()).changed(resource("1"), resource("2")) == {"ClaimBinder"}
 
 
-def test_what_perdure_wrote_into_a_managed_object_is_no_news() -> None:
-    assert Scene(handle()).changed(None, ours(resource())) == set()
-    assert Scene(handle()).changed(ours(resource("1")), ours(resource("2"))) == set()
+def test_what_handles_wrote_into_a_managed_object_is_no_news() -> None:
+    assert Scene(handle()).changed(None, by_handles(resource())) == set()
+    assert Scene(handle()).changed(by_handles(resource("1")), by_handles(resource("2"))) == set()
+
+
+def test_what_perdure_wrote_into_a_managed_object_that_has_a_lifecycle_of_its_own_is_news() -> None:
+    made, served = by_handles(resource("1")), ours(resource("2"))
+    served["metadata"]["managedFields"] += made["metadata"]["managedFields"]
+    for before, after in ((None, served), (made, served), (served, edited(served, "metadata.resourceVersion", "3"))):
+        assert Scene(handle()).changed(before, after) == {"ResourceHandle/guid-b7k2q"}
+
+
+def test_what_handles_wrote_into_an_object_is_news_to_its_own_lifecycle() -> None:
+    before = ours(served())
+    after = edited(before, "metadata.generation", 2)
+    after["metadata"]["managedFields"] = by_handles(after)["metadata"]["managedFields"]
+    assert Scene().changed(before, after) == {"ResourceClaim/mine"}
 
 
 def test_the_deletion_of_a_managed_object_is_news_whoever_wrote_last() -> None:
     scene = Scene(handle())
-    assert scene.changed(ours(resource("1")), deleting(ours(resource("2")))) == {"ResourceHandle/guid-b7k2q"}
-    assert Scene(handle()).changed(ours(resource()), None) == {"ResourceHandle/guid-b7k2q"}
+    gone = deleting(by_handles(resource("2")))
+    assert scene.changed(by_handles(resource("1")), gone) == {"ResourceHandle/guid-b7k2q"}
+    assert Scene(handle()).changed(by_handles(resource()), None) == {"ResourceHandle/guid-b7k2q"}
 
 
 def test_an_object_that_loses_our_annotations_is_news() -> None:

@@ -18,6 +18,7 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_WATCH
 from domain.claims.constants import (
     API_VERSION,
     DOMAIN,
+    RESOURCE_FIELD_MANAGER,
     RESOURCE_HANDLE_NAME_ANNOTATION,
     RESOURCE_HANDLE_NAMESPACE_ANNOTATION,
 )
@@ -128,12 +129,13 @@ async def make_handle(kube: KubeApi, made: AsyncExitStack, kind: Kind) -> str:
 
 
 async def make_object(kube: KubeApi, kind: Kind, namespace: str, name: str, handle: str) -> None:
-    """An object of a handle, as soon as the API server serves its kind."""
+    """An object that a handle has made, as soon as the API server serves its kind."""
     marks = {RESOURCE_HANDLE_NAME_ANNOTATION: handle, RESOURCE_HANDLE_NAMESPACE_ANNOTATION: OPERATOR_NAMESPACE}
     async with asyncio.timeout(PATIENT):
         while True:
             try:
-                await kube.create(kind, {"metadata": {"name": name, "annotations": marks}}, namespace)
+                body = {"metadata": {"name": name, "annotations": marks}}
+                await kube.create(kind, body, namespace, field_manager=RESOURCE_FIELD_MANAGER)
                 return
             except Absent:
                 await asyncio.sleep(0.1)
