@@ -2,6 +2,7 @@
 
     New ─► Orphan: product or Secret is missing ─► found by its system name, or made ─► Ready ─deletion─► deleted
 
+3scale never changes a system name: a document that is to be called otherwise is deleted and made anew.
 The product is named by its system name. One that is another tenant's makes the document invalid, one that is missing
 an orphan. Documents are compared as documents: 3scale may lay them out in another way.
 """
@@ -177,6 +178,8 @@ def sync_document(
         fields = {**wanted, "system_name": spec.system_name, "body": body, "service_id": service_id or None}
         return Sync(writes=(_creation(spec.system_name, fields),))
     there = found.item
+    if there.system_name and there.system_name != spec.system_name:
+        return Sync(writes=(_deletion(there.id, there.system_name),))
     fields = differing(wanted, there)
     if not _same_document(body, there.body):
         fields["body"] = body
@@ -221,11 +224,8 @@ def _leaving(observed: ObservedDocument) -> Leaving:
     leaving = Leaving(account=account, outside=document.outside)
     if not known_id or not observed.found.untouched:
         return leaving
-    write = Write(
-        resource=Resource.DOCUMENT,
-        method="DELETE",
-        path=f"active_docs/{known_id}",
-        id=known_id,
-        about=document.spec.system_name,
-    )
-    return leaving.model_copy(update={"write": write})
+    return leaving.model_copy(update={"write": _deletion(known_id, document.spec.system_name)})
+
+
+def _deletion(id_: int, name: str) -> Write:
+    return Write(resource=Resource.DOCUMENT, method="DELETE", path=f"active_docs/{id_}", id=id_, about=name)

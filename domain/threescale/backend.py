@@ -21,12 +21,12 @@ from domain.threescale.backend_sync import sync_backend
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_backend
-from domain.threescale.found import MANAGED_BY, FoundBackend
+from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import elder, users_of
 from domain.threescale.resources import Backend, Product
-from domain.threescale.validation import faults_of_backend, message_of
+from domain.threescale.validation import Fault, faults_of_backend, message_of
 from domain.threescale.work import (
     Hindrance,
     Leaving,
@@ -100,6 +100,9 @@ def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[st
     wished = _memo(backend, account)
     if wished == Memo.of(backend.metadata) and known_id and not observed.look and not found.looked:
         return fine(backend, now, fields, {})
+    there = found.backend
+    if there is not None and there.system_name and there.system_name != backend.spec.system_name:
+        return hindered(backend, _renaming(backend, there), now, fields)
     whole = sync_backend(backend.spec, found, known_id)
     hindering = refused(whole, observed.refusals)
     slots = held(hindering, now)
@@ -111,6 +114,13 @@ def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[st
     if hindering:
         return as_refused(backend, hindering, now, fields)
     return fine(backend, now, fields, remembered(backend.metadata, wished))
+
+
+def _renaming(backend: Backend, there: FoundBackendApi) -> Hindrance:
+    """What has its id is called otherwise: 3scale keeps a system name for good."""
+    detail = f"SystemName is immutable: backend {there.id} is called {there.system_name} in 3scale."
+    fault = Fault(path="spec.systemName", value=backend.spec.system_name, detail=detail)
+    return Hindrance(standing=Standing.INVALID, message=str(fault))
 
 
 def _known_id(observed: ObservedBackend) -> int:

@@ -9,6 +9,7 @@ from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, backend, me
 
 from domain.refusal import ErrorType
 from domain.threescale.backend import ObservedBackend, work_for_backend
+from domain.threescale.folding import read_backend
 from domain.threescale.found import FoundBackend, FoundBackendApi, FoundMetric
 from domain.threescale.resources import Backend
 from domain.threescale.work import Phase, Work
@@ -53,6 +54,17 @@ def test_a_backends_description_that_is_no_more_in_the_spec_goes() -> None:
 
     (creation,) = work(backend(synced=False), found=FoundBackend(looked=True)).writes
     assert "description" not in creation.fields
+
+
+def test_what_has_the_id_in_the_status_and_another_name_is_left_alone() -> None:
+    (look,) = work(backend()).reads
+    answer = {"backend_api": {"id": 7, "system_name": "orders", "name": "Orders"}}
+    found = work(backend(), found=read_backend(FoundBackend(), look, answer, "stock"))
+
+    assert (states(found.status), found.reads, found.writes) == ("Failed Invalid", (), ())
+    assert message(found.status, "Invalid") == (
+        'spec.systemName: Invalid value: "stock": SystemName is immutable: backend 7 is called orders in 3scale.'
+    )
 
 
 def test_a_backend_without_an_account_is_an_orphan() -> None:

@@ -134,6 +134,18 @@ def test_a_document_that_leaves_its_product_says_so() -> None:
     assert (change.path, change.fields) == ("active_docs/8", {"body": '{"a": 1}', "service_id": None})
 
 
+def test_a_document_that_is_to_be_called_otherwise_is_made_anew() -> None:
+    renamed = document(status={"activeDocId": 8}, systemName="other")
+    found = One[FoundDocument](looked=True, item=FoundDocument(id=8, name="Doc", system_name="doc", body='{"a": 1}'))
+    (deletion,) = on_document(renamed, found=found).writes
+    assert (deletion.method, deletion.path) == ("DELETE", "active_docs/8")
+
+    after_it = wrote_one(FoundDocument, Resource.DOCUMENT, found, deletion, None)
+    assert [each.path for each in on_document(renamed, found=after_it).reads] == ["active_docs"]
+    (creation,) = on_document(renamed, found=One[FoundDocument](looked=True)).writes
+    assert creation.fields["system_name"] == "other"
+
+
 def test_a_document_is_deleted_with_its_object() -> None:
     going = document(GOING, {"activeDocId": 8})
     assert [(each.method, each.path) for each in on_document(going).writes] == [("DELETE", "active_docs/8")]
