@@ -30,7 +30,8 @@ from domain.claims.faults import each_once, summed
 from domain.claims.moments import passed
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at
 from domain.claims.passes import ObjectKnown
-from domain.claims.plans import Fault, HandlePlan, HandleQuestion
+from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
+from domain.claims.struggle import Struggle, struggle_after
 from domain.identity import Key
 from domain.resource import parse_timestamp, timestamp
 from engine.errors import ApiError, Conflict
@@ -63,6 +64,7 @@ class Settled:
     faults: tuple[Fault, ...] = ()
     ends: bool = False
     states: tuple[JsonObject | None, ...] = ()
+    struggle: Struggle = field(default_factory=Struggle)
 
     @property
     def over(self) -> bool:
@@ -72,7 +74,7 @@ class Settled:
     @property
     def known(self) -> ObjectKnown:
         """What the lifecycle carries on."""
-        return ObjectKnown(honoured=self.plan.wish)
+        return ObjectKnown(honoured=self.plan.wish, struggle=self.struggle)
 
 
 @dataclass
@@ -160,6 +162,7 @@ class Bundles:
         handle = bundle.handle
         faults: dict[int, Fault] = {}
         done: set[int] = set()
+        changed: list[Operations] = []
         while True:
             plan = await self._evaluation.handle(question)
             if passed(plan.end, question.now) or plan.auto_delete or plan.auto_detach:
@@ -177,11 +180,14 @@ class Bundles:
                 if state is not None and operations.index not in done:
                     acted = True
                     done.add(operations.index)
-                    self._take(operations.index, await self._managed.update(state, operations), states, faults)
+                    after = await self._managed.update(state, operations)
+                    changed += [operations] if _differs(state, after) else []
+                    self._take(operations.index, after, states, faults)
             question = question.model_copy(update={"handle": handle, "states": tuple(states)})
             if not acted:
                 break
-        return await self._show(replace(bundle, handle=handle), plan, (*before, *faults.values()), question.now)
+        shown = await self._show(replace(bundle, handle=handle), plan, (*before, *faults.values()), question.now)
+        return replace(shown, struggle=struggle_after(bundle.known.struggle, changed, question.now))
 
     @staticmethod
     def _take(
@@ -248,6 +254,12 @@ class Bundles:
             }
         )
         return await self._show(bundle, shown, (), now)
+
+
+def _differs(state: JsonObject, after: JsonObject | Fault) -> bool:
+    """Whether an update has changed the object."""
+    version = ("metadata", "resourceVersion")
+    return not isinstance(after, Fault) and text_at(after, *version) != text_at(state, *version)
 
 
 def _first_ready(claim: JsonObject) -> str:

@@ -25,6 +25,7 @@ from domain.claims.moments import end_of_detached, end_of_handle, passed, start_
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectKnown, ObjectWorld, PassClaim
 from domain.claims.plans import Halt
+from domain.claims.struggle import rest_in
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now
@@ -256,7 +257,9 @@ class ClaimActivities:
 
     @staticmethod
     def _world(key: Key, decision: Decision, *, known: ObjectKnown | None = None) -> ObjectWorld:
-        return ObjectWorld(key=key, decision=decision, known=known or ObjectKnown())
+        known = known or ObjectKnown()
+        rest = rest_in(known.struggle, now(), decision.deadline)
+        return ObjectWorld(key=key, decision=decision, known=known, rest=rest)
 
 
 async def would(tools: Tools, look: PassClaim, claim: JsonObject, moment: datetime) -> tuple[Decision, Sequence[str]]:

@@ -24,6 +24,7 @@ from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectKnown, ObjectWorld, PassHandle
 from domain.claims.references import key_of
+from domain.claims.struggle import rest_in
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now
@@ -144,4 +145,6 @@ class HandleActivities:
 
 
 def _world(key: Key, decision: Decision, *, known: ObjectKnown | None = None) -> ObjectWorld:
-    return ObjectWorld(key=key, decision=decision, known=known or ObjectKnown())
+    known = known or ObjectKnown()
+    rest = rest_in(known.struggle, now(), decision.deadline)
+    return ObjectWorld(key=key, decision=decision, known=known, rest=rest)

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from domain.claims.lifespan import Wish
 from domain.claims.standing import BINDING
+from domain.claims.struggle import Struggle
 from domain.decision import Action, Decision, Outcome, Queue, World
 from domain.identity import Key
 from domain.model import Model
@@ -20,9 +21,12 @@ BINDER_HEARTBEAT = timedelta(seconds=3)
 
 
 class ObjectKnown(Model):
-    """What a claim's or handle's workflow carries: the end asked for that was settled last. Losing it costs a look."""
+    """What a claim's or handle's workflow carries: the end asked for that was settled last, and whether somebody takes
+    back what it changes. Losing it costs a look.
+    """
 
     honoured: Wish | None = None
+    struggle: Struggle = Struggle()
 
 
 class ObjectWorld(PassedWorld):

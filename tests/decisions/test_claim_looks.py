@@ -80,8 +80,13 @@ async def test_a_claim_without_handle_is_looked_at_by_the_clock_where_that_may_h
     ids=["an override that tells the time", "what no watch tells", "a resource that was refused", "the end"],
 )
 async def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
-    by_clock: bool, faults: tuple[Fault, ...], end: timedelta | None, after: timedelta
+    by_clock: bool,
+    faults: tuple[Fault, ...],
+    end: timedelta | None,
+    after: timedelta,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("activities.claims.claims.now", lambda: NOW)
     plan = HandlePlan(by_clock=by_clock, end=None if end is None else NOW + end)
     answers = Answers(ClaimPlan(halt=Halt.INVALID), Settled(HANDLE, CLAIM, plan, faults))
     activities = ClaimActivities(tools(answers), cast(Any, None))

@@ -1,0 +1,113 @@
+"""A change that somebody takes back each time is not made again without rest."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from activities.claims.bundle import Bundle, Bundles
+from activities.claims.handles import _world
+from domain.claims.linked import NOBODY, Requester
+from domain.claims.passes import ObjectKnown
+from domain.claims.plans import HandlePlan, Operations
+from domain.claims.standing import ending
+from domain.claims.struggle import AT_ONCE, FIRST_REST, FORGOTTEN, LONGEST_REST, Struggle, rest_in, struggle_after
+from domain.identity import Key
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = Key(kind="ResourceHandle", namespace="poolboy", name="guid-b7k2q", uid="1")
+HANDLE: dict[str, Any] = {"metadata": {"name": "guid-b7k2q"}, "spec": {"resources": [{"name": "a"}]}}
+
+
+def operations(value: int = 3) -> Operations:
+    return Operations(index=0, patch=({"op": "replace", "path": "/spec/replicas", "value": value},))
+
+
+def after(times: int, *, every: timedelta = timedelta(seconds=1), made: Any = None) -> Struggle:
+    struggle = Struggle()
+    for number in range(times):
+        struggle = struggle_after(struggle, [operations()] if made is None else made(number), NOW + number * every)
+    return struggle
+
+
+@pytest.mark.parametrize(
+    ("struggle", "rest"),
+    [
+        (Struggle(), timedelta(0)),
+        (after(AT_ONCE), timedelta(0)),
+        (after(AT_ONCE + 1), FIRST_REST),
+        (after(AT_ONCE + 3), FIRST_REST * 4),
+        (after(AT_ONCE + 50), LONGEST_REST),
+        (after(AT_ONCE + 50, made=lambda n: [operations(n)]), timedelta(0)),
+        (after(AT_ONCE + 50, every=FORGOTTEN * 2), timedelta(0)),
+        (after(2 * AT_ONCE + 2, made=lambda n: [operations()] if n % 2 else []), FIRST_REST),
+    ],
+    ids=[
+        "nothing changed",
+        "a person, five times",
+        "the sixth time",
+        "the eighth",
+        "for ever",
+        "another change each time",
+        "now and then",
+        "other news between",
+    ],
+)
+def test_the_same_change_over_and_over_is_made_with_rests_that_grow(struggle: Struggle, rest: timedelta) -> None:
+    assert rest_in(struggle, NOW, None) == rest
+
+
+def test_no_rest_goes_beyond_a_deadline() -> None:
+    struggle = after(AT_ONCE + 50)
+    assert rest_in(struggle, NOW, NOW + timedelta(seconds=3)) == timedelta(seconds=3)
+    assert rest_in(struggle, NOW, NOW - timedelta(seconds=3)) == timedelta(0)
+
+
+class Api:
+    """An API server that takes each change, or takes it without changing anything; and all that a pass works with."""
+
+    def __init__(self, *, changing: bool) -> None:
+        self.changing = changing
+        self.version = 0
+
+    async def of(self, *_: object) -> Requester:
+        return NOBODY
+
+    async def providers_for(self, *_: object) -> Any:
+        return {}
+
+    async def states(self, *_: object) -> tuple[Any, ...]:
+        return ({"metadata": {"resourceVersion": str(self.version)}},)
+
+    async def handle(self, question: Any) -> HandlePlan:
+        return HandlePlan(spec=HANDLE["spec"], updates=(operations(),))
+
+    async def update(self, state: Any, changes: Operations) -> Any:
+        self.version += self.changing
+        return {"metadata": {"resourceVersion": str(self.version)}}
+
+    async def take_back(self, *_: object) -> bool:
+        return False
+
+    async def put(self, kind: object, before: Any, after: Any) -> Any:
+        return before
+
+    async def put_status(self, kind: object, before: Any, status: Any, **_: object) -> Any:
+        return before
+
+
+@pytest.mark.parametrize("changing", [True, False], ids=["taken back each time", "never taking effect"])
+async def test_a_pass_tells_how_often_its_changes_were_taken_back(
+    changing: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("activities.claims.handles.now", lambda: NOW)
+    api = cast(Any, Api(changing=changing))
+    bundles = Bundles(api, api, api, api, api)
+    known = ObjectKnown()
+    for _ in range(AT_ONCE + 1):
+        known = (await bundles.settle(Bundle(KEY, cast(Any, HANDLE), known=known), NOW)).known
+    assert known.struggle.times == (AT_ONCE + 1 if changing else 0)
+    world = _world(KEY, ending("it struggles"), known=known)
+    assert world.rest == (FIRST_REST if changing else timedelta(0))
