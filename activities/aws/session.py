@@ -34,8 +34,10 @@ from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import (
     ACCESS_ROLE,
     CONFIG_MAP,
+    NO_ACCOUNT_ID,
     OPERATOR_NAMESPACE,
     PAYER_SECRET,
+    PROTECTED,
     ROLE_SESSION_NAME,
 )
 from domain.model import Model
@@ -57,7 +59,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PROTECTED = "ProtectedAccount"
 NO_CREDENTIALS = "NoCredentials"
 
 # Where the global services (IAM, Organizations, Route 53, Support) are asked, and the regional STS: its sessions are
@@ -360,7 +361,7 @@ class Sessions:
     def refuse_protected(self, account_id: str) -> None:
         """Nothing may be done in or to payer and protected accounts, nor to what is no account."""
         if not _ACCOUNT_ID.fullmatch(account_id):
-            raise Invalid(f"{account_id!r} is no AWS account id: it has twelve digits", code="InvalidAccountId")
+            raise Invalid(f"{account_id!r} is no AWS account id: it has twelve digits", code=NO_ACCOUNT_ID)
         if account_id in self.protected():
             raise Denied(
                 f"account {account_id} is protected (the payer itself, payer-account-ids of ConfigMap {CONFIG_MAP}, or "

@@ -62,6 +62,10 @@ LONGEST_CLOSE_BACKOFF = timedelta(hours=24)
 # How long a worker may decide by the ConfigMap it has read; who a change concerns is woken again after that.
 CONFIG_KEPT = timedelta(seconds=10)
 
+# Codes of what is refused before anything is asked of AWS: nothing of ours can be in such an account.
+PROTECTED = "ProtectedAccount"
+NO_ACCOUNT_ID = "InvalidAccountId"
+
 SUPPORT_CASE_SUBJECT = "Add account {account_id} to Enterprise Support"
 
 # What stands for an AWS account and its case in the replaced operator's development mode, which asks AWS for neither.

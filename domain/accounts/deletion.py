@@ -17,6 +17,7 @@ from domain.accounts.account_steps import protected, status_written, waiting, wo
 from domain.accounts.actions.cleaning import CleanRegion
 from domain.accounts.actions.creation import AwaitAccount
 from domain.accounts.actions.identities import DeleteIdentities
+from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
 from domain.accounts.customer_deletion import cut, in_the_way, launches_to_end
 from domain.accounts.finalizers import dropped, given_up
 from domain.accounts.naming import email_of
@@ -63,6 +64,8 @@ def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> De
         namespace=account.metadata.namespace,
     )
     refusal = world.refused(DeleteIdentities.activity)
+    if refusal and refusal.code in {PROTECTED, NO_ACCOUNT_ID}:
+        return working(account, f"nothing of ours can be there: {refusal.message}", dropped(account), phase="Deleting")
     if refusal and refusal.attempts >= DELETION_TRIES and account.status.state != AccountState.FAILED:
         failed = with_failure(account.status, "AccountClientError", "AccountClientError", refusal.message, now)
         return working(account, refusal.message, status_written(world, failed), clean, phase="Deleting")

@@ -673,6 +673,13 @@ def test_a_protected_account_is_released_from_deletion_untouched() -> None:
     assert activities(decide(going, NOW)) == ["kube.patch"]
 
 
+@pytest.mark.parametrize("code", ["ProtectedAccount", "InvalidAccountId"])
+def test_an_account_in_which_nothing_was_ever_done_is_released_from_deletion(code: str) -> None:
+    """The payer's own id, which no list has to name, or what is no account's id at all."""
+    refused = {"aws.delete_identities": lambda a: refusal(ErrorType.DENIED, "refused", code=code)}
+    assert not settle(world(ready_account(meta=DELETED)), answers=refused).exists
+
+
 def test_an_account_that_a_living_claim_holds_is_kept_and_says_so_once() -> None:
     held = ready_account(
         meta=DELETED, spec={"claimLink": "claim", "claimLinkNamespace": "tenant"}, status={"claimed": True}
