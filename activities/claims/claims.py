@@ -166,9 +166,8 @@ class ClaimActivities:
             decision = standing.halted_holding(judged.plan, settled.plan, look_at)
             return self._world(key, decision, known=settled.known)
         faults = (*((judged.plan.fault,) if judged.plan.fault else ()), *settled.faults)
-        decision = standing.settled(
-            settled.handle, settled.plan, faults, claimed=True, look_at=self._tools.next_look(settled, moment)
-        )
+        look_at = self._tools.next_look(settled, moment, faulty=bool(faults))
+        decision = standing.settled(settled.handle, settled.plan, faults, claimed=True, look_at=look_at)
         return self._world(key, decision, known=settled.known)
 
     async def _over(self, look: PassClaim, settled: Settled, moment: datetime) -> ObjectWorld:

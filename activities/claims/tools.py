@@ -34,10 +34,13 @@ class Tools:
         """Why nothing may be changed on behalf of this object now, empty if it may."""
         return held(RESOURCE_CLAIM.area, object_at(obj, "metadata", "annotations"), self.settings)
 
-    def next_look(self, settled: Settled, moment: datetime) -> datetime:
-        """When to look again without being woken: by the clock if templates depend on it, else for what none tells."""
+    def next_look(self, settled: Settled, moment: datetime, *, faulty: bool = False) -> datetime:
+        """When to look again without being woken: by the clock if templates depend on it, else for what none tells.
+
+        Sooner where something is at fault; `faulty` says so of the claim itself.
+        """
         by_clock = settled.plan.by_clock
         interval = self.settings.claims_handles_interval if by_clock else self.settings.claims_refresh_interval
-        if settled.faults:
+        if settled.faults or faulty:
             interval = min(interval, self.settings.claims_interval)
         return moment + interval

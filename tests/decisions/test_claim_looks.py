@@ -93,3 +93,14 @@ async def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
     world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
     assert (world.decision.phase, world.decision.deadline) == ("Invalid", NOW + after)
     assert ("delete" in world.decision.at_deadline) is (end is not None)
+
+
+@pytest.mark.parametrize(("fault", "after"), [(BROKEN, MINUTE), (None, SLOWLY)])
+async def test_a_claim_that_could_not_be_judged_is_looked_at_again_soon(
+    fault: Fault | None, after: timedelta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("activities.claims.claims.now", lambda: NOW)
+    plan = ClaimPlan(halt=Halt.FAULT if fault else Halt.NONE, fault=fault)
+    activities = ClaimActivities(tools(Answers(plan, Settled(HANDLE, CLAIM, HandlePlan()))), cast(Any, None))
+    world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
+    assert world.decision.deadline == NOW + after
