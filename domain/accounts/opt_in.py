@@ -93,7 +93,7 @@ def opting_in(world: AccountWorld, now: datetime) -> Decision:
     """What an account in OptingInRegions needs now."""
     account, regions = world.account, _wanted(world)
     if world.dev_mode or not regions:
-        return _enabled(world, account.status, now)
+        return _enabled(world, _current(world), now)
     if not account.status.opt_in_regions:  # the state was set by hand
         status = _todo(account.status, regions)
         return working(account, f"opt in to {len(regions)} regions", status_written(world, status, note="optInRegions"))
@@ -150,10 +150,14 @@ def _todo(status: AccountStatus, regions: tuple[str, ...]) -> AccountStatus:
 
 
 def _current(world: AccountWorld) -> AccountStatus:
-    """The status as it is known by now, without regions that are to be left alone meanwhile."""
+    """The status as it is known by now, without open regions that nobody wants any more, and disabled ones."""
     status = with_news(world.account.status, world.known.opt_in_news, {})
-    disabled = {*world.config.disabled_regions}
-    kept = {name: region for name, region in status.opt_in_regions.items() if name not in disabled}
+    wanted, disabled = {*_wanted(world)}, {*world.config.disabled_regions}
+    kept = {
+        name: region
+        for name, region in status.opt_in_regions.items()
+        if name not in disabled and (name in wanted or region.status not in OPEN)
+    }
     return status.model_copy(update={"opt_in_regions": kept})
 
 

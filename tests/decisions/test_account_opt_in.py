@@ -200,6 +200,22 @@ def test_a_region_that_is_disabled_meanwhile_is_left_alone() -> None:
     assert status_of(decision)["state"] == "OptInRegionsEnabled"
 
 
+@pytest.mark.parametrize(
+    "off", [{"feature.opt_in_regions": "false"}, {"opt-in-regions": ""}, {"opt-in-regions": ZURICH}]
+)
+@pytest.mark.parametrize("state", ["OptingInRegions", "Ready"])
+def test_what_the_configmap_wants_no_more_is_not_enabled(state: str, off: dict[str, str]) -> None:
+    """A region that AWS enables is nothing that an account goes back from."""
+    of = opting_in(af_south_1="TODO", eu_south_1="ENABLED", eu_central_2="ENABLED")
+    spec = {"iamUserSecret": f"{NAME}-secret"}
+    ready = ready_account(spec=spec, status={**of.status.model_dump(mode="json"), "state": "Ready"})
+    decision = decided(of if state == "OptingInRegions" else ready, config=feature(**off))
+    assert "aws.enable_regions" not in activities(decision)
+    left = decision.actions[0]
+    assert isinstance(left, Patch)
+    assert dict(left.patch["status"])["optInRegions"] == {AFRICA: None}  # type: ignore[call-overload]
+
+
 def test_after_opting_in_credentials_come_next_and_no_deadline_runs() -> None:
     since = condition("OptInRegionsEnabled", entered=ago(days=2))
     of = account(spec={"awsAccountID": AWS_ID}, status={"state": "OptInRegionsEnabled", "conditions": [since]})
