@@ -270,6 +270,26 @@ def test_the_users_floating_ip_is_not_taken_from_another_port() -> None:
     assert project.floating["users"].port_id == "theirs"
 
 
+def test_another_floating_ip_later_is_told_and_changes_nothing() -> None:
+    project = Project()
+    project.floating["theirs"] = FloatingIp(id="theirs", address="203.0.113.99", description="web", port_id="")
+    of, _ = settle(fresh(), project)
+    own = of.status.floating_id
+    of = LoadBalancer.model_validate(
+        merge(of.model_dump(mode="json"), {"spec": {"existingFloatingIP": "203.0.113.99"}})
+    )
+    plan = plan_cloud(of, project.of_balancer(), NOW)
+    assert (plan.steps, plan.problem, plan.settled) == ((), "", True)
+    assert [notice.message for notice in plan.notices] == [
+        f"the address is {of.status.external_ip} and cannot be changed to 203.0.113.99: "
+        "make another LoadBalancer for that"
+    ]
+    of, _ = settle(of, project)
+    assert of.status.floating_id == own
+    remove_all(of, project)
+    assert set(project.floating) == {"theirs"}
+
+
 def test_a_floating_ip_that_does_not_exist_is_waited_for() -> None:
     _, plan = settle(fresh(existingFloatingIP="198.51.100.9"), Project())
     assert plan.problem == "there is no floating IP 198.51.100.9 in the project"

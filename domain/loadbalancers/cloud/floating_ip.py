@@ -76,6 +76,12 @@ def _leading_to(port: CloudPort, floating: FloatingIp, name: str, description: s
 
 
 def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None, address: str) -> Part:
+    name = cloud_name(balancer.metadata)
+    held = next((each for each in cloud.floating_ips if each.id == balancer.status.floating_id), None)
+    if port is not None and held is not None and not same_address(held.address, address):
+        # As with yawol the recorded one stays: clients use it, and Neutron would refuse the port a second one.
+        told = f"the address is {held.address} and cannot be changed to {address}: make another LoadBalancer for that"
+        return _leading_to(port, held, name).model_copy(update={"notices": (warning("Failed", told),)})
     floating = next((each for each in cloud.floating_ips if same_address(each.address, address)), None)
     if floating is None:
         return Part(problem=f"there is no floating IP {address} in the project")
@@ -83,7 +89,6 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
         return Part()
     if floating.port_id not in ("", port.id):
         return Part(problem=f"floating IP {address} leads to port {floating.port_id} already, and is left there")
-    name = cloud_name(balancer.metadata)
     # Its description must not look like that of one of ours, which is deleted with the load balancer.
     description = f"{name}{_USER_MANAGED}" if floating.description == name else None
     return _leading_to(port, floating, name, description)
