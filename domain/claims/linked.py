@@ -95,7 +95,7 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
     """What the provider's links lend to resource `index`; None while one of them has to be waited for."""
     lent = Lent({})
     for link in links(provider):
-        linked = _linked_resource(resources, link)
+        linked = _linked_resource(resources, provider, link)
         if linked is None:
             continue
         state = resources.state(linked)
@@ -106,16 +106,22 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
     return lent
 
 
-def _linked_resource(resources: Resources, link: JsonObject) -> int | None:
+def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObject) -> int | None:
     """The handle's resource that a link means: of that provider and of the link's resource name, else the first.
 
     By name because a provider may be linked twice; without regard to the name because handles of lists, and older
-    ones, may name their resources otherwise.
+    ones, may name their resources otherwise. One that bears the name of another link to that provider is that link's:
+    it stands for no resource that there is not (its `when` was false).
     """
-    name = text_at(link, "name")
-    found = [index for index, entry in enumerate(resources.entries) if provider_name(entry) == name]
-    named = [index for index in found if text_at(resources.entries[index], "name") == link_resource_name(link)]
-    return next(iter(named or found), None)
+    linked = text_at(link, "name")
+    names = {link_resource_name(other) for other in links(provider) if text_at(other, "name") == linked}
+    found = [
+        (index, text_at(entry, "name"))
+        for index, entry in enumerate(resources.entries)
+        if provider_name(entry) == linked
+    ]
+    named = [index for index, name in found if name == link_resource_name(link)]
+    return next(iter(named or [index for index, name in found if name not in names]), None)
 
 
 def _waits(

@@ -234,6 +234,17 @@ def test_a_provider_linked_twice_is_told_apart_by_resource_name() -> None:
         assert found["data"] == {"seen": seen}
 
 
+def test_a_link_without_a_resource_takes_none_of_another_link_to_the_same_provider() -> None:
+    held = handle(entry("child", "two", template=config_map("d")), entry("top", "top", template=config_map("t")))
+    one = {"resourceName": "one", "waitFor": "false", "templateVars": [{"name": "v", "from": "/status/phase"}]}
+    top, child = linked_pair(one)
+    linked = top["spec"]["linkedResourceProviders"]
+    top["spec"]["linkedResourceProviders"] = [*linked, {"name": "child", "resourceName": "two"}]
+    found = definition_or_wait(resources(held, top, child, states=[{"status": {"phase": "second"}}, None]), 1)
+    assert not isinstance(found, WaitingFor)
+    assert found["data"] == {"seen": "unset"}
+
+
 def test_the_later_link_lends_last() -> None:
     held = handle(entry("a"), entry("b"), entry("top", template=config_map("t")))
     links = [{"name": name, "templateVars": [{"name": "v", "from": "/v"}]} for name in ("a", "b")]
