@@ -25,6 +25,7 @@ from domain.claims.conditions import with_own_stalled
 from domain.claims.creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
 from domain.claims.faults import FAULTS, Faulty, fault_of
 from domain.claims.listed_resources import initialised_resources, validation_errors
+from domain.claims.moments import start_of
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.parameters import Accepted, provider_status, settle_parameters
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
@@ -127,11 +128,13 @@ class _Pass:
     # --- steps ---
 
     def _check_shape(self) -> None:
-        """Hold that the spec says in exactly one way what it wants.
+        """Hold that the spec says when it begins, if it says so, and in exactly one way what it wants.
 
         Raises:
-            Faulty: it does not.
+            UnreadableMoment: its start is no moment.
+            Faulty: it says nothing, or contradicts itself.
         """
+        start_of(self.claim)
         entries = value_at(self.claim, "spec", "resources")
         if value_at(self.claim, "spec", "provider") is not None:
             if entries is not None:

@@ -528,6 +528,16 @@ def test_what_is_wrong_with_making_a_handle_hinders_no_binding(lifespan: Any, as
     assert plan.no_creation == stalled(plan) == plan.fault.message
 
 
+def test_a_claim_whose_start_nobody_can_read_is_not_served() -> None:
+    asked = claim(provider={"name": "base"}, lifespan={"start": "2026-11-21T12:00:00+24:00"})
+    plan = ask(asked, provider("base", **CREATES))
+    assert plan.fault is not None
+    assert (plan.halt, plan.fault.reason, plan.annotations) == (Halt.FAULT, "MomentUnreadable", {})
+    assert "spec.lifespan.start" in stalled(plan)
+    served = {**asked, "status": {"lifespan": {"start": "2026-11-20T12:00:00Z"}}}
+    assert ask(served, provider("base", **CREATES), held=handle(**BOUND)).halt is Halt.NONE
+
+
 # By the clock
 
 
