@@ -13,7 +13,7 @@ from temporalio import activity
 from temporalio.client import Client
 
 from activities.accounts.fleet import ROLE_FIELD
-from activities.accounts.handover import KEY_FIELDS, HandOver
+from activities.accounts.handover import KEY_FIELDS, HandOver, delete_read, holder_of
 from activities.accounts.metrics import account_closed
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
@@ -117,7 +117,7 @@ class ClaimActivities:
             return
         if set(mapping(present, "data")) not in ({*KEY_FIELDS}, {ROLE_FIELD}):
             return
-        try:
-            await self._kube.delete(SECRET, action.secret_namespace, action.secret_name)
-        except Absent:
+        if holder_of(present) not in {"", action.claim.uid}:  # handed to another claim since
             return
+        with contextlib.suppress(Absent):
+            await delete_read(self._kube, present)

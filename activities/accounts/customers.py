@@ -12,7 +12,7 @@ from itertools import count
 
 from temporalio import activity
 
-from activities.accounts.handover import KEY_FIELDS, account_key
+from activities.accounts.handover import KEY_FIELDS, account_key, delete_read, holder_of, put_secret
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.customers import (
@@ -26,6 +26,7 @@ from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.resources import Account
+from domain.identity import Key
 from domain.resource import timestamp
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET
@@ -99,7 +100,7 @@ class CustomerActivities:
         """Release the customer's Secret and remove ours; what is gone already is done."""
         namespace = action.claim.namespace
         if action.secret and action.secret != action.input_secret:
-            await self._delete_copy(namespace, action.secret)
+            await self._delete_copy(action.claim, action.secret)
         if not action.input_secret:
             return
         try:
@@ -111,23 +112,16 @@ class CustomerActivities:
             return
 
     async def _copy_key(self, action: DeliverCredentials) -> None:
-        """The claim's Secret with the account's key; one that holds another key is an earlier account's: replaced."""
+        """The claim's Secret with the account's key; another key in it is an earlier account's."""
         key = account_key(await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret))
-        secret = {"metadata": {"name": action.secret}, "type": "Opaque", "data": key}
-        namespace = action.claim.namespace
-        try:
-            await self._kube.create(SECRET, secret, namespace)
-        except Conflict:
-            present = mapping(await self._kube.get(SECRET, namespace, action.secret), "data")
-            if any(present.get(field) != value for field, value in key.items()):
-                await self._kube.patch(SECRET, namespace, action.secret, {"data": key})
+        await put_secret(self._kube, action.claim, action.secret, key)
 
-    async def _delete_copy(self, namespace: str, name: str) -> None:
-        """Delete the claim's Secret if it holds what a delivery writes and nothing else."""
+    async def _delete_copy(self, claim: Key, name: str) -> None:
+        """Delete the claim's Secret if it holds what a delivery to it writes and nothing else."""
         try:
-            present = await self._kube.get(SECRET, namespace, name)
-            if set(mapping(present, "data")) == set(KEY_FIELDS):
-                await self._kube.delete(SECRET, namespace, name, uid=text(present, "metadata", "uid"))
+            present = await self._kube.get(SECRET, claim.namespace, name)
+            if set(mapping(present, "data")) == set(KEY_FIELDS) and holder_of(present) in {"", claim.uid}:
+                await delete_read(self._kube, present)
         except Absent:
             return
 

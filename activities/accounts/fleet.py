@@ -8,14 +8,14 @@ from contextlib import suppress
 
 from temporalio import activity
 
-from activities.accounts.handover import KEY_FIELDS
+from activities.accounts.handover import KEY_FIELDS, put_secret
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.fleet import DeliverRole
 from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.naming import secret_of
-from engine.errors import Absent, Conflict, Denied
+from engine.errors import Absent, Denied
 from engine.kube import SECRET
 
 ROLE_FIELD = "role_arn"
@@ -39,12 +39,8 @@ class FleetActivities:
         if account is None or not named_by(account, action.claim):
             raise Denied(f"Account {action.account} does not name this claim as its holder", code="NotTheHolder")
         data = {ROLE_FIELD: base64.b64encode(action.role_arn.encode()).decode()}
-        secret = {"metadata": {"name": action.secret}, "type": "Opaque", "data": data}
-        namespace = action.claim.namespace
-        try:
-            await self._kube.create(SECRET, secret, namespace)
-        except Conflict:  # an earlier account's: a key in it is dead by now
-            await self._kube.patch(SECRET, namespace, action.secret, {"data": {**dict.fromkeys(KEY_FIELDS), **data}})
+        # A key in it is an earlier account's, and dead by now.
+        await put_secret(self._kube, action.claim, action.secret, {**dict.fromkeys(KEY_FIELDS), **data})
         with suppress(Absent):
             name = account.spec.iam_user_secret or secret_of(account.metadata.name)
             await self._kube.delete(SECRET, OPERATOR_NAMESPACE, name)

@@ -26,15 +26,16 @@ from domain.accounts import ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled
 from domain.accounts.claim import NOT_MOVED, decide
 from domain.accounts.claim_steps import named_by
-from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.constants import HOLDER_ANNOTATION, OPERATOR_NAMESPACE
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Decision
+from domain.identity import Key
 from domain.writes import Patch
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Unavailable
-from engine.kube import SECRET, JsonObject
+from engine.kube import SECRET, JsonObject, KubeApi
 from engine.kube.json import mapping, text
 from engine.temporal import start_of
 
@@ -156,17 +157,36 @@ class HandOver:
         return units
 
     async def _copy_key(self, action: Fulfil) -> None:
-        """The claim's Secret with the account's key; one that holds another key is an earlier account's: replaced."""
+        """The claim's Secret with the account's key; another key in it is an earlier account's."""
         if not action.source_secret:
             return
         key = account_key(await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret))
-        secret = {"metadata": {"name": action.secret_name}, "type": "Opaque", "data": key}
-        try:
-            await self._kube.create(SECRET, secret, action.secret_namespace)
-        except Conflict:
-            present = await self._kube.get(SECRET, action.secret_namespace, action.secret_name)
-            if not _same_key(present, key):
-                await self._kube.patch(SECRET, action.secret_namespace, action.secret_name, {"data": key})
+        await put_secret(self._kube, action.claim, action.secret_name, key)
+
+
+async def put_secret(kube: KubeApi, claim: Key, name: str, content: Mapping[str, object]) -> None:
+    """The claim's Secret with these entries and whose it is, written only if it differs; an entry that is None goes."""
+    metadata: JsonObject = {"name": name, "annotations": {HOLDER_ANNOTATION: claim.uid}}
+    new = {field: value for field, value in content.items() if value is not None}
+    try:
+        await kube.create(SECRET, {"metadata": metadata, "type": "Opaque", "data": new}, claim.namespace)
+    except Conflict:
+        present = await kube.get(SECRET, claim.namespace, name)
+        data = mapping(present, "data")
+        if holder_of(present) != claim.uid or any(data.get(field) != value for field, value in content.items()):
+            await kube.patch(SECRET, claim.namespace, name, {"metadata": metadata, "data": dict(content)})
+
+
+def holder_of(secret: JsonObject) -> str:
+    """The claim (its uid) that a Secret was written for last; empty where that is not said, as on those of before."""
+    return text(secret, "metadata", "annotations", HOLDER_ANNOTATION)
+
+
+async def delete_read(kube: KubeApi, secret: JsonObject) -> None:
+    """Delete a Secret as it was read: one that somebody has written since is a conflict, and looked at anew."""
+    meta = mapping(secret, "metadata")
+    namespace, name, uid = (text(meta, field) for field in ("namespace", "name", "uid"))
+    await kube.delete(SECRET, namespace, name, uid=uid, resource_version=text(meta, "resourceVersion"))
 
 
 def account_key(secret: JsonObject) -> dict[str, object]:
@@ -199,8 +219,3 @@ def _confirm_holder(account: Account | None, action: Fulfil) -> None:
             "its key is not copied",
             code="NotTheHolder",
         )
-
-
-def _same_key(secret: Mapping[str, object], key: Mapping[str, object]) -> bool:
-    data = mapping(secret, "data")
-    return all(data.get(field) == value for field, value in key.items())

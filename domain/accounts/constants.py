@@ -15,6 +15,8 @@ LEADER_LOCK = "aws-account-operator-lock"
 FINALIZER = "finalizer.aws.managed.openshift.io"
 # On the Secret with a customer's key, while a claim needs it.
 INPUT_SECRET_FINALIZER = "finalizer.aws.managed.openshift.io/byoc"  # noqa: S105 - a name
+# On the Secret that a claim gets: the claim (its uid). Another one of the namespace may name the same Secret after it.
+HOLDER_ANNOTATION = "perdure.dev/account-claim"
 IAM_USER_ID_LABEL = "iamUserId"
 PAUSE_ANNOTATION = "aws.managed.openshift.com/pause-reconciliation"  # .com, unlike the group
 FAKE_ANNOTATION = "managed.openshift.com/fake"

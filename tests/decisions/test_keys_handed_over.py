@@ -1,4 +1,4 @@
-"""An account's key as its claim gets it: whole or not at all."""
+"""An account's key as its claim gets it, whole or not at all; and the Secret with it, which is one claim's."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from account_objects import AWS_ID, NAME, account, claim
 from memory_kube import MemoryKube
 from temporalio.client import Client
 
+from activities.accounts.claims import ClaimActivities
 from activities.accounts.customers import CustomerActivities
+from activities.accounts.fleet import FleetActivities
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
-from domain.accounts.actions.customers import DeliverCredentials
-from domain.accounts.actions.handover import Fulfil
+from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo
+from domain.accounts.actions.fleet import DeliverRole
+from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import LegalEntity
+from domain.identity import Key
 from engine.errors import Invalid
 from engine.kube import SECRET
+from engine.kube.json import text
 from engine.settings import Settings
 
 KEY = {"aws_access_key_id": "AKIA1", "aws_secret_access_key": "half"}
@@ -70,3 +75,56 @@ async def test_a_whole_key_replaces_that_of_an_earlier_account(byoc: bool) -> No
     kube, action = await cluster({**newer, "aws_user_name": "osdManagedAdmin-bcd456"}, byoc=byoc)
     await hand_over(kube, action)
     assert (await kube.get(SECRET, "tenant", "aws"))["data"] == encoded(**newer)
+
+
+# --- whose Secret it is ---
+
+
+async def let_go(kube: MemoryKube, by: Key, *, byoc: bool) -> None:
+    """The claim is released, by the activity of its sort."""
+    reader = Reader(kube, Settings())  # type: ignore[arg-type]
+    if byoc:
+        await CustomerActivities(reader).let_secrets_go(LetSecretsGo(claim=by, input_secret="", secret="aws"))
+        return
+    release = ReleaseAccount(
+        claim=by, account=NAME, legal_entity=LegalEntity(id="entity-1"), secret_name="aws", secret_namespace="tenant"
+    )
+    activities = ClaimActivities(reader, cast("HandOver", None), cast("Client", None))
+    await activities._remove_key(release, account())
+
+
+async def secrets(kube: MemoryKube) -> list[str]:
+    return [text(each, "metadata", "name") for each in (await kube.list(SECRET, "tenant")).items]
+
+
+@pytest.mark.parametrize("byoc", [False, True])
+async def test_a_claims_secret_goes_with_it(byoc: bool) -> None:
+    kube, action = await cluster(KEY, byoc=byoc)
+    await let_go(kube, claim().key, byoc=byoc)
+    assert await secrets(kube) == [], "one of before, which does not say whose it is"
+    await hand_over(kube, action)
+    assert await secrets(kube) == ["aws"]
+    await let_go(kube, claim().key, byoc=byoc)
+    assert await secrets(kube) == []
+
+
+@pytest.mark.parametrize("byoc", [False, True])
+async def test_a_secret_that_another_claim_has_been_given_since_stays(byoc: bool) -> None:
+    """Who makes a claim anew before the old one is clean names the same Secret in it."""
+    kube, action = await cluster(KEY, byoc=byoc)
+    await hand_over(kube, action)
+    await let_go(kube, claim("older").key, byoc=byoc)
+    assert await secrets(kube) == ["aws"]
+
+
+async def test_a_role_takes_the_place_of_a_key_and_says_whose_it_is() -> None:
+    kube, _ = await cluster(KEY, byoc=False)
+    reader = Reader(kube, Settings())  # type: ignore[arg-type]
+    await FleetActivities(reader).deliver_role(
+        DeliverRole(claim=claim().key, account=NAME, secret="aws", role_arn="arn")
+    )
+    assert (await kube.get(SECRET, "tenant", "aws"))["data"] == encoded(role_arn="arn")
+    await let_go(kube, claim("older").key, byoc=False)
+    assert await secrets(kube) == ["aws"]
+    await let_go(kube, claim().key, byoc=False)
+    assert await secrets(kube) == []
