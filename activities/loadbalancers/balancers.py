@@ -29,7 +29,7 @@ from domain.loadbalancers.balancer import BalancerWork, Phase, work_for_balancer
 from domain.loadbalancers.cloud.changes import changed
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_rules
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
-from domain.loadbalancers.hindrances import Hindrance, problem
+from domain.loadbalancers.hindrances import Hindrance, overdue, problem
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassLoadBalancer, PassMachine, PassSet
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import sets_of
@@ -88,6 +88,7 @@ class LoadBalancerActivities:
         if work.problem and hindrance is None:
             hindrance = problem(work.problem)
         memory = _memory(look.memory, balancer, hindrance, looked=looked and work.idle)
+        await ground.tell(balancer, overdue(hindrance, memory.hindered, now()), now())
         return LoadBalancerWorld(
             key=key, known=memory, decision=_decision(balancer.owner, work, _again(hindrance, memory))
         )

@@ -26,7 +26,7 @@ from domain.loadbalancers.cloud.looks import look_of_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.steps import DeleteServer
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
-from domain.loadbalancers.hindrances import Hindrance, Nature
+from domain.loadbalancers.hindrances import Hindrance, Nature, overdue
 from domain.loadbalancers.machine.access import has_access
 from domain.loadbalancers.machine.lifecycle import MachinePhase, MachineWork, next_look, work_for_machine
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassMachine
@@ -117,6 +117,7 @@ class MachineActivities:
             nature = Nature.REFUSED if work.problem else Nature.UNDER_WAY
             hindrance = Hindrance(why=work.why, nature=nature)
         memory = _memory(look.memory, machine, balancer, work, hindrance, looked=cloud is not None and work.idle)
+        await ground.tell(balancer or machine, overdue(hindrance, memory.hindered, now()), now())
         return LoadBalancerWorld(
             key=key, known=memory, decision=_decision(machine.owner, work, _again(machine, work, hindrance, memory))
         )

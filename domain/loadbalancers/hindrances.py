@@ -30,6 +30,8 @@ _PAUSES = {
     Nature.QUOTA: (timedelta(seconds=10), timedelta(minutes=5)),
     Nature.REFUSED: (timedelta(seconds=15), timedelta(minutes=10)),
 }
+# What ends by itself takes seconds, a server that is slow to go some minutes.
+OVERDUE_AFTER = timedelta(minutes=10)
 _NATURES = {
     ErrorType.PENDING: Nature.UNDER_WAY,
     ErrorType.CONFLICT: Nature.UNDER_WAY,
@@ -88,3 +90,10 @@ def notices_of(problem: str, hindrance: Hindrance | None) -> tuple[Notice, ...]:
     """What people are told of a problem, which may be the hindrance's."""
     waits_its_turn = hindrance is not None and hindrance.ours and problem == hindrance.problem
     return (warning("Failed", problem),) if problem and not waits_its_turn else ()
+
+
+def overdue(hindrance: Hindrance | None, since: datetime | None, now: datetime) -> tuple[Notice, ...]:
+    """What people are told of something that should have ended by itself, and stands in the way since then."""
+    if hindrance is None or since is None or hindrance.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
+        return ()
+    return (warning("Failed", f"{hindrance.why}: for more than ten minutes already"),)

@@ -16,7 +16,7 @@ from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud, 
 from domain.loadbalancers.cloud.steps import DeleteServer
 from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, QUOTA_ANNOTATION
 from domain.loadbalancers.health import Standing, health_of
-from domain.loadbalancers.hindrances import Hindrance, Nature, worst
+from domain.loadbalancers.hindrances import Hindrance, Nature, overdue, worst
 from domain.loadbalancers.machine.access import REMOVED
 from domain.loadbalancers.machine.lifecycle import MachinePhase, next_look, work_for_machine
 from domain.refusal import ErrorType
@@ -52,6 +52,20 @@ def test_pauses_grow_with_the_time_that_a_hindrance_has_lasted(
 def test_the_other_side_is_left_alone_for_as_long_as_it_asks() -> None:
     found = Hindrance.of(ErrorType.THROTTLED, "why", asked=timedelta(minutes=7))
     assert found.until(NOW, NOW) == NOW + timedelta(minutes=7)
+
+
+def test_what_should_have_ended_by_itself_is_told_when_it_lasts() -> None:
+    began = NOW - timedelta(minutes=10)
+    assert (
+        overdue(GOING, NOW - timedelta(minutes=9), NOW) == overdue(GOING, None, NOW) == overdue(None, began, NOW) == ()
+    )
+    assert overdue(QUOTA, began, NOW) == (), "that was told at once"
+    (told,) = overdue(GOING, began, NOW)
+    assert (told.type, told.reason, told.message) == (
+        "Warning",
+        "Failed",
+        "server s is being deleted: for more than ten minutes already",
+    )
 
 
 def test_what_a_person_has_to_mend_is_shown_before_what_passes() -> None:
