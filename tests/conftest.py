@@ -1,7 +1,7 @@
-"""What holds for every test: local deployments do not wait for the disk, and what shares servers stays together.
+"""What holds for every test: it does not depend on how quick the machine is, and what shares servers stays together.
 
-Tests kill processes, never the machine, and what a process has written outlives it either way. Without waiting, a run
-takes as long on a slow or busy disk as on a quick one.
+Local deployments do not wait for the disk: tests kill processes, never the machine, and what a process has written
+outlives it either way. Generated examples may take their time.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 os.environ["PERDURE_LOCAL_FSYNC"] = "off"
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 _TESTS = Path(__file__).parent
 _FOLDERS_OF_FILES = {_TESTS / name for name in ("decisions", "integration", "temporal", "workflows")}

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.names import InstanceKey
@@ -23,7 +23,7 @@ KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
 EVERYTHING = tuple(Question)
 GROUP = "c1-mp-0"
 # A busy machine may take its time over any example.
-EXAMPLES = settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+EXAMPLES = settings(max_examples=200)
 
 
 def at(seconds: float) -> datetime:

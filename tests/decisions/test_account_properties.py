@@ -30,7 +30,7 @@ from account_objects import (
     settle,
     world,
 )
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -521,7 +521,5 @@ class Provisioning(RuleBasedStateMachine):
                 assert self.accounts[of.spec.account_link].spec.legal_entity.id == of.spec.legal_entity.id
 
 
-Provisioning.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=60, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+Provisioning.TestCase.settings = settings(max_examples=60, stateful_step_count=60)
 TestProvisioning = Provisioning.TestCase

@@ -209,7 +209,7 @@ def test_a_claim_whose_own_link_was_never_written_is_completed_and_given_no_seco
     members = (ready_account(spec=HOLDER), ready_account("osd-creds-mgmt-zzzzzz", spec={"awsAccountID": "2" * 12}))
     asks = claim(status={"state": "Pending", "conditions": [condition("Unclaimed")]})
     view = PoolView(pool=pool(), accounts=members, claims=(asks,), config=of_config, room=None)
-    bindings, unserved = bind(view, members)
+    bindings, unserved = bind(view)
     assert [(each.account.metadata.name, each.complete) for each in bindings] == [(NAME, True)]
     assert unserved == {}
 
