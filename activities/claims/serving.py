@@ -11,6 +11,7 @@ handle made for a claim is named after the claim's uid: made again, it is found.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
@@ -48,6 +49,12 @@ MOST_SALTS = 8
 MOST_TRIES = 3
 # So many claims wait at once that one write less for each is worth more than an early word to each.
 BURST = 8
+
+log = logging.getLogger(__name__)
+
+
+class Unusable(Beyond):
+    """A free handle cannot be bound as it is."""
 
 
 class Serving:
@@ -115,7 +122,14 @@ class Serving:
     # --- free handles ---
 
     async def _take_free(self, key: Key, claim: JsonObject, plan: ClaimPlan, now: datetime) -> JsonObject | None:
-        """The best free handle, bound to the claim; None if none fits."""
+        """The best free handle, bound to the claim; None if none fits.
+
+        One that cannot be bound as it is written (its default lifespan says no duration) keeps the claim from no other;
+        several mean that it lies elsewhere.
+
+        Raises:
+            Unusable: only such were found, and none may be made.
+        """
         wanted = Wanted(
             resources=tuple(
                 WantedResource(entry.provider, entry.name, entry.template, entry.match_ignore) for entry in plan.wanted
@@ -124,7 +138,8 @@ class Serving:
             provider=plan.provider,
         )
         tries: Counter[str] = Counter()
-        while (candidate := self._best(wanted, tries, now)) is not None:
+        unusable: list[Unusable] = []
+        while len(unusable) < MOST_TRIES and (candidate := self._best(wanted, tries, now)) is not None:
             tries[candidate.name] += 1
             # Out of the free ones before anything is awaited: no other claim of this batch can choose it.
             self._known.free.remove(candidate.name)
@@ -134,8 +149,14 @@ class Serving:
             try:
                 if (bound := await self._try(key, claim, handle, plan, now)) is not None:
                     return bound
+            except Unusable as error:
+                log.warning("%s: %s cannot be bound: %s", key, candidate.name, error)
+                tries[candidate.name] = MOST_TRIES
+                unusable.append(error)
             finally:
                 self._known.may_be_free(candidate.name)
+        if unusable and plan.creation is None:
+            raise unusable[0]
         return None
 
     def _best(self, wanted: Wanted, tries: Mapping[str, int], now: datetime) -> FreeHandle | None:
@@ -176,7 +197,7 @@ class Serving:
         question = BindingQuestion(now=now, claim=claim, handle=handle, providers=providers, wanted=plan.wanted)
         binding = await self._evaluation.binding(question)
         if binding.fault is not None:
-            raise Beyond(binding.fault)
+            raise Unusable(binding.fault)
         labels = {**object_at(handle, "metadata", "labels"), **binding.labels}
         bound = with_metadata({**handle, "spec": binding.spec}, labels=labels)
         return await self._writer.put(RESOURCE_HANDLE, handle, bound)

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from activities.claims.bundle import Bundles
-from activities.claims.evaluation import Evaluation
+from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.judging import Judged, Judging
 from activities.claims.known import Known
 from activities.claims.serving import MOST_TRIES, Serving
@@ -19,7 +19,7 @@ from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import IGNORE_LABEL
 from domain.claims.matching import Wanted, WantedResource
-from domain.claims.plans import BindingPlan, ClaimPlan, HandlePlan, WantedEntry
+from domain.claims.plans import BindingPlan, ClaimPlan, Fault, HandlePlan, WantedEntry
 from domain.claims.references import claim_reference
 from domain.identity import Key, Kind
 from engine.errors import Absent, ApiError, Conflict, Unavailable
@@ -112,6 +112,18 @@ class Answers:
         return BindingPlan(spec={**question.handle["spec"], "resourceClaim": claim_reference(question.claim)})
 
 
+class Refuses(Answers):
+    """Binds all but these."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    async def binding(self, question: Any) -> BindingPlan:
+        if question.handle["metadata"]["name"] in self.names:
+            return BindingPlan(fault=Fault(reason="DurationUnreadable", message="lifespan.default is 'soon'"))
+        return await super().binding(question)
+
+
 class Nothing:
     """Records no reference."""
 
@@ -141,13 +153,16 @@ def know(woken: list[Key]) -> Knower:
     return known
 
 
-async def taken(known: Known, cluster: Cluster) -> str:
+async def taken(
+    known: Known, cluster: Cluster, answers: Answers | None = None, creation: dict[str, Any] | None = None
+) -> str:
     """The handle that the claim gets; empty if it gets none."""
     known.learn(RESOURCE_CLAIM, cast(Any, CLAIM))
     writer = Writer(cast(KubeApi, cluster), known)
-    parts = (cast(Evaluation, Answers()), cast(Judging, None), cast(Bundles, None))
+    parts = (cast(Evaluation, answers or Answers()), cast(Judging, None), cast(Bundles, None))
     serving = Serving(known, writer, *parts)
-    handle = await serving._take_free(KEY, cast(Any, CLAIM), PLAN, NOW)
+    plan = PLAN.model_copy(update={"creation": creation})
+    handle = await serving._take_free(KEY, cast(Any, CLAIM), plan, NOW)
     return str(cast(Json, handle)["metadata"]["name"]) if handle else ""
 
 
@@ -171,6 +186,15 @@ async def test_a_handle_that_is_always_refused_is_left_to_others(know: Knower) -
     known = know(cluster)
     assert await taken(known, cluster) == "guid-other"
     assert ("guid-best" in known.free, "guid-other" in known.free) == (True, False)
+
+
+async def test_a_handle_that_cannot_be_bound_as_it_is_keeps_no_claim_from_another(know: Knower) -> None:
+    cluster = Cluster(a_handle("guid-best"), a_handle("guid-other", creationTimestamp="2026-01-01T00:00:01Z"))
+    assert await taken(know(cluster), cluster, Refuses("guid-best")) == "guid-other"
+    cluster = Cluster(a_handle("guid-best"))
+    assert await taken(know(cluster), cluster, Refuses("guid-best"), creation={"spec": {}}) == ""
+    with pytest.raises(Beyond, match="'soon'"):
+        await taken(know(cluster), cluster, Refuses("guid-best"))
 
 
 async def test_a_binding_that_was_seen_before_its_answer_was_missed_leaves_no_free_handle(know: Knower) -> None:
