@@ -156,8 +156,15 @@ class Known:
         return found
 
     def read(self, key: Key, topic: str) -> None:
-        """Note that a pass of this lifecycle has read this: `provider/<name>`, `pool/<name>`, `namespace/<name>`."""
-        self._readers[topic][key] = time.monotonic()
+        """Note that a pass of this lifecycle has read this: `provider/<name>`, `pool/<name>`, `namespace/<name>`.
+
+        Whoever has read it too long ago to be told is forgotten: claims come and go, and a provider stays for months.
+        """
+        readers, moment = self._readers[topic], time.monotonic()
+        readers.pop(key, None)
+        readers[key] = moment  # at the end: the oldest come first
+        while moment - readers[oldest := next(iter(readers))] >= MAY_HAVE_MISSED:
+            del readers[oldest]
 
     def _handles(self, names: Iterable[str]) -> list[JsonObject]:
         found = (self.get(RESOURCE_HANDLE, self.namespace, name) for name in tuple(names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from activities.claims.bundle import Bundles
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.judging import Judged, Judging
-from activities.claims.known import Known
+from activities.claims.known import MAY_HAVE_MISSED, Known
 from activities.claims.serving import MOST_TRIES, Serving
 from activities.claims.surplus import is_surplus
 from activities.claims.writing import Writer
@@ -259,6 +260,21 @@ async def test_a_claims_handle_that_is_to_be_left_alone_is_shown_and_not_written
     assert not settled.over
     assert (cluster.written, cluster.there["guid-first"]) == (["mine"], left_alone)
     assert cluster.there["mine"]["status"]["resourceHandle"]["name"] == "guid-first"
+
+
+async def test_who_has_read_something_long_ago_is_neither_told_nor_remembered(
+    know: Knower, woken: list[Key], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, clock = know(Cluster()), [1000.0]
+    monkeypatch.setattr("activities.claims.known.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    keys = [KEY.model_copy(update={"uid": str(number)}) for number in range(100)]
+    for key in (*keys, keys[0]):
+        known.read(key, "provider/lab")
+        clock[0] += MAY_HAVE_MISSED / 10
+    assert len(known._readers["provider/lab"]) == 10
+    known._tell_readers("provider/lab")
+    await asyncio.sleep(0)
+    assert [key.uid for key in woken] == [str(number) for number in range(92, 100)] + ["0"]
 
 
 # --- a second handle ---
