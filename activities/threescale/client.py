@@ -89,14 +89,16 @@ class Tenant:
         if write.resource is Resource.ACCOUNT:
             query = {name: str(value) for name, value in write.key.items()}
             found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))
-            listed = [found] if found is not None else []
-            return next(iter(answers_of(write.resource.value, listed)), None)
+            listed = answers_of(write.resource.value, [found] if found is not None else [])
+            own = {"org_name": write.fields.get("org_name")}
+            return next((each for each in listed if _is_made_by(write, each) and _bears(each, own)), None)
         if write.resource is Resource.TENANT:
             accounts = answers_of(Resource.ACCOUNT.value, await self._pages("accounts", {}))
             staying = [each for each in accounts if each.get("state") != LEAVING and _bears(each, write.key)]
-            return {"account": staying[0]} if staying else None
+            made = next((each for each in staying if _is_made_by(write, each)), None)
+            return {"account": made} if made else None
         entries = answers_of(write.resource.value, await self._pages(write.path, {}))
-        return next((each for each in entries if _bears(each, write.key)), None)
+        return next((each for each in entries if _bears(each, write.key) and _is_made_by(write, each)), None)
 
     async def _pages(self, path: str, query: Mapping[str, str]) -> list[object]:
         entries: list[object] = []
@@ -182,6 +184,16 @@ def _last_page(answer: object) -> int:
     metadata = answer.get("metadata") if isinstance(answer, dict) else None
     pages = metadata.get("total_pages") if isinstance(metadata, dict) else None
     return pages if isinstance(pages, int) else 1
+
+
+def _is_made_by(write: Write, entry: JsonObject) -> bool:
+    """Whether it may be what an attempt before has made: with the mark that was sent, and no other object's.
+
+    What somebody else has made under the same name is what 3scale refuses the creation for.
+    """
+    sent, there = write.fields.get("annotations"), entry.get("annotations")
+    marked = not isinstance(sent, dict) or (isinstance(there, dict) and sent.items() <= there.items())
+    return marked and entry.get("id") not in write.others
 
 
 def _bears(entry: JsonObject, key: Mapping[str, Json]) -> bool:

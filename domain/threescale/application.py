@@ -194,7 +194,8 @@ def _synced(
     settled = wished == Memo.of(application.metadata) and application.status.application_id
     if settled and not observed.look and found.untouched:
         return fine(application, now, fields, {})
-    whole = sync_application(application, product, account.status.account_id or 0, found, observed.plans)
+    account_id = account.status.account_id or 0
+    whole = sync_application(application, product, account_id, found, observed.plans, observed.claimed)
     lacking = _lacking(observed, whole)
     if lacking is not None:
         return hindered(application, lacking, now, fields)

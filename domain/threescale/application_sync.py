@@ -50,8 +50,12 @@ def sync_application(
     account_id: int,
     found: One[FoundApplication],
     plans: tuple[FoundPlan, ...] | None,
+    claimed: Iterable[int] = (),
 ) -> Sync:
-    """What to read or write now for an application of the account with that id; its plan may be `missing`."""
+    """What to read or write now for an application of the account with that id; its plan may be `missing`.
+
+    `claimed` are applications of the account that other objects have.
+    """
     known_id = known_id_of(application, product.status.provider_account_host or "")
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"
     reads = []
@@ -67,7 +71,8 @@ def sync_application(
     if plan is None:
         return Sync(missing=(application.spec.application_plan_name,))
     if found.item is None:
-        return Sync(writes=(_creation(application, product, plan, path),))
+        creation = _creation(application, product, plan, path)
+        return Sync(writes=(creation.model_copy(update={"others": tuple(claimed)}),))
     own = f"{path}/{found.item.id}"
     if found.item.service_id and found.item.service_id != service_id:
         about = f"{application.spec.name}, of another product"

@@ -90,6 +90,7 @@ class Write(Model):
         fields: what is sent.
         secrets: fields that a Secret holds.
         key: by which a creation is found again.
+        others: ids of what may bear the same key, and belongs to other objects.
         about: what people call it.
         deploys: the gateway's configuration that the sandbox has once this is done, empty if none.
     """
@@ -104,6 +105,7 @@ class Write(Model):
     fields: dict[str, Json] = {}
     secrets: dict[str, SecretKey] = {}
     key: dict[str, Json] = {}
+    others: tuple[int, ...] = ()
     about: str = ""
     deploys: str = ""
 

@@ -181,7 +181,7 @@ def _creation(user: DeveloperUser, path: str) -> Write:
         path=path,
         fields=fields,
         secrets={"password": password_of(user)},
-        key={"username": spec.username},
+        key={"username": spec.username, "email": spec.email},
         about=spec.username,
     )
 
