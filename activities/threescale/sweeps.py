@@ -72,14 +72,16 @@ class SweepActivities:
         if moment < due:
             return _world(look, "all tenants have been looked at", due)
         secrets = Secrets(self._ground.kube)
-        tenants = await self._tenants(objects, secrets)
+        unread: set[str] = set()
+        tenants = await self._tenants(objects, secrets, unread)
         found = await asyncio.gather(*(self._swept(each, secrets, moment, look) for each in tenants))
-        differed, troubles = sum(each.differing for each in found), sorted({each.trouble for each in found} - {""})
+        differed = sum(each.differing for each in found)
+        troubles = sorted((unread | {each.trouble for each in found}) - {""})
         why = f"{len(tenants)} tenants were looked at, {differed} of {len(objects)} objects differed"
         return _world(look, "; ".join((why, *troubles)), moment + interval)
 
-    async def _tenants(self, objects: Iterable[CustomResource], secrets: Secrets) -> list[Members]:
-        """The tenants with those who live there; several Secrets may lead to one."""
+    async def _tenants(self, objects: Iterable[CustomResource], secrets: Secrets, unread: set[str]) -> list[Members]:
+        """The tenants with those who live there; several Secrets may lead to one, one that may not be read to none."""
         accounts = {
             (each.metadata.namespace, each.metadata.name): each
             for each in objects
@@ -92,7 +94,11 @@ class SweepActivities:
             reference = _reference(each, accounts)
             where = (each.metadata.namespace, reference.name if reference else "")
             if where not in found:
-                found[where] = await secrets.account(each, reference)
+                try:
+                    found[where] = await secrets.account(each, reference)
+                except ApiError as error:
+                    unread.add(error.message)
+                    found[where] = NoAccount(why=error.message, waits_for="")
             account = found[where]
             if isinstance(account, ProviderAccount):
                 place = plain(account.url)
@@ -109,12 +115,10 @@ class SweepActivities:
         except ApiError as error:
             return Swept(trouble=error.message)
         differing = differences(tenant.objects, lists)
-        if not look.dry_run:
-            for each in differing:
-                await self._tell(each.resource, moment)
+        trouble = "" if look.dry_run else await self._told([each.resource for each in differing], moment)
         lost = without_owner(tenant.objects, lists)
         metrics.swept(tenant.account.url, moment, differing=len(differing), without_owner=len(lost))
-        return Swept(differing=len(differing))
+        return Swept(differing=len(differing), trouble=trouble)
 
     async def _lists(self, tenant: Members, secrets: Secrets) -> Lists:
         token = await secrets.text(tenant.account.token) or ""
@@ -124,6 +128,16 @@ class SweepActivities:
             for read in lists_for(each for each in tenant.objects if in_step(each)):
                 lists = with_list(lists, read, await calls.read(read, anew=True))
         return lists
+
+    async def _told(self, differing: Iterable[CustomResource], moment: datetime) -> str:
+        """What kept one of them from being asked for, empty if nothing."""
+        trouble = ""
+        for each in differing:
+            try:
+                await self._tell(each, moment)
+            except ApiError as error:
+                trouble = error.message
+        return trouble
 
     async def _tell(self, differs: CustomResource, moment: datetime) -> None:
         """Have it looked at, unless somebody has asked for that already, or it is to be left alone."""
