@@ -34,7 +34,7 @@ class ActiveDocSpec(KubeModel):
     )
     product_system_name: str | None = Field(None, description="The product that it describes.")
     published: bool | None = Field(None, description="True to show it to developers.")
-    skip_swagger_validations: bool | None = Field(None, description="True to take any document.")
+    skip_swagger_validations: bool | None = Field(None, description="True to have 3scale check nothing of it.")
     provider_account_ref: LocalReference | None = Field(
         None, description="The Secret with address and token of the tenant."
     )
