@@ -78,7 +78,7 @@ def work_for_application(observed: ObservedApplication, now: datetime) -> Work:
     application, account, product = observed.application, observed.account, observed.product
     if application.metadata.deleting:
         return farewell(application, _leaving(observed), observed.refusals, now)
-    if bereft(application.metadata, DEVELOPER_ACCOUNT, account):
+    if bereft(application.metadata, DEVELOPER_ACCOUNT, application.spec.account_cr.name, account):
         return Work(phase=Phase.DELETING, why="its account is gone", delete=True)
     if why := _goes_with_product(observed):
         return Work(phase=Phase.DELETING, why=why, delete=True)

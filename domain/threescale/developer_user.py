@@ -76,7 +76,7 @@ def work_for_user(observed: ObservedUser, now: datetime) -> Work:
     user, provider, account = observed.user, observed.provider, observed.account
     if user.metadata.deleting:
         return farewell(user, _leaving(observed), observed.refusals, now)
-    if bereft(user.metadata, DEVELOPER_ACCOUNT, account):
+    if bereft(user.metadata, DEVELOPER_ACCOUNT, user.spec.developer_account_ref.name, account):
         return Work(phase=Phase.DELETING, why="its account is gone", delete=True)
     patch = adopted(user.metadata, DEVELOPER_USER, {})
     if patch:

@@ -41,9 +41,12 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
     return {"metadata": {"ownerReferences": [each.model_dump(mode="json") for each in (*others, reference)]}}
 
 
-def bereft(meta: ObjectMeta, kind: Kind, owner: CustomResource | None) -> bool:
-    """Whether the owner of that kind that the object notes is gone, also where another has its name now."""
-    noted = {reference.uid for reference in meta.owner_references if reference.kind == kind.name}
+def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
+    """Whether the owner of that kind and name that the object notes is gone, also where another has its name now.
+
+    One of another name is that of before the object was given to somebody else.
+    """
+    noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
     return bool(noted) and (owner is None or owner.metadata.uid not in noted)
 
 

@@ -264,6 +264,24 @@ def test_a_user_of_another_account_is_deleted_there_first() -> None:
     assert [each.path for each in deleted.reads] == ["accounts/11/users"]
 
 
+def test_a_user_that_is_given_to_another_account_is_not_deleted_but_moves_there() -> None:
+    made = {"developerUserID": 4, "accoundID": 11, "providerAccountHost": URL}
+    given = user(status=made, developerAccountRef={"name": "globex"})
+    whole = {"metadata": metadata("globex", DEVELOPER_ACCOUNT.finalizer), "spec": {"orgName": "Globex"}}
+    globex = DeveloperAccount.model_validate({**whole, "status": {"accountID": 12, **READY}})
+
+    alone = on_user(given, account=None)
+    assert (alone.delete, states(alone.status)) == (False, "Orphan")
+    noted = on_user(given, account=globex)
+    assert not noted.delete
+    moved = after(given, noted.patch)
+    assert [(each.name, each.uid) for each in moved.metadata.owner_references] == [("globex", "uid-globex")]
+    (deletion,) = on_user(moved, account=globex).writes
+    assert (deletion.method, deletion.path) == ("DELETE", "accounts/11/users/4")
+    gone = on_user(moved, account=globex, found=One[FoundUser](lost=True))
+    assert [each.path for each in gone.reads] == ["accounts/12/users"]
+
+
 def test_the_last_admin_stays_until_its_account_goes() -> None:
     going = user(meta=GOING, status={"developerUserID": 4, "accoundID": 11})
     refusals = {"DELETE accounts/11/users/4 ann": refusal(ErrorType.DENIED, "Can't delete last admin")}
