@@ -31,7 +31,7 @@ from domain.claims.moments import passed
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at
 from domain.claims.passes import ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
-from domain.claims.struggle import Struggle, struggle_after
+from domain.claims.struggle import Struggle, struggle_after, whole
 from domain.identity import Key
 from domain.resource import parse_timestamp, timestamp
 from engine.errors import ApiError, Conflict
@@ -174,7 +174,9 @@ class Bundles:
                 if index not in faults:
                     acted = True
                     made.begin(handle, definition)
-                    self._take(index, await self._managed.create(handle, definition), states, faults)
+                    outcome = await self._managed.create(handle, definition)
+                    changed += [] if isinstance(outcome, Fault) else [whole(index, definition)]
+                    self._take(index, outcome, states, faults)
             for operations in plan.updates:
                 state = states[operations.index]
                 if state is not None and operations.index not in done:

@@ -3,8 +3,9 @@
 A provider's update filters may allow what another controller insists on: its change is news, so the next pass undoes it
 at once, which is news to the other side. Poolboy looked once a minute. Here the first changes are answered at once, as
 ever, since a person may have made them; from the sixth time on that the very same change is needed again, the rest
-between two passes grows. A moment at which something ends is never rested over. What the API server takes without
-changing anything (a default removed, which it sets again) is no change.
+between two passes grows. So it does for an object that is deleted each time it is made (its owner does not exist, or it
+goes by itself). A moment at which something ends is never rested over. What the API server takes without changing
+anything (a default removed, which it sets again) is no change.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from domain.claims.objects import JsonObject
 from domain.claims.plans import Operations
 from domain.model import Model
 
@@ -29,6 +31,11 @@ class Struggle(Model):
     changes: str = ""
     times: int = 0
     at: datetime | None = None
+
+
+def whole(index: int, definition: JsonObject) -> Operations:
+    """The making of an object, as a change."""
+    return Operations(index=index, patch=({"op": "add", "path": "", "value": definition},))
 
 
 def struggle_after(before: Struggle, made: Sequence[Operations], now: datetime) -> Struggle:

@@ -98,6 +98,29 @@ class Api:
         return before
 
 
+class Deleting(Api):
+    """One on which the object is never there when a pass begins."""
+
+    async def states(self, *_: object) -> tuple[Any, ...]:
+        return (None,)
+
+    async def handle(self, question: Any) -> HandlePlan:
+        return HandlePlan(spec=HANDLE["spec"], creations=() if question.states[0] else ((0, {"kind": "Job"}),))
+
+    async def create(self, handle: Any, definition: Any) -> Any:
+        return {"metadata": {"resourceVersion": "1"}}
+
+
+async def test_an_object_that_is_deleted_each_time_it_is_made_is_made_with_rests() -> None:
+    api = cast(Any, Deleting(changing=True))
+    bundles = Bundles(api, api, api, api, api)
+    known = ObjectKnown()
+    for number in range(AT_ONCE + 1):
+        moment = NOW + number * timedelta(seconds=1)
+        known = (await bundles.settle(Bundle(KEY, cast(Any, HANDLE), known=known), moment)).known
+    assert rest_in(known.struggle, moment, None) == FIRST_REST
+
+
 @pytest.mark.parametrize("changing", [True, False], ids=["taken back each time", "never taking effect"])
 async def test_a_pass_tells_how_often_its_changes_were_taken_back(
     changing: bool, monkeypatch: pytest.MonkeyPatch
