@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from chaos_cluster import OPERATOR
 from chaos_effects import AwsCall, Effect, KubeCall, Lifecycle
 from chaos_proxy import Request
 
 SUPPORT = "ManagedOpenShift-Support"
 FLEET_ROLE = "managed-sts-role"
 CLAIMS, ACCOUNTS = "accountclaims", "accounts"
-# The namespaces that the turns make; those of the other turns begin otherwise.
-PLACE = "/customer-"
+# How the namespaces begin that the turns make; those of the other turns begin otherwise.
+CUSTOMER, FLEET = "customer-", "fleet-"
 
 
 def _effect(call: AwsCall | KubeCall, activity: str = "kube.patch") -> Effect:
@@ -27,35 +28,43 @@ def _part(request: Request, part: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _spec(plural: str, field: str, value: str | None = None) -> KubeCall:
+def _within(request: Request, place: str) -> bool:
+    return f"/{place}" in request.path
+
+
+def _spec(plural: str, field: str, place: str = "") -> KubeCall:
     def matches(request: Request) -> bool:
-        spec = _part(request, "spec")
-        return request.of("PATCH", plural) and field in spec and value in (None, spec[field])
+        return request.of("PATCH", plural) and bool(_part(request, "spec").get(field)) and _within(request, place)
 
     return KubeCall(f"PATCH-{plural}-{field}", matches)
 
 
-def _state(plural: str, state: str) -> KubeCall:
+def _emptied(plural: str, field: str) -> KubeCall:
     def matches(request: Request) -> bool:
-        return request.of("PATCH", plural, "status") and _part(request, "status").get("state") == state
+        return request.of("PATCH", plural) and _part(request, "spec").get(field) == ""
+
+    return KubeCall(f"PATCH-{plural}-{field}-emptied", matches)
+
+
+def _state(plural: str, state: str, place: str = "") -> KubeCall:
+    def matches(request: Request) -> bool:
+        written = request.of("PATCH", plural, "status") and _part(request, "status").get("state") == state
+        return written and _within(request, place)
 
     return KubeCall(f"PATCH-{plural}-status-{state}", matches)
 
 
-def _dropped(plural: str) -> KubeCall:
+def _dropped(plural: str, place: str = "") -> KubeCall:
     def matches(request: Request) -> bool:
-        return request.of("PATCH", plural) and _part(request, "metadata").get("finalizers") == []
+        dropped = request.of("PATCH", plural) and _part(request, "metadata").get("finalizers") == []
+        return dropped and _within(request, place)
 
     return KubeCall(f"PATCH-{plural}-finalizer-dropped", matches)
 
 
-def _secret(method: str, name: str) -> KubeCall:
-    return KubeCall(f"{method}-{name}", lambda request: request.of(method, "secrets") and PLACE in request.path)
+def _secret(method: str, name: str, place: str = CUSTOMER) -> KubeCall:
+    return KubeCall(f"{method}-{name}", lambda request: request.of(method, "secrets") and _within(request, place))
 
-
-_KEY_SECRET_GONE = KubeCall(
-    "DELETE-key-secret", lambda request: request.of("DELETE", "secrets") and PLACE not in request.path
-)
 
 BRINGING: tuple[tuple[Effect, ...], ...] = (
     (_effect(_secret("PATCH", "input-secret-held"), "accounts.hold_input_secret"),),
@@ -64,7 +73,7 @@ BRINGING: tuple[tuple[Effect, ...], ...] = (
             KubeCall("POST-accounts", lambda request: request.of("POST", ACCOUNTS)), "accounts.make_customer_account"
         ),
     ),
-    (_effect(_spec(CLAIMS, "accountLink")),),
+    (_effect(_spec(CLAIMS, "accountLink", CUSTOMER)),),
     (_effect(_state(ACCOUNTS, "Creating")),),
     _iam("CreateRole", "aws.ensure_support_role", SUPPORT),
     _iam("AttachRolePolicy", "aws.ensure_support_role", SUPPORT),
@@ -75,9 +84,9 @@ BRINGING: tuple[tuple[Effect, ...], ...] = (
     (_effect(AwsCall("ec2", "RunInstances"), "aws.initialize_region"),),
     (_effect(AwsCall("ec2", "TerminateInstances"), "aws.initialize_region"),),
     (_effect(_state(ACCOUNTS, "Ready")),),
-    (_effect(_state(CLAIMS, "Ready")),),
+    (_effect(_state(CLAIMS, "Ready", CUSTOMER)),),
     (_effect(_secret("POST", "claim-secret"), "accounts.deliver_credentials"),),
-    (_effect(_spec(CLAIMS, "supportRoleARN"), "accounts.deliver_credentials"),),
+    (_effect(_spec(CLAIMS, "supportRoleARN", CUSTOMER), "accounts.deliver_credentials"),),
 )
 
 TAKING_AWAY: tuple[tuple[Effect, ...], ...] = (
@@ -88,7 +97,7 @@ TAKING_AWAY: tuple[tuple[Effect, ...], ...] = (
     (_effect(_dropped(ACCOUNTS)),),
     (_effect(_secret("DELETE", "claim-secret"), "accounts.let_secrets_go"),),
     (_effect(_secret("PATCH", "input-secret-free"), "accounts.let_secrets_go"),),
-    (_effect(_dropped(CLAIMS)),),
+    (_effect(_dropped(CLAIMS, CUSTOMER)),),
 )
 
 # A deletion in the middle of an initialisation looks for what that may have left, and ends it.
@@ -102,25 +111,25 @@ EQUIPPING: tuple[tuple[Effect, ...], ...] = (
     _iam("CreateRole", "aws.ensure_fleet_role", FLEET_ROLE),
     _iam("PutRolePolicy", "aws.ensure_fleet_role"),
     _iam("DeleteUser", "aws.ensure_fleet_role"),
-    (_effect(_secret("POST", "role-secret"), "accounts.deliver_role"),),
-    (_effect(_KEY_SECRET_GONE, "accounts.deliver_role"),),
-    (_effect(_spec(ACCOUNTS, "iamUserSecret", ""), "accounts.deliver_role"),),
-    (_effect(_state(CLAIMS, "Ready")),),
+    (_effect(_secret("POST", "role-secret", FLEET), "accounts.deliver_role"),),
+    (_effect(_secret("DELETE", "key-secret", OPERATOR), "accounts.deliver_role"),),
+    (_effect(_emptied(ACCOUNTS, "iamUserSecret"), "accounts.deliver_role"),),
+    (_effect(_state(CLAIMS, "Ready", FLEET)),),
 )
 
 # The role goes first; when the account is clean it gets a key again.
 STRIPPING: tuple[tuple[Effect, ...], ...] = (
     _iam("DeleteRolePolicy", "aws.delete_fleet_role"),
     _iam("DeleteRole", "aws.delete_fleet_role", FLEET_ROLE),
-    (_effect(_secret("DELETE", "role-secret"), "accounts.release"),),
-    (_effect(_dropped(CLAIMS)),),
+    (_effect(_secret("DELETE", "role-secret", FLEET), "accounts.release"),),
+    (_effect(_dropped(CLAIMS, FLEET)),),
     _iam("CreateUser", "aws.ensure_admin_user"),
     (_effect(_spec(ACCOUNTS, "iamUserSecret")),),
 )
 
 PRETENDING: tuple[tuple[Effect, ...], ...] = (
     (_effect(_secret("POST", "dummy-secret"), "accounts.fake_secret"),),
-    (_effect(_state(CLAIMS, "Ready")),),
+    (_effect(_state(CLAIMS, "Ready", CUSTOMER)),),
 )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from chaos_cluster import OPERATOR, secret_entry, until
+from chaos_customers_effects import CUSTOMER
 from chaos_lab import EMULATED, REGIONS, SETTLE_SECONDS, Lab
 
 from localcloud.aws.contract import CustomerAccount
@@ -27,7 +28,7 @@ class Customers:
 
     def __init__(self, lab: Lab) -> None:
         self._lab = lab
-        self._place = "customer-0"
+        self._place = f"{CUSTOMER}0"
         self._brought: CustomerAccount | None = None
         self.name = ""
 
@@ -87,7 +88,7 @@ class Customers:
 
     def _begin(self) -> None:
         self._lab.turns += 1  # the installation's: what an earlier customer had in its namespace is still there
-        self._place = f"customer-{self._lab.turns}"
+        self._place = f"{CUSTOMER}{self._lab.turns}"
         self.name, self._brought = self._place, None
         self._lab.cluster.create("namespaces", "", {"metadata": {"name": self.name}})
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 
 from chaos_cluster import OPERATOR, secret_entry
-from chaos_customers_effects import FLEET_ROLE
+from chaos_customers_effects import FLEET, FLEET_ROLE
 from chaos_lab import REGIONS, Lab
 
 from domain.accounts.constants import CONFIG_KEPT
@@ -58,7 +58,7 @@ class FleetManagers:
         lab = self._lab
         lab.turns += 1
         lab.oracle.forget()
-        self.name = self._last = f"customer-{lab.turns}"
+        self.name = self._last = f"{FLEET}{lab.turns}"
         lab.expected.claims = {*lab.expected.claims, self.name}
         lab.cluster.create("namespaces", "", {"metadata": {"name": self.name}})
         claim = {

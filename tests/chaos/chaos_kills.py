@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -10,7 +11,7 @@ from typing import Protocol, TypeVar, cast
 import pytest
 from chaos_effects import AwsCall, Effect
 from chaos_lab import Lab
-from chaos_proxy import Break
+from chaos_proxy import LATE_SECONDS, Break
 
 Row = tuple[Effect, ...]
 MODES = {
@@ -18,6 +19,8 @@ MODES = {
     Break.BEFORE: "worker killed before the effect",
     Break.LATE: "worker killed, effect comes later",
 }
+# Beside these: what is on its way when the worker dies, however long before, and comes when the next one is at work.
+FAULTS = {**MODES, Break.PARKED: MODES[Break.LATE]}
 
 
 def _mutates(effect: Effect) -> bool:
@@ -48,8 +51,12 @@ def kill_at(lab: Lab, row: Row, mode: Break, turn: Callable[[], object]) -> floa
     turn()
     lab.await_struck(armed)
     lab.worker.kill()
-    lab.lift()
+    if mode is not Break.PARKED:
+        lab.lift()
     lab.worker.start()
+    if mode is Break.PARKED:
+        time.sleep(LATE_SECONDS)
+        lab.lift()
     seconds = lab.settle()
     lab.worker.await_ready()  # the one that will take its place begins to import
     return seconds

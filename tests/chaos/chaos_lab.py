@@ -251,7 +251,9 @@ class Lab(Installation):
         if kind is Break.BEFORE:
             return self.arm_aws(effect, FaultKind.BEFORE, None)
         seconds = {Break.LATE: LATE_SECONDS, Break.DELAYED: DELAY_SECONDS}.get(kind, HOLD_SECONDS)
-        return self.arm_aws(effect, FaultKind.DELAY, 1, delay_seconds=seconds, late_answer=kind is not Break.LATE)
+        return self.arm_aws(
+            effect, FaultKind.DELAY, 1, delay_seconds=seconds, late_answer=kind not in (Break.LATE, Break.PARKED)
+        )
 
     def fault(self, effect: Effect, kind: FaultKind, count: int | None, **more: object) -> Fault:
         """Break the effect's call of AWS, `count` times; what the emulator says of it."""

@@ -24,7 +24,7 @@ from chaos_balancers_lab import BalancersLab
 from chaos_claims_lab import ClaimsLab
 from chaos_effects import Effect
 from chaos_instances_lab import InstancesLab
-from chaos_kills import MODES, Death, Kept, Row
+from chaos_kills import FAULTS, Death, Kept, Row
 from chaos_lab import Lab, Record
 from chaos_proxy import Break
 from chaos_threescale_lab import ThreescaleLab
@@ -211,7 +211,7 @@ def record(record_property: Callable[[str, object], None]) -> Record:
 @pytest.fixture
 def death(lab: Lab, record: Record, record_property: Callable[[str, object], None], row: Row, mode: Break) -> Death:
     """The case of a sweep that the test is one of, noted."""
-    record(row, MODES[mode])
+    record(row, FAULTS[mode])
     return Death(lab, row, mode, record_property)
 
 
