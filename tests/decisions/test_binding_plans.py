@@ -283,7 +283,8 @@ def test_what_speaks_of_what_only_a_made_handle_has_is_left_to_the_first_pass(sa
     tagged = provider("tagged", template={"definition": {"data": {"tag": f"{{{{ resource_handle.{said} }}}}"}}})
     body = make(pool(provider={"name": "tagged"}), tagged)
     assert (body.fault, "resources" in body.spec) == (None, False)
-    born = handle(**body.spec)
+    spec: dict[str, Any] = body.spec
+    born = handle(**spec)
     born["metadata"]["creationTimestamp"] = "handle-uid"
     plan = plan_handle(HandleQuestion(now=NOW, providers={"tagged": tagged}, handle=born))
     assert objects_at(plan.spec, "resources")[0]["template"] == {"data": {"tag": "handle-uid"}}

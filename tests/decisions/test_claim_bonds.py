@@ -252,7 +252,7 @@ async def test_a_claims_handle_that_is_to_be_left_alone_is_shown_and_not_written
     left_alone = a_handle("guid-first", HOLDER, labels={IGNORE_LABEL: ""})
     cluster = Cluster(left_alone)
     known = know(cluster)
-    cluster.there["mine"] = cast(Json, CLAIM)
+    cluster.there["mine"] = CLAIM
     writer = Writer(cast(KubeApi, cluster), known)
     parts = (cast(Evaluation, Answers()), cast(Judging, Accepts()), cast(Bundles, None))
     _, settled = await Serving(known, writer, *parts).serve(KEY, cast(Any, CLAIM), NOW)
