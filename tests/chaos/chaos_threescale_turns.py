@@ -18,6 +18,7 @@ from domain.threescale import (
     CUSTOM_POLICY_DEFINITION,
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
+    OPEN_API,
     PRODUCT,
     TENANT,
 )
@@ -85,6 +86,8 @@ def changes() -> list[tuple[Kind, str, Json]]:
         (DEVELOPER_USER, "bob", {"email": "robert@example.com", "suspended": True}),
         (APPLICATION, "till", {"applicationPlanName": "premium", "description": "It sells more", "suspend": True}),
         (TENANT, "branch", {"supportEmail": "help@example.com"}),
+        # It is so already; but that its newest spec was seen has to be told, whoever comes first: it or its product.
+        (OPEN_API, "pets", {"prefixMatching": False}),
     ]
     return [
         *((kind, name, {"spec": spec}) for kind, name, spec in specs),
