@@ -44,6 +44,12 @@ class MemoryKube:
         found = [each for (name, where, _), each in self._objects.items() if (name, where) == (kind.name, namespace)]
         return Listing(copy.deepcopy(found), "1")
 
+    async def applied(self, kind: Kind, obj: Mapping[str, Any], namespace: str = "", **_: Any) -> Json:
+        """The object as it would be; nothing is written."""
+        before = self._objects.get((kind.name, namespace, text(obj, "metadata", "name")), {})
+        after: Any = merge(copy.deepcopy(before), dict(obj))
+        return dict(after)
+
     async def create(self, kind: Kind, obj: Mapping[str, Any], namespace: str = "", **_: Any) -> Json:
         """A new object."""
         made = copy.deepcopy(dict(obj))
