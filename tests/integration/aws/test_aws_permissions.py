@@ -52,9 +52,12 @@ def operations(services: Iterable[str]) -> dict[str, list[str]]:
 
 
 def names_called(files: Iterable[Path], on: tuple[type[ast.expr], ...]) -> Iterator[str]:
-    """What is called on clients: method names, and names given to paginators."""
+    """What is called on clients: method names, also of those handed on to be called, and names given to paginators."""
     for file in files:
         for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call):
+                handed = (each for each in node.args if isinstance(each, ast.Attribute))
+                yield from (each.attr for each in handed if isinstance(each.value, on))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 if node.func.attr == "get_paginator":
                     (argument,) = node.args
