@@ -560,13 +560,13 @@ async def test_documents_are_read_beside_the_loop(
     bare_shop: Shop, passes: Passes, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readers: list[threading.Thread] = []
-    parsed = open_api_document._parsed
+    parsed = open_api_document.parsed
 
     def watched(text: str) -> JsonObject:
         readers.append(threading.current_thread())
         return parsed(text)
 
-    monkeypatch.setattr(open_api_document, "_parsed", watched)
+    monkeypatch.setattr(open_api_document, "parsed", watched)
     page.body = json.dumps({**DOCUMENT, "info": {"title": "Beside", "version": "1"}})
     await bare_shop.secret("document", api="no document at all")
     for name, where in (("page", {"url": page.url}), ("secret", {"secretRef": {"name": "document"}})):
