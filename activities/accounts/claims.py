@@ -13,7 +13,7 @@ from temporalio import activity
 from temporalio.client import Client
 
 from activities.accounts.fleet import ROLE_FIELD
-from activities.accounts.handover import KEY_FIELDS, HandOver, delete_read, holder_of
+from activities.accounts.handover import KEY_FIELDS, HandOver, delete_secret
 from activities.accounts.metrics import account_closed
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
@@ -24,8 +24,6 @@ from domain.accounts.resources import Account
 from domain.accounts.status import release_failed, released
 from engine.clock import now
 from engine.errors import Absent, Conflict
-from engine.kube import SECRET
-from engine.kube.json import mapping
 from engine.temporal import wake
 
 
@@ -111,13 +109,6 @@ class ClaimActivities:
         The key it holds has been rotated away by now, so it cannot be compared with the current one: a Secret of the
         claim's own naming that holds exactly the fields that a hand-over writes is the hand-over's.
         """
-        try:
-            present = await self._kube.get(SECRET, action.secret_namespace, action.secret_name)
-        except Absent:
-            return
-        if set(mapping(present, "data")) not in ({*KEY_FIELDS}, {ROLE_FIELD}):
-            return
-        if holder_of(present) not in {"", action.claim.uid}:  # handed to another claim since
-            return
-        with contextlib.suppress(Absent):
-            await delete_read(self._kube, present)
+        await delete_secret(
+            self._kube, action.claim, action.secret_namespace, action.secret_name, KEY_FIELDS, (ROLE_FIELD,)
+        )

@@ -12,7 +12,7 @@ from itertools import count
 
 from temporalio import activity
 
-from activities.accounts.handover import KEY_FIELDS, account_key, delete_read, holder_of, put_secret
+from activities.accounts.handover import KEY_FIELDS, account_key, delete_secret, put_secret
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.customers import (
@@ -26,7 +26,6 @@ from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.resources import Account
-from domain.identity import Key
 from domain.resource import timestamp
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET
@@ -100,7 +99,7 @@ class CustomerActivities:
         """Release the customer's Secret and remove ours; what is gone already is done."""
         namespace = action.claim.namespace
         if action.secret and action.secret != action.input_secret:
-            await self._delete_copy(action.claim, action.secret)
+            await delete_secret(self._kube, action.claim, namespace, action.secret, KEY_FIELDS)
         if not action.input_secret:
             return
         try:
@@ -115,15 +114,6 @@ class CustomerActivities:
         """The claim's Secret with the account's key; another key in it is an earlier account's."""
         key = account_key(await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret))
         await put_secret(self._kube, action.claim, action.secret, key)
-
-    async def _delete_copy(self, claim: Key, name: str) -> None:
-        """Delete the claim's Secret if it holds what a delivery to it writes and nothing else."""
-        try:
-            present = await self._kube.get(SECRET, claim.namespace, name)
-            if set(mapping(present, "data")) == set(KEY_FIELDS) and holder_of(present) in {"", claim.uid}:
-                await delete_read(self._kube, present)
-        except Absent:
-            return
 
     async def _set_finalizers(self, found: JsonObject, finalizers: list[str]) -> None:
         await self._kube.patch(

@@ -9,6 +9,7 @@ finds the work done, or finishes what was cut short.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -173,20 +174,28 @@ async def put_secret(kube: KubeApi, claim: Key, name: str, content: Mapping[str,
     except Conflict:
         present = await kube.get(SECRET, claim.namespace, name)
         data = mapping(present, "data")
-        if holder_of(present) != claim.uid or any(data.get(field) != value for field, value in content.items()):
+        if _holder_of(present) != claim.uid or any(data.get(field) != value for field, value in content.items()):
             await kube.patch(SECRET, claim.namespace, name, {"metadata": metadata, "data": dict(content)})
 
 
-def holder_of(secret: JsonObject) -> str:
+def _holder_of(secret: JsonObject) -> str:
     """The claim (its uid) that a Secret was written for last; empty where that is not said, as on those of before."""
     return text(secret, "metadata", "annotations", HOLDER_ANNOTATION)
 
 
-async def delete_read(kube: KubeApi, secret: JsonObject) -> None:
-    """Delete a Secret as it was read: one that somebody has written since is a conflict, and looked at anew."""
-    meta = mapping(secret, "metadata")
-    namespace, name, uid = (text(meta, field) for field in ("namespace", "name", "uid"))
-    await kube.delete(SECRET, namespace, name, uid=uid, resource_version=text(meta, "resourceVersion"))
+async def delete_secret(kube: KubeApi, claim: Key, namespace: str, name: str, *contents: Iterable[str]) -> None:
+    """Delete the claim's Secret if it is there and still this claim's, and has the entries of one of these contents.
+
+    Raises:
+        Conflict: somebody has written it since it was read; it has to be looked at anew.
+    """
+    with contextlib.suppress(Absent):
+        present = await kube.get(SECRET, namespace, name)
+        if set(mapping(present, "data")) not in map(set, contents) or _holder_of(present) not in {"", claim.uid}:
+            return
+        meta = mapping(present, "metadata")
+        uid, version = text(meta, "uid"), text(meta, "resourceVersion")
+        await kube.delete(SECRET, namespace, name, uid=uid, resource_version=version)
 
 
 def account_key(secret: JsonObject) -> dict[str, object]:

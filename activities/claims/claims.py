@@ -15,7 +15,7 @@ from temporalio import activity
 from activities.claims import metrics
 from activities.claims.bundle import Bundle, Settled
 from activities.claims.evaluation import Beyond
-from activities.claims.tools import SOON, Tools
+from activities.claims.tools import SOON, Tools, world_of
 from activities.claims.writing import OURS
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
@@ -23,9 +23,8 @@ from domain.claims.constants import IGNORE_LABEL
 from domain.claims.durations import UnreadableMoment
 from domain.claims.moments import end_of_detached, end_of_handle, passed, start_of
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
-from domain.claims.passes import ObjectKnown, ObjectWorld, PassClaim
+from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import Halt
-from domain.claims.struggle import rest_in
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now
@@ -70,13 +69,13 @@ class ClaimActivities:
             return await self._would(look, claim, hold, moment)
         if IGNORE_LABEL in object_at(claim, "metadata", "labels"):
             await self._writer.let_go(RESOURCE_CLAIM, claim)
-            return self._world(key, standing.LEFT_ALONE)
+            return world_of(key, standing.LEFT_ALONE)
         if value_at(claim, "metadata", "deletionTimestamp"):
             return await self._end(key, claim)
         if value_at(claim, "status", "resourceHandle", "detached") is True:
             return await self._detached(key, claim, moment)
         if (waiting := self._not_begun(claim, moment)) is not None:
-            return self._world(key, waiting)
+            return world_of(key, waiting)
         return await self._held(look, claim, moment)
 
     async def _read(self, key: Key, *, fresh: bool) -> JsonObject | None:
@@ -142,7 +141,7 @@ class ClaimActivities:
 
     async def _unbound(self, key: Key, moment: datetime) -> ObjectWorld:
         await self._ask_binder(key)
-        return self._world(key, standing.asked_binder(moment + BINDER_PATIENCE))
+        return world_of(key, standing.asked_binder(moment + BINDER_PATIENCE))
 
     async def _settle(
         self, look: PassClaim, claim: JsonObject, handle: JsonObject, moment: datetime, *, read: bool = False
@@ -152,9 +151,7 @@ class ClaimActivities:
         judged = await self._tools.judging.judge(key, claim, moment, handle=handle)
         ignored = IGNORE_LABEL in object_at(handle, "metadata", "labels")
         if ignored:
-            return self._world(
-                key, standing.LEFT_ALONE.model_copy(update={"why": "its handle is left alone by a label"})
-            )
+            return world_of(key, standing.LEFT_ALONE.model_copy(update={"why": "its handle is left alone by a label"}))
         bundle = Bundle(key, handle, judged.claim, assigned=judged.assigned, push=not judged.halted, known=look.known)
         settled = await self._tools.bundles.settle(bundle, moment)
         if settled.over:
@@ -164,11 +161,11 @@ class ClaimActivities:
         if judged.halted and judged.plan.halt is not Halt.FAULT:
             look_at = self._tools.next_look(settled, moment)
             decision = standing.halted_holding(judged.plan, settled.plan, look_at)
-            return self._world(key, decision, known=settled.known)
+            return world_of(key, decision, known=settled.known)
         faults = (*((judged.plan.fault,) if judged.plan.fault else ()), *settled.faults)
         look_at = self._tools.next_look(settled, moment, faulty=bool(faults))
         decision = standing.settled(settled.handle, settled.plan, faults, claimed=True, look_at=look_at)
-        return self._world(key, decision, known=settled.known)
+        return world_of(key, decision, known=settled.known)
 
     async def _over(self, look: PassClaim, settled: Settled, moment: datetime) -> ObjectWorld:
         """The end has come, or a condition of the claim says so."""
@@ -207,7 +204,7 @@ class ClaimActivities:
             return ObjectWorld(key=look.key, exists=False, decision=standing.GONE)
         if value_at(claim, "metadata", "deletionTimestamp") and not ended.refused:
             return await self._let_go(look.key, claim)
-        return self._world(look.key, _refused(why, ended.refused))
+        return world_of(look.key, _refused(why, ended.refused))
 
     async def _end(self, key: Key, claim: JsonObject) -> ObjectWorld:
         """A claim that is being deleted: its handle ends with it, and it waits for nobody."""
@@ -232,14 +229,14 @@ class ClaimActivities:
             others = [f for f in _finalizers(claim) if f not in OURS]
             if others:
                 why = "everything of it is gone; others still hold it"
-                return self._world(key, standing.ending(why, [f"finalizer {each}" for each in others]))
+                return world_of(key, standing.ending(why, [f"finalizer {each}" for each in others]))
         return ObjectWorld(key=key, exists=False, decision=standing.GONE)
 
     async def _detached(self, key: Key, claim: JsonObject, moment: datetime) -> ObjectWorld:
         """A claim without resources, until its end."""
         end = end_of_detached(claim)
         if not passed(end, moment):
-            return self._world(key, standing.detached(claim, end))
+            return world_of(key, standing.detached(claim, end))
         metrics.expired(RESOURCE_CLAIM.name, end or moment, moment)
         return await self._let_go(key, await self._writer.delete(RESOURCE_CLAIM, claim, as_seen=True))
 
@@ -253,12 +250,6 @@ class ClaimActivities:
         """What a pass would do."""
         decision, planned = await would(self._tools, look, claim, moment)
         return ObjectWorld(key=look.key, hold=hold, known=look.known, decision=standing.held(decision, planned))
-
-    @staticmethod
-    def _world(key: Key, decision: Decision, *, known: ObjectKnown | None = None) -> ObjectWorld:
-        known = known or ObjectKnown()
-        rest = rest_in(known.struggle, now(), decision.deadline)
-        return ObjectWorld(key=key, decision=decision, known=known, rest=rest)
 
 
 async def would(tools: Tools, look: PassClaim, claim: JsonObject, moment: datetime) -> tuple[Decision, Sequence[str]]:

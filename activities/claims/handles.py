@@ -15,16 +15,15 @@ from activities.claims import metrics
 from activities.claims.bundle import Bundle
 from activities.claims.evaluation import Beyond
 from activities.claims.surplus import is_surplus
-from activities.claims.tools import SOON, Tools
+from activities.claims.tools import SOON, Tools, world_of
 from activities.claims.writing import OURS
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.constants import IGNORE_LABEL
 from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
-from domain.claims.passes import ObjectKnown, ObjectWorld, PassHandle
+from domain.claims.passes import ObjectWorld, PassHandle
 from domain.claims.references import key_of
-from domain.claims.struggle import rest_in
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now
@@ -59,7 +58,7 @@ class HandleActivities:
             return await self._would(look, handle, hold, moment)
         if IGNORE_LABEL in object_at(handle, "metadata", "labels"):
             await self._tools.writer.let_go(RESOURCE_HANDLE, handle)
-            return _world(key, standing.LEFT_ALONE)
+            return world_of(key, standing.LEFT_ALONE)
         if value_at(handle, "metadata", "deletionTimestamp"):
             return await self._end(key, handle, "it is being deleted")
         if object_at(handle, "spec", "resourceClaim"):
@@ -90,7 +89,7 @@ class HandleActivities:
                 return await self._pass(look.model_copy(update={"woken": True}))
             if await is_surplus(self._known, handle, claim):
                 return await self._end(look.key, handle, f"its claim has handle {named}", as_seen=True)
-        return _world(look.key, standing.carried(handle))
+        return world_of(look.key, standing.carried(handle))
 
     def _left_alone(self, claim: JsonObject) -> bool:
         """Whether nobody looks after the claim, so that its handle has to look after itself."""
@@ -112,17 +111,17 @@ class HandleActivities:
             claimed=bundle.claim is not None,
             look_at=self._tools.next_look(settled, moment),
         )
-        return _world(look.key, decision, known=settled.known)
+        return world_of(look.key, decision, known=settled.known)
 
     async def _end(self, key: Key, handle: JsonObject, why: str, *, as_seen: bool = False) -> ObjectWorld:
         ended = await self._tools.releasing.end(handle, as_seen=as_seen)
         if ended.refused:
             waits = [error.message for error in ended.refused]
-            return _world(key, standing.ending(f"{why}; {waits[0]}", waits, now() + SOON))
+            return world_of(key, standing.ending(f"{why}; {waits[0]}", waits, now() + SOON))
         finalizers = value_at(handle, "metadata", "finalizers")
         others = [str(f) for f in finalizers if f not in OURS] if isinstance(finalizers, list) else []
         if others:
-            return _world(key, standing.ending(f"{why}; others still hold it", [f"finalizer {f}" for f in others]))
+            return world_of(key, standing.ending(f"{why}; others still hold it", [f"finalizer {f}" for f in others]))
         return ObjectWorld(key=key, exists=False, decision=standing.GONE)
 
     async def _would(self, look: PassHandle, handle: JsonObject, hold: str, moment: datetime) -> ObjectWorld:
@@ -142,9 +141,3 @@ class HandleActivities:
         planned = [f"create {text_at(d, 'kind')} {text_at(d, 'metadata', 'name')}" for _, d in plan.creations]
         planned += [f"patch resource {each.index}: {len(each.patch)} operations" for each in plan.updates]
         return standing.settled(handle, plan, plan.faults, claimed=False, look_at=None), planned
-
-
-def _world(key: Key, decision: Decision, *, known: ObjectKnown | None = None) -> ObjectWorld:
-    known = known or ObjectKnown()
-    rest = rest_in(known.struggle, now(), decision.deadline)
-    return ObjectWorld(key=key, decision=decision, known=known, rest=rest)

@@ -12,6 +12,11 @@ from activities.claims.releasing import Releasing
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.objects import JsonObject, object_at
+from domain.claims.passes import ObjectKnown, ObjectWorld
+from domain.claims.struggle import rest_in
+from domain.decision import Decision
+from domain.identity import Key
+from engine.clock import now
 from engine.pauses import held
 from engine.settings import Settings
 
@@ -44,3 +49,10 @@ class Tools:
         if settled.faults or faulty:
             interval = min(interval, self.settings.claims_interval)
         return moment + interval
+
+
+def world_of(key: Key, decision: Decision, *, known: ObjectKnown | None = None) -> ObjectWorld:
+    """What a pass over a claim or handle came to; it rests where somebody takes back what is changed."""
+    known = known or ObjectKnown()
+    rest = rest_in(known.struggle, now(), decision.deadline)
+    return ObjectWorld(key=key, decision=decision, known=known, rest=rest)

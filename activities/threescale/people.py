@@ -19,7 +19,6 @@ from domain.threescale.developer_user import ObservedUser, is_user, work_for_use
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser, answers_of
 from domain.threescale.notes import remembered_id
 from domain.threescale.people import password_of
-from domain.threescale.providers import ProviderAccount
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
 from domain.threescale.single import One
 from domain.threescale.wakes import users_of_account
@@ -43,8 +42,7 @@ class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
         account = self.resource
         self.provider = await self.secrets.account(account, account.spec.provider_account_ref)
         self._users = self.view.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
-        url = self.provider.url if isinstance(self.provider, ProviderAccount) else ""
-        admin = admin_of(account, self._users, url)
+        admin = admin_of(account, self._users, self.provider.url)
         self._keys = await self.secrets.there([password_of(admin)]) if admin else ()
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:

@@ -219,8 +219,7 @@ def _same_document(one: str, other: str) -> bool:
 def _leaving(observed: ObservedDocument) -> Leaving:
     document = observed.document
     account = observed.account
-    url = account.url if isinstance(account, ProviderAccount) else ""
-    known_id = known_at(url, _host(document), document.status.active_doc_id)
+    known_id = known_at(account.url, _host(document), document.status.active_doc_id)
     leaving = Leaving(account=account, outside=document.outside)
     if not known_id or not observed.found.untouched:
         return leaving

@@ -243,7 +243,7 @@ def _lacking(observed: ObservedApplication, sync: Sync) -> Hindrance | None:
 def _leaving(observed: ObservedApplication) -> Leaving:
     """With an account that is gone or goes there is nothing left to delete, once it is gone."""
     application, account, provider = observed.application, observed.account, observed.provider
-    known_id = known_id_of(application, provider.url if isinstance(provider, ProviderAccount) else "")
+    known_id = known_id_of(application, provider.url)
     leaving = Leaving(account=observed.provider, outside=application.outside)
     if account is None or not account.status.account_id or not known_id or not observed.found.untouched:
         return leaving

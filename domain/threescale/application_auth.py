@@ -187,8 +187,7 @@ def _hindrance(observed: ObservedAuth) -> Hindrance | None:
         message = f"Application {application.metadata.name} is invalid"
         return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
     status, provider = application.status, observed.provider
-    url = provider.url if isinstance(provider, ProviderAccount) else ""
-    if status.application_id and not known_at(url, status.provider_account_host, status.application_id):
+    if status.application_id and not known_at(provider.url, status.provider_account_host, status.application_id):
         message = f"Application {application.metadata.name} does not belong to the same provider account"
         return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
     if not status.application_id or not observed.account.status.account_id:

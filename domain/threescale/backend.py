@@ -126,8 +126,7 @@ def _renaming(backend: Backend, there: FoundBackendApi) -> Hindrance:
 def _known_id(observed: ObservedBackend) -> int:
     """What its tenant has told; 0 if it has none there."""
     status, account = observed.backend.status, observed.account
-    url = account.url if isinstance(account, ProviderAccount) else ""
-    return known_at(url, status.provider_account_host, status.backend_id)
+    return known_at(account.url, status.provider_account_host, status.backend_id)
 
 
 def _memo(backend: Backend, account: ProviderAccount) -> Memo:

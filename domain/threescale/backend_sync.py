@@ -14,7 +14,7 @@ from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write, unless_refused
 from domain.threescale.counting import Owner, count, order, without
 from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
-from domain.threescale.normal import same_address, same_text
+from domain.threescale.normal import described, same_address, same_text
 from domain.threescale.product_sync import Sync
 from domain.threescale.resources.backend import BackendSpec
 
@@ -68,7 +68,7 @@ def _creation(spec: BackendSpec) -> Write:
         method="POST",
         path="backend_apis",
         fields={
-            **{name: value for name, value in _fields(spec).items() if value or name != "description"},
+            **described(_fields(spec)),
             "system_name": spec.system_name,
             "annotations": {**MANAGED_BY},
         },

@@ -18,7 +18,7 @@ from domain.schema import Json
 from domain.threescale.calls import Resource, Write
 from domain.threescale.constants import HITS
 from domain.threescale.found import FoundMappingRule, FoundMetric
-from domain.threescale.normal import bare_name, same_text
+from domain.threescale.normal import bare_name, described, same_text
 from domain.threescale.renames import ASIDE, in_turn
 from domain.threescale.resources.shared import MappingRule, Metric, ProductMethod
 from domain.threescale.rules import FoundRule, Rule, RuleEdit, edits
@@ -164,8 +164,7 @@ def _change(owner: Owner, metric: FoundMetric, hits: int, fields: dict[str, Json
 def _creation(owner: Owner, wanted: _Wanted, hits: int) -> Write:
     resource, path = _where(owner, method=wanted.method, hits=hits)
     full = f"{wanted.name}.{owner.backend_id}" if owner.backend_id else wanted.name
-    fields: dict[str, Json] = {name: value for name, value in wanted.fields.items() if value or name != "description"}
-    fields["system_name"] = wanted.name
+    fields: dict[str, Json] = {**described(wanted.fields), "system_name": wanted.name}
     return Write(
         resource=resource, method="POST", path=path, fields=fields, key={"system_name": full}, about=wanted.name
     )

@@ -129,9 +129,8 @@ def _secret_of(resource: DeveloperUser | DeveloperAccount) -> str:
 def _known_id(observed: ObservedAccount) -> int:
     """What its tenant has told, as status or annotation say; 0 if it has none there."""
     account, provider = observed.account, observed.provider
-    url = provider.url if isinstance(provider, ProviderAccount) else ""
     remembered = remembered_id(account.metadata, account.status.account_id, ID_ANNOTATION)
-    return known_at(url, account.status.provider_account_host, remembered)
+    return known_at(provider.url, account.status.provider_account_host, remembered)
 
 
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:

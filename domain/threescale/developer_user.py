@@ -209,7 +209,7 @@ def _put(user: DeveloperUser, found: FoundUser, path: str, fields: dict[str, Jso
 def _leaving(observed: ObservedUser) -> Leaving:
     """With an account that is gone or goes there is nothing left to delete, once it is gone."""
     user, account, provider = observed.user, observed.account, observed.provider
-    known_id = _known_id(user, provider.url if isinstance(provider, ProviderAccount) else "")
+    known_id = _known_id(user, provider.url)
     account_id = user.status.account_id or (account.status.account_id if account else 0)
     leaving = Leaving(account=observed.provider, outside=user.outside)
     if account is None or not known_id or not account_id or not observed.found.untouched:

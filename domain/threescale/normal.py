@@ -8,7 +8,7 @@ absent asks for nothing, and is met by whatever there is.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from urllib.parse import urlsplit
 
@@ -81,6 +81,11 @@ def same_chain(wanted: Sequence[Policy], found: Sequence[dict[str, Json]]) -> bo
     """Chains of policies, in their order."""
     names = ("name", "version", "configuration", "enabled")
     return same_json(chain_of(wanted), [{name: entry.get(name) for name in names} for entry in found])
+
+
+def described(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """What describes something, without an empty description, which is the same as none."""
+    return {name: value for name, value in fields.items() if name != "description" or value}
 
 
 def same_json(wanted: object, found: object) -> bool:

@@ -18,7 +18,7 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.found import FoundPolicy
 from domain.threescale.memo import Memo, digest, remembered
-from domain.threescale.normal import same_json
+from domain.threescale.normal import described, same_json
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import elder
@@ -98,7 +98,7 @@ def sync_policy(policy: CustomPolicyDefinition, found: One[FoundPolicy], known_i
         write = Write(resource=Resource.POLICY, method="POST", path=_PATH, fields=fields, key=key, about=about)
         return Sync(writes=(write,))
     there = found.item
-    if is_policy(there, policy) and same_json(_described(there.schema_), _schema(policy)):
+    if is_policy(there, policy) and same_json(described(there.schema_), _schema(policy)):
         return Sync()
     path = f"{_PATH}/{there.id}"
     write = Write(resource=Resource.POLICY, method="PUT", path=path, id=there.id, fields=fields, about=about)
@@ -106,12 +106,7 @@ def sync_policy(policy: CustomPolicyDefinition, found: One[FoundPolicy], known_i
 
 
 def _schema(policy: CustomPolicyDefinition) -> JsonObject:
-    return _described(policy.spec.schema_.model_dump(mode="json"))
-
-
-def _described(schema: JsonObject) -> JsonObject:
-    """No description and an empty one are the same."""
-    return {name: value for name, value in schema.items() if name != "description" or value}
+    return described(policy.spec.schema_.model_dump(mode="json"))
 
 
 def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str, object], now: datetime) -> Work:
@@ -135,8 +130,7 @@ def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str
 
 def _leaving(observed: ObservedPolicy) -> Leaving:
     policy, account = observed.policy, observed.account
-    url = account.url if isinstance(account, ProviderAccount) else ""
-    known_id = known_at(url, policy.status.provider_account_host, policy.status.policy_id)
+    known_id = known_at(account.url, policy.status.provider_account_host, policy.status.policy_id)
     leaving = Leaving(account=account, outside=policy.outside)
     if not known_id or not observed.found.untouched:
         return leaving

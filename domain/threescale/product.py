@@ -177,8 +177,7 @@ def _synced(
 def _known_id(observed: ObservedProduct) -> int:
     """What its tenant has told; 0 if it has none there."""
     status, account = observed.product.status, observed.account
-    url = account.url if isinstance(account, ProviderAccount) else ""
-    return known_at(url, status.provider_account_host, status.product_id)
+    return known_at(account.url, status.provider_account_host, status.product_id)
 
 
 def _is_renamed(product: Product, found: FoundProduct) -> bool:

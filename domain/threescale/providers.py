@@ -57,6 +57,11 @@ class NoAccount(Model):
     waits_for: str
     incomplete: bool = False
 
+    @property
+    def url(self) -> str:
+        """No address."""
+        return ""
+
 
 def provider_account(
     namespace: str, named: str, secrets: Mapping[str, SecretView], installation: Installation | None = None

@@ -86,7 +86,7 @@ async def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
     after: timedelta,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("activities.claims.claims.now", lambda: NOW)
+    monkeypatch.setattr("activities.claims.tools.now", lambda: NOW)
     plan = HandlePlan(by_clock=by_clock, end=None if end is None else NOW + end)
     answers = Answers(ClaimPlan(halt=Halt.INVALID), Settled(HANDLE, CLAIM, plan, faults))
     activities = ClaimActivities(tools(answers), cast(Any, None))
@@ -99,7 +99,7 @@ async def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
 async def test_a_claim_that_could_not_be_judged_is_looked_at_again_soon(
     fault: Fault | None, after: timedelta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("activities.claims.claims.now", lambda: NOW)
+    monkeypatch.setattr("activities.claims.tools.now", lambda: NOW)
     plan = ClaimPlan(halt=Halt.FAULT if fault else Halt.NONE, fault=fault)
     activities = ClaimActivities(tools(Answers(plan, Settled(HANDLE, CLAIM, HandlePlan()))), cast(Any, None))
     world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)

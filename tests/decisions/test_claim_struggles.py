@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from activities.claims.bundle import Bundle, Bundles
-from activities.claims.handles import _world
+from activities.claims.tools import world_of
 from domain.claims.linked import NOBODY, Requester
 from domain.claims.passes import ObjectKnown
 from domain.claims.plans import HandlePlan, Operations
@@ -125,12 +125,12 @@ async def test_an_object_that_is_deleted_each_time_it_is_made_is_made_with_rests
 async def test_a_pass_tells_how_often_its_changes_were_taken_back(
     changing: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("activities.claims.handles.now", lambda: NOW)
+    monkeypatch.setattr("activities.claims.tools.now", lambda: NOW)
     api = cast(Any, Api(changing=changing))
     bundles = Bundles(api, api, api, api, api)
     known = ObjectKnown()
     for _ in range(AT_ONCE + 1):
         known = (await bundles.settle(Bundle(KEY, cast(Any, HANDLE), known=known), NOW)).known
     assert known.struggle.times == (AT_ONCE + 1 if changing else 0)
-    world = _world(KEY, ending("it struggles"), known=known)
+    world = world_of(KEY, ending("it struggles"), known=known)
     assert world.rest == (FIRST_REST if changing else timedelta(0))
