@@ -68,6 +68,8 @@ INSTANCES = "instances"
 THREESCALE = "threescale"
 # Where areas whose passes are one activity have their objects looked at, and so what people's levers write on them.
 LEVERS = {CLAIMS: Queue.CLAIMS, LOAD_BALANCERS: Queue.LOAD_BALANCERS, THREESCALE: Queue.THREESCALE}
+# Whose activities call boto3 or keystoneauth1.
+BLOCKING = (Queue.AWS, Queue.AWS_ORGANIZATION, Queue.LOAD_BALANCERS, Queue.INSTANCES_AWS)
 # Workflow tasks of instances, whose local activities wait for answers most of the time.
 MOST_WAITING = 100
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
@@ -173,7 +175,7 @@ async def _workers(
             task_queue=queue.value,
             deployment_config=version,
             activities=found[queue.value],
-            activity_executor=executor,
+            activity_executor=executor if queue in BLOCKING else None,
             max_concurrent_activities=slots[queue],
             max_task_queue_activities_per_second=settings.worker_organization_rate
             if queue is Queue.AWS_ORGANIZATION

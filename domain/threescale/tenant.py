@@ -10,6 +10,9 @@ until that stands. Who dies in between leaves a tenant that is found by its orga
 Secret lacks the token: that is told, with what a person can do, and no second tenant is made. An address in the Secret
 that is another tenant's counts as a token that is lost: the token is that one's.
 
+An id is a master's own. Where a Tenant is given another master, what has its id there is a stranger's: it has neither
+the organisation's name nor the address in the Secret, and is neither changed nor deleted.
+
 Clients take a Tenant for ready as soon as its status has both ids, and its definition allows no status without them: so
 nothing is written there before both are known; until then Events and the lifecycle's own page say why it waits.
 """
@@ -202,6 +205,8 @@ def _kept(observed: ObservedTenant, wished: Memo, fields: dict[str, object], now
 def _hindrance(observed: ObservedTenant, item: FoundTenant | None) -> Hindrance | None:
     """What stands in the way of the next call."""
     tenant = observed.tenant
+    if item is not None and _is_strange(observed, item):
+        return _strange(observed, item)
     if item is not None and item.state == LEAVING:
         message = f"3scale tenant {item.id} is scheduled for deletion: resume it in 3scale, or delete this Tenant"
         return Hindrance(standing=Standing.FAILED, message=message)
@@ -225,6 +230,29 @@ def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Hindr
             f"as its admin{where} and put it there under {TOKEN_KEY}" + (f", with {ADDRESS_KEY}" if other else "")
         ),
         waits_for=(f"Secret/{reference.namespace or tenant.metadata.namespace}/{reference.name}",),
+    )
+
+
+def _is_strange(observed: ObservedTenant, item: FoundTenant) -> bool:
+    """Whether a tenant that has the remembered id can only be another one."""
+    address = observed.secret.admin_url if observed.secret else ""
+    named = item.org_name == observed.tenant.spec.organization_name
+    return not named and bool(address) and not same_tenant(address, item.address)
+
+
+def _strange(observed: ObservedTenant, item: FoundTenant) -> Hindrance:
+    """A person has to say which tenant is meant."""
+    tenant = observed.tenant
+    reference = tenant.spec.tenant_secret_ref
+    where = f"{reference.namespace or tenant.metadata.namespace}/{reference.name}"
+    return Hindrance(
+        standing=Standing.WAITING,
+        message=(
+            f"at {tenant.spec.system_master_url} tenant {item.id} is {item.org_name} at {item.address}, not "
+            f"{tenant.spec.organization_name} at the address in Secret {where}: give this Tenant its own master again, "
+            f"or put the address of tenant {item.id} into that Secret, or retain what it has in 3scale and delete it"
+        ),
+        waits_for=(f"Secret/{where}",),
     )
 
 
@@ -253,6 +281,8 @@ def _leaving(observed: ObservedTenant) -> Leaving:
         return leaving
     if not one.looked:
         return leaving.model_copy(update={"look": look_for_tenant(known_id)})
+    if one.item is not None and _is_strange(observed, one.item):
+        return leaving.model_copy(update={"hindrance": _strange(observed, one.item)})
     return leaving.model_copy(update={"write": deletion_of_tenant(one.item) if one.item else None})
 
 

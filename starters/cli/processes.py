@@ -124,6 +124,9 @@ async def _awaited(process: Awaitable[None]) -> None:
 
 async def _together(settings: Settings, areas: Sequence[str]) -> None:
     """All under one stop and one health endpoint; when one ends, so do the others."""
+    from kubernetes.aio.config import ConfigException
+
+    from engine.encryption import KeysUnreadable
     from engine.health import Health, serve
     from engine.kube import LeadershipLost
     from starters.events.main import run_events
@@ -146,8 +149,8 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
             parts.create_task(until_stopped(run_watcher(settings, stop=stop, health=health)))
             if settings.instances_queues:
                 parts.create_task(until_stopped(run_events(settings, stop=stop, health=health)))
-    except* LeadershipLost as lost:
-        raise lost.exceptions[0] from None
+    except* (LeadershipLost, KeysUnreadable, ConfigException) as told:
+        raise told.exceptions[0] from None
 
 
 def _areas(only: str) -> Sequence[str]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from starters.cli.environment import StateOption
-from starters.cli.output import CommandError, Format, FormatOption, printed, say, table
+from starters.cli.output import CommandError, Format, FormatOption, printed, say, table, warn
 
 if TYPE_CHECKING:
     from temporalio.client import Client
@@ -180,11 +180,25 @@ async def _wake_older(client: Client, deployment: str, rate: float) -> int:
 
 
 async def _moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
-    """Wake, again and again: what a lifecycle has under way may take its time. Answers what is left."""
+    """Wake, again and again: what a lifecycle has under way may take its time. Answers what is left.
+
+    Raises:
+        RPCError: Temporal refuses to the end.
+    """
+    from temporalio.service import RPCError
+
     deadline = time.monotonic() + wait
+    refused: RPCError | None = None
     while older := await _older(client, deployment):
         if time.monotonic() > deadline:
+            if refused is not None:
+                raise refused
             return older
-        await _wake_older(client, deployment, rate)
+        try:
+            await _wake_older(client, deployment, rate)
+            refused = None
+        except RPCError as error:  # what has not been woken is listed again
+            refused = error
+            warn(f"{error.message}; trying again")
         await asyncio.sleep(_BETWEEN_LOOKS)
     return ()

@@ -14,6 +14,7 @@ import pytest
     [
         ("worker", "PERDURE_TEMPORAL_KEYS", "worker cannot begin: PERDURE_TEMPORAL_KEYS: the keys in /nowhere"),
         ("watch", "KUBECONFIG", "watch cannot begin: KUBECONFIG names no cluster, and this is no pod with one"),
+        ("run", "KUBECONFIG", "run cannot begin: KUBECONFIG names no cluster, and this is no pod with one"),
     ],
 )
 def test_what_keeps_a_process_from_beginning_is_one_line(command: str, variable: str, said: str) -> None:

@@ -241,6 +241,28 @@ def test_a_tenant_that_somebody_has_scheduled_for_deletion_is_left_alone() -> No
     assert "scheduled for deletion" in message(found.status, "Ready")
 
 
+STRANGER = {"org_name": "Other", "admin_base_url": "https://other-admin.example.com"}
+
+
+@pytest.mark.parametrize("going", [False, True], ids=["changed", "deleted"])
+def test_at_another_master_the_tenant_with_its_id_is_a_strangers(going: bool) -> None:
+    moved = after(settled(), {"spec": {"systemMasterUrl": "https://else.example.com", "fromEmail": "a@example.com"}})
+    found = on(after(moved, {"metadata": GOING}) if going else moved, found=known(**STRANGER), secret=KEPT)
+
+    assert (found.reads, found.writes, found.drop_finalizer) == ((), (), False)
+    assert "tenant 5 is Other" in found.why
+    assert found.waits_for == ("Secret/shop/acme-acme",)
+
+
+@pytest.mark.parametrize(
+    "own", [{"org_name": "Renamed"}, {"admin_base_url": "https://moved.example.com"}], ids=["renamed", "moved"]
+)
+def test_a_tenant_of_another_name_or_another_address_is_still_this_one(own: dict[str, str]) -> None:
+    (deletion,) = on(after(settled(), {"metadata": GOING}), found=known(**own), secret=KEPT).writes
+
+    assert deletion.path == "providers/5"
+
+
 def test_a_deleted_tenant_is_scheduled_for_deletion_once() -> None:
     going = after(settled(), {"metadata": GOING})
     (look,) = on(going).reads
