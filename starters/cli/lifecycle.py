@@ -50,6 +50,7 @@ T = TypeVar("T")
 ANSWER = timedelta(seconds=30)
 _QUERY = timedelta(seconds=10)
 _LOOK_AGAIN = timedelta(milliseconds=200)
+_MOST_LOOKED_AT = 50  # lifecycles of one name, one after the other
 
 # The phase of a lifecycle that has not looked at its object yet.
 UNDECIDED = "Unknown"
@@ -260,7 +261,10 @@ async def _last_lifecycle(session: Session, target: Target) -> tuple[Key | None,
     """The newest lifecycle of that name, an open one before closed ones; nothing twice if there is none."""
     kind, namespace, name = target.kind.name, target.namespace, target.name
     query = f"OpKind = '{kind}' AND OpNamespace = '{namespace}' AND OpName = '{name}'"
-    listed = [each async for each in session.temporal.list_workflows(query, limit=50)]
-    keys = ((key_found(each.id, kind, namespace, name, session.settings.cluster), each) for each in listed)
-    ours = [(key, each) for key, each in keys if key is not None]
+    ours: list[tuple[Key, WorkflowExecution]] = []
+    async for each in session.temporal.list_workflows(query):  # other clusters' have the same names
+        if (key := key_found(each.id, kind, namespace, name, session.settings.cluster)) is not None:
+            ours.append((key, each))
+        if len(ours) == _MOST_LOOKED_AT:
+            break
     return max(ours, key=lambda item: (item[1].close_time is None, item[1].start_time), default=(None, None))
