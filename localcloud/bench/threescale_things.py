@@ -50,11 +50,13 @@ class Scene(NamedTuple):
         found = [each for kind in kinds for each in self.lab.objects.of(kind, namespace)]
         return len(found) >= count and all(map(done, found))
 
-    async def until(self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
-        """Wait until it is so, looking often."""
+    async def until(
+        self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS, *, look: float = _LOOK_SECONDS
+    ) -> None:
+        """Wait until it is so, looking often: each look goes through all objects, of which many change at once."""
         async with asyncio.timeout(seconds):
-            while not holds():  # noqa: ASYNC110 - many objects change at once, each look goes through all
-                await asyncio.sleep(_LOOK_SECONDS)
+            while not holds():  # noqa: ASYNC110 - see above
+                await asyncio.sleep(look)
 
     async def tenant(self, name: str, *namespaces: str) -> TenantRecord:
         """A tenant, and namespaces whose objects are its own."""
