@@ -146,7 +146,12 @@ def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, in
     """How programs reach the deployment: the content of the `env` file."""
     variables = {"PERDURE_STATE": str(state.root), "KUBECONFIG": str(plan.kubeconfig or state.kubeconfig)}
     if TEMPORAL in plan.services:
-        variables["TEMPORAL_ADDRESS"] = f"{LOOPBACK}:{ports['temporal']}"
+        variables |= {
+            "TEMPORAL_ADDRESS": f"{LOOPBACK}:{ports['temporal']}",
+            # As the server has it, whatever namespace and proofs a profile of the user's own names.
+            "TEMPORAL_NAMESPACE": "default",
+            "TEMPORAL_CONFIG_FILE": os.devnull,
+        }
     if AWS in plan.services:
         variables |= {
             "AWS_ENDPOINT_URL": f"http://{LOOPBACK}:{ports['aws']}",
@@ -177,7 +182,8 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         "PYTHONPATH": _python_path(),
         "PYTHONUNBUFFERED": "1",
         "NO_PROXY": ",".join(filter(None, (os.environ.get("NO_PROXY"), LOOPBACK, "localhost"))),
-        # Profiles, endpoints and credentials of the user's own AWS configuration stay out.
+        # Profiles, endpoints and credentials of the user's own configuration of AWS and Temporal stay out.
+        "TEMPORAL_CONFIG_FILE": os.devnull,
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",

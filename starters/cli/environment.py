@@ -1,10 +1,10 @@
 """Where a command's servers are: `--state DIR`, else the environment, else the local deployment.
 
 A state directory of `perdure up` holds a file `env` of `export K=V` lines (DESIGN section 4). With `--state` they are
-loaded and win over what the shell had. Without it the directory named by PERDURE_STATE is taken; without that, and when
-the environment names neither a cluster nor a Temporal server, the local deployment's default directory if it is there.
-So `perdure list` works right after `perdure up`, and never quietly turns to a local deployment where the shell, or a
-pod, points at a real one.
+loaded and win over what the shell had, of Temporal all that it had. Without it the directory named by PERDURE_STATE is
+taken; without that, and when the environment names neither a cluster nor a Temporal server, the local deployment's
+default directory if it is there. So `perdure list` works right after `perdure up`, and never quietly turns to a local
+deployment where the shell, or a pod, points at a real one.
 """
 
 from __future__ import annotations
@@ -27,9 +27,14 @@ def enter(state: Path | None) -> Path | None:
     if directory is None:
         return None
     try:
-        os.environ.update(exports((directory / "env").read_text()))
+        found = exports((directory / "env").read_text())
     except FileNotFoundError:
         raise typer.BadParameter(f"{directory} holds no file `env`: is a local deployment up there?") from None
+    if "TEMPORAL_ADDRESS" in found:
+        # A namespace, a key or a certificate is for the server that the shell had in mind.
+        for name in [name for name in os.environ if name.startswith("TEMPORAL_")]:
+            del os.environ[name]
+    os.environ.update(found)
     return directory
 
 

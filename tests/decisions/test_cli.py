@@ -143,6 +143,19 @@ def test_the_option_wins_over_the_shell(shell: Path, tmp_path: Path) -> None:
     assert os.environ["TEMPORAL_ADDRESS"] == "127.0.0.1:1"
 
 
+def test_nothing_of_another_temporal_is_left_beside_the_deployments(shell: Path, tmp_path: Path) -> None:
+    os.environ |= {"TEMPORAL_API_KEY": "secret", "TEMPORAL_NAMESPACE": "prod", "TEMPORAL_TLS": "true"}
+    environment.enter(deployment(tmp_path / "mine", TEMPORAL_ADDRESS="127.0.0.1:1"))
+    found = {name: value for name, value in os.environ.items() if name.startswith("TEMPORAL_")}
+    assert found == {"TEMPORAL_ADDRESS": "127.0.0.1:1"}
+
+
+def test_a_deployment_without_a_temporal_of_its_own_leaves_the_shells(shell: Path, tmp_path: Path) -> None:
+    os.environ |= {"TEMPORAL_ADDRESS": "temporal.example:7233", "TEMPORAL_NAMESPACE": "mine"}
+    environment.enter(deployment(tmp_path / "mine", KUBECONFIG="/local"))
+    assert (os.environ["TEMPORAL_ADDRESS"], os.environ["TEMPORAL_NAMESPACE"]) == ("temporal.example:7233", "mine")
+
+
 def test_the_local_deployment_is_taken_when_nothing_else_is_named(shell: Path) -> None:
     deployment(shell, TEMPORAL_ADDRESS="127.0.0.1:1")
     assert environment.enter(None) == shell

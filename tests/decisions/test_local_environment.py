@@ -1,0 +1,49 @@
+"""What the processes of a local deployment see of the shell that starts them, and what its `env` file tells others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from temporalio.envconfig import ClientConfig, ClientConnectConfig
+
+from localcloud import services
+from localcloud.state import Cloud, Plan, StateDirectory
+
+PLAN = Plan(clouds=(Cloud.AWS,), services=(services.TEMPORAL,), binaries=None, kubeconfig=None)
+PORTS = {"temporal": 7000}
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDirectory:
+    return StateDirectory(tmp_path / "state")
+
+
+def read_with(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> ClientConnectConfig:
+    """How a process with this environment reaches Temporal."""
+    with monkeypatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("TEMPORAL_")]:
+            patch.delenv(name)
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        return ClientConfig.load_client_connect_config()
+
+
+def test_a_temporal_profile_of_the_users_own_reaches_nobody(
+    state: StateDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = tmp_path / "temporalio/temporal.toml"
+    profile.parent.mkdir(parents=True)
+    profile.write_text('[profile.default]\naddress = "prod.example:7233"\nnamespace = "prod"\napi_key = "secret"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert read_with({}, monkeypatch)["namespace"] == "prod"
+
+    ours = services.our_environment(PLAN, state, PORTS)
+    public = services.public_environment(PLAN, state, PORTS)
+    without = services.our_environment(PLAN.model_copy(update={"services": ()}), state, {})
+
+    here = {"target_host": "127.0.0.1:7000", "namespace": "default"}
+    assert read_with(ours, monkeypatch) == here
+    assert read_with(public, monkeypatch) == here
+    assert read_with(without, monkeypatch) == {}
