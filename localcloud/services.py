@@ -26,7 +26,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pydantic import AliasChoices
+
 from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
+from engine.settings import Settings
 from localcloud.aws.contract import DEFAULT_ACCESS_KEY_ID, DEFAULT_SECRET_ACCESS_KEY
 from localcloud.kubernetes import control_plane
 from localcloud.openstack import control_plane as openstack
@@ -92,6 +95,9 @@ LOCAL_SETTINGS = {
     "MALLOC_ARENA_MAX": "2",
 }
 
+# Two processes with the same ones would be in each other's way.
+OF_ONE_PROCESS = {f"PERDURE_{of}_{what}" for of in ("HEALTH", "METRICS") for what in ("HOST", "PORT")}
+
 # Which EC2 instances are served; without it there is no event consumer.
 INSTANCES_QUEUES = "PERDURE_INSTANCES_QUEUES"
 
@@ -144,7 +150,11 @@ def service_table(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -
 
 def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
     """How programs reach the deployment: the content of the `env` file."""
-    variables = {"PERDURE_STATE": str(state.root), "KUBECONFIG": str(plan.kubeconfig or state.kubeconfig)}
+    variables = {
+        **_given_settings(),
+        "PERDURE_STATE": str(state.root),
+        "KUBECONFIG": str(plan.kubeconfig or state.kubeconfig),
+    }
     if TEMPORAL in plan.services:
         variables |= {
             "TEMPORAL_ADDRESS": f"{LOOPBACK}:{ports['temporal']}",
@@ -192,6 +202,19 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         **({"API_ENDPOINT": f"https://{LOOPBACK}:{ports[API_SERVER]}"} if API_SERVER in ports else {}),
         **public_environment(plan, state, ports),
     }
+
+
+def _given_settings() -> dict[str, str]:
+    """The product's settings that the caller has given: another shell's commands must name lifecycles as these do."""
+    known = {name for field in Settings.model_fields for name in _variables(field)} | {"OPERATOR_DOMAIN"}
+    told = {name for name in known - OF_ONE_PROCESS if name.startswith(("PERDURE_", "OPERATOR_"))}
+    return {name: os.environ[name] for name in sorted(told) if name in os.environ}
+
+
+def _variables(field: str) -> tuple[str, ...]:
+    alias = Settings.model_fields[field].validation_alias
+    choices = alias.choices if isinstance(alias, AliasChoices) else [f"PERDURE_{field.upper()}"]
+    return tuple(str(choice) for choice in choices)
 
 
 def settled(file: Path | None) -> dict[str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from localcloud import services
 from localcloud.state import Cloud, Plan, StateDirectory
 
 PLAN = Plan(clouds=(Cloud.AWS,), services=(services.TEMPORAL,), binaries=None, kubeconfig=None)
+ROOT = Path(__file__).parents[2]
 PORTS = {"temporal": 7000}
 
 
@@ -47,3 +50,33 @@ def test_a_temporal_profile_of_the_users_own_reaches_nobody(
     assert read_with(ours, monkeypatch) == here
     assert read_with(public, monkeypatch) == here
     assert read_with(without, monkeypatch) == {}
+
+
+def test_other_shells_are_told_the_settings_that_up_was_given(
+    state: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {
+        "PERDURE_CLUSTER": "north",
+        "PERDURE_INSTANCES_QUEUES": "123456789012/eu-central-1",
+        "OPERATOR_DOMAIN": "claims.example.com",
+        "OPERATOR_NAMESPACE": "labs",
+    }
+    # Of this shell, of this person, of one process; the tests' own.
+    for name in ("PERDURE_USER", "PERDURE_STATE", "PERDURE_HEALTH_PORT", "PERDURE_LOCAL_FSYNC"):
+        monkeypatch.setenv(name, "mine")
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+
+    told = services.public_environment(PLAN, state, PORTS)
+
+    named = {name: value for name, value in told.items() if name.startswith(("PERDURE_", "OPERATOR_"))}
+    assert named == {**given, "PERDURE_STATE": str(state.root)}
+
+
+def test_a_state_directorys_domain_counts_for_the_names_of_kinds(tmp_path: Path) -> None:
+    (tmp_path / "env").write_text("export KUBECONFIG=/nowhere\nexport OPERATOR_DOMAIN=claims.example.com\n")
+    command = [sys.executable, "-m", "starters.cli.main", "why", "resourceclaims.claims.example.com", "ns/one"]
+    done = subprocess.run(
+        [*command, "--state", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, "no Kubernetes cluster is configured" in done.stderr) == (1, True), done.stderr
