@@ -105,7 +105,7 @@ def down(
     root = deployment.state.root
     try:
         stopped = deployment.down(wipe=wipe)
-    except StateDirectoryError as error:
+    except (DeploymentError, StateDirectoryError) as error:
         complain(str(error))
         raise typer.Exit(1) from None
     said = f"Stopped {root}." if stopped else f"Nothing runs in {root}."

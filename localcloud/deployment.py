@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import IO
 
 from domain.model import Model
 from localcloud import services, supervisor
@@ -20,7 +21,7 @@ from localcloud.kubernetes.programs import find_programs
 from localcloud.openstack import build as openstack_build
 from localcloud.openstack import control_plane as openstack
 from localcloud.probes import Probe
-from localcloud.processes import ProcessIdentity, tethered
+from localcloud.processes import ProcessIdentity, identify, tethered
 from localcloud.progress import Narrator, Silence
 from localcloud.state import Cloud, Plan, Running, ServiceState, ServiceStatus, StateDirectory
 
@@ -138,17 +139,19 @@ class Deployment:
             time.sleep(0.05)
 
     def down(self, *, wipe: bool = False) -> bool:
-        """Stop everything; false when nothing ran. With `wipe` the data goes too."""
+        """Stop everything; false when nothing ran. With `wipe` the data goes too.
+
+        Raises:
+            DeploymentError: somebody holds the directory all the same; nothing is removed.
+        """
         if not self.state.is_ours():
             return False
-        running = self.state.running()
-        was_up = self.state.is_locked()
-        if running is not None and was_up:
-            self._end_supervisor(running.supervisor)
-        swept = supervisor.sweep(self.state)
-        self._reap()
-        if wipe:
-            self.state.wipe()
+        was_up = self._end_child() or self.state.is_locked()
+        # With the lock in hand: nobody starts anew in a directory that is being swept or removed.
+        with self._lock_when_ended():
+            swept = supervisor.sweep(self.state)
+            if wipe:
+                self.state.wipe()
         return was_up or bool(swept)
 
     def is_up(self) -> bool:
@@ -242,6 +245,29 @@ class Deployment:
             ],
             setsid=True,  # Ctrl-C in the terminal is for `up` to hand on
         )
+
+    def _end_child(self) -> bool:
+        """End the supervisor that this object started, which may not have said a word yet; false if there is none."""
+        process = identify(self._child, "supervisor") if self._child is not None else None
+        if process is not None:
+            self._end_supervisor(process)
+        self._reap()
+        return process is not None
+
+    def _lock_when_ended(self) -> IO[str]:
+        """The lock, once whoever holds it is ended; one that has only begun, and not said who it is, is waited for."""
+        deadline = time.monotonic() + 2 * STOP_SECONDS
+        while True:
+            try:
+                return self.state.lock()
+            except BlockingIOError:
+                running = self._current()
+            if time.monotonic() > deadline:
+                raise DeploymentError(f"{self.state.root} is held by a supervisor that does not end")
+            if running is not None:
+                self._end_supervisor(running.supervisor)
+            else:
+                time.sleep(0.02)
 
     def _end_supervisor(self, process: ProcessIdentity) -> None:
         process.send(signal.SIGTERM)

@@ -23,6 +23,7 @@ import pytest
 import yaml
 from waiting import until
 
+from localcloud import deployment as deployments
 from localcloud import services, supervisor
 from localcloud.building import BuildError
 from localcloud.deployment import Deployment, DeploymentError
@@ -33,6 +34,7 @@ from localcloud.progress import Silence
 from localcloud.seed import CLAIMS_RBAC
 from localcloud.state import (
     LOOPBACK,
+    Plan,
     Running,
     ServiceState,
     ServiceStatus,
@@ -243,6 +245,63 @@ def test_down_with_wipe_removes_the_data(fresh: Deployment) -> None:
     fresh.down(wipe=True)
 
     assert not fresh.state.root.exists()
+
+
+def test_down_ends_a_supervisor_that_has_not_said_a_word_yet(fresh: Deployment) -> None:
+    fresh.start(only=(services.TEMPORAL,))
+
+    assert fresh.down()
+
+    assert not fresh.is_up()
+    assert processes_in(fresh.state.root) == []
+    assert not fresh.owns_supervisor()
+
+
+# Holds the directory as a supervisor in its first moments does, and says only then who it is.
+BEGINNER = """
+import os, signal, sys, time
+from datetime import UTC, datetime
+from pathlib import Path
+from localcloud.processes import identify
+from localcloud.state import Running, StateDirectory
+
+state = StateDirectory(Path(sys.argv[1]))
+lock = state.lock()
+print("held", flush=True)
+time.sleep(1)
+state.write_running(Running(supervisor=identify(os.getpid(), "supervisor"), started=datetime.now(UTC)))
+signal.pause()
+"""
+
+
+def test_down_waits_for_a_supervisor_that_has_only_begun(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path / "state")
+    state.create(Plan(clouds=(), services=(), binaries=None, kubeconfig=None))
+    command = [sys.executable, "-c", BEGINNER, str(state.root)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as beginner:
+        try:
+            assert beginner.stdout is not None
+            assert beginner.stdout.readline() == "held\n"
+
+            assert Deployment(state.root).down(wipe=True)
+
+            assert beginner.wait(5) == -signal.SIGTERM
+        finally:
+            beginner.kill()
+    assert not state.root.exists()
+
+
+def test_nothing_is_removed_while_somebody_holds_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deployments, "STOP_SECONDS", 0.05)
+    state = StateDirectory(tmp_path / "state")
+    state.create(Plan(clouds=(), services=(), binaries=None, kubeconfig=None))
+    kept = state.data("temporal") / "temporal.db"
+    kept.write_text("lifecycles")
+
+    with state.lock(), pytest.raises(DeploymentError, match="does not end"):
+        Deployment(state.root).down(wipe=True)
+
+    assert kept.read_text() == "lifecycles"
 
 
 def test_two_deployments_run_side_by_side(deployment: Deployment, fresh: Deployment) -> None:
