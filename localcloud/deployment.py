@@ -143,8 +143,11 @@ class Deployment:
 
         Raises:
             DeploymentError: somebody holds the directory all the same; nothing is removed.
+            StateDirectoryError: what is to be removed is none of ours.
         """
         if not self.state.is_ours():
+            if wipe and self.state.is_taken():
+                self.state.wipe()
             return False
         was_up = self._end_child() or self.state.is_locked()
         # With the lock in hand: nobody starts anew in a directory that is being swept or removed.

@@ -186,13 +186,17 @@ class StateDirectory:
 
     def create(self, plan: Plan) -> None:
         """Make the directory, or refuse one that holds somebody else's files."""
-        if self.root.exists() and not self.is_ours() and any(self.root.iterdir()):
+        if self.is_taken() and not self.is_ours():
             raise StateDirectoryError(
                 f"{self.root} is not empty and is no state directory of perdure; name another one"
             )
         self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.logs.mkdir(exist_ok=True)
         replace_file(self.root / "deployment.json", plan.model_dump_json(indent=2))
+
+    def is_taken(self) -> bool:
+        """Whether there is anything in it, whoever put it there."""
+        return self.root.exists() and any(self.root.iterdir())
 
     def is_ours(self) -> bool:
         """Whether an `up` made this directory."""

@@ -543,11 +543,25 @@ def test_a_directory_with_other_files_is_neither_used_nor_wiped(tmp_path: Path) 
 
     with pytest.raises(StateDirectoryError):
         deployment.up(only=(services.TEMPORAL,))
-    deployment.down(wipe=True)
+    with pytest.raises(StateDirectoryError, match="nothing was removed"):
+        deployment.down(wipe=True)
 
     assert (tmp_path / "thesis.txt").exists()
-    with pytest.raises(StateDirectoryError):
-        deployment.state.wipe()
+
+
+def test_down_says_what_it_has_removed_and_no_more(tmp_path: Path) -> None:
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis/thesis.txt").write_text("years of work")
+    StateDirectory(tmp_path / "ours").create(Plan(clouds=(), services=(), binaries=None, kubeconfig=None))
+
+    def down(name: str) -> tuple[int, str]:
+        command = command_line("down", "--wipe", "--state", str(tmp_path / name))
+        output, _ = command.communicate(timeout=20)
+        return command.returncode, output.replace(str(tmp_path), "").strip()
+
+    assert down("thesis") == (1, "/thesis is no state directory of perdure; nothing was removed")
+    assert down("nothing") == (0, "Nothing runs in /nothing.")
+    assert down("ours") == (0, "Nothing runs in /ours. Its data is removed.")
 
 
 # Ports.
