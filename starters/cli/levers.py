@@ -176,7 +176,10 @@ def wake(
 
     if everything:
         kinds = (kind_named(kind),) if kind else tuple(all_kinds().values())
-        say(f"{perform(lambda session: waking.wake_all(session, kinds))} lifecycles woken")
+        done = perform(lambda session: waking.wake_all(session, kinds))
+        say(f"{done.woken} lifecycles woken")
+        if done.failed:
+            raise typer.Exit(1)
         return
     asked = target(kind, name)
 

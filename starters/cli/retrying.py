@@ -11,12 +11,14 @@ import asyncio
 from dataclasses import dataclass
 
 import typer
+from temporalio.service import RPCError
 
 from domain.identity import Key, Kind, all_kinds
 from domain.model import Model
+from engine.errors import ApiError
 from starters.cli.listing import Row, row_of
 from starters.cli.output import CommandError, Format, printed, say, table
-from starters.cli.session import Session, perform, person
+from starters.cli.session import Session, perform, person, refusal
 from starters.cli.target import checked_name, path
 
 AT_ONCE = 5
@@ -103,6 +105,8 @@ async def _asked(session: Session, rows: list[Row], by: str) -> list[Retried]:
                 refused = error.message.removeprefix("retry refused: ")
                 said = f"{REFUSED}{refused}" if refused != error.message else error.message
                 return _retried(row, said=said, retried=False)
+            except (ApiError, RPCError) as error:  # of this one; the others are asked all the same
+                return _retried(row, said=refusal(error), retried=False)
 
     keys = ((row, row.key(session.settings.cluster)) for row in rows)
     return list(await asyncio.gather(*(ask(row, key) for row, key in keys if key is not None)))

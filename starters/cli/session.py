@@ -90,9 +90,14 @@ def _run(work: Coroutine[object, object, T]) -> T:
     except ApiError as error:
         raise CommandError(error.message, _ADVICE.get(error.type, "")) from error
     except RPCError as error:
-        raise CommandError(
-            f"Temporal at {temporal_address()}: {error.status.name}: {error.message}", _rpc(error)
-        ) from error
+        raise CommandError(refusal(error), _rpc(error)) from error
+
+
+def refusal(error: ApiError | RPCError) -> str:
+    """What a server said, in a line."""
+    if isinstance(error, ApiError):
+        return error.message
+    return f"Temporal at {temporal_address()}: {error.status.name}: {error.message}"
 
 
 @asynccontextmanager

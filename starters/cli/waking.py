@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from temporalio.service import RPCError
+
 from domain.custom_resources import custom_resources
 from domain.identity import Key, Kind, standing
 from domain.loadbalancers.services.objects import LOAD_BALANCER_TYPE
+from domain.model import Model
 from engine import temporal
-from engine.errors import Absent
+from engine.errors import Absent, ApiError, Denied
 from engine.kube.json import JsonObject, sequence, text
-from starters.cli.session import Session
+from starters.cli.output import warn
+from starters.cli.session import Session, refusal
 from workers.roster import areas
 
 # Signal-with-start saturates a small server at about ten at once.
@@ -28,18 +32,45 @@ async def wake_one(session: Session, key: Key) -> None:
     await temporal.wake(session.temporal, key)
 
 
-async def wake_all(session: Session, kinds: Sequence[Kind]) -> int:
-    """Wake every lifecycle of the kinds; returns how many. A kind that the cluster does not know has none."""
+class Woken(Model):
+    """What came of waking many."""
+
+    woken: int
+    """How many lifecycles."""
+    failed: int
+    """How many of them, and of kinds that could not be listed, are not; each is told in a warning."""
+
+
+async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
+    """Wake every lifecycle of the kinds, one refusal never keeping the others.
+
+    A kind that the cluster does not know has none. One of several that may not be read is left out with a warning, and
+    that is no failure: who works with one area need not see the others'.
+    """
     free = asyncio.Semaphore(_AT_ONCE)
 
-    async def wake(key: Key) -> None:
+    async def woken(key: Key) -> bool:
         async with free:
-            await temporal.wake(session.temporal, key)
+            try:
+                await temporal.wake(session.temporal, key)
+            except (ApiError, RPCError) as error:
+                warn(f"warning: {key.path} is not woken: {refusal(error)}")
+                return False
+        return True
 
     executed = areas()  # a lifecycle that no worker can execute would only hang
-    keys = [key for kind in kinds if kind.lifecycle and kind.area in executed for key in await keys_of(session, kind)]
-    await asyncio.gather(*(wake(key) for key in keys))
-    return len(keys)
+    keys: list[Key] = []
+    unlisted = 0
+    for kind in kinds:
+        if not kind.lifecycle or kind.area not in executed:
+            continue
+        try:
+            keys += await keys_of(session, kind)
+        except ApiError as error:
+            warn(f"warning: {kind.plural} are not woken: {error.message}")
+            unlisted += not isinstance(error, Denied) or len(kinds) == 1
+    done = await asyncio.gather(*(woken(key) for key in keys))
+    return Woken(woken=sum(done), failed=len(done) - sum(done) + unlisted)
 
 
 async def keys_of(session: Session, kind: Kind) -> list[Key]:

@@ -1,0 +1,140 @@
+"""Commands about many: one that is refused keeps none of the others, and the exit code tells of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, cast
+
+import pytest
+import typer
+from temporalio.service import RPCError, RPCStatusCode
+from typer.testing import CliRunner
+
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.identity import Key, Kind
+from engine import temporal
+from engine.errors import ApiError, Denied, Unavailable
+from engine.kube.api import Listing
+from engine.settings import Settings
+from starters.cli import lifecycle, retrying, session, waking
+from starters.cli.listing import Row
+from starters.cli.main import build
+from starters.cli.output import Format
+from starters.cli.retrying import Sought
+from starters.cli.session import Session
+
+T = TypeVar("T")
+
+NOT_NOW = RPCError("slow down", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
+
+
+class Cluster:
+    """A cluster with two objects of each kind, some of which may not be listed."""
+
+    def __init__(self) -> None:
+        self.refused: dict[str, ApiError] = {}
+
+    async def list(self, kind: Kind, namespace: str = "") -> Listing:
+        if kind.name in self.refused:
+            raise self.refused[kind.name]
+        known = kind in (ACCOUNT, ACCOUNT_CLAIM)
+        names = ("one", "two") if known else ()
+        return Listing([{"metadata": {"namespace": "ns", "name": name, "uid": f"{name}-1"}} for name in names], "1")
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """What commands talk to, without a server."""
+    found = Cluster()
+    opened = Session(Settings(), cast("Any", None), cast("Any", found))
+
+    def perform(work: Callable[[Session], Awaitable[T]]) -> T:
+        async def done() -> T:
+            return await work(opened)
+
+        return asyncio.run(done())
+
+    for module in (session, retrying):
+        monkeypatch.setattr(module, "perform", perform)
+    return found
+
+
+@pytest.fixture
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The paths that were woken; of accounts called `one` Temporal will hear nothing."""
+    found: list[str] = []
+
+    async def wake(client: object, key: Key) -> None:
+        if key.path == "Account/ns/one":
+            raise NOT_NOW
+        found.append(key.path)
+
+    monkeypatch.setattr(temporal, "wake", wake)
+    monkeypatch.setattr(waking, "standing", lambda kind, cluster: ())
+    return found
+
+
+def wake(*arguments: str) -> tuple[int, str, str]:
+    answer = CliRunner().invoke(build(), ["wake", *arguments], env={"PERDURE_STATE": "", "KUBECONFIG": "/nowhere"})
+    return answer.exit_code, answer.stdout, answer.stderr
+
+
+def test_one_that_cannot_be_woken_keeps_no_other(cluster: Cluster, woken: list[str]) -> None:
+    code, said, warned = wake("--all")
+    assert (code, said) == (1, "3 lifecycles woken\n")
+    assert sorted(woken) == ["Account/ns/two", "AccountClaim/ns/one", "AccountClaim/ns/two"]
+    assert "Account/ns/one is not woken: Temporal at" in warned
+    assert "RESOURCE_EXHAUSTED: slow down" in warned
+
+
+def test_kinds_that_may_not_be_read_are_left_out_with_a_warning(cluster: Cluster, woken: list[str]) -> None:
+    cluster.refused[ACCOUNT.name] = Denied("list accounts: forbidden")
+    assert wake("--all") == (
+        0,
+        "2 lifecycles woken\n",
+        "warning: accounts are not woken: list accounts: forbidden\n",
+    )
+
+
+def test_a_kind_that_was_asked_for_and_may_not_be_read_is_a_failure(cluster: Cluster, woken: list[str]) -> None:
+    cluster.refused[ACCOUNT.name] = Denied("list accounts: forbidden")
+    assert wake("account", "--all")[0] == 1
+
+
+def test_a_kind_that_cannot_be_listed_keeps_no_other(cluster: Cluster, woken: list[str]) -> None:
+    cluster.refused[ACCOUNT.name] = Unavailable("list accounts: no answer")
+    code, said, warned = wake("--all")
+    assert (code, said) == (1, "2 lifecycles woken\n")
+    assert "accounts are not woken: list accounts: no answer" in warned
+
+
+@pytest.mark.parametrize(("error", "said"), [(Denied("patch: forbidden"), "patch: forbidden"), (NOT_NOW, "slow down")])
+def test_one_that_cannot_be_retried_keeps_no_other(
+    cluster: Cluster,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: Exception,
+    said: str,
+) -> None:
+    rows = [
+        Row(kind="Account", namespace="ns", name=name, phase="Failed", workflow_id=f"Account/ns/{name}/1")
+        for name in ("one", "two")
+    ]
+
+    async def found(opened: Session, query: str) -> list[Row]:
+        return rows
+
+    async def retry(opened: Session, key: Key, reason: str) -> str:
+        if key.name == "one":
+            raise error
+        return f"{key.path} is tried again"
+
+    monkeypatch.setattr(retrying, "_found", found)
+    monkeypatch.setattr(lifecycle, "retry", retry)
+    with pytest.raises(typer.Exit) as ended:
+        retrying.retry_all(Sought(phase="Failed"), "", dry_run=False, yes=True, form=Format.TEXT)
+    assert ended.value.exit_code == 1
+    _, first, second = capsys.readouterr().out.splitlines()
+    assert said in first
+    assert second.rstrip().endswith("Account/ns/two is tried again")
