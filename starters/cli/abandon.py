@@ -2,9 +2,9 @@
 
 An object on its way out carries the finalizer of its kind while something of it exists outside. When what is outside
 can never be cleaned (an account that AWS closed, a role that somebody removed), a person takes the finalizer off. Who,
-why and when is written beforehand, as annotation `perdure.dev/abandoned` and as a Kubernetes Event, since the object
-itself may be gone a moment later. An object that nobody has deleted is refused: its lifecycle would put the finalizer
-back.
+why and when is written in the same call, as annotation `perdure.dev/abandoned`, and then as a Kubernetes Event, since
+the object itself may be gone by then. What its lifecycle would take off goes: of resource claims the finalizers of
+former installations, too. An object that nobody has deleted is refused: its lifecycle would put the finalizer back.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from starters.cli.output import CommandError, Format, FormatOption, printed, say
 from starters.cli.target import KindArgument, NameArgument, Target, target
 
 if TYPE_CHECKING:
+    from domain.identity import Kind
     from engine.kube import JsonObject
     from starters.cli.session import Session
 
@@ -75,8 +76,7 @@ async def _stuck(session: Session, asked: Target) -> JsonObject:
     from starters.cli.lifecycle import find_object
 
     obj = await find_object(session, asked)
-    finalizer = asked.kind.finalizer
-    if not finalizer or finalizer not in _finalizers(obj):
+    if not set(_finalizers(obj)) & _ours(asked.kind):
         held = ", ".join(_finalizers(obj))
         raise CommandError(
             f"{asked} carries no finalizer of ours", f"it is held by {held}" if held else "nothing holds it"
@@ -89,7 +89,8 @@ async def _stuck(session: Session, asked: Target) -> JsonObject:
     return obj
 
 
-async def _release(session: Session, asked: Target, obj: JsonObject, why: str, left: Sequence[str]) -> Abandoned:
+async def _release(session: Session, asked: Target, seen: JsonObject, why: str, told: Sequence[str]) -> Abandoned:
+    """Take it off the object as it is now: a person has thought it over meanwhile, and others have written."""
     from engine.errors import Absent
     from engine.kube.json import text
     from starters.cli.lifecycle import key_of
@@ -97,7 +98,14 @@ async def _release(session: Session, asked: Target, obj: JsonObject, why: str, l
     from starters.cli.session import FIELD_MANAGER, person
     from starters.cli.waking import wake_one
 
-    others = tuple(name for name in _finalizers(obj) if name != asked.kind.finalizer)
+    obj = await _stuck(session, asked)
+    if text(obj, "metadata", "uid") != text(seen, "metadata", "uid"):
+        raise CommandError(f"{asked} is another object of that name now", "look at it, and call again")
+    left = outside(asked, obj)
+    if left != tuple(told):
+        _say_what_stays(asked, left)
+    ours = _ours(asked.kind)
+    others = tuple(name for name in _finalizers(obj) if name not in ours)
     done = Abandoned(
         kind=asked.kind.name,
         namespace=asked.namespace,
@@ -105,11 +113,10 @@ async def _release(session: Session, asked: Target, obj: JsonObject, why: str, l
         who=person(),
         why=why,
         when=timestamp(utc_now()),
-        left_behind=tuple(left),
+        left_behind=left,
         still_held_by=others,
     )
     note = json.dumps({"who": done.who, "why": done.why, "when": done.when})
-    await record(session, asked, obj, "Abandoned", f"{why}; left behind: {'; '.join(left) or 'nothing known'}")
     try:
         await session.cluster_of(asked.kind).patch(
             asked.kind,
@@ -121,6 +128,8 @@ async def _release(session: Session, asked: Target, obj: JsonObject, why: str, l
         )
     except Absent:
         warn(f"{asked} is gone already")
+    else:
+        await record(session, asked, obj, "Abandoned", f"{why}; left behind: {'; '.join(left) or 'nothing known'}")
     await wake_one(session, key_of(session, asked, text(obj, "metadata", "uid")))
     return done
 
@@ -130,20 +139,34 @@ def outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
     from domain.custom_resources import custom_resources
     from domain.loadbalancers import SERVICE
     from domain.loadbalancers.names import load_balancer_name
+    from domain.reading import Malformed, read
     from domain.resource import ObjectMeta
 
     if asked.kind == SERVICE:
         name = load_balancer_name(ObjectMeta(namespace=asked.namespace, name=asked.name))
         return (f"LoadBalancer {name} with all that it has in OpenStack, if it is there",)
 
-    models = (model for model in custom_resources() if model.kind_of.name == asked.kind.name)
-    return next((model.model_validate(obj).outside for model in models), ())
+    model = next((model for model in custom_resources() if model.kind_of.name == asked.kind.name), None)
+    if model is None:
+        return ()
+    known = read(model, obj)
+    if isinstance(known, Malformed):
+        return (f"nobody knows what: the object cannot be read ({known.problem})",)
+    return known.outside
 
 
 def _say_what_stays(asked: Target, left: Sequence[str]) -> None:
     warn(f"{asked} leaves behind" + (":" if left else " nothing that it knows of"))
     for line in left:
         warn(f"  {line}")
+
+
+def _ours(kind: Kind) -> frozenset[str]:
+    """The finalizers that mean us on objects of the kind."""
+    from domain.claims.constants import FINALIZER, FORMER_FINALIZERS
+
+    former = FORMER_FINALIZERS if kind.finalizer == FINALIZER else ()
+    return frozenset(name for name in (kind.finalizer, *former) if name)
 
 
 def _finalizers(obj: JsonObject) -> tuple[str, ...]:
