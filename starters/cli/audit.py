@@ -1,7 +1,8 @@
 """`perdure audit`: what clouds hold that carries our marks and has no owner, and where the two sides have drifted.
 
-Nothing is changed by it. It ends with 0 where everything fits and with 1 where something was found, so that a script
-can tell; with `--report` it writes a report into the cluster (`reporting.py`), and what is found is no failure.
+Nothing is changed by it. It ends with 0 where everything fits and with 1 where something was found, or an area could
+not be looked at, so that a script can tell; with `--report` it writes a report into the cluster (`reporting.py`), and
+what is found is no failure.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def audit(
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Find cloud objects of ours without an owner, and drift; exits 1 if there are any, or no report could be made."""
-    from engine.errors import Absent
+    """Find cloud objects of ours without an owner, and drift; exits 1 if there are any, or it could not look."""
+    from engine.errors import Absent, ApiError
     from engine.kube.errors import NO_SUCH_KIND
     from starters.cli.audits import Finding, audits
     from starters.cli.session import Session, perform
@@ -59,20 +60,24 @@ def audit(
         _report(area, known, thorough=thorough)
         return
 
+    failed: list[str] = []
+
     async def look(session: Session) -> list[Finding]:
         if area:
             return await known[area](session, thorough=thorough)
         served = _served(known, session.settings).items()
-        return [finding for name, each in served for finding in await if_installed(name, each, session)]
+        return [finding for name, each in served for finding in await of_one(name, each, session)]
 
-    async def if_installed(name: str, each: Audit, session: Session) -> list[Finding]:
-        """An installation need not have every area's kinds."""
+    async def of_one(name: str, each: Audit, session: Session) -> list[Finding]:
+        """One of several: an installation need not have every area's kinds, and what fails keeps no other."""
         try:
             return await each(session, thorough=thorough)
-        except Absent as error:
-            if error.code != NO_SUCH_KIND:
-                raise
-            warn(f"not looked at: {name}, whose kinds are not installed here")
+        except ApiError as error:
+            if isinstance(error, Absent) and error.code == NO_SUCH_KIND:
+                warn(f"not looked at: {name}, whose kinds are not installed here")
+            else:
+                failed.append(name)
+                warn(f"warning: {name} could not be audited: {error.message}")
             return []
 
     found = perform(look)
@@ -81,9 +86,9 @@ def audit(
         columns = (*(("area",) if wide else ()), "subject", "problem", "what to do")
         rows = [(*((item.area,) if wide else ()), item.subject, item.problem, item.advice) for item in found]
         table(columns, rows)
-    elif not found and output in (Format.TEXT, Format.WIDE):
+    elif not found and not failed and output in (Format.TEXT, Format.WIDE):
         say("nothing found: clouds and custom resources agree")
-    if found:
+    if found or failed:
         raise typer.Exit(1)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, cast
 
 import pytest
 import typer
 from temporalio.service import RPCError, RPCStatusCode
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.identity import Key, Kind
@@ -17,7 +18,8 @@ from engine import temporal
 from engine.errors import ApiError, Denied, Unavailable
 from engine.kube.api import Listing
 from engine.settings import Settings
-from starters.cli import lifecycle, retrying, session, waking
+from starters.cli import audits, lifecycle, retrying, session, waking
+from starters.cli.audits import Finding
 from starters.cli.listing import Row
 from starters.cli.main import build
 from starters.cli.output import Format
@@ -26,6 +28,7 @@ from starters.cli.session import Session
 
 T = TypeVar("T")
 
+NO_SERVER = {"PERDURE_STATE": "", "KUBECONFIG": "/nowhere"}
 NOT_NOW = RPCError("slow down", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
 
 
@@ -76,7 +79,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def wake(*arguments: str) -> tuple[int, str, str]:
-    answer = CliRunner().invoke(build(), ["wake", *arguments], env={"PERDURE_STATE": "", "KUBECONFIG": "/nowhere"})
+    answer = CliRunner().invoke(build(), ["wake", *arguments], env=NO_SERVER)
     return answer.exit_code, answer.stdout, answer.stderr
 
 
@@ -138,3 +141,44 @@ def test_one_that_cannot_be_retried_keeps_no_other(
     _, first, second = capsys.readouterr().out.splitlines()
     assert said in first
     assert second.rstrip().endswith("Account/ns/two is tried again")
+
+
+PORT = Finding(area="loadbalancers", subject="port 1", problem="has no owner", advice="delete it")
+
+
+class Auditor:
+    """An area's audit that finds this, or cannot be made."""
+
+    def __init__(self, *found: Finding, error: ApiError | None = None) -> None:
+        self._found = found
+        self._error = error
+
+    async def __call__(self, session: Session, *, thorough: bool) -> list[Finding]:
+        if self._error is not None:
+            raise self._error
+        return list(self._found)
+
+
+def audit(monkeypatch: pytest.MonkeyPatch, *arguments: str, **known: Auditor) -> Result:
+    monkeypatch.setattr(audits, "audits", lambda: known)
+    return CliRunner().invoke(build(), ["audit", *arguments], env=NO_SERVER)
+
+
+def test_an_area_that_cannot_be_audited_keeps_no_others_findings(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    denied = Auditor(error=Denied("list accounts: forbidden"))
+    done = audit(monkeypatch, "-o", "json", accounts=denied, loadbalancers=Auditor(PORT))
+    assert done.exit_code == 1
+    assert [each["subject"] for each in json.loads(done.stdout)] == ["port 1"]
+    assert done.stderr == "warning: accounts could not be audited: list accounts: forbidden\n"
+
+
+def test_where_an_area_could_not_be_audited_nothing_is_said_to_agree(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = Auditor(error=Unavailable("list projects: no answer"))
+    done = audit(monkeypatch, accounts=Auditor(), loadbalancers=down)
+    assert (done.exit_code, done.stdout) == (1, "")
+    done = audit(monkeypatch, accounts=Auditor())
+    assert (done.exit_code, done.stdout) == (0, "nothing found: clouds and custom resources agree\n")
