@@ -152,6 +152,7 @@ def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, in
     """How programs reach the deployment: the content of the `env` file."""
     variables = {
         **_given_settings(),
+        **_no_proxy(),
         "PERDURE_STATE": str(state.root),
         "KUBECONFIG": str(plan.kubeconfig or state.kubeconfig),
     }
@@ -191,7 +192,6 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         **inherited,
         "PYTHONPATH": _python_path(),
         "PYTHONUNBUFFERED": "1",
-        "NO_PROXY": ",".join(filter(None, (os.environ.get("NO_PROXY"), LOOPBACK, "localhost"))),
         # Profiles, endpoints and credentials of the user's own configuration of AWS and Temporal stay out.
         "TEMPORAL_CONFIG_FILE": os.devnull,
         "AWS_CONFIG_FILE": os.devnull,
@@ -202,6 +202,13 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         **({"API_ENDPOINT": f"https://{LOOPBACK}:{ports[API_SERVER]}"} if API_SERVER in ports else {}),
         **public_environment(plan, state, ports),
     }
+
+
+def _no_proxy() -> dict[str, str]:
+    """Loopback goes past every proxy, under both names: of two that differ, programs choose differently."""
+    given = ",".join(os.environ.get(name, "") for name in ("NO_PROXY", "no_proxy")).split(",")
+    hosts = dict.fromkeys(filter(None, (*(host.strip() for host in given), LOOPBACK, "localhost")))
+    return dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(hosts))
 
 
 def _given_settings() -> dict[str, str]:

@@ -80,3 +80,22 @@ def test_a_state_directorys_domain_counts_for_the_names_of_kinds(tmp_path: Path)
         [*command, "--state", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, "no Kubernetes cluster is configured" in done.stderr) == (1, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, "127.0.0.1,localhost"),
+        ({"no_proxy": "corp.example"}, "corp.example,127.0.0.1,localhost"),
+        ({"NO_PROXY": "a.example, b.example", "no_proxy": "b.example"}, "a.example,b.example,127.0.0.1,localhost"),
+    ],
+)
+def test_loopback_goes_past_every_proxy(
+    state: StateDirectory, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], expected: str
+) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    for found in (services.our_environment(PLAN, state, PORTS), services.public_environment(PLAN, state, PORTS)):
+        assert (found["NO_PROXY"], found["no_proxy"]) == (expected, expected)
