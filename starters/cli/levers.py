@@ -119,7 +119,7 @@ def retry(
         key = await lifecycle.find_key(session, asked)
         return await lifecycle.retry(session, key, f"{person()}: {reason}" if reason else person())
 
-    say(f"{asked}: {perform(tell)}")
+    retrying.tell_one(asked, perform(tell), output)
 
 
 def pause(

@@ -19,7 +19,7 @@ from engine.errors import ApiError
 from starters.cli.listing import Row, row_of
 from starters.cli.output import CommandError, Format, printed, say, table
 from starters.cli.session import Session, perform, person, refusal
-from starters.cli.target import checked_name, path
+from starters.cli.target import Target, checked_name, path
 
 AT_ONCE = 5
 REFUSED = "refused: "
@@ -62,6 +62,7 @@ class Retried(Model):
     namespace: str
     name: str
     phase: str
+    """As the list had it; empty where one object was named."""
     retried: bool
     said: str
 
@@ -71,7 +72,8 @@ def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Fo
     query = sought.asked()
     rows = perform(lambda session: _found(session, query))
     if not rows:
-        say("nothing is found that could be retried")
+        if not printed([], form):
+            say("nothing is found that could be retried")
         return
     if dry_run:
         _tell([_retried(row, said="would be asked", retried=False) for row in rows], form)
@@ -84,6 +86,13 @@ def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Fo
     failed = [each for each in done if not each.retried and not each.said.startswith(REFUSED)]
     if failed:
         raise typer.Exit(1)
+
+
+def tell_one(asked: Target, said: str, form: Format) -> None:
+    """What came of one that was named."""
+    told = Retried(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, phase="", retried=True, said=said)
+    if not printed(told, form):
+        say(f"{asked}: {said}")
 
 
 async def _found(session: Session, query: str) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Commands about many: one that is refused keeps none of the others, and the exit code tells of it."""
+"""What commands answer, without a server: of many where one is refused, and to programs."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from starters.cli.main import build
 from starters.cli.output import Format
 from starters.cli.retrying import Sought
 from starters.cli.session import Session
+from starters.cli.target import Target
 
 T = TypeVar("T")
 
@@ -182,3 +183,35 @@ def test_where_an_area_could_not_be_audited_nothing_is_said_to_agree(
     assert (done.exit_code, done.stdout) == (1, "")
     done = audit(monkeypatch, accounts=Auditor())
     assert (done.exit_code, done.stdout) == (0, "nothing found: clouds and custom resources agree\n")
+
+
+# To programs.
+
+
+def test_a_retry_of_one_answers_with_a_document(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def find_key(opened: Session, asked: Target) -> Key:
+        return Key(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, uid="one-1")
+
+    async def retry(opened: Session, key: Key, reason: str) -> str:
+        return f"{key.path} is tried again"
+
+    monkeypatch.setattr(lifecycle, "find_key", find_key)
+    monkeypatch.setattr(lifecycle, "retry", retry)
+    done = CliRunner().invoke(build(), ["retry", "account", "ns/one", "-o", "json"], env=NO_SERVER)
+    assert done.exit_code == 0, done.output
+    told = retrying.Retried.model_validate_json(done.stdout)
+    assert (told.kind, told.namespace, told.name, told.retried) == ("Account", "ns", "one", True)
+    assert told.said == "Account/ns/one is tried again"
+    done = CliRunner().invoke(build(), ["retry", "account", "ns/one"], env=NO_SERVER)
+    assert done.stdout == "Account ns/one: Account/ns/one is tried again\n"
+
+
+def test_nothing_to_retry_is_a_document_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def found(opened: Session, query: str) -> list[Row]:
+        return []
+
+    monkeypatch.setattr(retrying, "_found", found)
+    done = CliRunner().invoke(build(), ["retry", "--phase", "Failed", "-o", "json"], env=NO_SERVER)
+    assert (done.exit_code, json.loads(done.stdout)) == (0, [])
+    done = CliRunner().invoke(build(), ["retry", "--phase", "Failed"], env=NO_SERVER)
+    assert done.stdout == "nothing is found that could be retried\n"
