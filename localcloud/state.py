@@ -158,11 +158,12 @@ class StateDirectory:
     @property
     def to_enter(self) -> str:
         """What gives another shell `env` and, where it lives in an environment of its own, this `perdure`."""
+        entered = f"source {shlex.quote(str(self.env_file))}"
         if sys.prefix == sys.base_prefix:
-            return f"source {self.env_file}"
+            return entered
         inside = Path(sys.prefix).is_relative_to(Path.cwd())
         environment = Path(sys.prefix).relative_to(Path.cwd()) if inside else Path(sys.prefix)
-        return f"source {environment}/bin/activate; source {self.env_file}"
+        return f"source {shlex.quote(f'{environment}/bin/activate')}; {entered}"
 
     @property
     def logs(self) -> Path:

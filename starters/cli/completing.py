@@ -20,6 +20,7 @@ from typing import Annotated
 import typer
 
 from domain.identity import Kind, all_areas, all_kinds
+from starters.cli.environment import UnusedStateOption, enter
 
 PATIENCE_SECONDS = 3.0
 MOST = 500
@@ -41,7 +42,9 @@ def register(app: typer.Typer) -> None:
     app.command()(completion)
 
 
-def completion(shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")]) -> None:
+def completion(
+    shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")], state: UnusedStateOption = None
+) -> None:
     """Print what makes the shell fill in commands, kinds and objects: source <(perdure completion bash)."""
     typer.echo(asked_as(f"source_{shell.value}"))
 
@@ -59,7 +62,6 @@ def complete_areas(incomplete: str) -> list[str]:
 
 def complete_objects(ctx: typer.Context, incomplete: str) -> list[str]:
     """The objects of the kind that was named before."""
-    from starters.cli.environment import enter
     from starters.cli.target import kind_named
 
     try:

@@ -49,7 +49,7 @@ StateOption = Annotated[
     ),
 ]
 
-# `crds` and `version` ask no server: they take the option as every command does, and need no deployment behind it.
+# `crds`, `version` and `completion` ask no server: they take the option as every command does, and need no deployment.
 UnusedStateOption = Annotated[Path | None, typer.Option("--state", metavar="DIR", hidden=True)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import typer
@@ -127,6 +128,19 @@ def test_each_shell_has_its_script(shell: str) -> None:
     answer = CliRunner().invoke(build(), ["completion", shell])
     assert answer.exit_code == 0
     assert "_PERDURE_COMPLETE" in answer.output
+
+
+def test_every_command_takes_a_state_directory() -> None:
+    def without(command: Any, path: str) -> list[str]:
+        below = getattr(command, "commands", {})
+        if below:
+            return [found for name, each in below.items() for found in without(each, f"{path} {name}")]
+        options = {option for parameter in command.params for option in parameter.opts}
+        return [] if "--state" in options else [path]
+
+    assert without(typer.main.get_command(build()), "perdure") == []
+    answer = CliRunner().invoke(build(), ["completion", "bash", "--state", "/nowhere"])
+    assert answer.exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -99,3 +99,22 @@ def test_loopback_goes_past_every_proxy(
         monkeypatch.setenv(name, value)
     for found in (services.our_environment(PLAN, state, PORTS), services.public_environment(PLAN, state, PORTS)):
         assert (found["NO_PROXY"], found["no_proxy"]) == (expected, expected)
+
+
+@pytest.mark.parametrize("environment", ["bin of mine", None])
+def test_the_line_that_enters_a_deployment_can_be_pasted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environment: str | None
+) -> None:
+    state = StateDirectory(tmp_path / "my dir")
+    state.root.mkdir()
+    state.write_env({"ENTERED": "it's"})
+    prefix = tmp_path / environment if environment else Path(sys.base_prefix)
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+    if environment:
+        (prefix / "bin").mkdir(parents=True)
+        (prefix / "bin/activate").write_text("ACTIVE=yes\n")
+
+    script = f"{state.to_enter}; echo $ENTERED $ACTIVE"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+
+    assert (done.stdout.split(), done.stderr) == (["it's", *(["yes"] if environment else [])], "")
