@@ -25,7 +25,7 @@ from domain.instances.events import EventKind, InstanceState
 from domain.instances.hooks import HookWork
 from domain.instances.labels import label_patch
 from domain.instances.observed import InstancePhase, ObservedInstance, phase_of
-from domain.instances.reactions import hook_unproven, hooks_of, reactions, unproven
+from domain.instances.reactions import hook_unproven, hook_untimed, hooks_of, reactions, unproven
 from domain.instances.record import InstanceRecord
 from domain.instances.steps import AskAws, Step
 from domain.instances.verification import ASK_AGAIN, Question, askable
@@ -113,7 +113,7 @@ def _closing(observed: ObservedInstance) -> datetime | None:
 def _questions(
     observed: ObservedInstance, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Question, ...]:
-    """What to ask AWS now: how the instance stands, and what a reaction that is due rests on."""
+    """What to ask AWS now: how the instance stands, what a due reaction rests on, and its hooks' times."""
     record, facts = observed.record, observed.facts
     wanted = set[Question]()
     if observed.ask_at is not None and observed.ask_at <= now:
@@ -124,7 +124,8 @@ def _questions(
         if unproven(observed, cause, now):
             wanted |= {each for each in _borne_out_by(record, cause) if askable(facts, each, cause.claimed_at, now)}
     for hook in hooks:
-        if hook_unproven(observed, hook) and askable(facts, Question.GROUP, hook.held.received_at, now):
+        wants = hook_unproven(observed, hook) or hook_untimed(observed, hook)
+        if wants and askable(facts, Question.GROUP, hook.held.received_at, now):
             wanted.add(Question.GROUP)
     # One answer holds everything that was asked together, and an instance's state belongs to each.
     return tuple(sorted({Question.INSTANCE, *wanted})) if wanted else ()
@@ -164,7 +165,8 @@ def _deadline(
     moments += [hook.next_at for hook in hooks]
     moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # the annotation tells of it no longer
     open_claims = any(unproven(observed, cause, now) for cause in found)
-    if facts is not None and (open_claims or any(hook_unproven(observed, hook) for hook in hooks)):
+    asked_of_hooks = any(hook_unproven(observed, hook) or hook_untimed(observed, hook) for hook in hooks)
+    if facts is not None and (open_claims or asked_of_hooks):
         moments.append(facts.at + ASK_AGAIN)
     if facts is not None and _ran_on(record, now):
         moments.append(facts.at + ASK_AGAIN)

@@ -16,7 +16,7 @@ from domain.instances.hooks import HookWork, served, work_for_hook
 from domain.instances.observed import ObservedInstance
 from domain.instances.policy import Reaction
 from domain.instances.steps import DeleteMachine, DrainNode, Refute, Step, UncordonNode
-from domain.instances.verification import Verdict
+from domain.instances.verification import Question, Verdict, may_be_late
 
 _OPEN_VERDICTS = (Verdict.UNASKED, Verdict.NOT_YET)
 
@@ -65,6 +65,13 @@ def unproven(observed: ObservedInstance, cause: Cause, now: datetime) -> bool:
 def hook_unproven(observed: ObservedInstance, hook: HookWork) -> bool:
     """True if something would be done for the lifecycle action, did AWS but bear it out."""
     return hook.unproven and hook.verdict in _OPEN_VERDICTS and not _begun(observed, hook.held.key)
+
+
+def hook_untimed(observed: ObservedInstance, hook: HookWork) -> bool:
+    """True while the times of a hook that is waited for are not known, and AWS may yet tell them."""
+    facts, held = observed.facts, hook.held
+    known = hook.complete is not None or held.action.name in observed.timings
+    return not known and (facts is None or Question.GROUP not in facts.asked or may_be_late(facts, held.received_at))
 
 
 def _strongest(observed: ObservedInstance, due: Sequence[Cause], hooks: Sequence[HookWork]) -> Step | None:

@@ -164,6 +164,11 @@ def askable(facts: Facts | None, question: Question, claimed_at: datetime, now: 
     return facts is None or question not in facts.asked or facts.at < claimed_at or now - facts.at >= ASK_AGAIN
 
 
+def may_be_late(facts: Facts, claimed_at: datetime) -> bool:
+    """True if what an answer does not tell yet of a claim that came then may stand in the next one."""
+    return facts.at - claimed_at < _APIS_LAG
+
+
 def _answer(facts: Facts | None, claimed_at: datetime, now: datetime, *questions: Question) -> Facts | None:
     """The answer, if it may be relied on for a claim that came then."""
     if facts is None or facts.at < claimed_at or now - facts.at > FACTS_LAST:

@@ -415,6 +415,24 @@ def test_a_short_hook_has_its_heartbeat_at_half_its_timeout() -> None:
     assert done.deadline == at(30)
 
 
+@pytest.mark.parametrize("transition", ["launching", "terminating"])
+def test_the_times_of_a_hook_that_is_waited_for_are_asked_for_at_once(transition: str) -> None:
+    known = cordoned(record(hook(5, transition)), hook(5).key, "node-0")
+    asking = (Question.GROUP, Question.INSTANCE)
+    assert asked(hooked(known, 6, timings={}, facts=None)) == asking
+    assert asked(hooked(known, 6, timings={"another": HookTiming()}, facts=facts(4))) == asking
+    assert asked(hooked(known, 6, facts=None)) == ()
+
+
+def test_the_times_of_a_hook_that_aws_does_not_know_are_not_asked_for_for_ever() -> None:
+    known = record(hook(5, "launching"))
+    first = hooked(known, 7, timings={}, facts=facts(6, group=GROUP, lifecycle="Pending:Wait"))
+    assert (asked(first), first.deadline) == ((), at(16))
+    assert asked(hooked(known, 16, timings={}, facts=facts(6))) == (Question.GROUP, Question.INSTANCE)
+    assert asked(hooked(known, 200, timings={}, facts=facts(65))) == ()
+    assert asked(hooked(known, 200, timings={}, facts=facts(65, asked=(Question.INSTANCE,)))) != ()
+
+
 @pytest.mark.parametrize(
     ("timing", "seconds"),
     [
