@@ -14,7 +14,7 @@ from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.constants import KILLED_NOTICED
 from domain.instances.hooks import HookTiming
-from domain.instances.lifecycle import InstanceWorld, KnownNode
+from domain.instances.lifecycle import FIND_NODE, InstanceWorld, KnownNode
 from domain.instances.record import (
     InstanceRecord,
     cordoned,
@@ -206,13 +206,18 @@ class _NodeAction(Action):
 class FindNode(_NodeAction):
     """Look for the Node of an instance that no Machine names, by its provider id."""
 
-    activity: ClassVar[str] = "instances.find_node"
+    activity: ClassVar[str] = FIND_NODE
     result: ClassVar[type[Model] | None] = KnownNode
 
     @property
     def slot(self) -> str:
         """Looking holds up nothing."""
         return self.activity
+
+    @property
+    def most_attempts(self) -> int:
+        """A workload cluster that does not answer is told of, and tried again by the loop."""
+        return 3
 
     @property
     def summary(self) -> str:

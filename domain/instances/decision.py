@@ -9,7 +9,6 @@ from domain.instances.actions import LookAtInstance, action_of, finding
 from domain.instances.instance import InstanceWork, work_for_instance
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.observed import InstancePhase
-from domain.instances.steps import CompleteHook
 
 # A Node takes some minutes to join; each look lists the workload cluster's.
 FIND_AGAIN = timedelta(seconds=30)
@@ -25,9 +24,7 @@ def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
     find_at = _find_at(world, now)
     if find_at is not None and find_at <= now:
         actions.append(finding(world))
-    # Without knowing of a Node it would seem that there is nothing to drain.
-    unknown = world.node_wanted and world.known.node is None
-    actions += [action_of(step, world) for step in work.steps if not (unknown and isinstance(step, CompleteHook))]
+    actions += [action_of(step, world) for step in work.steps]
     return Decision(
         phase=work.phase.value,
         outcome=_outcome(work, actions),

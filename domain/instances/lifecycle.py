@@ -24,6 +24,10 @@ from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.instances.resync import missed_events
 from domain.instances.verification import Facts
 from domain.model import Model
+from domain.refusal import ErrorType
+
+# The activity and the slot of the search for a Node.
+FIND_NODE = "instances.find_node"
 
 
 class KnownNode(Model):
@@ -88,6 +92,7 @@ class InstanceWorld(World):
             pool=self.pool,
             owner=self.owner,
             node=self.known.node.name if self.known.node else "",
+            node_sought=self.node_sought,
             node_ready=self.owner.node_ready if self.owner else bool(self.known.node and self.known.node.ready),
             facts=self.known.facts,
             timings=self.known.timings,
@@ -108,6 +113,12 @@ class InstanceWorld(World):
         drains = Reaction.DRAIN in (value for _, value in policy) or policy.launching_hook
         reasons = record.open_hooks or record.interruptions or record.planned
         return self.managed and self.owner is None and drains and bool(reasons)
+
+    @property
+    def node_sought(self) -> bool:
+        """Whether that Node may yet be found: an outage passes, what the workload cluster refuses does not."""
+        lasting = self.refused(FIND_NODE, ErrorType.INVALID, ErrorType.DENIED)
+        return self.node_wanted and self.known.node is None and lasting is None
 
     @property
     def owned_by(self) -> str:

@@ -40,6 +40,7 @@ class ObservedInstance(Model):
         pool: its AWSMachinePool, None if there is none.
         owner: its Machine, None if there is none, or none any more.
         node: its Node where there is no Machine to name it.
+        node_sought: whether its Node is still looked for: that none is known does not mean that there is none.
         node_ready: whether its Node has joined and is ready.
         facts: what AWS answered last.
         timings: its group's hooks, by name.
@@ -53,6 +54,7 @@ class ObservedInstance(Model):
     pool: AWSMachinePool | None = None
     owner: Machine | None = None
     node: str = ""
+    node_sought: bool = False
     node_ready: bool = False
     facts: Facts | None = None
     timings: dict[str, HookTiming] = {}

@@ -115,7 +115,8 @@ def _emptied(observed: ObservedInstance) -> bool:
         return True
     if observed.policy.terminating_hook is Reaction.DELETE_MACHINE:
         return observed.owner is None
-    return not observed.node_name or (record.drain is not None and record.drain.done_at is not None)
+    nowhere = not observed.node_name and not observed.node_sought
+    return nowhere or (record.drain is not None and record.drain.done_at is not None)
 
 
 def _over(observed: ObservedInstance, due: Sequence[Cause]) -> bool:

@@ -9,27 +9,29 @@ from typing import Any
 
 import pytest
 import yaml
-from instance_scenes import ACCOUNT, ID, REGION, at, facts, record, state
+from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, record, state
 
 from activities.instances.nodes import evictable, kubeconfig
 from domain.decision import Action, Outcome
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, THE_SWEEP
-from domain.instances.actions import CordonNode, EmptyNode, action_of
+from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode, action_of, finding
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.decision import decide_instance
 from domain.instances.events import InstanceState
+from domain.instances.hooks import HookTiming
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.observed import ObservedInstance
 from domain.instances.passes import LookAtGroup, SweepInstances
 from domain.instances.policy import Reaction, ReactionPolicy
-from domain.instances.record import cordoned, opened
+from domain.instances.record import cordoned, heartbeat_sent, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.instances.resync import differs
 from domain.instances.steps import DrainNode
 from domain.instances.upkeep import KeepTopology
 from domain.instances.verification import ScheduledEvent
+from domain.refusal import ErrorType, Refusal
 from domain.writes import merge
 from engine.errors import Invalid
 from engine.kube.json import JsonObject
@@ -230,6 +232,62 @@ def test_a_stranger_is_waited_for_and_then_given_up() -> None:
     stranger = InstanceWorld(key=KEY.lifecycle, known=InstanceMemory(record=opened(KEY, at(0))))
     assert decide_instance(stranger, at(5)).actions == ()
     assert decide_instance(stranger, at(601)).outcome is Outcome.GONE
+
+
+# --- a Node that no Machine names ---
+
+HOOKS = ReactionPolicy(terminating_hook=Reaction.DRAIN, launching_hook=True)
+WAITING = {"group": GROUP, "lifecycle": "Terminating:Wait"}
+
+
+def of_a_pool(seconds: float, transition: str = "terminating", **changes: Any) -> InstanceWorld:
+    """An instance of a group without Machines that a hook holds, `seconds` after that began."""
+    pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "namespace": "c", "uid": "3"}})
+    held = heartbeat_sent(record(hook(0, transition)), "t-1", at(seconds))
+    known = InstanceMemory(
+        record=held, facts=facts(seconds - 1, **WAITING), timings={"drain": HookTiming()}, recalled=True
+    )
+    return InstanceWorld(key=KEY.lifecycle, known=known, pool=pool, policy=HOOKS, **changes)
+
+
+def not_found(type_: ErrorType, seconds: float) -> dict[str, Refusal]:
+    return {FindNode.activity: Refusal(type=type_, message="the workload cluster says no", at=at(seconds))}
+
+
+def wanted(world: InstanceWorld, seconds: float) -> list[type[Action]]:
+    return [type(action) for action in decide_instance(world, at(seconds)).actions]
+
+
+def test_a_node_that_is_looked_for_keeps_its_hook_until_the_limit_and_heartbeats_go_on() -> None:
+    assert wanted(of_a_pool(10), 11) == [FindNode]
+    assert wanted(of_a_pool(10), 310) == [FindNode, AskInstance, BeatHook]
+    away = of_a_pool(10, refusals=not_found(ErrorType.UNAVAILABLE, 9))
+    assert wanted(away, 11) == [FindNode], "an outage passes, and nothing would be drained before it has"
+    limit = 48 * 3600 - 60
+    assert EndHook not in wanted(of_a_pool(limit - 2), limit - 1)
+    assert EndHook in wanted(of_a_pool(limit - 2), limit)
+
+
+def test_a_launch_whose_node_cannot_be_looked_up_goes_on_in_time() -> None:
+    assert wanted(of_a_pool(890, "launching"), 899) == [FindNode]
+    assert wanted(of_a_pool(890, "launching"), 900) == [FindNode, EndHook]
+
+
+@pytest.mark.parametrize("type_", [ErrorType.INVALID, ErrorType.DENIED])
+def test_a_search_that_the_workload_cluster_refuses_holds_up_no_hook(type_: ErrorType) -> None:
+    assert wanted(of_a_pool(10, refusals=not_found(type_, 9)), 11) == [FindNode, EndHook]
+
+
+def test_a_hook_of_a_paused_instance_waits_for_no_node() -> None:
+    world = of_a_pool(10)
+    assert world.pool is not None
+    meta = world.pool.metadata.model_copy(update={"annotations": {"cluster.x-k8s.io/paused": "true"}})
+    held = world.model_copy(update={"pool": world.pool.model_copy(update={"metadata": meta})})
+    assert wanted(held, 11) == [FindNode, EndHook]
+
+
+def test_an_outage_of_a_workload_cluster_is_told_of_in_time() -> None:
+    assert finding(of_a_pool(10)).most_attempts > 0
 
 
 # --- whom the watcher wakes ---

@@ -78,7 +78,7 @@ class OneInstance:
         )
         self.facts: dict[str, Any] = {"state": InstanceState.RUNNING}
         self.timings = {"drain": HookTiming(heartbeat_timeout=timedelta(hours=1))}
-        self.kubernetes_down = False
+        self.kubernetes_down = self.workload_down = False
         self.node = KnownNode(at=datetime.now(UTC))
         self.done: list[tuple[str, datetime]] = []
 
@@ -140,6 +140,8 @@ class OneInstance:
     @activity.defn(name=FindNode.activity)
     async def find(self, search: FindNode) -> KnownNode:
         self._note("find")
+        if self.workload_down:
+            raise Unavailable("the workload cluster does not answer")
         return self.node.model_copy(update={"at": now()})
 
     @activity.defn(name=CordonNode.activity)
@@ -335,6 +337,25 @@ async def test_an_instance_without_a_machine_is_drained_by_its_node_before_its_h
         await one.until(lambda: bool(one.did("complete t-1 CONTINUE")), "the completion")
         steps = [name for name, _ in one.done if name in ("find", "cordon", "drain", "complete t-1 CONTINUE")]
         assert steps == ["find", "cordon", "drain", "complete t-1 CONTINUE"]
+
+
+async def test_a_workload_cluster_that_is_away_keeps_a_hook_by_heartbeats_until_it_is_back(
+    env: WorkflowEnvironment,
+) -> None:
+    async with instance(env, terminating_hook=Reaction.DRAIN) as one:
+        one.owner, one.node = None, one.node.model_copy(update={"name": "node", "ready": True})
+        one.facts |= {"group": GROUP, "lifecycle": "Terminating:Wait"}
+        one.workload_down = True
+        action = HookAction(name="drain", token="t-1", transition="terminating", destination="EC2")
+        await one.hand_over(await one.event(EventKind.TERMINATING, group=GROUP, hook=action))
+        await env.sleep(timedelta(hours=2))
+        assert not one.did("complete t-1 CONTINUE")
+        assert len(one.did("heartbeat")) > 20
+        assert any("does not answer" in each.message for each in (await one.why()).hindrances)
+        one.workload_down = False
+        await env.sleep(timedelta(minutes=11))
+        await one.until(lambda: bool(one.did("complete t-1 CONTINUE")), "the completion")
+        assert one.did("drain")
 
 
 async def test_a_launch_goes_on_once_the_node_of_its_instance_is_ready(env: WorkflowEnvironment) -> None:
