@@ -43,7 +43,7 @@ class InstanceWork(Model):
         patch: the merge patch of its AWSMachine; before anything else.
         steps: what to do now, in this order.
         deadline: the nearest moment at which deciding again may give something else.
-        close: nothing is left to look after: the workflow ends.
+        close: nothing is left to do or to look after: the workflow ends.
     """
 
     phase: InstancePhase
@@ -62,15 +62,22 @@ class InstanceWork(Model):
 def work_for_instance(observed: ObservedInstance, now: datetime) -> InstanceWork:
     """What to do now."""
     phase, closing = phase_of(observed, now), _closing(observed)
-    if closing is not None and closing <= now:
-        return InstanceWork(phase=phase if observed.managed else InstancePhase.UNMANAGED, close=True)
+    over = closing is not None and closing <= now
     if not observed.managed:
+        if over:
+            return InstanceWork(phase=InstancePhase.UNMANAGED, close=True)
         # Whether it is anybody's is not known yet, and AWS is not asked on behalf of strangers.
         return InstanceWork(phase=phase, why="no AWSMachine has this instance yet", deadline=closing)
     found = causes(observed.record, observed.policy, observed.facts, now)
     hooks = hooks_of(observed, now)
     questions = _questions(observed, found, hooks, now)
     asking = (AskAws(questions=questions),) if questions else ()
+    patch = patch_for(observed, now)
+    steps = (*asking, *_hook_steps(hooks), *reactions(observed, found, hooks, now))
+    # An end that was learnt long after the last event is labelled and reacted to like any other.
+    left = patch or steps or hooks or any(unproven(observed, cause, now) for cause in found)
+    if over and (observed.observing or not left):
+        return InstanceWork(phase=phase, close=True)
     deadline = _deadline(observed, found, hooks, closing, now)
     if observed.observing:
         why = "observe mode: nothing is written anywhere"
@@ -78,8 +85,8 @@ def work_for_instance(observed: ObservedInstance, now: datetime) -> InstanceWork
     return InstanceWork(
         phase=phase,
         why=observed.hindrance or _told(observed, found, hooks, now),
-        patch=patch_for(observed, now),
-        steps=(*asking, *_hook_steps(hooks), *reactions(observed, found, hooks, now)),
+        patch=patch,
+        steps=steps,
         deadline=deadline,
     )
 

@@ -157,10 +157,39 @@ def test_a_new_instance_is_asked_about_first() -> None:
 
 def test_a_terminated_instance_is_closed_after_an_hour_of_quiet() -> None:
     known = answered(record(state("terminated", 100)), facts(130, "terminated"))
+    labelled = machine(labels={STATE_LABEL: "terminated"})
     assert work(known, 200).deadline == at(3700)
-    assert not work(known, 3699).close
-    assert work(known, 3700).close
-    assert not work(fold(known, state("shutting-down", 90, received_at=at(3000))), 3700).close
+    assert not work(known, 3699, machine=labelled).close
+    assert work(known, 3700, machine=labelled).close
+    assert not work(fold(known, state("shutting-down", 90, received_at=at(3000))), 3700, machine=labelled).close
+
+
+def test_an_end_that_is_learnt_after_the_hour_is_labelled_and_reacted_to_before_the_close() -> None:
+    known = answered(record(), facts(4 * 3600, "terminated"))
+    policy = ReactionPolicy(terminated=Reaction.DELETE_MACHINE)
+    labelled = machine(labels={STATE_LABEL: "terminated"})
+    gone = owner(deletionTimestamp="2026-05-04T14:00:07Z", finalizers=["x"])
+    answer = facts(4 * 3600, "terminated")
+    first = work(known, 4 * 3600 + 1, policy=policy, facts=answer)
+    assert (labels(first), effects(first), first.close) == ({STATE_LABEL: "terminated"}, ["delete-machine"], False)
+    unsure = work(known, 4 * 3600 + 90, policy=policy, facts=answer, machine=labelled)
+    assert (asked(unsure), unsure.close) == ((Question.INSTANCE,), False)
+    done = work(known, 4 * 3600 + 9, policy=policy, facts=answer, machine=labelled, owner=gone)
+    assert (done.idle, done.close) == (True, True)
+
+
+def test_in_observe_mode_nothing_is_left_to_do_at_the_end() -> None:
+    known = fold(answered(record(), facts(4 * 3600, "terminated")), hook(5))
+    assert hooked(known, 4 * 3600 + 1, observing=True, facts=facts(4 * 3600, "terminated")).close
+
+
+def test_a_hook_that_is_open_at_the_end_is_completed_before_the_close() -> None:
+    known = fold(answered(record(), facts(4 * 3600, "terminated")), hook(5))
+    labelled = machine(labels={STATE_LABEL: "terminated"})
+    done = hooked(known, 4 * 3600 + 1, machine=labelled)
+    assert (effects(done), done.close) == (["complete"], False)
+    ended = hook_ended(known, "t-1", at(4 * 3600 + 2))
+    assert hooked(ended, 4 * 3600 + 3, machine=labelled).close
 
 
 # --- reactions ---

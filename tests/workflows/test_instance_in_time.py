@@ -464,6 +464,33 @@ async def test_a_terminated_instance_closes_after_an_hour_and_a_late_event_does_
         assert len(one.did("patch")) == before
 
 
+async def test_an_end_that_only_a_look_at_many_tells_is_labelled_and_reacted_to_however_late(
+    env: WorkflowEnvironment,
+) -> None:
+    async with instance(env, terminated=Reaction.DELETE_MACHINE) as one:
+        await one.hand_over(await one.state("running"))
+        await env.sleep(timedelta(hours=3))
+        one.facts = {"state": InstanceState.TERMINATED}
+        facts = Facts(at=await env.get_current_time(), asked=(Question.INSTANCE,), state=InstanceState.TERMINATED)
+        await one.handle.signal(ANSWERED, Answer(facts=facts))
+        await one.until(lambda: bool(one.did("delete")), "the deletion")
+        assert one.label() == "terminated"
+        await one.closed()
+
+
+async def test_a_label_that_was_edited_unseen_is_put_right_by_what_a_look_at_many_tells(
+    env: WorkflowEnvironment,
+) -> None:
+    async with instance(env) as one:
+        await one.hand_over(await one.state("running"))
+        edited = one.new_machine()
+        meta = edited.metadata.model_copy(update={"labels": {STATE_LABEL: "stopped"}, "resource_version": "9"})
+        one.machine = edited.model_copy(update={"metadata": meta})
+        facts = Facts(at=await env.get_current_time(), asked=(Question.INSTANCE,), state=InstanceState.RUNNING)
+        await one.handle.signal(ANSWERED, Answer(facts=facts))
+        await one.until(lambda: one.label() == "running", "the label")
+
+
 async def test_a_terminated_workflow_loses_no_hook(env: WorkflowEnvironment) -> None:
     async with instance(env, terminating_hook=Reaction.DELETE_MACHINE) as one:
         one.facts |= {"group": GROUP, "lifecycle": "Terminating:Wait"}

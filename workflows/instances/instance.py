@@ -66,5 +66,6 @@ class Ec2InstanceWorkflow(Entity[InstanceWorld]):
 
     @workflow.signal(name=ANSWERED, description="What AWS says of this instance, as a look at many has found.")
     def answered(self, answer: Answer) -> None:
-        """As if it had been asked for."""
+        """As if it had been asked for; its labels may have been edited since they were looked at."""
         self.tell(self.world.told(answer.facts, answer.timings))
+        self.dirty = True
