@@ -8,7 +8,6 @@ again, and a Node cordoned by us. The patch names the object's uid, so that a na
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 
 from pydantic import ValidationError
@@ -54,7 +53,7 @@ def label_patch(machine: AWSMachine, record: InstanceRecord, now: datetime) -> J
     value = interruption_label(record, now)
     wanted[INTERRUPTION_LABEL] = value or None
     labels = {name: text for name, text in wanted.items() if machine.metadata.labels.get(name) != text}
-    before, after = story_of(machine.metadata), _story(record, now)
+    before, after = story_of(machine.metadata), _fitting(_story(record, now))
     told = labels or before.kept != after.kept
     if not told:
         return {}
@@ -124,7 +123,16 @@ def _waiting(record: InstanceRecord, now: datetime) -> dict[str, HeldHook]:
     return {held.action.token: held.model_copy(update={"heartbeat_at": None}) for held in waiting}
 
 
+def _fitting(story: Story) -> Story:
+    """As much of it as there is room for: the oldest lifecycle actions are left out first, as they end first."""
+    while len(_written(story).encode()) > LONGEST_ANNOTATION:
+        if not story.hooks:
+            return Story()  # bounded ids keep the rest far below; whatever happens, the API server is not to refuse it
+        oldest = min(story.hooks.values(), key=lambda held: (held.time, held.key))
+        hooks = {token: held for token, held in story.hooks.items() if held is not oldest}
+        story = story.model_copy(update={"hooks": hooks})
+    return story
+
+
 def _written(story: Story) -> str:
-    text = story.model_dump_json(exclude_defaults=True)
-    # Bounded ids keep it far below; whatever happens, the API server is not to refuse it.
-    return text if len(text.encode()) <= LONGEST_ANNOTATION else json.dumps({})
+    return story.model_dump_json(exclude_defaults=True)

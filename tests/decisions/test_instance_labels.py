@@ -7,7 +7,22 @@ import re
 from typing import Any
 
 import pytest
-from instance_scenes import ACCOUNT, GROUP, ID, KEY, REGION, at, event, machine, owner, record, scheduled, spot, state
+from instance_scenes import (
+    ACCOUNT,
+    GROUP,
+    ID,
+    KEY,
+    REGION,
+    at,
+    event,
+    hook,
+    machine,
+    owner,
+    record,
+    scheduled,
+    spot,
+    state,
+)
 
 from domain.instances import EXTERNAL_KINDS
 from domain.instances.causes import interruption_label
@@ -213,6 +228,20 @@ def test_a_node_that_was_cordoned_is_written_down_though_no_label_changes() -> N
 def test_a_further_event_without_a_change_writes_nothing() -> None:
     kept = labelled(machine(), label_patch(machine(), record(), at(5)))
     assert label_patch(kept, record(state("running", 9)), at(10)) == {}
+
+
+@pytest.mark.parametrize("count", [10, 16, 40])
+def test_of_more_lifecycle_actions_than_there_is_room_for_the_latest_are_kept_and_that_is_written_once(
+    count: int,
+) -> None:
+    hooks = [hook(each, token=f"{each:036d}", name="h" * 255) for each in range(count)]
+    known = record(*hooks)
+    patched = labelled(machine(), label_patch(machine(), known, at(60)))
+    assert label_patch(patched, known, at(61)) == {}
+    assert len(patched.metadata.annotations[EVENTS_ANNOTATION].encode()) <= 4096
+    kept = list(story_of(patched.metadata).hooks)
+    assert kept == [each.hook.token for each in hooks if each.hook][-len(kept) :]
+    assert kept
 
 
 # --- groups ---
