@@ -6,8 +6,9 @@ it would run a program or read a file of this machine is refused, since whoever 
 so here.
 
 Draining evicts what a drain of kubectl evicts: all Pods of the Node but those of DaemonSets, static ones, and those
-that have ended. An eviction that a disruption budget holds up (429) is tried again every five seconds until the time is
-over; then the rest is left where it is, since AWS takes the instance all the same.
+that have ended. An eviction that a disruption budget holds up (429), or that is refused for another reason, which is
+logged, keeps no other Pod from being evicted, and is tried again every five seconds until the time is over; then the
+rest is left where it is, since AWS takes the instance all the same.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from domain.instances.actions import CordonNode, Done, EmptyNode, FindNode, Rele
 from domain.instances.lifecycle import KnownNode
 from domain.instances.names import instance_of_provider_id
 from engine.clock import now
-from engine.errors import Absent, Invalid, Throttled
+from engine.errors import Absent, ApiError, Invalid, Throttled
 from engine.kube import SECRET, KubeApi
 from engine.kube.connection import Connection
 from engine.kube.json import JsonObject, mapping, sequence, text
@@ -74,6 +75,7 @@ class NodeActivities:
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Done:
         """Evict until nothing is left to evict, or the time is over."""
+        told = set[str]()
         async with self._workload(node.namespace, node.cluster) as api:
             while left := await _evictable(api, node.node):
                 if node.until is not None and node.until <= now():
@@ -81,7 +83,10 @@ class NodeActivities:
                     break
                 activity.heartbeat(len(left))
                 for pod in left:
-                    await _evict(api, pod)
+                    refused = await _evict(api, pod)
+                    if refused and refused not in told:
+                        told.add(refused)
+                        activity.logger.warning("node %s: %s", node.node, refused)
                 await asyncio.sleep(EVICT_AGAIN)
         metrics.REACTIONS.labels("drain").inc()
         return Done(at=now())
@@ -161,13 +166,16 @@ def evictable(pod: Mapping[str, object]) -> bool:
     return not stays and text(pod, "status", "phase") not in _ENDED
 
 
-async def _evict(api: KubeApi, pod: JsonObject) -> None:
-    """Ask for it once; what is going already, or held up by a budget, is looked at again later."""
+async def _evict(api: KubeApi, pod: JsonObject) -> str:
+    """Ask for it once, and say why it is refused; what is going already, or held up by a budget, is looked at again."""
     if text(pod, "metadata", "deletionTimestamp"):
-        return
+        return ""
     meta = {"name": text(pod, "metadata", "name"), "namespace": text(pod, "metadata", "namespace")}
     eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
     try:
         await api.create_under(POD, meta["namespace"], meta["name"], "eviction", eviction)
     except (Absent, Throttled):
-        return
+        return ""
+    except ApiError as error:
+        return error.message
+    return ""
