@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from temporalio import activity
@@ -20,7 +20,9 @@ from domain.loadbalancers.machine_set import SetPhase, SetWork, created, work_fo
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machines_of
+from domain.schema import Document
 from engine.clock import now
+from engine.kube.json import JsonObject, text
 
 MOST_ROUNDS = 10
 
@@ -54,11 +56,12 @@ class SetActivities:
         if hold or look.dry_run:
             decision = _decision(machine_set.owner, work, planned=_lines(work))
             return LoadBalancerWorld(key=key, hold=hold, known=look.memory, decision=decision)
+        taken = set[str]()
         for _ in range(MOST_ROUNDS):
             if work.idle:
                 break
             machine_set = await ground.patch(machine_set, work.patch)
-            made = [await ground.create(LOAD_BALANCER_MACHINE, body, key.namespace) for body in work.create]
+            made = [await self._made(machine_set, body, taken) for body in work.create]
             for each in work.machine_patches:
                 await ground.patch_other(LOAD_BALANCER_MACHINE, key.namespace, each.name, each.patch)
                 await ground.patch_other(LOAD_BALANCER_MACHINE, key.namespace, each.name, each.status, status=True)
@@ -71,20 +74,36 @@ class SetActivities:
                 return LoadBalancerWorld(key=key, exists=False, decision=gone())
             known = all(made) and not (work.machine_patches or work.delete)
             machines = (*machines, *born) if known else await _machines(view, machine_set)
-            work = await self._work(machine_set, machines)
+            work = await self._work(machine_set, machines, taken)
         memory = Memory(version=machine_set.metadata.resource_version)
         return LoadBalancerWorld(key=key, known=memory, decision=_decision(machine_set.owner, work))
+
+    async def _made(self, machine_set: LoadBalancerSet, body: Document, taken: set[str]) -> JsonObject | None:
+        """A new machine. One of its name that was made before is found by the next round, if it is the set's.
+
+        A person may have taken it out of its set by its labels: its name is taken then, and its place is not.
+        """
+        ground, namespace = self._ground, machine_set.metadata.namespace
+        made = await ground.create(LOAD_BALANCER_MACHINE, body, namespace)
+        if made is None:
+            name = text(body, "metadata", "name")
+            there = await ground.known.fresh(LOAD_BALANCER_MACHINE, namespace, name)
+            if there is not None and not _selected(machine_set, LoadBalancerMachine.model_validate(there)):
+                taken.add(name)
+        return made
 
     async def _tell(self, machine_set: LoadBalancerSet, work: SetWork, born: Sequence[LoadBalancerMachine]) -> None:
         await self._ground.tell(machine_set, work.notices, now(), SET_COMPONENT)
         for each in born:
             await self._ground.tell(each, (created(each),), now(), SET_COMPONENT)
 
-    async def _work(self, machine_set: LoadBalancerSet, machines: Sequence[LoadBalancerMachine]) -> SetWork:
+    async def _work(
+        self, machine_set: LoadBalancerSet, machines: Sequence[LoadBalancerMachine], taken: Collection[str] = ()
+    ) -> SetWork:
         moment, timings = now(), self._ground.timings
         quota = any(QUOTA_ANNOTATION in each.metadata.annotations for each in machines)
         fleet = await self._fleet(machines, moment)
-        return work_for_set(machine_set, machines, fleet, moment, timings=timings, quota_refused=quota)
+        return work_for_set(machine_set, machines, fleet, moment, timings=timings, quota_refused=quota, taken=taken)
 
     async def _fleet(self, machines: Sequence[LoadBalancerMachine], moment: datetime) -> Fleet:
         """All machines of the installation, asked for only when one that has reported is to be replaced."""
@@ -92,6 +111,12 @@ class SetActivities:
         if not any(each.standing is Standing.CONDEMNED and each.reported for each in standings):
             return Fleet()
         return fleet_of(await self._ground.everywhere(LoadBalancerMachine), moment, self._ground.timings)
+
+
+def _selected(machine_set: LoadBalancerSet, machine: LoadBalancerMachine) -> bool:
+    """Whether a machine is among those that `_machines` finds."""
+    labels = machine_set.spec.selector.match_labels
+    return labels.items() <= machine.metadata.labels.items() and bool(machines_of(machine_set, (machine,)))
 
 
 async def _machines(view: View, machine_set: LoadBalancerSet) -> tuple[LoadBalancerMachine, ...]:

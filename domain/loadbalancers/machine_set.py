@@ -8,7 +8,7 @@ out of the cloud.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -88,6 +88,7 @@ def work_for_set(
     *,
     timings: Timings = DEFAULT_TIMINGS,
     quota_refused: bool = False,
+    taken: Collection[str] = (),
 ) -> SetWork:
     """What to do now for a set that exists.
 
@@ -98,6 +99,7 @@ def work_for_set(
         now: the moment.
         timings: how long is waited.
         quota_refused: whether the project's quota refused the last machine of the set.
+        taken: names that machines have which are not the set's, or not any more.
     """
     if machine_set.metadata.deleting:
         return _farewell(machine_set, machines)
@@ -106,7 +108,7 @@ def work_for_set(
     adopted: JsonPatch = {}
     if SET_FINALIZER not in machine_set.metadata.finalizers:
         adopted = {"metadata": {"finalizers": [*machine_set.metadata.finalizers, SET_FINALIZER]}}
-    plan = plan_set(machine_set, machines, fleet, now, timings=timings, quota_refused=quota_refused)
+    plan = plan_set(machine_set, machines, fleet, now, timings=timings, quota_refused=quota_refused, taken=taken)
     why = plan.why or _lacking(machine_set, machines, now, timings)
     ready = why == "" and not plan.create and not plan.delete
     phase = SetPhase.WAITING if plan.hold else SetPhase.READY if ready else SetPhase.SCALING

@@ -11,7 +11,7 @@ that their configuration is at fault while Envoy runs. A new machine would say t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
 from domain.decision import earliest
@@ -96,6 +96,7 @@ def plan_set(
     *,
     timings: Timings = DEFAULT_TIMINGS,
     quota_refused: bool = False,
+    taken: Collection[str] = (),
 ) -> SetPlan:
     """What to do now for a set that is not being deleted.
 
@@ -106,6 +107,7 @@ def plan_set(
         now: the moment.
         timings: how long is waited.
         quota_refused: whether the project's quota refused the last machine of the set.
+        taken: names that machines have which are not the set's, or not any more.
     """
     alive = [
         MachineStanding(machine=each, health=health_of(each, now, timings))
@@ -121,7 +123,7 @@ def plan_set(
     missing = wanted - len(ranks.counted)
     room = missing + 1 - len(ranks.former)
     create = 0 if paused_to else max(0, min(missing, room))
-    names = machine_names(machine_set.metadata, {each.metadata.name for each in machines})
+    names = machine_names(machine_set.metadata, {*taken, *(each.metadata.name for each in machines)})
     leaving = [*ranks.useless, *_replaced(ranks, wanted, quota_refused=quota_refused)]
     waits = paused_to if missing > 0 else None
     return SetPlan(

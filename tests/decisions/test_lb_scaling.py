@@ -61,6 +61,12 @@ def test_what_is_missing_is_made_at_once_and_by_the_same_names_each_time() -> No
     assert len(set(names)) == 3
 
 
+def test_a_name_that_a_machine_has_which_is_not_the_sets_any_more_is_not_used() -> None:
+    names = [body["metadata"]["name"] for body in plan(3).create]  # type: ignore[index]
+    (body,) = plan(1, taken={names[0]}).create
+    assert body["metadata"]["name"] == names[1]  # type: ignore[index]
+
+
 def test_a_machine_is_made_as_the_set_says() -> None:
     (body,) = plan(wanting(1, annotations={"loadbalancer.yawol.stackit.cloud/revision": "7"})).create
     assert body["apiVersion"] == "yawol.stackit.cloud/v1beta1"

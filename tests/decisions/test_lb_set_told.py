@@ -1,4 +1,4 @@
-"""What a set's pass tells of its machines, as Events under yawol's names."""
+"""What a set's pass makes of its machines, and tells of them, as Events under yawol's names."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.known import Known
 from activities.loadbalancers.sets import SetActivities
 from activities.openstack.projects import Projects
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.passes import PassSet
 from engine.kube import EVENT, BlockingKube, KubeApi
+from engine.kube.store import Followed, Store
 from engine.settings import Settings
 
 SET = "web--shop-aaaa"
@@ -29,7 +31,10 @@ class Installation:
     def __init__(self) -> None:
         self.kube = MemoryKube()
         nobody = (cast(BlockingKube, None), cast(Projects, None))
-        self._sets = SetActivities(Ground(cast(KubeApi, self.kube), *nobody, Settings()))
+        api, store = cast(KubeApi, self.kube), cast(Store, self.kube)
+        self._sets = SetActivities(Ground(api, *nobody, Settings(), Known(api, store)))
+        self.mirror = self.kube.follow(Followed(LOAD_BALANCER_MACHINE))
+        self.mirror._reflector.listed = True
 
     async def passed(self) -> Told:
         """The Events after one more pass."""
@@ -39,6 +44,14 @@ class Installation:
         environment.info = replace(environment.info, started_time=datetime.now(UTC))
         await environment.run(self._sets.pass_set, PassSet(key=key))
         return sorted(map(_read, (await self.kube.list(EVENT, "lbs")).items))
+
+    async def begun(self) -> None:
+        """With a set of one machine."""
+        await self.kube.create(LOAD_BALANCER_SET, machine_set(SET).model_dump(mode="json", exclude_none=True), "lbs")
+        await self.passed()
+
+    async def machines(self) -> list[str]:
+        return [each["metadata"]["name"] for each in (await self.kube.list(LOAD_BALANCER_MACHINE, "lbs")).items]
 
 
 def _read(told: Any) -> tuple[str, ...]:
@@ -62,3 +75,24 @@ async def test_machines_that_a_set_makes_and_takes_away_are_told_once() -> None:
         born,
         ("LoadBalancerSet", SET, "Normal", "Deleted", gone, "LoadBalancerSet"),
     ]
+
+
+async def test_a_machine_that_a_person_takes_out_of_its_set_is_replaced_once() -> None:
+    on = Installation()
+    await on.begun()
+    (name,) = await on.machines()
+    aside = {"metadata": {"labels": {"lbm-template-hash": "aside"}}}
+    await on.kube.patch(LOAD_BALANCER_MACHINE, "lbs", name, aside)
+    await on.passed()
+    assert len(await on.machines()) == 2
+    await on.passed()
+    assert len(await on.machines()) == 2
+
+
+async def test_a_machine_that_was_made_a_moment_ago_is_found_by_its_name_and_not_doubled() -> None:
+    on = Installation()
+    await on.begun()
+    (name,) = await on.machines()
+    on.mirror._entries.clear()  # as of another worker, whose stream is behind
+    await on.passed()
+    assert await on.machines() == [name]
