@@ -309,6 +309,8 @@ def test_the_services_own_source_ranges_count_more_than_the_annotation() -> None
 @pytest.mark.parametrize(
     ("name", "text", "told"),
     [
+        ("internalLB", " true", "yawol.stackit.cloud/internalLB: ' true' is not true or false"),
+        ("tcpProxyProtocol", "true\n", "yawol.stackit.cloud/tcpProxyProtocol: 'true\\n' is not true or false"),
         ("internalLB", "yes", "Could not read annotation yawol.stackit.cloud/internalLB: 'yes' is not true or false"),
         ("tcpProxyProtocol", "on", "yawol.stackit.cloud/tcpProxyProtocol: 'on' is not true or false"),
         ("debug", "maybe", "yawol.stackit.cloud/debug: 'maybe' is not true or false"),

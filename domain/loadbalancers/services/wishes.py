@@ -96,8 +96,12 @@ class _Reader:
         return value
 
     def flag(self, name: str) -> bool | None:
-        """A boolean."""
-        return self.read(name, parse_bool, "true or false")
+        """A boolean as it is written: yawol reads one with white space around it as none."""
+        text = self.annotations.get(f"{GROUP}/{name}", "")
+        value = parse_bool(text)
+        if text and value is None:
+            self.refuse(name, text, "true or false")
+        return value
 
     def items(self, name: str) -> list[str]:
         """A list with commas, without what is empty."""
