@@ -156,7 +156,11 @@ def _leave(deployment: Deployment) -> None:
         return
     say("Stopping ...")
     began = time.monotonic()
-    deployment.down()
+    try:
+        deployment.down()
+    except DeploymentError as error:
+        complain(str(error))
+        raise typer.Exit(1) from None
     say(f"Stopped in {time.monotonic() - began:.1f} s; `perdure up` resumes where it was.")
 
 

@@ -20,11 +20,12 @@ import boto3
 import httpx
 import psutil
 import pytest
+import typer
 import yaml
 from waiting import until
 
+from localcloud import cli, services, supervisor
 from localcloud import deployment as deployments
-from localcloud import services, supervisor
 from localcloud.building import BuildError
 from localcloud.deployment import Deployment, DeploymentError
 from localcloud.kubernetes import build, programs
@@ -487,6 +488,30 @@ def test_up_in_the_foreground_stops_everything_on_ctrl_c(tmp_path: Path) -> None
     assert processes_in(state) == []
     assert "Everything is ready" in said
     assert "Stopped in" in output
+
+
+def test_ctrl_c_says_so_where_it_could_not_stop_everything(
+    fresh: Deployment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> Running:
+        raise KeyboardInterrupt
+
+    def stubborn(*_: object, **__: object) -> bool:
+        raise DeploymentError("it does not end")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cli, "end_as_by_ctrl_c", lambda: None)
+        patch.setattr(Deployment, "start", lambda *_, **__: True)
+        patch.setattr(Deployment, "owns_supervisor", lambda _: True)
+        patch.setattr(Deployment, "wait_ready", interrupted)
+        patch.setattr(Deployment, "down", stubborn)
+        with pytest.raises(typer.Exit) as ended:
+            cli.up(state=fresh.state.root, detach=True)
+
+    assert ended.value.exit_code == 1
+    said = capsys.readouterr()
+    assert "it does not end" in said.err
+    assert "Stopped" not in said.out
 
 
 def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
