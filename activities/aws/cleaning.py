@@ -6,8 +6,9 @@ the zone. Each deletion is its own step and its own progress: a clean-up that wa
 what is gone already is done. One thing that cannot be deleted stops no other; at the end the activity fails with the
 list of what is left and why, as *unavailable* if all of it may pass by itself, else as a conflict (`NotClean`).
 
-Everything of these kinds goes, whoever made it: the account belongs to nobody now, and the next tenant must not meet
-it. Before anything is deleted AWS is asked whose account this is; payer and protected accounts are never entered.
+Everything of these kinds goes, whoever made it: the account was released, belongs to nobody now, and the next tenant
+must not meet it. After an initialisation that was cut short nothing goes but what carries our marks. Before anything is
+deleted AWS is asked whose account this is; payer and protected accounts are never entered.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from activities import attempt
 from activities.aws.errors import error_class
-from activities.aws.regions import usable
+from activities.aws.regions import end_marked, usable
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
 from domain.refusal import RETRIED_BY_SERVER
@@ -48,11 +49,14 @@ _CONNECTED = "ExistingVpcEndpointConnections"
 
 
 def clean_region(sessions: Sessions, action: CleanRegion) -> Cleaned:
-    """Instances, images and snapshots, volumes, VPC endpoint services of one region."""
+    """Instances, images and snapshots, volumes, VPC endpoint services of one region; with marks, our own launches."""
     member = _confirmed(sessions, action.account_id, action.partition)
     sweep = Sweep(f"account {action.account_id}, {action.region}")
     try:
         ec2 = member.ec2(action.region)
+        if action.marks:
+            end_marked(ec2, action.marks)
+            return Cleaned(report="nothing of ours runs there")
         ended = _end_instances(ec2, sweep)
     except (Denied, Invalid, Pending, Unavailable):
         if _usable(member, action.region):

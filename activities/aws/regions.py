@@ -183,10 +183,13 @@ def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
 def end_launches(sessions: Sessions, action: EndLaunches) -> None:
     """Terminate what an initialisation has left in a region, and nothing else there."""
     member = entered(sessions, action)
-    ec2 = member.ec2(action.region)
+    end_marked(member.ec2(action.region), action.tags)
+
+
+def end_marked(ec2: EC2Client, tags: dict[str, str]) -> None:
+    """Terminate the instances that carry our marks; their volumes go with them."""
     attempt.checkpoint()
-    left = [instance["InstanceId"] for instance in instances_of(ec2, action.tags)]
-    _terminate(ec2, left)
+    _terminate(ec2, [instance["InstanceId"] for instance in instances_of(ec2, tags)])
 
 
 def _see_through(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> RegionOutcome:

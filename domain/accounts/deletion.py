@@ -1,7 +1,7 @@
 """The end of an Account: what of ours is removed before its finalizer is dropped.
 
     deleted --held by a living claim--> waits for its release --> CreateAccount under way? --> its answer
-            --> a case that AWS Support has not answered is resolved --> regions cut during initialisation are cleaned
+            --> a case that AWS Support has not answered is resolved --> launches that were cut short are ended
             --> our IAM users and roles are deleted --> finalizer dropped
 
 The AWS account itself is not closed: nothing but its identities and what an initialisation may have left is removed. A
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.account_steps import protected, status_written, waiting, working
+from domain.accounts.account_steps import ownership_tags, protected, status_written, waiting, working
 from domain.accounts.actions.cleaning import CleanRegion
 from domain.accounts.actions.creation import AwaitAccount
 from domain.accounts.actions.identities import DeleteIdentities
@@ -100,11 +100,11 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
 
 
 def region_sweeps(world: AccountWorld) -> tuple[Action, ...]:
-    """Clean the regions whose initialisation was begun and never ended.
+    """End our launches in the regions whose initialisation was begun and never ended, and nothing else there.
 
     A worker that was killed in such a region may have left its instance, and nobody looks for it there again. A region
-    that keeps refusing (the account is suspended, say) holds nothing up: the audit tells what is left. In an account
-    that somebody holds nothing but our own launches is ended: people set the state of such a one, too.
+    that keeps refusing (the account is suspended, say) holds nothing up: the audit tells what is left. An account need
+    not be new: people bring in old ones by their id, with what runs there, and set the state of those that are held.
     """
     account, known = world.account, world.known
     if protected(world) or not account.spec.aws_account_id:
@@ -114,7 +114,8 @@ def region_sweeps(world: AccountWorld) -> tuple[Action, ...]:
     if not cut(world):
         return ()
     member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
+    marks = ownership_tags(world)
     unended = (region for region in known.regions or () if region not in known.outcomes and region not in known.cleaned)
-    sweeps = (CleanRegion(**member, region=region) for region in unended)
+    sweeps = (CleanRegion(**member, region=region, marks=marks) for region in unended)
     refusals = world.refusals
     return tuple(s for s in sweeps if s.slot not in refusals or refusals[s.slot].attempts < DELETION_TRIES)

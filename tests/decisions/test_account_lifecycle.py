@@ -30,6 +30,7 @@ from account_objects import (
 
 from domain.accounts.account import decide
 from domain.accounts.actions.cases import OpenSupportCase
+from domain.accounts.actions.cleaning import CleanRegion
 from domain.accounts.actions.creation import TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.regions import InitializeRegion
@@ -715,6 +716,16 @@ def test_a_region_that_keeps_refusing_to_be_swept_does_not_hold_a_deletion_up(at
     refused = {"aws.clean_region/eu-west-1": refusal(ErrorType.DENIED, attempts=attempts)}
     seen = world(leaving, known={"regions": ("eu-west-1",), "identities_deleted": True}, refusals=refused)
     assert [action.activity for action in decide(seen, NOW).actions] == asked
+
+
+@pytest.mark.parametrize("meta", [{}, DELETED])
+def test_a_cut_initialisation_ends_nothing_but_our_own_launches(meta: dict[str, Any]) -> None:
+    """An account that somebody has brought in by its id may hold years of work."""
+    failed = {"state": "Failed", "conditions": [condition("InitializingRegions")]}
+    seen = world(account(meta=meta, spec={"awsAccountID": AWS_ID}, status=failed), known={"regions": ("eu-west-1",)})
+    (sweep,) = decide(seen, NOW).actions
+    assert isinstance(sweep, CleanRegion)
+    assert (sweep.marks["clusterAccountName"], sweep.marks["clusterNamespace"]) == (NAME, "aws-account-operator")
 
 
 @pytest.mark.parametrize("code", ["ForeignSecret", "Conflict", "AlreadyExists"])

@@ -19,7 +19,11 @@ class Cleaned(Model):
 
 
 class CleanRegion(MemberAction):
-    """Remove what the tenant left in one region: instances, snapshots, volumes, VPC endpoint services."""
+    """Remove what the tenant left in one region: instances, snapshots, volumes, VPC endpoint services.
+
+    With `marks` nothing goes but the instances that carry them, with their volumes: nobody has released the account,
+    and what else is there may be somebody's.
+    """
 
     activity: ClassVar[str] = "aws.clean_region"
     result: ClassVar[type[Model] | None] = Cleaned
@@ -27,6 +31,7 @@ class CleanRegion(MemberAction):
     heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     region: str
+    marks: dict[str, str] = {}
 
     @property
     def slot(self) -> str:
@@ -36,7 +41,7 @@ class CleanRegion(MemberAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"clean {self.region}"
+        return f"end our launches in {self.region}" if self.marks else f"clean {self.region}"
 
     def fold(self, world: CleanedWorld, result: Model | None) -> CleanedWorld:  # type: ignore[override]
         """The region is clean."""

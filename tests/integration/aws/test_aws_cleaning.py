@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from aws_lab import REGION, Lab
+from aws_lab import REGION, Lab, marks
 
 from activities.aws.cleaning import own_record
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
+from domain.accounts.constants import REGION_INIT_TAG_NAME
 from engine.errors import Conflict, Denied, Unavailable
 from localcloud.aws.contract import InstanceRecord, ResourceRecord
 from localcloud.instance_groups import image_of
@@ -69,6 +70,20 @@ def test_a_tenants_region_is_emptied(lab: Lab) -> None:
     assert left(lab, account_id) == {}
     assert "2 instances" in report
     assert ec2.describe_images(Owners=[account_id])["Images"] == []
+
+
+def test_with_marks_nothing_goes_but_what_carries_them(lab: Lab) -> None:
+    account_id, name = lab.account()
+    ec2 = lab.sessions.member(account_id).ec2(REGION)
+    theirs = launch(lab, account_id)
+    ec2.create_snapshot(VolumeId=ec2.create_volume(AvailabilityZone=f"{REGION}a", Size=1)["VolumeId"])
+    before = left(lab, account_id)
+    ours = [{"Key": key, "Value": value} for key, value in {**marks(name), "Name": REGION_INIT_TAG_NAME}.items()]
+    launch(lab, account_id, TagSpecifications=[{"ResourceType": "instance", "Tags": ours}])
+    cut = region(account_id).model_copy(update={"marks": marks(name)})
+    assert lab.run(lab.activities.clean_region, cut).report == "nothing of ours runs there"
+    assert [instance.id for instance in lab.instances(account_id)] == [theirs]
+    assert left(lab, account_id) == before
 
 
 def test_other_accounts_and_other_regions_are_left_alone(lab: Lab) -> None:
