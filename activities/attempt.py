@@ -20,6 +20,8 @@ from engine.errors import ApiError, Denied, Unavailable
 # IAM and STS are eventually consistent: what was just made is refused or missing for seconds, rarely minutes. Upstream
 # waits up to 225 s for a new user.
 SETTLING = timedelta(minutes=4)
+# The code of an attempt that ended because its worker goes: nothing was refused.
+WORKER_SHUTDOWN = "WorkerShutdown"
 _SETTLING_DELAYS = (0.5, 1, 1, 2, 2, 3, 5, 5, 10)
 
 
@@ -98,7 +100,7 @@ def pause(seconds: float, progress: object = None) -> None:
 
 
 def _going_away() -> Unavailable:
-    return Unavailable("the worker is going away; continued by another", code="WorkerShutdown")
+    return Unavailable("the worker is going away; continued by another", code=WORKER_SHUTDOWN)
 
 
 def pause_regardless(seconds: float) -> None:

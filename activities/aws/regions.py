@@ -12,6 +12,8 @@ A first attempt costs three calls: RunInstances, DescribeInstances until it runs
 instance type are the same for all accounts and are looked up once per region and hour in a process.
 
 New accounts answer PendingVerification or OptInRequired for minutes to hours: looked at again after 2, 4, 8, ... 512 s.
+A region in which that, or no answer, lasts for 25 minutes is given up (EC2CreationTimeout, the replaced operator's
+limit): the account goes on without it, before the 51 minutes of all its regions are over.
 A definite refusal (a service control policy, a limit, no default VPC) is the region's outcome, not an error: one region
 that cannot be used does not stop an account. A denial is definite when it is heard three times within seconds.
 """
@@ -35,7 +37,7 @@ from domain.accounts.actions.launches import EndLaunches
 from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
 from domain.accounts.constants import REGION_INIT_TAG_NAME
 from domain.accounts.worlds import RegionOutcome
-from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
@@ -68,6 +70,9 @@ _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS = 4
 # In an account some seconds old a denial may pass; that of a service control policy is heard again.
 _ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
 _LOOK_UPS_KEPT_SECONDS = 3600.0
+# Upstream's: ten launches, the last after 1500 s.
+_LONGEST_REGION = timedelta(seconds=1500)
+CREATION_TIMEOUT_CODE = "EC2CreationTimeout"
 _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
 
 
@@ -108,15 +113,25 @@ class RegionInitializer:
         member = entered(self._sessions, action, settle=attempt.SETTLING)
         ec2 = member.ec2(action.region)
         attempt.checkpoint()
-        asked = bool(action.vcpu_quota) and ask_for_vcpus(member.service_quotas(action.region), action.vcpu_quota)
+        asked = False
         try:
-            return self._initialize(ec2, action).model_copy(update={"vcpus_asked": asked})
+            asked = bool(action.vcpu_quota) and ask_for_vcpus(member.service_quotas(action.region), action.vcpu_quota)
+            outcome = self._outcome(ec2, action)
+        except (Pending, Throttled, Unavailable) as error:
+            if attempt.age() < _LONGEST_REGION or error.code == attempt.WORKER_SHUTDOWN:
+                raise
+            outcome = _given_up(ec2, action, error)
+        return outcome.model_copy(update={"vcpus_asked": asked})
+
+    def _outcome(self, ec2: EC2Client, action: InitializeRegion) -> RegionOutcome:
+        try:
+            return self._initialize(ec2, action)
         except Pending as error:
             error.delay = error.delay or timedelta(seconds=2 ** min(attempt.number(), _PENDING_LONGEST_STEP))
             raise
         except (Absent, Conflict, Denied, Invalid) as error:
             raise_unless_definite(error)
-            return RegionOutcome(region=action.region, ok=False, message=error.message, vcpus_asked=asked)
+            return RegionOutcome(region=action.region, ok=False, message=error.message)
 
     def _initialize(self, ec2: EC2Client, action: InitializeRegion) -> RegionOutcome:
         if action.search or attempt.repeated():
@@ -158,6 +173,19 @@ def raise_unless_definite(error: ApiError) -> None:
         raise attempt.settling(error)
     if error.code == "IdempotentParameterMismatch":
         raise Unavailable(error.message, code=error.code)
+
+
+def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> RegionOutcome:
+    """The outcome of a region that has been no use for too long; what earlier attempts launched there is ended."""
+    minutes = f"{_LONGEST_REGION.total_seconds() / 60:.0f} minutes"
+    message = f"{CREATION_TIMEOUT_CODE}: no instance ran for {minutes}: {error.message}"
+    try:
+        end_marked(ec2, action.tags)
+    except ApiError as unended:
+        if unended.code == attempt.WORKER_SHUTDOWN:
+            raise
+        message = f"{message} One of ours may still run there: {unended.message}"
+    return RegionOutcome(region=action.region, ok=False, message=message)
 
 
 def client_token(action: InitializeRegion) -> str:

@@ -16,6 +16,8 @@ from localcloud.instance_groups import image_of
 pytestmark = pytest.mark.integration
 
 LATE = timedelta(minutes=10)
+GIVEN_UP = timedelta(seconds=1500)
+SECOND = timedelta(seconds=1)
 
 
 def ec2_calls(lab: Lab) -> dict[str, int]:
@@ -179,6 +181,41 @@ def test_verification_is_waited_for_ever_longer(lab: Lab) -> None:
         assert pending.value.code == "PendingVerification"
         delays.append(pending.value.delay)
     assert delays == [timedelta(seconds=n) for n in (2, 4, 32, 512, 512)]
+
+
+@pytest.mark.parametrize("kind", ["before", "throttle"])
+def test_a_region_that_gives_no_answer_for_25_minutes_is_given_up(lab: Lab, kind: str) -> None:
+    """Sixteen good regions are not lost with it."""
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "RunInstances", kind=kind)
+    with pytest.raises((Throttled, Unavailable)):
+        lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=9, age=GIVEN_UP - SECOND)
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=10, age=GIVEN_UP)
+    assert not outcome.ok
+    assert outcome.message.startswith("EC2CreationTimeout: no instance ran for 25 minutes")
+
+
+def test_a_region_that_is_not_verified_for_25_minutes_is_given_up(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.config(verification_seconds=3600)
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=10, age=GIVEN_UP)
+    assert (outcome.ok, "PendingVerification" in outcome.message) == (False, True)
+
+
+def test_what_was_launched_in_a_region_that_is_given_up_is_ended(lab: Lab) -> None:
+    account_id, name = lab.account()
+    launch_and_die(lab, region_init(account_id, name))
+    lab.emulator.fault("ec2", "DescribeInstances", kind="before", count=2)  # a read is repeated at once
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=10, age=GIVEN_UP)
+    assert not outcome.ok
+    assert lab.instances(account_id) == []
+
+
+def test_a_region_that_cannot_even_be_looked_into_is_given_up_and_says_so(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.emulator.fault("ec2", "DescribeInstances", kind="before")
+    outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=10, age=GIVEN_UP)
+    assert "One of ours may still run there" in outcome.message
 
 
 def test_a_definite_refusal_is_the_regions_outcome(lab: Lab) -> None:
