@@ -47,9 +47,14 @@ async def give_turns(
 ) -> OrganizationKnown:
     """Give out the turns; every Account that has one is told, again if it has not begun: it may have forgotten."""
     everyone = tuple(accounts)
-    given = turns(everyone, config, known.opt_in_granted, now())
+    protected = {*config.payer_account_ids, *read.settings.accounts_protected}
+    given = turns(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)
     if tells:
         keys = {account.metadata.name: read.key(account) for account in everyone}
         told = ((keys[name], until) for name, until in given.granted.items() if name in keys)
         await asyncio.gather(*(tell(client, key, "opt_in_permit", OptInPermit(until=until)) for key, until in told))
-    return known.model_copy(update={"opt_in_granted": given.granted, "opt_in_wanting": given.waiting})
+    # A turn that nobody was told of is none: it must not count as let go when it ends.
+    granted = {name: until for name, until in given.granted.items() if tells or name in known.opt_in_granted}
+    return known.model_copy(
+        update={"opt_in_granted": granted, "opt_in_wanting": given.waiting, "opt_in_let_go": given.let_go}
+    )

@@ -87,6 +87,13 @@ class Budget(Model):
     window: timedelta = timedelta(hours=1)
 
 
+class TurnsLetGo(Model):
+    """Ready Accounts that have let a turn to opt in to these regions run out, by name, and when."""
+
+    regions: tuple[str, ...] = ()
+    at: dict[str, datetime] = {}
+
+
 class OrganizationKnown(Model):
     """What the organization's workflow carries."""
 
@@ -104,6 +111,7 @@ class OrganizationKnown(Model):
     units: dict[str, str] = {}  # legal entity id -> OU id
     opt_in_granted: dict[str, datetime] = {}  # Account name -> until when it may begin to opt in to regions
     opt_in_wanting: int = 0  # Accounts that wait for that, seen last
+    opt_in_let_go: TurnsLetGo = TurnsLetGo()
 
 
 class Verdicts(Model):

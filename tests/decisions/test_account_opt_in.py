@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from account_objects import (
@@ -19,12 +20,16 @@ from account_objects import (
     status_of,
     world,
 )
+from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
 
+from activities.accounts.opt_in import give_turns
+from activities.accounts.reading import Reader
 from domain.accounts.account import decide
 from domain.accounts.actions.opt_in import EnableRegions, RegionStatuses
 from domain.accounts.config import OperatorConfig
 from domain.accounts.opt_in import is_opting_in, regions_of, wants_to_opt_in
-from domain.accounts.opt_in_permits import PERMIT_LIFETIME, turns, turns_age
+from domain.accounts.opt_in_permits import NOT_OFFERED_AGAIN, PERMIT_LIFETIME, turns, turns_age
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.resources import Account
 from domain.accounts.worlds import AccountWorld
@@ -287,6 +292,53 @@ def test_a_lifecycle_that_lost_its_memory_gives_the_same_turns() -> None:
     first = turns(crowd, feature(), {}, NOW)
     assert turns(crowd, feature(), {}, NOW) == first
     assert turns(crowd, feature(), first.granted, NOW) == first
+
+
+def test_what_is_no_region_stops_no_new_account() -> None:
+    """Ready accounts lack it for ever: each lets one turn run out, and does not come before a new account."""
+    crowd = [born(minutes, ready(AFRICA)) for minutes in range(1, 31)]
+    first = turns(crowd, feature(), {}, NOW)
+    assert len(first.granted) == 9
+    crowd.append(born(0, creating()))
+    later = first.model_copy(update={"granted": dict.fromkeys(first.granted, NOW)})
+    second = turns(crowd, feature(), later.granted, NOW, first.let_go)
+    assert "account-0" in second.granted
+    assert not second.granted.keys() & first.granted.keys()
+    given, moment = second, NOW
+    for _ in range(5):
+        moment += PERMIT_LIFETIME
+        given = turns(crowd, feature(), given.granted, moment, given.let_go)
+    assert set(given.granted) == {"account-0"}
+    assert given.waiting == 0
+
+
+def test_a_turn_that_was_let_go_is_offered_again_after_hours_or_for_another_list() -> None:
+    crowd = [born(1, ready(AFRICA))]
+    over = turns(crowd, feature(), {"account-1": NOW}, NOW)
+    assert (over.granted, over.waiting) == ({}, 0)
+    assert turns(crowd, feature(), {}, NOW + NOT_OFFERED_AGAIN, over.let_go).granted
+    assert turns(crowd, feature(f"{AFRICA},{ZURICH}"), {}, NOW, over.let_go).granted
+
+
+async def test_a_turn_that_nobody_was_told_of_is_not_let_go() -> None:
+    reader = cast("Reader", SimpleNamespace(settings=SimpleNamespace(accounts_protected=())))
+    begun = OrganizationKnown(), [born(1, ready(AFRICA))], feature(), cast("Client", None)
+    held = await ActivityEnvironment().run(give_turns, reader, *begun, tells=False)
+    assert (held.opt_in_granted, held.opt_in_wanting) == ({}, 0)
+
+
+def test_a_new_account_comes_before_those_that_are_ready() -> None:
+    crowd = [born(0, creating()), *(born(minutes, ready(AFRICA)) for minutes in range(1, 31))]
+    assert "account-0" in turns(crowd, feature(), {}, NOW).granted
+
+
+def test_a_protected_account_holds_no_turn() -> None:
+    assert turns([born(1, ready(AFRICA))], feature(), {}, NOW, protected={AWS_ID}).granted == {}
+    under_way = [born(minutes, opting_in(af_south_1="TODO")) for minutes in range(1, 10)]
+    others = [
+        each.model_copy(update={"spec": each.spec.model_copy(update={"aws_account_id": "1"})}) for each in under_way
+    ]
+    assert turns([*others, born(0, creating())], feature(), {}, NOW, protected={"1"}).granted
 
 
 def test_an_account_that_has_begun_uses_its_permit_up() -> None:
