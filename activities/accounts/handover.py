@@ -41,6 +41,7 @@ from engine.kube.json import mapping, text
 from engine.temporal import start_of
 
 KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
+UNIT_GONE = "DestinationParentNotFoundException"
 UNIT_ANSWER = timedelta(seconds=60)
 LONGEST_STORY = 5  # decisions of a claim from bound to Ready, with room
 
@@ -97,9 +98,11 @@ class HandOver:
         unit = await self._unit(request)
         try:
             await asyncio.to_thread(move_account, self._sessions, action.account_id, action.root, action.base, unit)
-        except ApiError:
-            self._units.pop(request, None)  # it may be gone: asked for again by the next attempt
-            raise
+        except Absent as error:
+            if error.code != UNIT_GONE:
+                raise
+            unit = await self.unit_anew(request, unit)
+            await asyncio.to_thread(move_account, self._sessions, action.account_id, action.root, action.base, unit)
         return unit
 
     def prepare(self, base: str, legal_entities: Iterable[str]) -> None:
@@ -107,8 +110,11 @@ class HandOver:
         requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities} - self._units.keys()
         if not requests:
             return
+        self._prepare(base, requests)
+
+    def _prepare(self, base: str, requests: Iterable[UnitRequest], gone: str = "") -> None:
         names = tuple(sorted(request.legal_entity for request in requests))
-        answer = asyncio.ensure_future(self._ask_units(UnitsRequest(base=base, legal_entities=names)))
+        answer = asyncio.ensure_future(self._ask_units(UnitsRequest(base=base, legal_entities=names, gone=gone)))
         for request in requests:
             future = self._units[request] = asyncio.ensure_future(_unit_in(answer, request))
             future.add_done_callback(partial(self._forget_failed, request))
@@ -135,6 +141,11 @@ class HandOver:
         """The OU, asked for once however many claims of one legal entity come together."""
         self.prepare(request.base, [request.legal_entity])
         return await asyncio.shield(self._units[request])
+
+    async def unit_anew(self, request: UnitRequest, gone: str) -> str:
+        """The OU in place of one that somebody has deleted: the organization remembers it, too."""
+        self._prepare(request.base, [request], gone)
+        return await self._unit(request)
 
     async def _ask_units(self, request: UnitsRequest) -> Units:
         """The OUs, from the organization's workflow: it alone makes new ones."""

@@ -14,12 +14,13 @@ from pydantic import ValidationError
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.accounts.handover import HandOver
+from activities.accounts.handover import UNIT_GONE, HandOver
 from activities.accounts.reading import Reader
 from activities.aws import validation as aws
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT
 from domain.accounts.config import OperatorConfig
+from domain.accounts.observations import UnitRequest
 from domain.accounts.resources import Account
 from domain.accounts.validation import (
     MOST_REMEMBERED,
@@ -173,11 +174,27 @@ class ValidationActivities:
     async def _move(self, run: _Run, account: Account, source: str, target: str) -> None:
         id_ = account.spec.aws_account_id
         try:
-            await asyncio.to_thread(aws.move, self._sessions, id_, source, target)
+            stands = await self._moved(run, account, source, target)
         except ApiError as error:
             run.fails(account, "NotInItsPlace", error)
             return
-        run.mends(account, "Moved", f"{id_} stood in {source} and was moved to {target}")
+        if stands != source:
+            run.mends(account, "Moved", f"{id_} stood in {source} and was moved to {stands}")
+
+    async def _moved(self, run: _Run, account: Account, source: str, target: str) -> str:
+        """Where the account stands now: in its OU, or in a new one where somebody has deleted that."""
+        id_ = account.spec.aws_account_id
+        try:
+            await asyncio.to_thread(aws.move, self._sessions, id_, source, target)
+        except Absent as error:
+            entity = legal_entity_of(account)
+            if error.code != UNIT_GONE or entity == ROOT:
+                raise
+            request = UnitRequest(base=run.config.base, legal_entity=entity)
+            target = await self._hand_over.unit_anew(request, target)
+            if target != source:
+                await asyncio.to_thread(aws.move, self._sessions, id_, source, target)
+        return target
 
     # --- tags and quotas ---
 

@@ -90,9 +90,9 @@ class OrganizationWorld(PassedWorld):
     known: OrganizationKnown = OrganizationKnown()
 
     def recall(self, before: World) -> OrganizationWorld:
-        """The pass has kept what is known; units learnt by an update meanwhile are kept as well."""
+        """The pass has kept what is known; the units are as updates have learnt and forgotten them meanwhile."""
         units = before.known.units if isinstance(before.known, OrganizationKnown) else {}
-        known = self.known.model_copy(update={"units": {**self.known.units, **units}})
+        known = self.known.model_copy(update={"units": units})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
 
 
@@ -182,10 +182,11 @@ class UnitRequest(Model):
 
 
 class UnitsRequest(Model):
-    """The question of claims for their OUs."""
+    """The question of claims for their OUs; `gone` is one that AWS has just said not to exist (any more)."""
 
     base: str
     legal_entities: tuple[str, ...]
+    gone: str = ""
 
 
 class CaseResolved(Model):

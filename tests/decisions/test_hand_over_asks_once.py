@@ -6,15 +6,19 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from account_objects import claim
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+import activities.accounts.handover
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws.session import Sessions
-from domain.accounts.observations import UnitRefused, UnitRequest, Units, UnitsRequest
-from domain.accounts.organization import ORGANIZATION
-from engine.errors import Invalid, Unavailable
+from domain.accounts.actions.handover import Fulfil
+from domain.accounts.observations import OrganizationWorld, UnitRefused, UnitRequest, Units, UnitsRequest
+from domain.accounts.organization import ORGANIZATION, OrganizationKnown
+from domain.accounts.resources import LegalEntity
+from engine.errors import Absent, Invalid, Unavailable
 
 
 class Organization:
@@ -22,13 +26,15 @@ class Organization:
 
     def __init__(self) -> None:
         self.questions: list[tuple[str, ...]] = []
+        self.gone: list[str] = []
         self.away = False
 
     async def execute_update_with_start_workflow(self, name: str, request: UnitsRequest, **more: Any) -> Units:
         self.questions.append(request.legal_entities)
         if self.away:
             raise RPCError("no", RPCStatusCode.UNAVAILABLE, b"")
-        made = {name: f"ou-{name}" for name in request.legal_entities if name != "bad"}
+        self.gone += [request.gone] if request.gone else []
+        made = {name: f"ou-{name}{len(self.gone) or ''}" for name in request.legal_entities if name != "bad"}
         refused = {
             name: UnitRefused(message="not a name", code="Bad") for name in request.legal_entities if name == "bad"
         }
@@ -74,3 +80,40 @@ async def test_a_question_that_failed_is_asked_again(organization: Organization,
     organization.away = False
     assert await hand_over._unit(entity("a")) == "ou-a"
     assert organization.questions == [("a",), ("a",)]
+
+
+async def test_an_ou_that_somebody_has_deleted_is_told_to_the_organization(
+    organization: Organization, hand_over: HandOver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: list[str] = []
+
+    def move(sessions: Sessions, account_id: str, root: str, base: str, unit: str) -> None:
+        moved.append(unit)
+        if unit == "ou-a":
+            raise Absent("no such OU", code="DestinationParentNotFoundException")
+
+    monkeypatch.setattr(activities.accounts.handover, "move_account", move)
+    assert [await hand_over._place(fulfil("a")) for _ in range(2)] == ["ou-a1", "ou-a1"]
+    assert moved == ["ou-a", "ou-a1", "ou-a1"]
+    assert organization.gone == ["ou-a"]
+
+
+def fulfil(entity: str) -> Fulfil:
+    return Fulfil(
+        claim=claim().key,
+        account="account",
+        account_id="210987654321",
+        legal_entity=LegalEntity(id=entity, name=entity),
+        root="r-1",
+        base="base",
+        secret_name="aws",
+        secret_namespace="tenant",
+        source_secret="",
+        support_role_arn="",
+    )
+
+
+def test_a_pass_that_began_before_does_not_remember_an_ou_that_was_forgotten_meanwhile() -> None:
+    passed = OrganizationWorld(key=ORGANIZATION, known=OrganizationKnown(units={"base/a": "ou-a"}))
+    before = OrganizationWorld(key=ORGANIZATION, known=OrganizationKnown(units={"base/b": "ou-b"}))
+    assert passed.recall(before).known.units == {"base/b": "ou-b"}

@@ -87,6 +87,7 @@ class Cloud:
         self.room: Room | None = None
         self.heard: list[Room] = []  # what a pool hears that asks when it is told
         self.asked: list[tuple[str, ...]] = []
+        self.made = ""  # what is added to the ids of OUs
         self.refuse: set[str] = set()
         self.denies = False
         self.blind = False
@@ -115,7 +116,7 @@ class Cloud:
         if self.denies:
             raise Denied("no", code="AccessDenied")
         return Units(
-            ids={name: f"ou-{name}" for name in wish.names if name not in self.refuse},
+            ids={name: f"ou-{name}{self.made}" for name in wish.names if name not in self.refuse},
             refused={name: UnitRefused(message="bad name", code="Bad") for name in wish.names if name in self.refuse},
         )
 
@@ -136,9 +137,9 @@ async def cloud(env: WorkflowEnvironment) -> AsyncIterator[Cloud]:
         await env.client.get_workflow_handle(ORGANIZATION.workflow_id).terminate("the test is over")
 
 
-async def ask(env: WorkflowEnvironment, *names: str) -> Units:
+async def ask(env: WorkflowEnvironment, *names: str, gone: str = "") -> Units:
     handle = env.client.get_workflow_handle(ORGANIZATION.workflow_id)
-    request = UnitsRequest(base="base", legal_entities=names)
+    request = UnitsRequest(base="base", legal_entities=names, gone=gone)
     return await handle.execute_update("units", request, result_type=Units)
 
 
@@ -159,6 +160,18 @@ async def test_ous_are_asked_for_together_and_once(env: WorkflowEnvironment, clo
     assert (await ask(env, "b", "c")).ids == {"b": "ou-b", "c": "ou-c"}
     assert (await ask(env, "a", "c")).ids == {"a": "ou-a", "c": "ou-c"}
     assert cloud.asked == [("a", "b"), ("c",)]
+
+
+async def test_an_ou_that_is_gone_is_asked_for_anew_by_the_first_who_says_so(
+    env: WorkflowEnvironment, cloud: Cloud
+) -> None:
+    await ask(env, "a", "b")
+    cloud.made = "-2"
+    assert (await ask(env, "a", gone="ou-a")).ids == {"a": "ou-a-2"}
+    assert (await ask(env, "a", gone="ou-a")).ids == {"a": "ou-a-2"}
+    await wake(env.client, ORGANIZATION)
+    assert (await ask(env, "a", "b")).ids == {"a": "ou-a-2", "b": "ou-b"}
+    assert cloud.asked == [("a", "b"), ("a",)]
 
 
 async def test_questions_that_come_while_one_is_asked_are_asked_next(env: WorkflowEnvironment, cloud: Cloud) -> None:

@@ -3,7 +3,7 @@
     wake, or the next look is due --> pass (count, permits to Accounts, one look at all cases) --> tell pools --> wait
 
 Claims ask it for their OUs: the questions of a moment are answered together, one activity at a time, and the answers
-are carried for good.
+are carried until AWS says that one does not exist any more.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
     async def units(self, request: UnitsRequest) -> Units:
         """The OUs, and which of them AWS refuses. Fails with the organization's own answer."""
         base, refused = request.base, dict[str, UnitRefused]()
+        self._forget(request.gone)
         while missing := [name for name in request.legal_entities if not self._has(base, name) and name not in refused]:
             self._asked.update({(base, name): None for name in missing})
             if self._asking:
@@ -70,6 +71,12 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
             ids={name: known[_unit(base, name)] for name in request.legal_entities if self._has(base, name)},
             refused={name: refused[name] for name in request.legal_entities if name in refused},
         )
+
+    def _forget(self, gone: str) -> None:
+        """Somebody has deleted this OU: whoever asks next gets another one."""
+        known = self.world.known.units
+        if gone and gone in known.values():
+            self.tell(self.world.learn(units={unit: id_ for unit, id_ in known.items() if id_ != gone}))
 
     def _has(self, base: str, name: str) -> bool:
         return _unit(base, name) in self.world.known.units
