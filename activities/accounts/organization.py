@@ -18,6 +18,7 @@ from activities.accounts.metrics import organization_seen
 from activities.accounts.opt_in import give_turns
 from activities.accounts.reading import Reader
 from activities.aws.cases import describe_cases
+from activities.aws.creation import foreign
 from activities.aws.organization import census, count_active, ensure_organizational_units
 from activities.aws.session import Sessions
 from domain.accounts.config import OperatorConfig
@@ -34,6 +35,7 @@ from domain.accounts.organization import (
     Budget,
     OrganizationKnown,
     Verdicts,
+    adopted,
     due_cases,
     judge,
     next_case_look,
@@ -137,7 +139,13 @@ class OrganizationActivities:
             verdicts = await self._verdicts(known, accounts, config, budget, moment)
             told = await self._tell(wanting, verdicts, known.told) if tells else known.told
             fresh = known.model_copy(
-                update={"granted": verdicts.granted, "told": told, "room": verdicts.room, "counted_at": moment}
+                update={
+                    "granted": verdicts.granted,
+                    "told": told,
+                    "room": verdicts.room,
+                    "counted_at": moment,
+                    "strangers": verdicts.strangers,
+                }
             )
         elif self._sweep_is_due(known) or self._moved(known, config):
             pools = await self._read.pools()
@@ -161,9 +169,12 @@ class OrganizationActivities:
         """Who may create. Pools tell whether somebody has lifted the budget: asked where that decides something."""
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
+        asked = adopted(accounts, counted, known.told, domain, known.strangers)
+        others = await asyncio.to_thread(foreign, self._sessions, asked) if asked else set()
+        strangers = {*known.strangers, *others}
 
         def verdicts(pools: Sequence[AccountPool], config: OperatorConfig) -> Verdicts:
-            return judge(accounts, pools, config, counted, known.granted, budget, domain, moment)
+            return judge(accounts, pools, config, counted, known.granted, budget, domain, moment, strangers)
 
         pools: Sequence[AccountPool] = ()
         found = verdicts(pools, config)

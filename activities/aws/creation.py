@@ -3,7 +3,8 @@
 The API has no idempotency token. The account's name and e-mail address are the intent: an attempt that may follow a
 lost answer looks for a request or account of that name first. The lists lag behind by seconds, and where they miss what
 was just asked for, AWS itself keeps the account single: e-mail addresses are unique, the second request fails with
-EMAIL_ALREADY_EXISTS, and then an account of exactly this address and name is the one that was wanted.
+EMAIL_ALREADY_EXISTS, and then an account of exactly this address and name is the one that was wanted: if it is active,
+not tagged as another installation's, and recorded by no other Account.
 
 Facts (CreateAccount, DescribeCreateAccountStatus): the request is asynchronous and takes seconds to minutes; it is
 refused with ConcurrentModification, TooManyRequests or FinalizingOrganization while the organization is busy; limits
@@ -13,14 +14,17 @@ are a ConstraintViolation at once or the FailureReason ACCOUNT_LIMIT_EXCEEDED la
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from datetime import timedelta
 
 from activities import attempt
 from activities.aws.organization import FAILED, IN_PROGRESS, SUCCEEDED, list_accounts, list_attempts
 from activities.aws.session import Payer, Sessions
+from domain.accounts import ACCOUNT
 from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
 from domain.accounts.constants import OWNER_TAG
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
+from engine.kube.json import text
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +45,7 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
     """Ask for the account, or adopt the request or account that its name already has."""
     payer = sessions.payer()
     if action.search or attempt.repeated():
-        found = _existing(payer, action.name, action.email)
+        found = _existing(sessions, action.name, action.email)
         if found is not None:
             return found
     _refuse_expired(action)
@@ -51,7 +55,7 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
         # Whether it was asked is not known. Look now: if the Account is deleted before the next attempt begins, nobody
         # looks later. Where the list lags behind, the next attempt looks again, a little later.
         attempt.pause_regardless(_LISTED_AFTER_SECONDS)
-        found = _existing(payer, action.name, action.email)
+        found = _existing(sessions, action.name, action.email)
         if found is not None:
             return found
         error.delay = error.delay or attempt.growing(_LOST)
@@ -74,7 +78,7 @@ def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
         raise
     status = answer["CreateAccountStatus"]
     if status["State"] == FAILED:
-        return _failed(payer, action, status.get("FailureReason", "UNKNOWN"))
+        return _failed(sessions, action, status.get("FailureReason", "UNKNOWN"))
     account_id = status.get("AccountId", "")
     if status["State"] == IN_PROGRESS or not account_id:
         raise Pending(
@@ -107,6 +111,12 @@ def owner_of(payer: Payer, account_id: str) -> str | None:
     return next((tag["Value"] for page in pages for tag in page["Tags"] if tag["Key"] == OWNER_TAG), None)
 
 
+def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
+    """Those accounts whose tags name another installation than ours, as the audit reads them; a call for each."""
+    payer, ours = sessions.payer(), sessions.config().shard_name or ""
+    return {account_id for account_id in account_ids if owner_of(payer, account_id) not in {None, ours}}
+
+
 def _refuse_expired(action: CreateAccount) -> None:
     """The organization's permit is for this moment: it counts accounts and requests, and must know of all of them."""
     now = attempt.started_at()
@@ -118,27 +128,39 @@ def _refuse_expired(action: CreateAccount) -> None:
         )
 
 
-def _existing(payer: Payer, name: str, email: str) -> CreateRequest | None:
-    """The oldest live request of this name, else the account of this name and address."""
+def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None:
+    """The oldest live request of this name, else the account of this name and address: what may be ours."""
+    payer = sessions.payer()
     for known in list_attempts(payer, IN_PROGRESS, SUCCEEDED):
-        if known.name == name:
+        if known.name == name and (not known.account_id or _may_be_ours(sessions, known.account_id)):
             return CreateRequest(request_id=known.request_id, account_id=known.account_id)
-    account_id = _account_of(payer, name, email)
+    account_id = _account_of(sessions, name, email)
     return CreateRequest(account_id=account_id) if account_id else None
 
 
-def _account_of(payer: Payer, name: str, email: str) -> str:
-    matches = (item.id for item in list_accounts(payer) if item.name == name and item.email.lower() == email.lower())
-    return next(matches, "")
+def _account_of(sessions: Sessions, name: str, email: str) -> str:
+    named = (each for each in list_accounts(sessions.payer()) if each.name == name)
+    matches = (each.id for each in named if each.email.lower() == email.lower())
+    return next((account_id for account_id in matches if _may_be_ours(sessions, account_id)), "")
 
 
-def _failed(payer: Payer, action: AwaitAccount, reason: str) -> CreatedAccount:
+def _may_be_ours(sessions: Sessions, account_id: str) -> bool:
+    """True for an account that is not closed, that no Account records, and that is not tagged as somebody else's."""
+    if any(each.id == account_id and not each.active for each in list_accounts(sessions.payer())):
+        return False
+    recorded = (text(each, "spec", "awsAccountID") for each in sessions.kube.list(ACCOUNT).items)
+    return account_id not in recorded and not foreign(sessions, [account_id])
+
+
+def _failed(sessions: Sessions, action: AwaitAccount, reason: str) -> CreatedAccount:
     what = f"request {action.request_id} for account {action.name} ({action.email}) failed: {reason}"
     if reason == EMAIL_ALREADY_EXISTS:
-        account_id = _account_of(payer, action.name, action.email)
+        account_id = _account_of(sessions, action.name, action.email)
         if account_id:
             return CreatedAccount(account_id=account_id)
-        raise Invalid(f"{what}: another account of some organization has this address", code=reason)
+        raise Invalid(
+            f"{what}: an account that is not ours, or of another Account, or closed, has this address", code=reason
+        )
     if reason in _ASK_ANEW:
         raise Conflict(f"{what}; it can be asked for anew", code=reason)
     raise Invalid(f"{what}. See the FailureReason in the DescribeCreateAccountStatus reference.", code=reason)

@@ -49,7 +49,7 @@ _PAYER = {
     "organizations:ListCreateAccountStatus": "count the create budget, find a request whose answer was lost",
     "organizations:ListOrganizationalUnitsForParent": "find a unit that exists",
     "organizations:ListParents": "find where an account stands",
-    "organizations:ListTagsForResource": "validate tags; tell other installations' accounts apart (perdure audit)",
+    "organizations:ListTagsForResource": "validate tags; tell other installations' accounts apart",
     "organizations:MoveAccount": "move a claimed account to its legal entity's unit, and a stray one to its place",
     "organizations:TagResource": "say who owns an account, and validate it",
     "sts:GetCallerIdentity": "know the payer's own account, which is never touched",

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from domain.accounts import THE_ORGANIZATION
@@ -112,6 +112,7 @@ class OrganizationKnown(Model):
     opt_in_granted: dict[str, datetime] = {}  # Account name -> until when it may begin to opt in to regions
     opt_in_wanting: int = 0  # Accounts that wait for that, seen last
     opt_in_let_go: TurnsLetGo = TurnsLetGo()
+    strangers: tuple[str, ...] = ()  # AWS accounts under the name of an Account that another installation has tagged
 
 
 class Verdicts(Model):
@@ -120,6 +121,7 @@ class Verdicts(Model):
     permits: dict[str, Permit]  # by Account name
     room: Room
     granted: dict[str, datetime]
+    strangers: tuple[str, ...] = ()
 
 
 def room_ages(known: OrganizationKnown, now: datetime) -> bool:
@@ -179,8 +181,9 @@ def judge(
     budget: Budget,
     email_domain: str,
     now: datetime,
+    strangers: Collection[str] = (),
 ) -> Verdicts:
-    """A verdict for every Account that wants an AWS account, and the room that is left."""
+    """A verdict for every Account that wants an AWS account, and the room that is left; no stranger is adopted."""
     wanting = ordered(account for account in accounts if wants_account(account))
     attempts = census.attempts
     since = budget_since(pools, budget.window, now)
@@ -198,7 +201,7 @@ def judge(
     permits: dict[str, Permit] = {}
     for account in wanting:
         name = account.metadata.name
-        found = _found(account, accounts, census, email_domain)
+        found = _found(account, accounts, census, email_domain, strangers)
         if found is not None:
             permits[name] = found.model_copy(update={"until": now + PERMIT_LIFETIME})
         elif name in open_permits:
@@ -229,7 +232,20 @@ def judge(
         budget_free_at=free_at,
         measured_at=census.taken_at,
     )
-    return Verdicts(permits=permits, room=room, granted=open_permits)
+    there = {existing.id for existing in census.accounts}
+    return Verdicts(permits=permits, room=room, granted=open_permits, strangers=tuple(sorted({*strangers} & there)))
+
+
+def adopted(
+    accounts: Sequence[Account], census: Census, told: Collection[str], email_domain: str, strangers: Collection[str]
+) -> set[str]:
+    """The AWS accounts that are about to be adopted by Accounts that have not been told anything yet.
+
+    Who has been told has asked for the account itself: only of the others it is worth a call to ask whose it is.
+    """
+    wanting = (account for account in accounts if wants_account(account) and account.metadata.name not in told)
+    found = (_found(account, accounts, census, email_domain, strangers) for account in wanting)
+    return {permit.account_id for permit in found if permit and permit.account_id}
 
 
 def swept(
@@ -280,11 +296,16 @@ def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool
     return any(attempt.name == name and attempt.requested_at >= given for attempt in attempts)
 
 
-def _found(account: Account, accounts: Sequence[Account], census: Census, email_domain: str) -> Permit | None:
-    """What the organization already has under this Account's name: adopted, so that nothing is asked for twice."""
+def _found(
+    account: Account, accounts: Sequence[Account], census: Census, email_domain: str, strangers: Collection[str]
+) -> Permit | None:
+    """What the organization already has under this Account's name: adopted, so that nothing is asked for twice.
+
+    A stranger's is not: AWS refuses the request then, since the address is in use, and another Account takes its place.
+    """
     name = account.metadata.name
     email = email_of(name, email_domain)
-    taken = {other.spec.aws_account_id for other in accounts}
+    taken = {*(other.spec.aws_account_id for other in accounts), *strangers}
     for existing in census.accounts:
         if existing.name == name and existing.email == email and existing.active and existing.id not in taken:
             return Permit(verdict=Verdict.GRANTED, message="found in the organization", account_id=existing.id)

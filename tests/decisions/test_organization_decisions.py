@@ -19,6 +19,7 @@ from domain.accounts.organization import (
     MemberAccount,
     OrganizationKnown,
     Verdicts,
+    adopted,
     judge,
     next_case_look,
     open_cases,
@@ -266,6 +267,20 @@ def test_an_account_that_another_resource_holds_is_not_adopted() -> None:
     there = member(777, name=name, email=email_of(name, "redhat.com"))
     holder = ready_account("osd-creds-mgmt-holder", spec={"awsAccountID": there.id})
     assert judged([*accounts, holder], census(10, more=(there,))).permits[name].account_id == ""
+
+
+def test_a_strangers_account_of_that_name_is_not_adopted() -> None:
+    accounts = wanting(1)
+    name = accounts[0].metadata.name
+    there = member(777, name=name, email=email_of(name, "redhat.com"))
+    done = attempt(name).model_copy(update={"account_id": there.id})
+    of = census(10, done, more=(there,))
+    assert adopted(accounts, of, (), "redhat.com", ()) == {there.id}
+    assert adopted(accounts, of, (), "redhat.com", {there.id}) == set()
+    assert adopted(accounts, of, {name}, "redhat.com", ()) == set(), "it has asked for the account itself"
+    found = judge(accounts, (), CONFIG, of, {}, Budget(), "redhat.com", NOW, {there.id, "000000000999"})
+    assert (found.permits[name].verdict, found.permits[name].account_id) == (Verdict.GRANTED, "")
+    assert found.strangers == (there.id,)
 
 
 def test_a_request_under_way_under_that_name_is_adopted() -> None:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from account_objects import CONFIG, NOW, account
+from account_objects import AWS_ID, CONFIG, NOW, account
 from temporalio.client import Client
 
 from activities.accounts import organization
@@ -15,7 +15,8 @@ from activities.accounts.organization import OrganizationActivities
 from activities.accounts.reading import Reader
 from activities.aws.session import Sessions
 from domain.accounts.config import OperatorConfig
-from domain.accounts.organization import Budget, Census, OrganizationKnown, Verdicts
+from domain.accounts.naming import email_of
+from domain.accounts.organization import Budget, Census, MemberAccount, OrganizationKnown, Verdicts
 from domain.accounts.resources import AccountPool
 from domain.accounts.worlds import Verdict
 
@@ -65,3 +66,18 @@ async def test_an_open_permit_is_no_reason_to_read_the_limit_again() -> None:
     found = await judged(cluster, OrganizationKnown(granted={name: NOW + timedelta(minutes=1) for name in given}))
     assert [permit.verdict for permit in found.permits.values()] == [Verdict.GRANTED]
     assert cluster.read == 1
+
+
+async def test_whose_an_account_is_that_is_about_to_be_adopted_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = account().metadata.name
+    there = MemberAccount(id=AWS_ID, name=name, email=email_of(name, "example.com"), state="ACTIVE")
+    monkeypatch.setattr(organization, "census", lambda *_: Census(taken_at=NOW, accounts=(there,), attempts=()))
+    asked: list[set[str]] = []
+    monkeypatch.setattr(organization, "foreign", lambda _, ids: asked.append(set(ids)) or set(ids))
+    found = await judged(Cluster(ROOMY), OrganizationKnown())
+    assert (found.permits[name].account_id, found.strangers) == ("", (AWS_ID,))
+    again = await judged(Cluster(ROOMY), OrganizationKnown(strangers=found.strangers, granted=found.granted))
+    assert again.permits[name].account_id == ""
+    own = await judged(Cluster(ROOMY), OrganizationKnown(told={name: "a permit"}))
+    assert own.permits[name].account_id == AWS_ID
+    assert asked == [{AWS_ID}]

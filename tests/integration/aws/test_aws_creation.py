@@ -8,6 +8,7 @@ import pytest
 from aws_lab import Lab, create, email
 
 from activities.aws import organization
+from domain.accounts import ACCOUNT
 from domain.accounts.actions.creation import AwaitAccount, TagAccount
 from engine.errors import Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
@@ -63,6 +64,31 @@ def test_a_second_request_for_the_same_address_leads_to_the_first_account(lab: L
     found = lab.run(lab.activities.await_account, wait_for(name, blind.request_id))
     assert found.account_id == account_id
     assert accounts_named(lab, name) == [account_id]
+
+
+def test_an_account_of_another_installation_is_not_adopted(lab: Lab) -> None:
+    account_id, name = lab.account()
+    lab.run(lab.activities.tag_account, TagAccount(account_id=account_id, tags={"owner": "another"}))
+    found = lab.run(lab.activities.create_account, create(name, search=True))
+    assert (found.account_id, lab.calls("organizations", "CreateAccount")) == ("", 2)
+    with pytest.raises(Invalid) as refused:
+        lab.run(lab.activities.await_account, wait_for(name, found.request_id))
+    assert refused.value.code == "EMAIL_ALREADY_EXISTS"
+
+
+def test_an_account_that_is_recorded_or_closed_is_not_adopted(lab: Lab) -> None:
+    account_id, name = lab.account()
+    blind = lab.run(lab.activities.create_account, create(name))
+    holder = lab.owner(lab.name())
+    lab.kube.patch(ACCOUNT, holder.namespace, holder.name, {"spec": {"awsAccountID": account_id}})
+    with pytest.raises(Invalid):
+        lab.run(lab.activities.await_account, wait_for(name, blind.request_id))
+    lab.kube.patch(ACCOUNT, holder.namespace, holder.name, {"spec": {"awsAccountID": ""}})
+    assert lab.run(lab.activities.await_account, wait_for(name, blind.request_id)).account_id == account_id
+    lab.sessions.payer().organizations().close_account(AccountId=account_id)
+    assert lab.run(lab.activities.create_account, create(name, search=True)).account_id == ""
+    with pytest.raises(Invalid):
+        lab.run(lab.activities.await_account, wait_for(name, blind.request_id))
 
 
 def test_an_address_of_a_stranger_is_refused(lab: Lab) -> None:
