@@ -23,11 +23,12 @@ from activities.accounts.reading import Reader
 from activities.aws.organization import move_account
 from activities.aws.session import Sessions
 from activities.kube import KubeActivities
-from domain.accounts import ACCOUNT_CLAIM
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled
 from domain.accounts.claim import NOT_MOVED, decide
 from domain.accounts.claim_steps import named_by
-from domain.accounts.constants import HOLDER_ANNOTATION, OPERATOR_NAMESPACE
+from domain.accounts.constants import HOLDER_ANNOTATION, OPERATOR_NAMESPACE, PAYER_SECRET
+from domain.accounts.naming import secret_of
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account
 from domain.accounts.worlds import ClaimWorld
@@ -177,7 +178,14 @@ class HandOver:
 
 
 async def put_secret(kube: KubeApi, claim: Key, name: str, content: Mapping[str, object]) -> None:
-    """The claim's Secret with these entries and whose it is, written only if it differs; an entry that is None goes."""
+    """The claim's Secret with these entries and whose it is, written only if it differs; an entry that is None goes.
+
+    Raises:
+        Denied: it is the payer's, or an Account's own.
+    """
+    if whose := await operators_own(kube, claim.namespace, name):
+        message = f"Secret {claim.namespace}/{name} is {whose}: it is not overwritten. Name another one in the claim."
+        raise Denied(message, code="SecretOfTheOperator")
     metadata: JsonObject = {"name": name, "annotations": {HOLDER_ANNOTATION: claim.uid}}
     new = {field: value for field, value in content.items() if value is not None}
     try:
@@ -189,6 +197,19 @@ async def put_secret(kube: KubeApi, claim: Key, name: str, content: Mapping[str,
             await kube.patch(SECRET, claim.namespace, name, {"metadata": metadata, "data": dict(content)})
 
 
+async def operators_own(kube: KubeApi, namespace: str, name: str) -> str:
+    """Whose a Secret of the operator's namespace is that no claim may write or delete; empty if one may."""
+    if namespace != OPERATOR_NAMESPACE:
+        return ""
+    if name == PAYER_SECRET:
+        return "the payer's"
+    for each in (await kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items:
+        account = text(each, "metadata", "name")
+        if name in {secret_of(account), text(each, "spec", "iamUserSecret")}:
+            return f"Account {account}'s own"
+    return ""
+
+
 def _holder_of(secret: JsonObject) -> str:
     """The claim (its uid) that a Secret was written for last; empty where that is not said, as on those of before."""
     return text(secret, "metadata", "annotations", HOLDER_ANNOTATION)
@@ -197,12 +218,16 @@ def _holder_of(secret: JsonObject) -> str:
 async def delete_secret(kube: KubeApi, claim: Key, namespace: str, name: str, *contents: Iterable[str]) -> None:
     """Delete the claim's Secret if it is there and still this claim's, and has the entries of one of these contents.
 
+    Never one of the operator's own.
+
     Raises:
         Conflict: somebody has written it since it was read; it has to be looked at anew.
     """
     with contextlib.suppress(Absent):
         present = await kube.get(SECRET, namespace, name)
         if set(mapping(present, "data")) not in map(set, contents) or _holder_of(present) not in {"", claim.uid}:
+            return
+        if await operators_own(kube, namespace, name):
             return
         meta = mapping(present, "metadata")
         uid, version = text(meta, "uid"), text(meta, "resourceVersion")

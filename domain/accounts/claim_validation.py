@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from domain.accounts.constants import NAME_PREFIX, OPERATOR_NAMESPACE, PAYER_SECRET
 from domain.accounts.resources import AccountClaim
 
 Fault = tuple[str, str]
@@ -22,8 +23,14 @@ def spec_fault(claim: AccountClaim) -> Fault | None:
     if claim.spec.manual_sts_mode:
         return _sts_fault(claim)
     if claim.spec.byoc:
-        return _byoc_fault(claim)
+        return _byoc_fault(claim) or _operators_secret(claim)
     return _secret_elsewhere(claim) or _pool_fault(claim)
+
+
+def is_operators_secret(namespace: str, name: str) -> bool:
+    """True for the payer's Secret, and by its name for the key of a generated Account: never a claim's to write."""
+    generated = name.startswith(f"{NAME_PREFIX}-") and name.endswith("-secret")
+    return namespace == OPERATOR_NAMESPACE and (name == PAYER_SECRET or generated)
 
 
 def sts_account(claim: AccountClaim) -> str:
@@ -80,9 +87,18 @@ def _secret_elsewhere(claim: AccountClaim) -> Fault | None:
     return "AWSSecretRefNamespaceMismatch", f"spec.awsCredentialSecret names namespace {where}"
 
 
+def _operators_secret(claim: AccountClaim) -> Fault | None:
+    if not is_operators_secret(claim.metadata.namespace, claim.secret_name):
+        return None
+    what = f"spec.awsCredentialSecret names {claim.secret_name}, which holds the payer's or an Account's own key"
+    return "AWSSecretRefReserved", f"{what}: name another Secret"
+
+
 def _pool_fault(claim: AccountClaim) -> Fault | None:
     if not claim.secret_name:
         return "AWSSecretRefMissing", "spec.awsCredentialSecret.name is empty"
+    if fault := _operators_secret(claim):
+        return fault
     if not claim.spec.legal_entity.id.strip() and not claim.fake:
         return "LegalEntityIDMissing", "spec.legalEntity.id is empty: it names the OU the account is moved to"
     return None

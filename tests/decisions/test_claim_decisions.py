@@ -31,7 +31,8 @@ from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim import decide
-from domain.accounts.constants import FINALIZER
+from domain.accounts.claim_validation import spec_fault
+from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.resources import AccountClaim
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Outcome
@@ -319,6 +320,16 @@ def test_a_faulty_spec_is_an_error_with_its_reason(spec: dict[str, Any], reason:
     assert (invalid["reason"], invalid["message"]) == (reason, "Invalid AccountClaim")
     after = settle(claim_world(claim(spec=spec, status=PENDING)))
     assert decide(after, NOW).outcome is Outcome.WAITING
+
+
+@pytest.mark.parametrize("name", ["aws-account-operator-credentials", "osd-creds-mgmt-abc123-secret"])
+@pytest.mark.parametrize("sort", [{}, {"byoc": True, "byocAWSAccountID": AWS_ID}])
+def test_the_operators_own_secrets_are_no_claims(name: str, sort: dict[str, Any]) -> None:
+    here = {"name": name, "namespace": OPERATOR_NAMESPACE}
+    spec = {**sort, "byocSecretRef": {**here, "name": "keys"}, "awsCredentialSecret": here}
+    assert (spec_fault(claim(namespace=OPERATOR_NAMESPACE, spec=spec)) or ("",))[0] == "AWSSecretRefReserved"
+    tenants = {"name": name, "namespace": "tenant"}
+    assert spec_fault(claim(spec={**sort, "byocSecretRef": tenants, "awsCredentialSecret": tenants})) is None
 
 
 def test_an_empty_secret_namespace_means_the_claims_own() -> None:

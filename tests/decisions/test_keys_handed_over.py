@@ -13,7 +13,7 @@ from temporalio.client import Client
 from activities.accounts.claims import ClaimActivities
 from activities.accounts.customers import CustomerActivities
 from activities.accounts.fleet import FleetActivities
-from activities.accounts.handover import HandOver
+from activities.accounts.handover import KEY_FIELDS, HandOver, delete_secret, put_secret
 from activities.accounts.reading import Reader
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
@@ -23,7 +23,7 @@ from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import LegalEntity
 from domain.identity import Key
-from engine.errors import Invalid
+from engine.errors import Denied, Invalid
 from engine.kube import SECRET
 from engine.kube.json import text
 from engine.settings import Settings
@@ -128,3 +128,22 @@ async def test_a_role_takes_the_place_of_a_key_and_says_whose_it_is() -> None:
     assert await secrets(kube) == ["aws"]
     await let_go(kube, claim().key, byoc=False)
     assert await secrets(kube) == []
+
+
+@pytest.mark.parametrize("name", ["aws-account-operator-credentials", f"{NAME}-secret", "of-an-old-one"])
+async def test_no_claim_writes_or_deletes_the_operators_own_secrets(
+    name: str,
+) -> None:
+    kube = MemoryKube()
+    await kube.create(SECRET, {"metadata": {"name": name}, "data": encoded(**KEY)}, OPERATOR_NAMESPACE)
+    old = account("osd-creds-mgmt-old222", spec={"iamUserSecret": "of-an-old-one"})
+    for each in (account(), old):
+        await kube.create(ACCOUNT, each.model_dump(mode="json", exclude_none=True), OPERATOR_NAMESPACE)
+    by = claim(namespace=OPERATOR_NAMESPACE).key
+    with pytest.raises(Denied, match="it is not overwritten"):
+        await put_secret(kube, by, name, encoded(**{**KEY, "aws_access_key_id": "other"}))  # type: ignore[arg-type]
+    await delete_secret(kube, by, OPERATOR_NAMESPACE, name, KEY_FIELDS)  # type: ignore[arg-type]
+    assert (await kube.get(SECRET, OPERATOR_NAMESPACE, name))["data"] == encoded(**KEY)
+    await put_secret(kube, by, "its-own", encoded(**KEY))  # type: ignore[arg-type]
+    await delete_secret(kube, by, OPERATOR_NAMESPACE, "its-own", KEY_FIELDS)  # type: ignore[arg-type]
+    assert len((await kube.list(SECRET, OPERATOR_NAMESPACE)).items) == 1
