@@ -77,17 +77,15 @@ class CustomerActivities:
 
     @activity.defn(name=DeliverCredentials.activity)
     async def deliver_credentials(self, action: DeliverCredentials) -> None:
-        """The key first, then the word of it: a claim that names its support role has its Secret."""
+        """The key first, then the word of it: a claim that names its support role has its Secret.
+
+        Where that is the customer's own the customer's key stays in it: it opens the account just as well.
+        """
         account = await self._read.account(OPERATOR_NAMESPACE, action.account)
         if account is None or not named_by(account, action.claim) or not account.customers:
             raise Denied(f"Account {action.account} does not name this claim as its holder", code="NotTheHolder")
-        if action.secret == action.input_secret:
-            raise Denied(
-                f"spec.awsCredentialSecret and spec.byocSecretRef are both Secret {action.secret}: the customer's own "
-                "key is not overwritten. Name another Secret for the account's key.",
-                code="SecretsAreOne",
-            )
-        await self._copy_key(action)
+        if action.secret != action.input_secret:
+            await self._copy_key(action)
         spec = {"supportRoleARN": action.support_role_arn}
         claim = action.claim
         await self._kube.patch(

@@ -68,7 +68,8 @@ class HoldInputSecret(Action):
 class DeliverCredentials(Action):
     """Copy the account's key into the claim's Secret, then write the support role into the claim's spec.
 
-    Raises Denied when the Account does not name this claim as its holder, or the claim's two Secrets are one.
+    A claim whose two Secrets are one keeps the customer's key in it. Raises Denied when the Account does not name this
+    claim as its holder.
     """
 
     activity: ClassVar[str] = "accounts.deliver_credentials"
@@ -85,7 +86,8 @@ class DeliverCredentials(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"the account's key into Secret {self.secret}"
+        one = self.secret == self.input_secret
+        return "name its support role" if one else f"the account's key into Secret {self.secret}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """Both are there; the claim's resourceVersion is not known here, so the next write goes without."""
