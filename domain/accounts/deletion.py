@@ -73,9 +73,14 @@ def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> De
 
 
 def _held_by_living_claim(world: AccountWorld) -> bool:
-    """A customer's Account goes when its claim is being released, any other when that has ended."""
+    """A customer's Account goes when its claim is being released, any other when that has ended.
+
+    A claim that is linked to another Account releases that one, and would hold this one for ever.
+    """
     claim = world.claim
     if not world.account.spec.claim_link or claim is None:
+        return False
+    if claim.spec.account_link not in {"", world.account.metadata.name}:
         return False
     return not (world.account.customers and claim.metadata.deleting)
 

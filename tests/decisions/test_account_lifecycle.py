@@ -694,6 +694,12 @@ def test_an_account_that_a_living_claim_holds_is_kept_and_says_so_once() -> None
     assert decide(after, NOW).waits_for == ("AccountClaim/tenant/claim",)
 
 
+@pytest.mark.parametrize(("link", "held"), [("", True), (NAME, True), ("osd-creds-mgmt-other2", False)])
+def test_an_account_is_not_held_by_a_claim_that_is_linked_to_another(link: str, held: bool) -> None:
+    dangling = ready_account(meta=DELETED, spec={"claimLink": "claim", "claimLinkNamespace": "tenant"})
+    assert settle(world(dangling, claim=claim(spec={"accountLink": link}))).exists is held
+
+
 def test_an_account_whose_claim_is_gone_is_deleted() -> None:
     dangling = ready_account(meta=DELETED, spec={"claimLink": "claim", "claimLinkNamespace": "tenant"})
     assert not settle(world(dangling, claim=None)).exists
