@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +14,10 @@ from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from world import SEVENTEEN_REGIONS
 
+from domain.accounts.actions.cases import SupportCase
+from domain.accounts.actions.identities import AdminSecret
 from domain.accounts.worlds import Permit, Verdict
+from domain.model import Model
 from domain.resource import parse_timestamp
 from engine.errors import Denied, Invalid, Pending
 
@@ -65,6 +69,18 @@ class Gate:
         except asyncio.CancelledError:
             if not self.effect_stands:
                 raise
+        return self.answer
+
+
+class Deaf(Gate):
+    """An effect that hears of its cancellation too late: it is let go by the test."""
+
+    async def __call__(self, action: Any) -> Any:
+        self.begun.set()
+        while not self.go.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                activity.heartbeat()
+                await asyncio.sleep(0.05)
         return self.answer
 
 
@@ -206,8 +222,6 @@ async def test_a_support_case_is_waited_for_without_a_timer(lifecycle: Lifecycle
 
 async def test_a_case_resolved_before_it_is_recorded_is_not_lost(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
-    from domain.accounts.actions.cases import SupportCase
-
     gate = Gate(SupportCase(case_id="case-1"))
     world.answers["aws.open_support_case"] = gate
     await lifecycle.wake()
@@ -369,6 +383,32 @@ async def test_a_deletion_during_region_initialisation_ends_the_regions_first(li
     await lifecycle.ended()
     assert world.account is None
     assert world.made("aws.delete_identities") == 1
+
+
+@pytest.mark.parametrize(
+    ("made", "answer", "undone"),
+    [
+        ("aws.ensure_admin_user", AdminSecret(secret="secret"), ["aws.delete_identities"] * 2),
+        ("aws.ensure_support_role", None, ["aws.delete_identities"] * 2),
+        ("aws.open_support_case", SupportCase(case_id="case-1"), ["aws.delete_identities", "aws.resolve_support_case"]),
+    ],
+)
+async def test_a_deletion_waits_for_what_is_being_made_and_undoes_it(
+    lifecycle: Lifecycle, made: str, answer: Model | None, undone: list[str]
+) -> None:
+    world = lifecycle.world
+    gate = Deaf(answer)
+    world.answers[made] = gate
+    await lifecycle.wake()
+    await lifecycle.permit()
+    await lifecycle.until(gate.begun.is_set)
+    world.delete()
+    await lifecycle.wake()
+    await lifecycle.until(lambda: world.made("aws.delete_identities") == 1)
+    gate.go.set()
+    await lifecycle.ended()
+    assert world.account is None
+    assert [name for name, _, _ in world.calls if name in undone] == undone
 
 
 # --- refusals ---

@@ -28,6 +28,7 @@ class OpenSupportCase(Action):
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
     heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = SupportCase
+    awaited_when_cancelled: ClassVar[bool] = True
 
     account_id: str
     name: str

@@ -19,6 +19,7 @@ class EnsureFleetRole(MemberAction):
     """
 
     activity: ClassVar[str] = "aws.ensure_fleet_role"
+    awaited_when_cancelled: ClassVar[bool] = True
 
     trusted_arn: str
     name: str

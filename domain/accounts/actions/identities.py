@@ -15,6 +15,7 @@ class EnsureSupportRole(MemberAction):
     """The role ManagedOpenShift-Support-<id>: trusted by the operator and the jump role, with AdministratorAccess."""
 
     activity: ClassVar[str] = "aws.ensure_support_role"
+    awaited_when_cancelled: ClassVar[bool] = True
 
     iam_user_id: str
     jump_role: str
@@ -26,8 +27,8 @@ class EnsureSupportRole(MemberAction):
         return f"support role ManagedOpenShift-Support-{self.iam_user_id}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """Done."""
-        return world.learn(support_role=True)
+        """Done; a deletion that began meanwhile has to look again."""
+        return world.learn(support_role=True, identities_deleted=False)
 
 
 class AdminSecret(Model):
@@ -44,6 +45,7 @@ class EnsureAdminUser(MemberAction):
 
     activity: ClassVar[str] = "aws.ensure_admin_user"
     result: ClassVar[type[Model] | None] = AdminSecret
+    awaited_when_cancelled: ClassVar[bool] = True
 
     owner: Key
     iam_user_id: str
@@ -56,9 +58,9 @@ class EnsureAdminUser(MemberAction):
         return f"user osdManagedAdmin-{self.iam_user_id}, Secret {self.secret}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """The Secret's name."""
+        """The Secret's name; a deletion that began meanwhile has to look again."""
         assert isinstance(result, AdminSecret)  # noqa: S101
-        return world.learn(admin_secret=result.secret)
+        return world.learn(admin_secret=result.secret, identities_deleted=False)
 
 
 class DeleteIdentities(MemberAction):
