@@ -229,6 +229,7 @@ def judge(
         limit=limit,
         free=free,
         budget=left,
+        creating=len(creating),
         budget_free_at=free_at,
         measured_at=census.taken_at,
     )

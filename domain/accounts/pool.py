@@ -43,14 +43,16 @@ LONGEST_PAUSE = timedelta(hours=1)
 class Room(Model):
     """What the organization's workflow says: how many more accounts there may be, and why not more.
 
-    `active` and `limit` make awsLimitDelta; `free` is what the limit leaves, `budget` what the create budget leaves,
-    both less what is already promised. `budget_free_at` is when the budget has room again.
+    `limit` less `active` and `creating` (requests under way) is awsLimitDelta. `free` is what the limit leaves,
+    `budget` what the create budget leaves, both less what is already promised. `budget_free_at` is when the budget has
+    room again.
     """
 
     active: int
     limit: int | None
     free: int
     budget: int
+    creating: int = 0
     budget_free_at: datetime | None = None
     measured_at: datetime | None = None
 
@@ -161,7 +163,8 @@ def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> A
     accounts = list(members)
     fresh = [a for a in accounts if not a.status.claimed and not a.spec.legal_entity.id]
     previous = pool.status or AccountPoolStatus()
-    delta = room.limit - room.active if room and room.limit is not None else previous.aws_limit_delta
+    counted = room.limit - room.active - room.creating if room and room.limit is not None else None
+    delta = previous.aws_limit_delta if counted is None else counted
     return AccountPoolStatus(
         pool_size=pool.spec.pool_size,
         unclaimed_accounts=sum(not a.failed for a in fresh),

@@ -136,6 +136,10 @@ def test_the_limit_counts_what_is_being_created_and_what_is_promised() -> None:
     assert found.room.free == 0
 
 
+def test_the_room_says_how_many_requests_are_under_way() -> None:
+    assert judged(wanting(1), census(10, attempt("a", "IN_PROGRESS"), attempt("b"))).room.creating == 1
+
+
 def test_closed_accounts_do_not_count() -> None:
     closed = tuple(member(1000 + i, state="SUSPENDED") for i in range(50))
     assert verdicts(judged(wanting(1), census(99, more=closed))) == ["Granted"]

@@ -125,6 +125,7 @@ def test_an_account_counts_where_the_reference_says(of: Account, counted: set[st
 def test_pool_size_and_limit_delta_are_published() -> None:
     status = count(pool(size=7), [], ROOM)
     assert (status.pool_size, status.aws_limit_delta) == (7, 90)
+    assert count(pool(), [], Room(active=5, limit=10, free=1, budget=1, creating=3)).aws_limit_delta == 2
     assert count(pool(), [], Room(active=12, limit=10, free=-2, budget=1)).aws_limit_delta == -2
 
 
