@@ -18,7 +18,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from activities.claims import metrics
-from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.evaluation import Beyond, Evaluation, fault_of_evaluation
+from activities.claims.evaluator import EvaluationBug
 from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.requester import Requesters
@@ -27,13 +28,13 @@ from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
 from domain.claims.faults import each_once, summed
-from domain.claims.moments import passed
+from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at
 from domain.claims.passes import ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.struggle import Struggle, struggle_after, whole
 from domain.identity import Key
-from domain.resource import parse_timestamp, timestamp
+from domain.resource import timestamp
 from engine.errors import ApiError, Conflict
 
 
@@ -131,14 +132,14 @@ class Bundles:
     async def _settle(self, bundle: Bundle, question: HandleQuestion, made: _Made) -> Settled:
         try:
             return await self._make_true(bundle, question, made)
-        except Beyond as beyond:
+        except (Beyond, EvaluationBug) as error:
+            fault = fault_of_evaluation(error, bundle.key)
             if not _has_conditions(bundle):
-                return await self._show_fault(bundle, beyond.fault, question.now)
-            fault = beyond.fault
+                return await self._show_fault(bundle, fault, question.now)
         try:  # without the conditions that the claim's author wrote, which then harm nobody but the claim
             return await self._make_true(bundle, question.model_copy(update={"push": False}), made, fault)
-        except Beyond as beyond:
-            return await self._show_fault(bundle, beyond.fault, question.now)
+        except (Beyond, EvaluationBug) as error:
+            return await self._show_fault(bundle, fault_of_evaluation(error, bundle.key), question.now)
 
     async def _question(
         self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None
@@ -246,7 +247,7 @@ class Bundles:
 
     async def _show_fault(self, bundle: Bundle, fault: Fault, now: datetime) -> Settled:
         """What could not be evaluated at all: everything stays as it is, but the end still counts."""
-        plan = HandlePlan(spec=object_at(bundle.handle, "spec"), end=_end(bundle.handle), faults=(fault,))
+        plan = HandlePlan(spec=object_at(bundle.handle, "spec"), end=end_of_handle(bundle.handle), faults=(fault,))
         if passed(plan.end, now):
             return Settled(bundle.handle, bundle.claim, plan, faults=(fault,), ends=True)
         shown = plan.model_copy(
@@ -277,10 +278,6 @@ def _has_conditions(bundle: Bundle) -> bool:
 def _kept(handle: JsonObject, spec: JsonObject) -> JsonObject:
     """The handle with its new spec, as one that we look after."""
     return in_hand(RESOURCE_HANDLE, {**handle, "spec": spec})
-
-
-def _end(handle: JsonObject) -> datetime | None:
-    return parse_timestamp(text_at(handle, "spec", "lifespan", "end"))
 
 
 def _shown_end(obj: JsonObject) -> str:

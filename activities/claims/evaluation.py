@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import TypeVar
 
-from activities.claims.evaluator import EvaluationLimit, Evaluator
+from activities.claims.evaluator import EvaluationBug, EvaluationLimit, Evaluator
 from domain.claims.binding import plan_binding, plan_pool_handle
 from domain.claims.claim_pass import plan_claim
 from domain.claims.handle_pass import plan_handle
@@ -22,12 +23,17 @@ from domain.claims.plans import (
     PoolQuestion,
     Question,
 )
+from domain.identity import Key
 from domain.model import Model
 from engine.settings import Settings
 
 TOO_MUCH = "TemplateLimit"
+BUG = "Bug"
 P = TypeVar("P", bound=Model)
 Q = TypeVar("Q", bound=Question)
+
+
+log = logging.getLogger(__name__)
 
 
 class Beyond(Exception):  # noqa: N818 - an evaluation went beyond its limits
@@ -76,6 +82,18 @@ class Evaluation:
             )
         except EvaluationLimit as error:
             raise Beyond(Fault(reason=TOO_MUCH, message=str(error))) from error
+
+
+def fault_of_evaluation(error: Beyond | EvaluationBug, key: Key) -> Fault:
+    """What is shown of an evaluation that gave no answer.
+
+    A bug may come of what the author of a claim has written, so it must not keep the end from being kept either. Its
+    traceback may quote objects that others may not read: it is for the log.
+    """
+    if isinstance(error, Beyond):
+        return error.fault
+    log.error("%s could not be evaluated: %s", key, error)
+    return Fault(reason=BUG, message="its templates meet a bug in Perdure, which the log of its worker tells")
 
 
 FUNCTIONS = (plan_claim, plan_binding, plan_pool_handle, plan_handle)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from activities.claims import metrics
-from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.evaluation import Beyond, Evaluation, fault_of_evaluation
+from activities.claims.evaluator import EvaluationBug
 from activities.claims.known import Known
 from activities.claims.writing import Writer, in_hand, with_metadata, with_spec
 from domain.claims import RESOURCE_CLAIM
@@ -77,8 +78,8 @@ class Judging:
                 now=now, claim=claim, handle=handle, providers=providers, assigned=assigned, unassigned=unassigned
             )
             return await self._evaluation.claim(question), assigned
-        except Beyond as beyond:
-            return _faulty(claim, beyond.fault, now), assigned
+        except (Beyond, EvaluationBug) as error:
+            return _faulty(claim, fault_of_evaluation(error, key), now), assigned
 
     async def fault(self, judged: Judged, fault: Fault, now: datetime) -> Judged:
         """The claim with a fault that was found after it was judged."""

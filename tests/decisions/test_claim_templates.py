@@ -402,3 +402,23 @@ def test_a_rendering_leaves_what_it_was_given_as_it_was() -> None:
     assert render(template, given=given) == {"x": ["[1, {'b': 2}]", {"y": {"a": [1, {"b": 2}]}}]}
     assert given == {"a": [1, {"b": 2}]}
     assert template == {"x": ["{{ given.a }}", {"y": "{{ given | object }}"}]}
+
+
+# Halves of characters, which neither an object nor an answer to the worker can hold.
+
+HALF = "'\\ud800'"
+
+
+@pytest.mark.parametrize("template", [f"{{{{ {HALF} }}}}", f"{{{{ 'x' ~ {HALF} }}}} é", f"{{{{ {HALF} | string }}}}"])
+def test_half_a_character_is_refused(template: str) -> None:
+    assert "surrogates not allowed" in refused(template)
+
+
+def test_an_error_that_quotes_half_a_character_can_be_told() -> None:
+    assert "?" in refused(f"{{{{ 1 | json_query({HALF}) }}}}").encode().decode()
+
+
+@pytest.mark.parametrize(("newer", "result"), [(False, None), (True, '"\\ud800"')])
+def test_half_a_character_is_no_json(newer: bool, result: str | None) -> None:
+    assert render("{{ word | object }}", newer=newer, word="\ud800") == result
+    assert render("{{ word | object }}", newer=newer, word="\U0001f600") == "\U0001f600"

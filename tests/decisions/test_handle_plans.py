@@ -700,6 +700,13 @@ def test_a_condition_that_fails_is_false_and_told(field: str) -> None:
     assert f"ResourceClaim mine, spec.{field}.when: " in stalled(plan.claim_status)[0][1]
 
 
+def test_a_condition_whose_error_quotes_half_a_character_is_told_to_the_worker() -> None:
+    asked = long(**when("autoDelete", "1 | json_query('\\ud800')"))
+    plan = bound(asked, holding(end=timestamp(NOW)), maps(), states=[state()])
+    assert HandlePlan.model_validate_json(plan.model_dump_json()) == plan
+    assert (plan.end, len(plan.faults)) == (NOW, 1)
+
+
 # By the clock
 
 

@@ -14,13 +14,18 @@ class TemplateError(Exception):
     """
 
     def __init__(self, what: str, text: str) -> None:
-        self.what = what
-        self.text = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
-        super().__init__(f"{what}: {self.text}")
+        self.what = _encodable(what)
+        self.text = _encodable(text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…")
+        super().__init__(f"{self.what}: {self.text}")
 
 
 class LimitExceeded(Exception):  # noqa: N818 - its text says the limit, which becomes a TemplateError's
     """A template asks for more than any sane one needs; see `limits`."""
+
+
+def _encodable(text: str) -> str:
+    """The text with `?` for each surrogate, half a character that no JSON can hold."""
+    return text.encode(errors="replace").decode()
 
 
 def text_of(error: BaseException) -> str:

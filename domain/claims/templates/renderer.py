@@ -43,6 +43,7 @@ LAZY_DEPTH = 100  # of variables that refer to variables; upstream's own limit
 _TYPED = re.compile(r"\{\{(?!.*\{\{).*\| *(bool|float|int|object) *\}\}$")
 _TYPED_NEWER = re.compile(r"\{\{(?!.*\{\{).*\| *(bool|float|int|list|object) *\}\}$")
 _TAG = re.compile(r"\{[{%#]")
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _OMITTED = object()
 
 # Told the place of each template just before it is rendered; the evaluating process notes it where it outlives it.
@@ -183,7 +184,9 @@ class _Run:
             text = _plain(template)
             self.budget.printed(len(text))
             return text
-        return self._sandbox.run(self._sandbox.template(template), self._names, self.budget)
+        text = self._sandbox.run(self._sandbox.template(template), self._names, self.budget)
+        _refuse_halves(text)
+        return text
 
     def lazily(self, template: str) -> object:
         """The value of a variable that is a template."""
@@ -224,7 +227,19 @@ def _converted(text: str, kind: str, *, newer: bool) -> object:
         if not math.isfinite(number):
             raise ValueError("not a number of JSON")
         return number
+    if _HALF.search(text):
+        _refuse_halves(json.dumps(json.loads(text), ensure_ascii=False))
     return json.loads(text, parse_constant=_no_constant)
+
+
+def _refuse_halves(text: str) -> None:
+    """Refuse surrogates, which are halves of characters: no object can hold them, and no answer of the evaluator.
+
+    Raises:
+        UnicodeEncodeError: There is one, which is a ValueError.
+    """
+    if not text.isascii():
+        text.encode()
 
 
 def _no_constant(text: str) -> object:

@@ -1,0 +1,93 @@
+"""An evaluation that fails as none should keeps no end from being kept."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from activities.claims.bundle import Bundle, Bundles
+from activities.claims.evaluator import EvaluationBug
+from activities.claims.judging import Judging
+from domain.claims.linked import NOBODY, Requester
+from domain.claims.plans import Halt, HandlePlan
+from domain.identity import Key
+from domain.resource import timestamp
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+KEY = Key(kind="ResourceClaim", namespace="users", name="mine", uid="1")
+CLAIM: dict[str, Any] = {
+    "metadata": {"namespace": "users", "name": "mine"},
+    "spec": {"autoDelete": {"when": "odd"}, "provider": {"name": "base"}},
+}
+
+
+def ending_at(moment: str) -> dict[str, Any]:
+    return {"metadata": {"name": "guid-b7k2q"}, "spec": {"lifespan": {"end": moment}}}
+
+
+class Api:
+    """All that a pass works with; its evaluations meet a bug, at least where the claim's conditions are judged."""
+
+    def __init__(self, *, always: bool = True) -> None:
+        self.always = always
+        self.shown: list[str] = []
+
+    async def of(self, *_: object) -> Requester:
+        return NOBODY
+
+    async def providers_for(self, *_: object, **__: object) -> Any:
+        return {}
+
+    async def states(self, *_: object) -> tuple[Any, ...]:
+        return ()
+
+    async def claim(self, question: Any) -> Any:
+        raise EvaluationBug("plan_claim: KeyError: 'a secret'")
+
+    async def handle(self, question: Any) -> HandlePlan:
+        if self.always or question.push:
+            raise EvaluationBug("plan_handle: KeyError: 'a secret'")
+        return HandlePlan(spec=question.handle["spec"])
+
+    async def take_back(self, *_: object) -> bool:
+        return False
+
+    async def put(self, kind: object, before: Any, after: Any) -> Any:
+        return before
+
+    async def put_status(self, kind: object, before: Any, status: Any, **_: object) -> Any:
+        self.shown += [each["message"] for each in status.get("conditions", [])]
+        return before
+
+    async def tell(self, *_: object, **__: object) -> None:
+        return None
+
+
+def bundles(api: Any) -> Bundles:
+    return Bundles(api, api, api, api, api)
+
+
+@pytest.mark.parametrize("moment", [timestamp(NOW), "2026-01-01t00:00:00z"])
+@pytest.mark.parametrize("push", [True, False])
+async def test_an_end_that_has_come_is_kept_whatever_the_templates_do(push: bool, moment: str) -> None:
+    bundle = Bundle(KEY, cast(Any, ending_at(moment)), cast(Any, CLAIM), push=push)
+    assert (await bundles(Api()).settle(bundle, NOW)).ends
+
+
+@pytest.mark.parametrize("always", [True, False])
+async def test_a_bug_is_shown_without_what_it_may_quote(always: bool, caplog: pytest.LogCaptureFixture) -> None:
+    api = Api(always=always)
+    handle = ending_at(timestamp(NOW + timedelta(hours=1)))
+    settled = await bundles(api).settle(Bundle(KEY, cast(Any, handle), cast(Any, CLAIM), push=True), NOW)
+    assert ([fault.reason for fault in settled.faults], settled.over) == (["Bug"], False)
+    assert api.shown
+    assert not any("secret" in message for message in api.shown)
+    assert "KeyError: 'a secret'" in caplog.text
+
+
+async def test_a_claim_that_cannot_be_judged_halts_so_that_its_handle_still_ends() -> None:
+    api = cast(Any, Api())
+    plan, _ = await Judging(api, api, api).plan(KEY, cast(Any, CLAIM), NOW)
+    assert (plan.halt, plan.fault and plan.fault.reason) == (Halt.FAULT, "Bug")
