@@ -29,7 +29,7 @@ from domain.claims import (
     THE_BINDER,
 )
 from domain.claims.constants import IGNORE_LABEL
-from domain.claims.matching import FreeHandles, free_handle
+from domain.claims.matching import FreeHandles, free_handle, may_fit_now
 from domain.claims.merging import TooDeep
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.providers import named_providers, providers_to_fetch
@@ -221,17 +221,19 @@ class Known:
 
     def _handle_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         name = text_at(after or before, "metadata", "name")
-        was_free = name in self.free
-        _move(self._by_claim, name, holder_of(before), holder_of(after))
-        if holder_of(after) != holder_of(before):
-            self._doubled(holder_of(after))
+        free_before, holder = self.free.get(name), holder_of(after)
+        _move(self._by_claim, name, holder_of(before), holder)
+        if holder != holder_of(before):
+            self._doubled(holder)
+            if holder in self._unbound:
+                self.await_binder(holder)
         _move(self._by_pool, name, _pool(before), _pool(after))
         if after is None:
             self._tell_readers(_of_object(RESOURCE_HANDLE.name, self.namespace, name))
         for pool in {_pool(before), _pool(after)} - {None}:
             self._tell_readers(f"pool/{pool}")
         self._free_or_not(name, after)
-        if not was_free and name in self.free and self._unbound:
+        if self._unbound and may_fit_now(free_before, self.free.get(name)):
             self.await_binder_all()
 
     def _free_or_not(self, name: str, handle: JsonObject | None) -> None:

@@ -107,6 +107,11 @@ class FreeHandles:
     def __contains__(self, name: str) -> bool:
         return name in self._where
 
+    def get(self, name: str) -> FreeHandle | None:
+        """The handle, if it is known."""
+        known = self._where.get(name)
+        return known[1] if known else None
+
     def add(self, handle: FreeHandle) -> None:
         """Take the handle in, or what is new about it."""
         self.remove(handle.name)
@@ -235,6 +240,15 @@ def free_handle(handle: JsonObject) -> FreeHandle | None:
         provider=text_at(handle, "spec", "provider", "name"),
         end=end_of_handle(handle),
     )
+
+
+def may_fit_now(before: FreeHandle | None, after: FreeHandle | None) -> bool:
+    """Whether a claim may take the handle that could not take it before."""
+    if before is None or after is None:
+        return after is not None
+    if (before.resources, before.pool, before.provider) != (after.resources, after.pool, after.provider):
+        return True
+    return before.end is not None and (after.end is None or after.end > before.end)
 
 
 def _held(resource: JsonObject) -> HeldResource:

@@ -9,7 +9,7 @@ import pytest
 
 from activities.claims import known as module
 from activities.claims.known import Known
-from domain.claims import RESOURCE_CLAIM, THE_BINDER
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, THE_BINDER
 from domain.identity import Key
 from engine.kube import KubeApi
 from engine.kube.store import Followed, Mirror, Store
@@ -86,3 +86,66 @@ async def test_a_batch_under_way_takes_what_comes(known: Known, woken: list[Key]
     edit(known, "one", 1)
     await a_moment()
     assert woken == []
+
+
+# What a claim that waits for a free handle is looked at for.
+
+LAB: dict[str, Any] = {"resources": [{"name": "lab", "provider": {"name": "lab"}, "template": {"kind": "Lab"}}]}
+
+
+def look(known: Known, *names: str) -> None:
+    """The binder looks at these claims, and finds nothing for them."""
+    for name in names:
+        edit(known, name, 1)
+        known.looked_at(cast(Any, known.get(RESOURCE_CLAIM, "users", name)))
+
+
+def write(known: Known, version: int, *, ready: bool = False, **spec: Any) -> None:
+    metadata = {"namespace": known.namespace, "name": "guid-1", "uid": "1", "resourceVersion": str(version)}
+    known.learn(RESOURCE_HANDLE, {"metadata": metadata, "spec": spec, "status": {"ready": ready}})
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (LAB, {"resources": [{**LAB["resources"][0], "template": {"kind": "Lab", "spec": {}}}]}),
+        (LAB, {"resources": [{**LAB["resources"][0], "provider": {"name": "other"}}]}),
+        ({"provider": {"name": "lab"}}, {"provider": {"name": "other"}}),
+        ({"provider": {"name": "lab"}}, {"provider": {"name": "lab"}, **LAB}),
+        (LAB | {"lifespan": {"end": "2026-01-01T00:00:00Z"}}, LAB | {"lifespan": {"end": "2026-01-02T00:00:00Z"}}),
+        (LAB | {"lifespan": {"end": "2026-01-01T00:00:00Z"}}, LAB),
+    ],
+    ids=["another template", "another resource", "another provider", "rendered", "a later end", "no end"],
+)
+async def test_a_free_handle_that_may_fit_now_is_offered_to_every_claim(known: Known, before: Any, after: Any) -> None:
+    known.serving = True
+    write(known, 1, **before)
+    look(known, "one", "two")
+    write(known, 2, **after)
+    assert known.waiting == {("users", "one"), ("users", "two")}
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        LAB | {"lifespan": {"end": "2026-01-01T00:00:00Z"}},
+        {"resources": [{**LAB["resources"][0], "reference": {"name": "made"}}]},
+    ],
+    ids=["an end", "a reference"],
+)
+async def test_a_free_handle_that_fits_as_before_is_offered_to_nobody(known: Known, after: Any) -> None:
+    known.serving = True
+    write(known, 1, **LAB)
+    look(known, "one")
+    write(known, 2, ready=True, **after)
+    assert not known.waiting
+
+
+async def test_a_claim_that_a_handle_comes_to_name_is_looked_at(known: Known) -> None:
+    known.serving = True
+    look(known, "one", "two")
+    write(known, 1, resourceClaim={"namespace": "users", "name": "one"})
+    assert known.waiting == {("users", "one")}
+    look(known, "one")
+    write(known, 2, ready=True, resourceClaim={"namespace": "users", "name": "one"})
+    assert not known.waiting
