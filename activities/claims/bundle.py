@@ -156,6 +156,7 @@ class Bundles:
             states=tuple(states),
             requester=requester,
             push=bundle.push,
+            shown=bundle.shown,
             honoured=bundle.known.honoured,
         )
 

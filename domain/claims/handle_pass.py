@@ -130,9 +130,9 @@ class _Pass:
         if self.scene.claim is None:
             return None
         question = self.question
-        lifespan = handle_lifespan(
-            self.scene, ready=self._is_ready(), accepted=question.push, honoured=question.honoured
-        )
+        # What the claim cannot record would begin anew at each look, and the handle never end.
+        ready = question.shown and self._is_ready()
+        lifespan = handle_lifespan(self.scene, ready=ready, accepted=question.push, honoured=question.honoured)
         self.faults += lifespan.faults
         self.scene = replace(self.scene, handle=ended(self.handle, lifespan.end))
         return lifespan

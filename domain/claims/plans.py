@@ -140,8 +140,9 @@ class HandleQuestion(Question):
     """A handle that is not being deleted, with the live objects of its resources in the order of its entries.
 
     `claim` is the one that holds it, None for a free one. `push`: what the claim asks for reaches the handle, because
-    the claim was accepted in this pass. `honoured` is the `wish` of the last answer, None if it is not known.
-    A handle that is about to be made has no uid yet: only `spec` of the answer counts then.
+    the claim was accepted in this pass. `shown`: the claim's own object may be written. `honoured` is the `wish` of the
+    last answer, None if it is not known. A handle that is about to be made has no uid yet: only `spec` of the answer
+    counts then.
     """
 
     handle: JsonObject
@@ -150,6 +151,7 @@ class HandleQuestion(Question):
     states: tuple[JsonObject | None, ...] = ()
     requester: Requester = NOBODY
     push: bool = False
+    shown: bool = True
     honoured: Wish | None = None
 
 

@@ -589,6 +589,15 @@ def test_the_default_begins_anew_although_the_claim_is_not_accepted() -> None:
     assert (plan.end, plan.requested_end) == (NOW + HOUR, timestamp(NOW + HOUR))
 
 
+def test_a_claim_that_may_not_be_written_keeps_its_handle_ending_when_it_says() -> None:
+    live = Live(long(BEGUN), holding(default="1h", end=timestamp(NOW + HOUR)), maps(), states=[state(ready="yes")])
+    kept = live.claim
+    for minutes in (5, 10, 15):
+        plan = live.look(NOW + timedelta(minutes=minutes), push=False, shown=False)
+        live.claim = kept  # as it may not be written
+        assert (plan.end, plan.requested_end) == (NOW + HOUR, "")
+
+
 def test_a_handle_that_was_ready_when_it_was_taken_is_ready_from_the_start() -> None:
     held = holding(default="1h", end=timestamp(NOW + HOUR))
     held["status"] = {"ready": True, "healthy": True}

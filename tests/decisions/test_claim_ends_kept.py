@@ -1,4 +1,4 @@
-"""An evaluation that fails as none should keeps no end from being kept."""
+"""Ends are kept: whatever an evaluation meets, and whether or not the claim may be written."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Api:
     def __init__(self, *, always: bool = True) -> None:
         self.always = always
         self.shown: list[str] = []
+        self.asked: list[Any] = []
 
     async def of(self, *_: object) -> Requester:
         return NOBODY
@@ -47,6 +48,7 @@ class Api:
         raise EvaluationBug("plan_claim: KeyError: 'a secret'")
 
     async def handle(self, question: Any) -> HandlePlan:
+        self.asked.append(question)
         if self.always or question.push:
             raise EvaluationBug("plan_handle: KeyError: 'a secret'")
         return HandlePlan(spec=question.handle["spec"])
@@ -91,3 +93,10 @@ async def test_a_claim_that_cannot_be_judged_halts_so_that_its_handle_still_ends
     api = cast(Any, Api())
     plan, _ = await Judging(api, api, api).plan(KEY, cast(Any, CLAIM), NOW)
     assert (plan.halt, plan.fault and plan.fault.reason) == (Halt.FAULT, "Bug")
+
+
+@pytest.mark.parametrize("shown", [True, False])
+async def test_an_evaluation_knows_whether_the_claim_can_record_what_it_finds(shown: bool) -> None:
+    api = Api(always=False)
+    await bundles(api).settle(Bundle(KEY, cast(Any, ending_at("")), cast(Any, CLAIM), shown=shown), NOW)
+    assert {question.shown for question in api.asked} == {shown}
