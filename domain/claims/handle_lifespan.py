@@ -1,9 +1,10 @@
 """The lifespan of a handle in one pass: the end it gets, and what its claim shows and is asked to keep.
 
 The handle's end is settled when its claim, accepted in this pass, asks for one; and when the handle is ready for the
-first time, where the default begins anew. A claim that does not know since when it has its handle (just bound, or its
-status was blanked) starts now. A handle that was ready when the claim took it counts as ready from the start, and its
-end was counted then.
+first time, where the default begins anew, unless the handle's end has passed: who looks late, after an outage, gives
+nothing that a look in time would not have given. A claim that does not know since when it has its handle (just bound,
+or its status was blanked) starts now. A handle that was ready when the claim took it counts as ready from the start,
+and its end was counted then.
 
 What cannot be rendered or read leaves the end as it is, and what the claim shows too.
 """
@@ -16,7 +17,7 @@ from domain.claims.claim_status import mirrored_lifespan
 from domain.claims.durations import UnreadableMoment, in_one_unit, parse_moment, whole_seconds
 from domain.claims.faults import told
 from domain.claims.lifespan import FirstReady, SettledEnd, Terms, Wish, first_ready, settled_end, shown
-from domain.claims.moments import end_of_handle, requested_end_of
+from domain.claims.moments import end_of_handle, passed, requested_end_of
 from domain.claims.objects import JsonObject, object_at, text_at, value_at, without
 from domain.claims.plans import Fault
 from domain.claims.providers import Scene
@@ -57,15 +58,16 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
     terms = _terms(scene, faults)
     asked, readable = _asked(claim, faults)
 
+    over = passed(end_of_handle(handle), now)
     fresh: FirstReady | None = None
     if ready and _recorded(claim, "firstReady") is None:
         fresh = FirstReady(first_ready=now)
         was_ready = recorded is None and value_at(handle, "status", "ready") is True
-        if terms is not None and readable and not was_ready:
+        if terms is not None and readable and not was_ready and not over:
             with told(faults):
                 fresh = first_ready(terms, requested_end=asked, start=start, now=now)
 
-    since = fresh.first_ready if fresh else _recorded(claim, "firstReady")
+    since = fresh.first_ready if fresh and not over else _recorded(claim, "firstReady")
     wish = fresh.requested_end if fresh and fresh.requested_end else asked if accepted else None
     settled: SettledEnd | None = None
     if terms is not None and wish is not None:

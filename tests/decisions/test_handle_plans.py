@@ -584,9 +584,30 @@ def test_first_ready_is_made_up_for_when_only_the_handles_status_was_written() -
 
 
 def test_the_default_begins_anew_although_the_claim_is_not_accepted() -> None:
-    held = holding(default="1h", end=timestamp(NOW))
+    held = holding(default="1h", end=timestamp(NOW + HOUR / 2))
     plan = bound(long(BEGUN), held, maps(), states=[state(ready="yes")], push=False)
     assert (plan.end, plan.requested_end) == (NOW + HOUR, timestamp(NOW + HOUR))
+
+
+@pytest.mark.parametrize(
+    ("asked", "terms"),
+    [
+        ("", {"default": "1h"}),
+        ("2026-11-21T12:00:00Z", {"default": "1h"}),  # start + default
+        ("2026-11-21T20:00:00Z", {"default": "30m", "maximum": "1h"}),  # cut, counted from the start
+    ],
+    ids=["by default", "the wish is the default", "the maximum"],
+)
+def test_what_is_ready_only_after_its_end_has_passed_has_ended(asked: str, terms: Any) -> None:
+    held = holding(end=timestamp(NOW), **terms)
+    plan = bound(long(BEGUN, asked), held, maps(), states=[state(ready="yes")])
+    assert (plan.end, plan.requested_end) == (NOW, "")
+
+
+def test_a_later_end_that_was_asked_for_meanwhile_counts_although_the_last_has_passed() -> None:
+    held = holding(end=timestamp(NOW), default="30m")
+    plan = bound(long(BEGUN, "2026-11-21T20:00:00Z"), held, maps(), states=[state(ready="yes")])
+    assert timestamp(plan.end or NOW) == "2026-11-21T20:00:00Z"
 
 
 def test_a_claim_that_may_not_be_written_keeps_its_handle_ending_when_it_says() -> None:
