@@ -422,3 +422,31 @@ def test_an_error_that_quotes_half_a_character_can_be_told() -> None:
 def test_half_a_character_is_no_json(newer: bool, result: str | None) -> None:
     assert render("{{ word | object }}", newer=newer, word="\ud800") == result
     assert render("{{ word | object }}", newer=newer, word="\U0001f600") == "\U0001f600"
+
+
+@pytest.mark.parametrize(
+    ("expression", "result"),
+    [
+        ("missing | default(2000000)", "2000000"),
+        ("'x' | int(2000000)", "2000000"),
+        ("[1] | sum(start=2000000)", "2000001"),
+        ("'%d' | format(2000000)", "2000000"),
+        ("'%d' % 2000000", "2000000"),
+        ("[2000000, 1] | select('gt', 1000000) | list", "[2000000]"),
+        ("[1] | map('int', 2000000) | list", "[1]"),
+        ("[1] | batch(2, 2000000) | list", "[[1, 2000000]]"),
+        ("word | truncate(2000000)", "text"),
+        ("word | wordwrap(2000000)", "text"),
+        ("word | replace('t', 'T', 2000000)", "TexT"),
+        ("mapping.get('z', 2000000)", "2000000"),
+        ("word.split('e', 2000000)", "['t', 'xt']"),
+        ("datetime.fromtimestamp(1700000000, timezone.utc).year", "2023"),
+        ("(2000000).to_bytes(4, 'big') | length", "4"),
+    ],
+)
+def test_a_large_number_that_is_no_size_is_one_like_any_other(expression: str, result: str) -> None:
+    assert render("{{ " + expression + " }}") == result
+
+
+def test_a_template_may_collect_large_numbers() -> None:
+    assert render("{% set x = [] %}{% set _ = x.append(1700000000) %}{{ x }}") == "[1700000000]"

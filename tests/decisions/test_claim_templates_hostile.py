@@ -86,6 +86,9 @@ STOPPED = [
     "{{ 'a'.zfill(10**9) }}",
     "{{ 'a\tb'.expandtabs(10**9) }}",
     "{{ ('\t' * 10000).expandtabs(10000) }}",
+    "{{ 'a\tb'.expandtabs(tabsize=10**9) }}",
+    "{{ ['a'] | map('center', 10**9) | list }}",
+    "{{ 'a' | center(width=10**9) }}",
     "{{ '%10000000000d' | format(1) }}",
     "{{ '%10000000000d' % 1 }}",
     "{{ '%*d' % (10**9, 1) }}",
@@ -124,6 +127,7 @@ STOPPED = [
     "{% set l = [] %}{{ l.append(l) }}{{ l | object }}",
     "{% set n = namespace(x=[]) %}{% for i in range(5000) %}{% set n.x = [n.x] %}{% endfor %}{{ n.x }}",
     "{{ [1] | batch(10**9, 0) | list }}",
+    "{{ [1] | batch(linecount=10**9, fill_with=0) | list }}",
     "{{ [1] | slice(10**9) | list }}",
     # numbers
     "{{ 9 ** (9 ** 9) }}",
@@ -132,7 +136,9 @@ STOPPED = [
     "{{ 2 ** 100000000 }}",
     "{% set n = namespace(x=9) %}{% for i in range(99) %}{% set n.x = n.x * n.x %}{% endfor %}",
     "{{ 1 | round(10**9, 'ceil') }}",
+    "{{ 1 | round(-10**9) }}",
     "{{ (1).to_bytes(10**9, 'big') }}",
+    "{{ (1).to_bytes(length=10**9, byteorder='big') }}",
     # templates
     "{{ " + "(" * 5000 + "1" + ")" * 5000 + " }}",
     "{{ " + "[" * 5000 + "]" * 5000 + " }}",

@@ -42,6 +42,8 @@ COMPILED = 6_000
 COMPILED_LENGTH = 512 * 1024
 
 _CLOCK_WAYS = frozenset({"now", "utcnow", "today"})
+# Methods of Python's own types whose integers say how long the result is.
+_SIZED_METHODS = frozenset({"center", "expandtabs", "ljust", "rjust", "to_bytes", "zfill"})
 _JINJA_NAMES = ("_loop_vars", "_block_vars")  # passed to every call beside the author's own arguments
 
 clock_of_rendering: ContextVar[Clock] = ContextVar("clock_of_rendering")
@@ -278,9 +280,9 @@ class Sandbox(SandboxedEnvironment):
         assert isinstance(__context, RenderingContext)  # noqa: S101 - made by context_class
         __context.budget.step()
         if isinstance(__obj, types.BuiltinMethodType):
-            _check_method(__context, __obj, args)
             for name in _JINJA_NAMES:
                 kwargs.pop(name, None)
+            _check_method(__context, __obj, (*args, *kwargs.values()))
             return limits.sized(super().call(__context, __obj, *args, **kwargs))
         return super().call(__context, __obj, *args, **kwargs)
 
@@ -304,8 +306,9 @@ def _date_kind(value: object) -> type[date] | None:
 def _check_method(context: RenderingContext, method: types.BuiltinMethodType, args: tuple[object, ...]) -> None:
     """A method of one of Python's own types."""
     owner, name = method.__self__, method.__name__
-    for each in args:
-        limits.number(each)
+    if name in _SIZED_METHODS:
+        for each in args:
+            limits.number(each)
     if isinstance(owner, (dict, list, set)):
         if modifies_known_mutable(owner, name) and context.was_given(owner):
             raise SecurityError(f"{name!r} would change what the template was given")

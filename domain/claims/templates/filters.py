@@ -129,10 +129,15 @@ _WRITES_OUT = {
 }
 
 
+# The first argument of these is a width or count by which the result, or the work on it, grows: its name.
+_SIZED = {"batch": "linecount", "center": "width", "indent": "width", "round": "precision", "slice": "slices"}
+
+
 def guarded(name: str, filter_: Filter) -> Filter:
     """A filter that refuses what would make it slow or its result huge."""
     first = 1 if hasattr(filter_, "jinja_pass_arg") else 0
     check = _CHECKS.get(name)
+    size = _SIZED.get(name)
     writes_out = name in _WRITES_OUT
 
     @functools.wraps(filter_)
@@ -141,8 +146,8 @@ def guarded(name: str, filter_: Filter) -> Filter:
         if name == "join" and isinstance(value, Iterator):  # its length counts
             value = list(islice(value, limits.ITEMS + 1))
             args = (*args[:first], value, *rest)
-        for each in (*rest, *kwargs.values()):
-            limits.number(each)
+        if size:
+            limits.number(rest[0] if rest else kwargs.get(size))
         if writes_out:
             limits.values(value)
         if check is not None and not isinstance(value, Undefined):
