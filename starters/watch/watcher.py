@@ -13,7 +13,8 @@ end of a claim deletes three objects; a workflow opened for one of them, to find
 so do the wakes of who is carrying it out: those are left for some seconds (`Watched.ending`).
 
 Then, slowly: without a checkpoint, the settled objects whose last writer was not Perdure; settled objects without a
-workflow, and workflows without an object (`adoption.py`). `watch_wake_all` and `watch_sweep` wake everything.
+workflow, and workflows without an object (`adoption.py`); at once among these what has an end (the fact `end`) that has
+passed, or would before its turn comes. `watch_wake_all` and `watch_sweep` wake everything.
 
 Wherever an object would be woken, its carrier is (`carriers.py`).
 """
@@ -25,9 +26,10 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from domain.identity import Key, all_kinds
+from domain.resource import parse_timestamp
 from engine.health import Health
 from engine.kube.api import KubeApi
 from engine.kube.reflector import Timing
@@ -300,10 +302,21 @@ class Watcher:
                     slowly.update(dict.fromkeys(key for key in found if not self._carriers.carried(key)))
         if slowly:
             logger.info("%d settled objects or left-over workflows are woken one by one", len(slowly))
+        due = self._ending_within(timedelta(seconds=len(slowly) / self._adoption_rate)) if slowly else set()
+        self.queue.put_all(key for key in slowly if key in due)
         for key in slowly:
-            self.queue.put(key)
-            await asyncio.sleep(1 / self._adoption_rate)
+            if key not in due:
+                self.queue.put(key)
+                await asyncio.sleep(1 / self._adoption_rate)
         self._doubtful.clear()
+
+    def _ending_within(self, time: timedelta) -> set[Key]:
+        """Who does the work of what has ended already, or ends within that time."""
+        until = datetime.now(UTC) + time
+        with_workflow = (entry for entry in self._watched.values() if entry.has_workflow)
+        known = (each for entry in with_workflow for each in self.index.all(entry.name))
+        ends = ((each, parse_timestamp(each.fact("end"))) for each in known)
+        return {self._carriers.of(each) for each, end in ends if end is not None and end <= until}
 
     async def _find_unmatched(self, unmatched: Unmatched, entry: Watched) -> list[Key]:
         while True:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
 
 from domain.identity import Key, Kind
+from domain.resource import timestamp
 from engine.kube.api import KubeApi
 from engine.kube.reflector import newer
 from starters.watch.adoption import key_of
@@ -332,6 +334,32 @@ async def test_only_what_carries_itself_is_missed_among_workflows(monkeypatch: p
     monkeypatch.setattr(subject._mirrors, "is_listed", lambda _: True)
     await subject._adopt()
     assert waiting(subject) == {"free", "gone"}
+
+
+async def test_what_ends_before_its_turn_would_come_is_adopted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = {
+        "never": None,
+        "in a day": timedelta(days=1),
+        "long ago": -timedelta(days=1),
+        "soon": timedelta(seconds=30),
+        "of what it carries": timedelta(days=1),
+    }
+
+    async def unmatched(kind: str, keys: list[Key]) -> list[Key]:
+        return keys
+
+    subject = carrying(unmatched=unmatched, adoption_rate=0.1)
+    for name, end in ends.items():
+        facts = {"end": timestamp(datetime.now(UTC) + end)} if end else {}
+        subject.index.of("Thing")["n", name] = thing(name, facts=facts)
+    held = carried("held", facts={"carried": "yes", "by": "of what it carries", "end": timestamp(datetime.now(UTC))})
+    subject.index.of("Thing")[held.name] = held
+    monkeypatch.setattr(subject._mirrors, "is_listed", lambda _: True)
+    adopting = asyncio.create_task(subject._adopt())
+    for _ in range(10):  # to the rest after the first that is woken slowly
+        await asyncio.sleep(0)
+    adopting.cancel()
+    assert waiting(subject) == {"never", "long ago", "soon", "of what it carries"}, "the first, and those that end"
 
 
 def test_who_names_what_is_not_there_is_woken_after_the_first_list() -> None:
