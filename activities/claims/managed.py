@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
 from typing import cast
 
 from activities.claims.known import Known
@@ -147,33 +149,59 @@ class Managed:
         *,
         bearing_its_name: bool = False,
     ) -> None:
+        """Delete one, see `_delete_as`; in another version of its group if the recorded one is not served any more.
+
+        A kind that its group serves in no version is gone with all its objects.
+
+        Raises:
+            Conflict: it is there still, and refused again and again.
+            ApiError: no answer, which is no reason to take it for gone.
+        """
+        delete = partial(self._delete_as, handle, reference, state, bearing_its_name=bearing_its_name)
+        try:
+            await delete(await self._kind(reference))
+        except Absent as absent:
+            if absent.code != NO_SUCH_KIND:
+                return
+            api_version, name = text_at(reference, "apiVersion"), text_at(reference, "kind")
+            self._discovery.forget(api_version, name)
+            if served := await self._discovery.in_any_version(api_version, name):
+                with suppress(Absent):
+                    await delete(served.kind)
+
+    async def _delete_as(
+        self,
+        handle: JsonObject,
+        reference: JsonObject,
+        state: JsonObject | None,
+        kind: Kind,
+        *,
+        bearing_its_name: bool,
+    ) -> None:
         """Delete one; with `bearing_its_name` only if it says that it is the handle's, as what was made does.
 
         A refusal as a conflict mostly means another object of the name, but not always: what counts is what is there.
 
         Raises:
+            Absent: it is gone, or its kind.
             Conflict: it is there still, and refused again and again.
         """
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
         refused: Conflict | None = None
         tried = ""
-        try:
-            kind = await self._kind(reference)
-            for _ in range(MOST_DELETIONS):
-                there = state or cast("JsonObject", await self._api.get(kind, namespace, name))
-                state = None
-                if text_at(there, "metadata", "deletionTimestamp") or await self._other_owner(handle, there):
-                    return
-                uid = text_at(there, "metadata", "uid")
-                if (bearing_its_name or (tried and tried != uid)) and not text_at(there, *_OWNER):
-                    return
-                try:
-                    await self._api.delete(kind, namespace, name, uid=uid)
-                    return
-                except Conflict as conflict:
-                    refused, tried = conflict, uid
-        except Absent:
-            return
+        for _ in range(MOST_DELETIONS):
+            there = state or cast("JsonObject", await self._api.get(kind, namespace, name))
+            state = None
+            if text_at(there, "metadata", "deletionTimestamp") or await self._other_owner(handle, there):
+                return
+            uid = text_at(there, "metadata", "uid")
+            if (bearing_its_name or (tried and tried != uid)) and not text_at(there, *_OWNER):
+                return
+            try:
+                await self._api.delete(kind, namespace, name, uid=uid)
+                return
+            except Conflict as conflict:
+                refused, tried = conflict, uid
         if refused:
             raise refused
 

@@ -430,8 +430,8 @@ def _attempt(verb: str, kind: Kind, namespace: str, name: str, subresource: str 
 def _path(kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
     parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
     parts += ["namespaces", namespace] if namespace else []
-    parts += [part for part in (kind.plural, name, subresource) if part]
-    return "".join(f"/{quote(part, safe='')}" for part in parts)
+    parts += [kind.plural, name, subresource]
+    return "".join(f"/{quote(part, safe='')}" for part in parts if part)
 
 
 def _parameters(**values: str) -> dict[str, str]:

@@ -67,6 +67,32 @@ class Discovery:
             raise Absent(f"the API server serves no kind {kind} of {api_version}", code=NO_SUCH_KIND)
         return version.kinds[kind]
 
+    async def in_any_version(self, api_version: str, kind: str) -> Served | None:
+        """The kind as its group serves it now, in whichever version; None if in none.
+
+        Raises:
+            ApiError: the API server cannot tell, or will not.
+        """
+        for each in await self._versions_of(api_version.rpartition("/")[0]):
+            try:
+                return await self.served(each, kind)
+            except Absent:
+                continue
+        return None
+
+    async def _versions_of(self, group: str) -> list[str]:
+        """The versions of a group, the preferred one first: `GET /apis/<group>`, for the core group `GET /api`."""
+        listed = Kind(name="APIGroup" if group else "APIVersions", group=group, version="", plural="", area="")
+        try:
+            answer = await self._api.get(listed, "", "")
+        except Absent:
+            return []
+        if not group:
+            return [str(each) for each in sequence(answer, "versions")]
+        preferred = text(answer, "preferredVersion", "groupVersion")
+        served = [text(each, "groupVersion") for each in sequence(answer, "versions")]
+        return sorted(filter(None, served), key=lambda each: each != preferred)
+
     def forget(self, api_version: str, kind: str) -> None:
         """What is known of the kind may be wrong: nothing was found under its path."""
         if version := self._versions.get(api_version):

@@ -10,9 +10,10 @@ import pytest
 from activities.claims.known import Known
 from activities.claims.managed import Managed
 from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
-from engine.errors import Absent, ApiError, Conflict
+from engine.errors import Absent, ApiError, Conflict, Unavailable
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.discovery import Discovery
+from engine.kube.errors import NO_SUCH_KIND
 
 Json = dict[str, Any]
 HANDLE: Json = {"metadata": {"name": "guid-abcde", "uid": "1"}}
@@ -33,8 +34,14 @@ class Cluster:
         self.refusals = 0
         self.instead: list[Json] = []
         self.namespace = "poolboy"
+        self.unserved: set[str] = set()
+        self.elsewhere: bool | ApiError = False
+        self.forgotten: list[str] = []
+        self.moved = False
 
     async def get(self, kind: object, namespace: str, name: str) -> Json:
+        if self.moved and not self.forgotten:
+            raise Absent(name, code=NO_SUCH_KIND)
         if name not in self.objects:
             raise Absent(name)
         return self.objects[name]
@@ -47,7 +54,17 @@ class Cluster:
         assert self.objects.pop(name)["metadata"]["uid"] == uid
 
     async def served(self, api_version: str, kind: str) -> object:
+        if api_version in self.unserved:
+            raise Absent(api_version, code=NO_SUCH_KIND)
         return SimpleNamespace(kind=CONFIG_MAP)
+
+    async def in_any_version(self, api_version: str, kind: str) -> object:
+        if isinstance(self.elsewhere, ApiError):
+            raise self.elsewhere
+        return SimpleNamespace(kind=CONFIG_MAP) if self.elsewhere else None
+
+    def forget(self, api_version: str, kind: str) -> None:
+        self.forgotten.append(api_version)
 
     async def fresh(self, kind: object, namespace: str, name: str) -> Json | None:
         return self.handle if name == "guid-abcde" else {"metadata": {"name": name}}
@@ -119,3 +136,29 @@ async def test_an_object_that_has_taken_the_name_meanwhile_goes_only_if_it_is_th
     cluster.refusals, cluster.instead = 1, [another]
     assert await deleted(cluster, "it") == []
     assert set(cluster.objects) == left
+
+
+# --- kinds that are not served any more ---
+
+
+@pytest.mark.parametrize("known_before", [True, False])
+async def test_what_another_version_serves_is_deleted_in_that(known_before: bool) -> None:
+    cluster = Cluster(HANDLE, an_object("it"))
+    cluster.elsewhere = True
+    cluster.moved, cluster.unserved = known_before, set() if known_before else {"v1"}
+    assert await deleted(cluster, "it", "gone before") == []
+    assert cluster.objects == {}
+
+
+async def test_what_no_version_serves_is_gone() -> None:
+    cluster = Cluster(HANDLE, an_object("it"))
+    cluster.unserved = {"v1"}
+    assert await deleted(cluster, "it") == []
+    assert set(cluster.objects) == {"it"}
+
+
+async def test_what_cannot_be_told_to_be_gone_keeps_its_handle() -> None:
+    cluster = Cluster(HANDLE, an_object("it"))
+    cluster.unserved, cluster.elsewhere = {"v1"}, Unavailable("read the group: 503")
+    (refused,) = await deleted(cluster, "it")
+    assert refused.message == "read the group: 503"

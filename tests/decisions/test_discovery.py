@@ -1,0 +1,68 @@
+"""In which version a group serves a kind, where the one that an object was made in is not served any more."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from domain.identity import Kind
+from engine.errors import Absent, Unavailable
+from engine.kube import KubeApi
+from engine.kube.api import _path
+from engine.kube.discovery import Discovery
+
+GADGETS = {"resources": [{"name": "gadgets", "kind": "Gadget", "namespaced": True}]}
+OTHERS: dict[str, Any] = {"resources": []}
+
+
+class Server:
+    """An API server that answers these paths, and none other."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = {path.replace("__", "/"): answer for path, answer in answers.items()}
+        self.down = ""
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Any:
+        path = _path(kind, namespace, name)[1:]
+        if path == self.down:
+            raise Unavailable(path)
+        if path not in self.answers:
+            raise Absent(path)
+        return self.answers[path]
+
+
+def group(*versions: str, preferred: str = "") -> dict[str, Any]:
+    listed = [{"groupVersion": f"things/{each}", "version": each} for each in versions]
+    return {"versions": listed, "preferredVersion": {"groupVersion": f"things/{preferred}"}}
+
+
+@pytest.mark.parametrize(
+    ("answers", "found"),
+    [
+        ({"apis__things": group("v1", "v2"), "apis__things__v1": OTHERS, "apis__things__v2": GADGETS}, "v2"),
+        ({"apis__things": group("v2", "v3", preferred="v3"), "apis__things__v3": GADGETS}, "v3"),
+        ({"apis__things": group("v2", "v3"), "apis__things__v3": GADGETS}, "v3"),
+        ({"apis__things": group("v2"), "apis__things__v2": OTHERS}, None),
+        ({}, None),
+    ],
+    ids=["another", "the preferred", "one that is listed and not there", "others only", "no group"],
+)
+async def test_a_kind_is_found_in_whichever_version_its_group_serves_it(answers: Any, found: str | None) -> None:
+    served = await Discovery(cast(KubeApi, Server(**answers))).in_any_version("things/v1", "Gadget")
+    assert (served and served.kind.version) == found
+
+
+async def test_a_kind_of_the_core_is_found_in_its_version() -> None:
+    server = Server(api={"versions": ["v1"]}, api__v1=GADGETS)
+    served = await Discovery(cast(KubeApi, server)).in_any_version("v0", "Gadget")
+    assert served is not None
+    assert served.kind.api_version == "v1"
+
+
+@pytest.mark.parametrize("down", ["apis/things", "apis/things/v2"])
+async def test_no_answer_does_not_say_that_a_kind_is_gone(down: str) -> None:
+    server = Server(apis__things=group("v2"), apis__things__v2=OTHERS)
+    server.down = down
+    with pytest.raises(Unavailable):
+        await Discovery(cast(KubeApi, server)).in_any_version("things/v1", "Gadget")
