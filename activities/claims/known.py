@@ -101,6 +101,10 @@ class Known:
         self.learn(kind, cast("JsonObject", answer))
         return cast("JsonObject", answer)
 
+    async def fresh_handles(self) -> list[JsonObject]:
+        """All handles as the API server has them: a mirror may have lost its stream, and hold old ones for long."""
+        return cast("list[JsonObject]", (await self._api.list(RESOURCE_HANDLE, self.namespace)).items)
+
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         """The object as it is known."""
         return cast("JsonObject | None", self._mirrors[kind.name].get(namespace, name))

@@ -14,10 +14,7 @@ from domain.claims import RESOURCE_POOL, standing
 from domain.claims.constants import IGNORE_LABEL
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import PassPool, PoolWorld
-from domain.claims.pools import (
-    plan,
-    wants_of,
-)
+from domain.claims.pools import plan, pool_handle, wants_of
 from domain.identity import Key
 from engine.clock import now
 
@@ -58,9 +55,12 @@ class PoolActivities:
         return await Filling(self._pool_tools, key, pool, token, look.known).fill()
 
     async def _end(self, key: Key, pool: JsonObject) -> PoolWorld:
-        """The free handles go with the pool; those that claims hold live on."""
-        handles = self._pool_tools.view(key, pool).handles
-        refused = await gathered(self._pool_tools.delete_handle(handle.name) for handle in handles)
+        """The free handles go with the pool; those that claims hold live on.
+
+        What is not seen now stays for ever, also what another worker has made a moment ago: all are listed once.
+        """
+        found = (pool_handle(handle, pool) for handle in await self._tools.known.fresh_handles())
+        refused = await gathered(self._pool_tools.delete_handle(handle.name) for handle in found if handle)
         if messages := [each for each in refused if each]:
             why = f"its free handles are being deleted; {messages[0]}"
             return PoolWorld(key=key, decision=standing.ending(why, messages, now() + SOON))

@@ -10,6 +10,7 @@ import pytest
 
 from activities.claims.bundle import Bundle, Settled
 from activities.claims.filling import Filling, PoolTools
+from activities.claims.pools import PoolActivities
 from activities.claims.releasing import Ended
 from activities.claims.tools import Tools
 from activities.conflicts import MOST_CONFLICTS
@@ -40,12 +41,17 @@ class Cluster:
     def __init__(self, fault: Fault | None = None) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         self.handles: dict[str, Json] = {}
+        self.unseen: dict[str, Json] = {}  # those that the mirror does not know
+        self.let_go_with: list[str] | None = None  # what was there when the pool lost its finalizer
         self.made: list[datetime] = []
         self.fault = fault
         self.disturbed = 0  # so often somebody writes a handle while it is being deleted
 
+    async def fresh_handles(self) -> list[Json]:
+        return [*self.handles.values(), *self.unseen.values()]
+
     async def fresh(self, kind: object, namespace: str, name: str) -> Json | None:
-        return self.handles.get(name)
+        return self.handles.get(name) or self.unseen.get(name)
 
     def read(self, key: Key, topic: str) -> None:
         pass
@@ -86,8 +92,12 @@ class Cluster:
         if self.disturbed:
             self.disturbed -= 1
             raise Conflict("the object has been modified")
-        del self.handles[handle["metadata"]["name"]]
+        for there in (self.handles, self.unseen):
+            there.pop(handle["metadata"]["name"], None)
         return Ended()
+
+    async def let_go(self, kind: object, pool: Json) -> None:
+        self.let_go_with = [*self.handles, *self.unseen]
 
     def tools(self) -> PoolTools:
         async def opened(*_: object) -> None:
@@ -155,3 +165,18 @@ async def test_a_handle_that_is_written_while_it_is_deleted_goes_all_the_same(
     cluster.end = end  # type: ignore[method-assign]
     assert await cluster.tools().delete_handle("guid-a") == said
     assert ("guid-a" in cluster.handles) is there
+
+
+async def test_free_handles_that_the_mirror_does_not_know_go_with_the_pool() -> None:
+    cluster = Cluster()
+    reference = pool_reference(cast(Any, POOL))
+
+    def handle(name: str, **spec: Any) -> Json:
+        return {"metadata": {"name": name}, "spec": {"resourcePool": reference, **spec}}
+
+    cluster.handles = {"guid-a": handle("guid-a")}
+    held = handle("guid-c", resourceClaim={"name": "mine"})
+    others = handle("guid-d", resourcePool={**reference, "name": "other"})
+    cluster.unseen = {"guid-b": handle("guid-b"), "guid-c": held, "guid-d": others}
+    world = await PoolActivities(cluster.tools())._end(KEY, cast(Any, POOL))
+    assert (world.exists, cluster.let_go_with) == (False, ["guid-c", "guid-d"])
