@@ -27,13 +27,12 @@ from datetime import datetime, timedelta
 from pydantic import JsonValue
 
 from domain.claims.constants import IGNORE_LABEL, MANAGE_POOLS_INTERVAL, POOL_SCALING_NAME_LABEL
-from domain.claims.durations import whole_seconds
+from domain.claims.durations import UnreadableMoment, parse_moment, whole_seconds
 from domain.claims.moments import born
 from domain.claims.objects import JsonObject, object_at, present, text_at, value_at
 from domain.claims.resources.shared import ScalingState
 from domain.decision import earliest
 from domain.model import Model
-from domain.resource import parse_timestamp
 
 # A status with two hundred handles is 15 KB to be written, and read by all who watch.
 MANY = 100
@@ -188,10 +187,18 @@ def pool_handle(handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
 
 
 def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
-    """A ResourcePoolScaling as the pool serves it; None if it is for another pool or being deleted."""
+    """A ResourcePoolScaling as the pool serves it; None if it is for another pool, being deleted, or at no moment.
+
+    Nothing is made at a time that nobody has meant.
+    """
     name = text_at(scaling, "spec", "resourcePool", "name")
     here = text_at(scaling, "metadata", "namespace") == text_at(pool, "metadata", "namespace")
     if name != text_at(pool, "metadata", "name") or not here or value_at(scaling, "metadata", "deletionTimestamp"):
+        return None
+    asked = text_at(scaling, "spec", "at")
+    try:
+        at = parse_moment(asked) if asked else born(scaling)
+    except UnreadableMoment:
         return None
     given_back = value_at(scaling, "status", "givenBack")
     made = _number(value_at(scaling, "status", "count")) or 0
@@ -199,7 +206,7 @@ def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
         name=text_at(scaling, "metadata", "name"),
         uid=text_at(scaling, "metadata", "uid"),
         count=_number(value_at(scaling, "spec", "count")) or 0,
-        at=parse_timestamp(text_at(scaling, "spec", "at")) or born(scaling),
+        at=at,
         made=made,
         serials=max(_number(value_at(scaling, "status", "serials")) or 0, made),
         given_back=tuple(str(one) for one in given_back) if isinstance(given_back, list) else (),

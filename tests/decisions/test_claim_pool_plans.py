@@ -284,6 +284,25 @@ def test_a_pool_counts_its_own_free_handles_only() -> None:
         assert pool_handle(other, POOL) is None
 
 
+@pytest.mark.parametrize(
+    ("said", "at"),
+    [
+        ("2099-01-01T00:00:00Z", datetime(2099, 1, 1, tzinfo=UTC)),
+        ("2099-01-01t00:00:00z", datetime(2099, 1, 1, tzinfo=UTC)),
+        ("2099-01-01T02:00:00+02:00", datetime(2099, 1, 1, tzinfo=UTC)),
+        ("", BORN),
+        ("tomorrow", None),
+    ],
+)
+def test_a_scaling_begins_when_it_says_or_not_at_all(said: str, at: datetime | None) -> None:
+    body: JsonObject = {
+        "metadata": {"name": "more", "namespace": "operator", "creationTimestamp": timestamp(BORN)},
+        "spec": {"count": 3, "at": said, "resourcePool": {"name": "pool"}},
+    }
+    read = scaling_of(body, POOL)
+    assert (read and read.at) == at
+
+
 def test_a_scaling_is_read_and_written_with_its_status() -> None:
     body: JsonObject = {
         "metadata": {"name": "more", "namespace": "operator", "uid": "u", "creationTimestamp": timestamp(BORN)},
