@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from activities.claims.evaluation import TOO_MUCH
+from activities.claims.evaluation import BUG, TOO_MUCH
 from domain.claims import assignment, claim_pass, conditions, faults
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +27,7 @@ def test_every_reason_is_documented() -> None:
         claim_pass.INVALID_SPEC,
         claim_pass.PROVIDER_IMMUTABLE,
         conditions.HANDLE_STALLED,
+        BUG,
         TOO_MUCH,
         *(reason for _, reason in faults._REASONS),
         *(reason for found in written_out() for reason in found if reason),
