@@ -17,6 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from activities.claims import metrics
 from activities.claims.evaluation import Beyond, Evaluation, fault_of_evaluation
 from activities.claims.evaluator import EvaluationBug
@@ -118,7 +120,11 @@ class Bundles:
         """
         made = _Made()
         try:
-            settled = await self._settle(bundle, await self._question(bundle, now, states), made)
+            question = await self._question(bundle, now, states)
+        except ValidationError as error:
+            return await self._show_fault(bundle, fault_of_evaluation(error, bundle.key), now)
+        try:
+            settled = await self._settle(bundle, question, made)
         except ApiError:
             with suppress(ApiError):
                 await self._managed.take_back(bundle.handle, made.definitions)

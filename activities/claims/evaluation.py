@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+from pydantic import ValidationError
+
 from activities.claims.evaluator import EvaluationBug, EvaluationLimit, Evaluator
 from domain.claims.binding import plan_binding, plan_pool_handle
 from domain.claims.claim_pass import plan_claim
@@ -28,6 +30,7 @@ from domain.model import Model
 from engine.settings import Settings
 
 TOO_MUCH = "TemplateLimit"
+TOO_DEEP = "NestedTooDeep"
 BUG = "Bug"
 P = TypeVar("P", bound=Model)
 Q = TypeVar("Q", bound=Question)
@@ -84,14 +87,16 @@ class Evaluation:
             raise Beyond(Fault(reason=TOO_MUCH, message=str(error))) from error
 
 
-def fault_of_evaluation(error: Beyond | EvaluationBug, key: Key) -> Fault:
-    """What is shown of an evaluation that gave no answer.
+def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, key: Key) -> Fault:
+    """What is shown of an evaluation that gave no answer, or of a question that could not even be asked.
 
     A bug may come of what the author of a claim has written, so it must not keep the end from being kept either. Its
     traceback may quote objects that others may not read: it is for the log.
     """
     if isinstance(error, Beyond):
         return error.fault
+    if isinstance(error, ValidationError):  # of what is JSON no question refuses anything else
+        return Fault(reason=TOO_DEEP, message="the object, or one that belongs to it, is nested too deeply to be read")
     log.error("%s could not be evaluated: %s", key, error)
     return Fault(reason=BUG, message="its templates meet a bug in Perdure, which the log of its worker tells")
 

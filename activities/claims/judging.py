@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from pydantic import ValidationError
+
 from activities.claims import metrics
 from activities.claims.evaluation import Beyond, Evaluation, fault_of_evaluation
 from activities.claims.evaluator import EvaluationBug
@@ -78,7 +80,7 @@ class Judging:
                 now=now, claim=claim, handle=handle, providers=providers, assigned=assigned, unassigned=unassigned
             )
             return await self._evaluation.claim(question), assigned
-        except (Beyond, EvaluationBug) as error:
+        except (Beyond, EvaluationBug, ValidationError) as error:
             return _faulty(claim, fault_of_evaluation(error, key), now), assigned
 
     async def fault(self, judged: Judged, fault: Fault, now: datetime) -> Judged:

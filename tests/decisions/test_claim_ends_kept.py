@@ -100,3 +100,18 @@ async def test_an_evaluation_knows_whether_the_claim_can_record_what_it_finds(sh
     api = Api(always=False)
     await bundles(api).settle(Bundle(KEY, cast(Any, ending_at("")), cast(Any, CLAIM), shown=shown), NOW)
     assert {question.shown for question in api.asked} == {shown}
+
+
+async def test_a_claim_nested_too_deeply_to_be_asked_about_ends_all_the_same() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(400):
+        deep = {"deeper": deep}
+    claim: Any = {**CLAIM, "spec": {"provider": {"name": "base", "parameterValues": deep}}}
+    api = Api(always=False)
+    plan, _ = await Judging(cast(Any, api), cast(Any, api), cast(Any, api)).plan(KEY, claim, NOW)
+    assert (plan.halt, plan.fault and plan.fault.reason) == (Halt.FAULT, "NestedTooDeep")
+    settled = await bundles(api).settle(Bundle(KEY, cast(Any, ending_at(timestamp(NOW))), claim), NOW)
+    assert settled.ends
+    later = cast(Any, ending_at(timestamp(NOW + timedelta(hours=1))))
+    settled = await bundles(api).settle(Bundle(KEY, later, claim), NOW)
+    assert ([fault.reason for fault in settled.faults], settled.ends) == (["NestedTooDeep"], False)
