@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
-from activities.threescale.subjects import Subject, of_tenant
+from activities.threescale.subjects import Subject
 from domain.refusal import Refusal
 from domain.resource import CustomResource
 from domain.threescale.backend import ObservedBackend, work_for_backend
@@ -38,6 +38,7 @@ class ProductSubject(Subject[Product]):
         """Tenant, the backends that it uses, Secrets that it draws on."""
         spec = self.resource.spec
         self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
+        await self.locate()
         used = (self.view.named(Backend, f"Backend/{self.namespace}/{name}") for name in sorted(spec.backend_usages))
         found = {each.metadata.uid: each for several in used for each in several}
         self._backends = tuple(found.values())
@@ -45,11 +46,13 @@ class ProductSubject(Subject[Product]):
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""
+        namesakes = self.namesakes()
         observed = ObservedProduct(
             product=self.resource,
             account=self.provider,
             backends=self._backends,
-            namesakes=of_tenant(self.resource, self.view.namesakes(self.resource), self.provider),
+            namesakes=tuple(each.metadata for each in namesakes),
+            holders=self.holders(namesakes),
             applications=self._taken_along(),
             secrets=self._texts,
             found=self._found,
@@ -104,17 +107,20 @@ class BackendSubject(Subject[Backend]):
     async def gather(self) -> None:
         """Tenant; the products that use it are looked for with each decision."""
         self.provider = await self.secrets.account(self.resource, self.resource.spec.provider_account_ref)
+        await self.locate()
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""
         name = self.resource.spec.system_name
         deleting = self.resource.metadata.deleting
         users = self.view.referring(Product, f"Backend/{self.namespace}/{name}") if name and deleting else ()
+        namesakes = self.namesakes()
         observed = ObservedBackend(
             backend=self.resource,
             account=self.provider,
             products=users,
-            namesakes=of_tenant(self.resource, self.view.namesakes(self.resource), self.provider),
+            namesakes=tuple(each.metadata for each in namesakes),
+            holders=self.holders(namesakes),
             found=self._found,
             refusals=dict(refusals),
             look=look,

@@ -9,7 +9,7 @@ from typing import ClassVar
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources, as_sent
-from activities.threescale.subjects import SingleSubject, of_tenant
+from activities.threescale.subjects import SingleSubject
 from domain.decision import earliest
 from domain.refusal import Refusal
 from domain.resource import CustomResource
@@ -41,6 +41,7 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
         """Tenant, product, and the document itself, which one that goes needs no more."""
         spec = self.resource.spec
         self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
+        await self.locate()
         name = spec.product_system_name
         self._products = self.view.named(Product, f"Product/{self.namespace}/{name}") if name else ()
         if not self.resource.metadata.deleting:
@@ -54,12 +55,14 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""
+        namesakes = self.namesakes()
         observed = ObservedDocument(
             document=self.resource,
             account=self.provider,
             text=self._text,
             products=self._products,
-            namesakes=of_tenant(self.resource, self.view.namesakes(self.resource), self.provider),
+            namesakes=tuple(each.metadata for each in namesakes),
+            holders=self.holders(namesakes),
             found=self.found,
             refusals=dict(refusals),
             look=look,
@@ -87,13 +90,16 @@ class PolicySubject(SingleSubject[CustomPolicyDefinition, FoundPolicy]):
     async def gather(self) -> None:
         """Its tenant."""
         self.provider = await self.secrets.account(self.resource, self.resource.spec.provider_account_ref)
+        await self.locate()
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""
+        namesakes = self.namesakes()
         observed = ObservedPolicy(
             policy=self.resource,
             account=self.provider,
-            namesakes=of_tenant(self.resource, self.view.namesakes(self.resource), self.provider),
+            namesakes=tuple(each.metadata for each in namesakes),
+            holders=self.holders(namesakes),
             found=self.found,
             refusals=dict(refusals),
             look=look,

@@ -65,6 +65,7 @@ class TenantSubject(Subject[Tenant]):
             secret=self._secret,
             secrets=self._keys,
             namesakes=self._namesakes(),
+            holders=self.holders(self._of_organization()),
             found=self._found,
             refusals=dict(refusals),
             look=look,
@@ -74,15 +75,17 @@ class TenantSubject(Subject[Tenant]):
     def _namesakes(self) -> tuple[ObjectMeta, ...]:
         """Other Tenants of the organisation and master, or with the same Secret for the token."""
         tenant, spec = self.resource, self.resource.spec
-        alike = [
-            each
-            for each in self.view.namesakes(tenant)
-            if same_tenant(each.spec.system_master_url, spec.system_master_url)
-        ]
+        alike = [*self._of_organization()]
         named = self.view.referring(Tenant, _secret_of(tenant)) if spec.tenant_secret_ref.name else ()
         alike += [each for each in named if _secret_of(each) == _secret_of(tenant)]
         others = {each.metadata.uid: each.metadata for each in alike if each.metadata.uid != tenant.metadata.uid}
         return tuple(others.values())
+
+    def _of_organization(self) -> tuple[Tenant, ...]:
+        url = self.resource.spec.system_master_url
+        return tuple(
+            each for each in self.view.namesakes(self.resource) if same_tenant(each.spec.system_master_url, url)
+        )
 
     def read(self, read: Read, answer: object) -> None:
         """The tenant, those among which it may be, or its users."""

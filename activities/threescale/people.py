@@ -12,12 +12,12 @@ from activities.threescale.subjects import SingleSubject
 from domain.refusal import Refusal
 from domain.resource import CustomResource
 from domain.threescale.application import ObservedApplication, work_for_application
-from domain.threescale.application_sync import ID_ANNOTATION, credentials, is_application
+from domain.threescale.application_sync import credentials, is_application
 from domain.threescale.calls import Read, Resource, SecretKey
 from domain.threescale.developer_account import ObservedAccount, admin_of, is_account, work_for_account
 from domain.threescale.developer_user import ObservedUser, is_user, work_for_user
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser, answers_of
-from domain.threescale.notes import remembered_id
+from domain.threescale.holders import Holder
 from domain.threescale.people import password_of
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
 from domain.threescale.single import One
@@ -41,6 +41,7 @@ class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
         """Tenant; users, and the password of the one with whom it may be signed up."""
         account = self.resource
         self.provider = await self.secrets.account(account, account.spec.provider_account_ref)
+        await self.locate()
         self._users = self.view.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
         admin = admin_of(account, self._users, self.provider.url)
         self._keys = await self.secrets.there([password_of(admin)]) if admin else ()
@@ -51,6 +52,7 @@ class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
             account=self.resource,
             provider=self.provider,
             users=self._users,
+            holders=self.holders(self.namesakes()),
             secrets=self._keys,
             found=self.found,
             refusals=dict(refusals),
@@ -88,12 +90,17 @@ class UserSubject(SingleSubject[DeveloperUser, FoundUser]):
             user=self.resource,
             provider=self.provider,
             account=self._account,
+            holders=self.holders(self._siblings()),
             secrets=self._keys,
             found=self.found,
             refusals=dict(refusals),
             look=look,
         )
         return work_for_user(observed, now)
+
+    def _siblings(self) -> tuple[DeveloperUser, ...]:
+        account = self.resource.spec.developer_account_ref.name
+        return self.view.named(DeveloperUser, users_of_account(self.namespace, account))
 
     def is_it(self, found: FoundUser) -> bool:
         """By name and address."""
@@ -131,7 +138,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
             provider=self.provider,
             account=self._account,
             product=self._product,
-            claimed=self._claimed(),
+            holders=self._others(),
             secrets=self._keys,
             found=self.found,
             plans=self._plans,
@@ -154,14 +161,8 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
     def is_it(self, found: FoundApplication) -> bool:
         """By name and product, unless it is another's."""
         service_id = self._product.status.product_id or 0 if self._product else 0
-        return is_application(found, self.resource, service_id, self._claimed())
+        return is_application(found, self.resource, service_id, (each.id for each in self._others()))
 
-    def _claimed(self) -> tuple[int, ...]:
+    def _others(self) -> tuple[Holder, ...]:
         account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"
-        others = self.view.referring(Application, account)
-        ids = [
-            remembered_id(each.metadata, each.status.application_id, ID_ANNOTATION)
-            for each in others
-            if each.metadata.uid != self.resource.metadata.uid
-        ]
-        return tuple(sorted(id_ for id_ in ids if id_))
+        return self.holders(self.view.referring(Application, account))

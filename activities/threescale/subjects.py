@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import ClassVar, Generic, TypeVar
 
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from domain.refusal import Refusal
-from domain.resource import CustomResource, ObjectMeta
+from domain.resource import CustomResource
 from domain.threescale.belonging import belonging
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import Identified
+from domain.threescale.holders import Holder, id_of
 from domain.threescale.open_api import Child
-from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.single import One, read_one, wrote_one
 from domain.threescale.work import Work
+from engine.errors import ApiError
 from engine.kube import JsonObject as KubeObject
 
 R = TypeVar("R", bound=CustomResource)
@@ -42,6 +45,7 @@ class Subject(ABC, Generic[R]):
         self.view = view
         self.secrets = secrets
         self.provider: ProviderAccount | NoAccount = NOT_LOOKED_FOR
+        self._homes: dict[str, str] = {}  # addresses of namesakes' tenants, by uid
 
     def take(self, obj: KubeObject) -> None:
         """The object as it is now."""
@@ -54,6 +58,31 @@ class Subject(ABC, Generic[R]):
     @abstractmethod
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now; `look` compares with 3scale although nothing new is wanted."""
+
+    async def locate(self) -> None:
+        """In which tenants those namesakes are to be that have not said so yet: one of them may be making it now."""
+        for each in self.view.namesakes(self.resource):
+            if not _host(each):
+                with suppress(ApiError):  # then only those count that name the tenant as it does
+                    self._homes[each.metadata.uid] = (await self.secrets.account(each, _reference(each))).url
+
+    def namesakes(self) -> tuple[R, ...]:
+        """The others that are called as it is in 3scale, in the same tenant."""
+        if isinstance(self.provider, NoAccount):
+            return ()
+        return tuple(each for each in self.view.namesakes(self.resource) if self._is_of_tenant(each, self.provider.url))
+
+    def _is_of_tenant(self, other: CustomResource, url: str) -> bool:
+        """As far as its status says, else as it names its tenant."""
+        if home := _host(other) or self._homes.get(other.metadata.uid):
+            return same_tenant(home, url)
+        return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)
+
+    def holders(self, others: Iterable[CustomResource]) -> tuple[Holder, ...]:
+        """Those of the others that have something in its tenant."""
+        url = self.provider.url
+        found = (Holder(metadata=each.metadata, id=known_at(url, _host(each), id_of(each))) for each in others)
+        return tuple(each for each in found if each.id and each.metadata.uid != self.resource.metadata.uid)
 
     def belonging(self) -> Work | None:
         """That the object notes its Tenant, where that takes along what it has."""
@@ -144,22 +173,12 @@ class SingleSubject(Subject[R], Generic[R, T]):
         self.found = One()
 
 
-def of_tenant(
-    resource: CustomResource, others: Iterable[CustomResource], provider: ProviderAccount | NoAccount
-) -> tuple[ObjectMeta, ...]:
-    """Those of the others that are of the same tenant, as far as their statuses say, else as they name it."""
-    if isinstance(provider, NoAccount):
-        return ()
-    return tuple(each.metadata for each in others if _same_tenant(resource, each, provider.url))
+def _host(resource: CustomResource) -> str | None:
+    """The address of the tenant where it is, as its status says."""
+    host: object = getattr(getattr(resource, "status", None), "provider_account_host", None)
+    return str(host) if host else None
 
 
-def _same_tenant(resource: CustomResource, other: CustomResource, url: str) -> bool:
-    host = getattr(getattr(other, "status", None), "provider_account_host", None)
-    if host:
-        return same_tenant(host, url)
-    return other.metadata.namespace == resource.metadata.namespace and _reference(other) == _reference(resource)
-
-
-def _reference(resource: CustomResource) -> str:
+def _reference(resource: CustomResource) -> LocalReference | None:
     reference: object = getattr(getattr(resource, "spec", None), "provider_account_ref", None)
-    return reference.name if isinstance(reference, LocalReference) else ""
+    return reference if isinstance(reference, LocalReference) and reference.name else None

@@ -22,6 +22,7 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.defaults import of_active_doc
 from domain.threescale.found import FoundDocument
+from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.normal import same_json
 from domain.threescale.product_sync import Sync
@@ -64,6 +65,7 @@ class ObservedDocument(Model):
         text: the document.
         products: those of its namespace.
         namesakes: other ActiveDocs with its system name and tenant.
+        holders: those namesakes that have something there, with its id.
         found: what is known of 3scale.
         refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted.
@@ -74,6 +76,7 @@ class ObservedDocument(Model):
     text: Text
     products: tuple[Product, ...] = ()
     namesakes: tuple[ObjectMeta, ...] = ()
+    holders: tuple[Holder, ...] = ()
     found: One[FoundDocument] = One()
     refusals: dict[str, Refusal] = {}
     look: bool = False
@@ -220,7 +223,7 @@ def _leaving(observed: ObservedDocument) -> Leaving:
     document = observed.document
     account = observed.account
     known_id = known_at(account.url, _host(document), document.status.active_doc_id)
-    leaving = Leaving(account=account, outside=document.outside)
+    leaving = Leaving(account=account, outside=document.outside, holders=observed.holders)
     if not known_id or not observed.found.untouched:
         return leaving
     return leaving.model_copy(update={"write": _deletion(known_id, document.spec.system_name)})

@@ -23,6 +23,7 @@ from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.found import FoundApplication, FoundPlan
+from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, digest, remembered, retained
 from domain.threescale.notes import bereft, combined, identified, owned
 from domain.threescale.product_sync import Sync
@@ -53,7 +54,7 @@ class ObservedApplication(Model):
         provider: the tenant of its account.
         account: its DeveloperAccount, if there is one of that name.
         product: its Product, likewise.
-        claimed: ids of applications that other Applications of the account have.
+        holders: other Applications of the account that have an application there, with its id.
         secrets: keys of Secrets that are there.
         found: what is known of 3scale.
         plans: those of the product, None if not read.
@@ -65,7 +66,7 @@ class ObservedApplication(Model):
     provider: ProviderAccount | NoAccount
     account: DeveloperAccount | None = None
     product: Product | None = None
-    claimed: tuple[int, ...] = ()
+    holders: tuple[Holder, ...] = ()
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundApplication] = One()
     plans: tuple[FoundPlan, ...] | None = None
@@ -195,7 +196,8 @@ def _synced(
     if settled and not observed.look and found.untouched:
         return fine(application, now, fields, {})
     account_id = account.status.account_id or 0
-    whole = sync_application(application, product, account_id, found, observed.plans, observed.claimed)
+    claimed = tuple(each.id for each in observed.holders)
+    whole = sync_application(application, product, account_id, found, observed.plans, claimed)
     lacking = _lacking(observed, whole)
     if lacking is not None:
         return hindered(application, lacking, now, fields)
@@ -244,7 +246,7 @@ def _leaving(observed: ObservedApplication) -> Leaving:
     """With an account that is gone or goes there is nothing left to delete, once it is gone."""
     application, account, provider = observed.application, observed.account, observed.provider
     known_id = known_id_of(application, provider.url)
-    leaving = Leaving(account=observed.provider, outside=application.outside)
+    leaving = Leaving(account=observed.provider, outside=application.outside, holders=observed.holders)
     if account is None or not account.status.account_id or not known_id or not observed.found.untouched:
         return leaving
     if account.metadata.deleting and not retained(account.metadata):

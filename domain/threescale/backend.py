@@ -22,6 +22,7 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_backend
 from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
+from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import elder, users_of
@@ -52,6 +53,7 @@ class ObservedBackend(Model):
         account: its tenant.
         products: those of its namespace, which may use it.
         namesakes: other Backends with its system name and tenant.
+        holders: those namesakes that have something there, with its id.
         found: what is known of 3scale: nothing, or what a pass of this process has left.
         refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted.
@@ -61,6 +63,7 @@ class ObservedBackend(Model):
     account: ProviderAccount | NoAccount
     products: tuple[Product, ...] = ()
     namesakes: tuple[ObjectMeta, ...] = ()
+    holders: tuple[Holder, ...] = ()
     found: FoundBackend = FoundBackend()
     refusals: dict[str, Refusal] = {}
     look: bool = False
@@ -139,7 +142,8 @@ def _memo(backend: Backend, account: ProviderAccount) -> Memo:
 def _leaving(observed: ObservedBackend) -> Leaving:
     backend, found = observed.backend, observed.found
     known_id = _known_id(observed)
-    leaving = Leaving(account=observed.account, outside=backend.outside, hindrance=_users(observed))
+    leaving = Leaving(account=observed.account, outside=backend.outside, holders=observed.holders)
+    leaving = leaving.model_copy(update={"hindrance": _users(observed)})
     if known_id and not found.looked:
         return leaving.model_copy(update={"write": _deletion(known_id, backend.spec.system_name)})
     if any(not each.deleting for each in observed.namesakes) or not backend.spec.system_name:

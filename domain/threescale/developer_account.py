@@ -20,6 +20,7 @@ from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import ORPHAN, Standing
 from domain.threescale.found import MANAGED_BY, FoundAccount
+from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.notes import identified, remembered_id
 from domain.threescale.people import password_of, valid_address
@@ -56,6 +57,7 @@ class ObservedAccount(Model):
         account: the object.
         provider: its tenant.
         users: DeveloperUsers of its namespace.
+        holders: others of its organisation's name and tenant that have an account there, with its id.
         secrets: keys of Secrets that are there.
         found: what is known of 3scale.
         refusals: what 3scale has refused since the last wake, by slot.
@@ -65,6 +67,7 @@ class ObservedAccount(Model):
     account: DeveloperAccount
     provider: ProviderAccount | NoAccount
     users: tuple[DeveloperUser, ...] = ()
+    holders: tuple[Holder, ...] = ()
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundAccount] = One()
     refusals: dict[str, Refusal] = {}
@@ -229,7 +232,7 @@ def _signup(wanted: dict[str, Json], admin: DeveloperUser) -> Write:
 
 def _leaving(observed: ObservedAccount) -> Leaving:
     account, known_id = observed.account, _known_id(observed)
-    leaving = Leaving(account=observed.provider, outside=account.outside)
+    leaving = Leaving(account=observed.provider, outside=account.outside, holders=observed.holders)
     if not known_id or not observed.found.untouched:
         return leaving
     write = Write(

@@ -21,6 +21,7 @@ from domain.threescale import DEVELOPER_ACCOUNT, DEVELOPER_USER
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.found import FoundUser
+from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, digest, remembered, retained
 from domain.threescale.notes import bereft, identified, owned, remembered_id
 from domain.threescale.people import password_of, valid_address
@@ -56,6 +57,7 @@ class ObservedUser(Model):
         user: the object.
         provider: its tenant.
         account: its DeveloperAccount, if there is one of that name.
+        holders: other DeveloperUsers of its account that have a user there, with its id.
         secrets: keys of Secrets that are there.
         found: what is known of 3scale.
         refusals: what 3scale has refused since the last wake, by slot.
@@ -65,6 +67,7 @@ class ObservedUser(Model):
     user: DeveloperUser
     provider: ProviderAccount | NoAccount
     account: DeveloperAccount | None = None
+    holders: tuple[Holder, ...] = ()
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundUser] = One()
     refusals: dict[str, Refusal] = {}
@@ -211,7 +214,7 @@ def _leaving(observed: ObservedUser) -> Leaving:
     user, account, provider = observed.user, observed.account, observed.provider
     known_id = _known_id(user, provider.url)
     account_id = user.status.account_id or (account.status.account_id if account else 0)
-    leaving = Leaving(account=observed.provider, outside=user.outside)
+    leaving = Leaving(account=observed.provider, outside=user.outside, holders=observed.holders)
     if account is None or not known_id or not account_id or not observed.found.untouched:
         return leaving
     if account.metadata.deleting and not retained(account.metadata):

@@ -17,6 +17,7 @@ from domain.threescale import CUSTOM_POLICY_DEFINITION
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.found import FoundPolicy
+from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.normal import described, same_json
 from domain.threescale.product_sync import Sync
@@ -48,6 +49,7 @@ class ObservedPolicy(Model):
         policy: the object.
         account: its tenant.
         namesakes: others with its name, version and tenant.
+        holders: those namesakes that have something there, with its id.
         found: what is known of 3scale.
         refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted.
@@ -56,6 +58,7 @@ class ObservedPolicy(Model):
     policy: CustomPolicyDefinition
     account: ProviderAccount | NoAccount
     namesakes: tuple[ObjectMeta, ...] = ()
+    holders: tuple[Holder, ...] = ()
     found: One[FoundPolicy] = One()
     refusals: dict[str, Refusal] = {}
     look: bool = False
@@ -131,7 +134,7 @@ def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str
 def _leaving(observed: ObservedPolicy) -> Leaving:
     policy, account = observed.policy, observed.account
     known_id = known_at(account.url, policy.status.provider_account_host, policy.status.policy_id)
-    leaving = Leaving(account=account, outside=policy.outside)
+    leaving = Leaving(account=account, outside=policy.outside, holders=observed.holders)
     if not known_id or not observed.found.untouched:
         return leaving
     about = f"{policy.spec.name} {policy.spec.version}"

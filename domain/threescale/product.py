@@ -27,6 +27,7 @@ from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_product
 from domain.threescale.found import MANAGED_BY, FoundProduct
 from domain.threescale.gateway import secrets_of, with_secrets
+from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, digest, remembered, retained
 from domain.threescale.offers import references
 from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
@@ -69,6 +70,7 @@ class ObservedProduct(Model):
         account: its tenant.
         backends: those of its namespace.
         namesakes: other Products with its system name and tenant.
+        holders: those namesakes that have something there, with its id.
         applications: those that name it, while it is being deleted and takes them along.
         secrets: what `secrets_of` its spec asks for, as far as it is there.
         found: what is known of 3scale: nothing, or what a pass of this process has left.
@@ -80,6 +82,7 @@ class ObservedProduct(Model):
     account: ProviderAccount | NoAccount
     backends: tuple[Backend, ...] = ()
     namesakes: tuple[ObjectMeta, ...] = ()
+    holders: tuple[Holder, ...] = ()
     applications: tuple[Application, ...] = ()
     secrets: tuple[SecretText, ...] = ()
     found: FoundProduct = FoundProduct()
@@ -236,7 +239,8 @@ def _leaving(observed: ObservedProduct) -> Leaving:
     """By its id; where that is not remembered by its name, if it bears our mark and nobody else has that name."""
     product, found = observed.product, observed.found
     known_id = _known_id(observed)
-    leaving = Leaving(account=observed.account, outside=product.outside, hindrance=_waits_for_applications(observed))
+    leaving = Leaving(account=observed.account, outside=product.outside, holders=observed.holders)
+    leaving = leaving.model_copy(update={"hindrance": _waits_for_applications(observed)})
     if known_id and not found.looked:
         return leaving.model_copy(update={"write": _deletion(known_id, product.spec.system_name)})
     if any(not each.deleting for each in observed.namesakes) or not product.spec.system_name:

@@ -31,6 +31,7 @@ from domain.threescale.calls import Resource, SecretKey
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_tenant
 from domain.threescale.found import answer_of
+from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.notes import identified, owned, remembered_id
 from domain.threescale.orphans import next_look
@@ -74,6 +75,7 @@ class ObservedTenant(Model):
         secret: the Secret for the token, if it is there.
         secrets: keys of other Secrets that are there.
         namesakes: other Tenants of the same organisation of the same master, or with the same Secret for the token.
+        holders: those of the same organisation that have a tenant of the master, with its id.
         found: what is known of 3scale.
         refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted.
@@ -84,6 +86,7 @@ class ObservedTenant(Model):
     secret: SecretView | None = None
     secrets: tuple[SecretKey, ...] = ()
     namesakes: tuple[ObjectMeta, ...] = ()
+    holders: tuple[Holder, ...] = ()
     found: KnownTenant = KnownTenant()
     refusals: dict[str, Refusal] = {}
     look: bool = False
@@ -275,7 +278,7 @@ def _with_ids(tenant: Tenant, work: Work, fields: dict[str, object]) -> TenantWo
 
 def _leaving(observed: ObservedTenant) -> Leaving:
     tenant, one = observed.tenant, observed.found.tenant
-    leaving = Leaving(account=observed.master, outside=tenant.outside)
+    leaving = Leaving(account=observed.master, outside=tenant.outside, holders=observed.holders)
     known_id = remembered_id(tenant.metadata, tenant.status.tenant_id, ID_ANNOTATION)
     if one.lost or (not known_id and any(not each.deleting for each in observed.namesakes)):
         return leaving

@@ -47,7 +47,7 @@ def made_by(namespace: str, open_api: str) -> str:
 
 
 def called(resource: CustomResource) -> str:
-    """What the object is called in 3scale, where only one of a tenant may be called so; empty if nothing yet.
+    """What the object is called in 3scale, by which others of a tenant may have the same thing; empty if nothing yet.
 
     Whoever goes, or is called otherwise, wakes those who are called as it was: one of them may have the name now.
     """
@@ -56,6 +56,8 @@ def called(resource: CustomResource) -> str:
         return f"{kind} called {resource.spec.system_name}"
     if isinstance(resource, CustomPolicyDefinition):
         return f"{kind} called {resource.spec.name} {resource.spec.version}"
+    if isinstance(resource, DeveloperAccount):
+        return f"{kind} called {resource.spec.org_name}"
     if isinstance(resource, Tenant):
         return f"{kind} called {resource.spec.organization_name}"
     return ""

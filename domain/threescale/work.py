@@ -18,17 +18,10 @@ from domain.identity import Kind
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal
 from domain.resource import ObjectMeta
-from domain.threescale import (
-    ACTIVE_DOC,
-    APPLICATION,
-    BACKEND,
-    CUSTOM_POLICY_DEFINITION,
-    DEVELOPER_ACCOUNT,
-    DEVELOPER_USER,
-    PRODUCT,
-)
+from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions, in_sync
+from domain.threescale.holders import ID_ANNOTATIONS, OWN_IDS, Holder, holder_of
 from domain.threescale.memo import retained
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.product_sync import Sync
@@ -84,19 +77,6 @@ _PHASES = {
     Standing.FAILED: Phase.FAILED,
     Standing.SYNCING: Phase.SYNCING,
 }
-
-
-# The field of the status with the id in 3scale, and where that is noted beside it.
-_OWN_IDS = {
-    PRODUCT.name: "product_id",
-    BACKEND.name: "backend_id",
-    ACTIVE_DOC.name: "active_doc_id",
-    DEVELOPER_ACCOUNT.name: "account_id",
-    DEVELOPER_USER.name: "developer_user_id",
-    APPLICATION.name: "application_id",
-    CUSTOM_POLICY_DEFINITION.name: "policy_id",
-}
-_ID_ANNOTATIONS = {"accountID", "userID", "applicationID"}
 
 
 class Work(Model):
@@ -163,11 +143,14 @@ def told(resource: Told, situation: Situation, now: datetime, fields: Mapping[st
 
 def _stays_behind(resource: Told, fields: Mapping[str, object]) -> bool:
     """Whether its tenant is another one now, where it has no id yet: the address stays that of the id that it has."""
-    own, host = _OWN_IDS.get(resource.kind_of.name), fields.get("provider_account_host")
+    own, host = OWN_IDS.get(resource.kind_of.name), fields.get("provider_account_host")
     before = getattr(resource.status, "provider_account_host", None)
     if own is None or not before or same_tenant(before, str(host or before)):
         return False
-    has_id = bool(getattr(resource.status, own)) or not _ID_ANNOTATIONS.isdisjoint(resource.metadata.annotations)
+    has_id = (
+        bool(getattr(resource.status, own))
+        or ID_ANNOTATIONS.get(resource.kind_of.name, "") in resource.metadata.annotations
+    )
     return has_id and not fields.get(own)
 
 
@@ -268,6 +251,7 @@ class Leaving(Model):
         outside: what it has in 3scale, in words.
         look: how it is found where its id is not known; None where it is known or not looked for.
         write: the deletion; None where nothing is left in 3scale.
+        holders: others of its kind that have something in the tenant, which may be the same.
         hindrance: who has to let go of it before, empty if nobody.
     """
 
@@ -275,14 +259,16 @@ class Leaving(Model):
     outside: tuple[str, ...] = ()
     look: Read | None = None
     write: Write | None = None
+    holders: tuple[Holder, ...] = ()
     hindrance: Hindrance | None = None
 
 
 def farewell(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], now: datetime) -> Work:
     """What to do for an object that is being deleted.
 
-    One that shall stay in 3scale, and one whose tenant's Secret is gone (it is disconnected), go without a call. A
-    Secret that is there and lacks something is in somebody's hands: what is known to be in 3scale waits for that.
+    One that shall stay in 3scale, one whose tenant's Secret is gone (it is disconnected), and one that has the same
+    there as another that stays, go without a call. A Secret that is there and lacks something is in somebody's hands:
+    what is known to be in 3scale waits for that.
     """
     meta, finalizer = resource.metadata, resource.kind_of.finalizer
     if finalizer not in meta.finalizers:
@@ -293,6 +279,10 @@ def farewell(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], 
         return without_account(resource, leaving.account, now).model_copy(update={"phase": Phase.DELETING})
     if isinstance(leaving.account, NoAccount):
         return _released(f"disconnected from 3scale: {leaving.account.why}", leaving.outside)
+    other = holder_of(leaving.write.id, leaving.holders) if leaving.write else None
+    if other is not None:
+        why = f"{resource.kind_of.name} {other.namespace}/{other.name} has what it has in 3scale"
+        return _released(why, leaving.outside)
     if leaving.hindrance is not None:
         return hindered(resource, leaving.hindrance, now, {}).model_copy(update={"phase": Phase.DELETING})
     if leaving.look is not None:

@@ -1,0 +1,97 @@
+"""Who has what is in 3scale where several objects say to have one and the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from test_threescale_developer_lifecycle import application, ready_account, user
+from test_threescale_once_and_documents import document, policy
+from test_threescale_tenant import MASTER, account, tenant
+from threescale_objects import ACCOUNT, NOW, URL, after, backend, metadata, product
+
+from domain.resource import ObjectMeta
+from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
+from domain.threescale.application import ObservedApplication, work_for_application
+from domain.threescale.backend import ObservedBackend, work_for_backend
+from domain.threescale.developer_account import ObservedAccount, work_for_account
+from domain.threescale.developer_user import ObservedUser, work_for_user
+from domain.threescale.holders import Holder
+from domain.threescale.policy import ObservedPolicy, work_for_policy
+from domain.threescale.product import ObservedProduct, work_for_product
+from domain.threescale.single import One
+from domain.threescale.tenant import ObservedTenant, work_for_tenant
+from domain.threescale.tenant_sync import FoundTenant, KnownTenant
+from domain.threescale.work import Work
+
+GOING = {"deletionTimestamp": NOW.isoformat()}
+HERE = {"providerAccountHost": URL}
+
+
+def deleted(kind: str, holders: tuple[Holder, ...]) -> Work:
+    """What is done for a deleted object of the kind that has 5 in 3scale."""
+    owner = ready_account()
+    match kind:
+        case "Product":
+            object_ = product(meta=GOING, product_id=5)
+            return work_for_product(ObservedProduct(product=object_, account=ACCOUNT, holders=holders), NOW)
+        case "Backend":
+            going = after(backend(meta=GOING), {}, {"backendId": 5})
+            users = (after(product(product_id=9), {"spec": {"backendUsages": {"stock": {"path": "/"}}}}),)
+            users = users if holders else ()  # who uses the other's is no hindrance
+            seen = ObservedBackend(backend=going, account=ACCOUNT, holders=holders, products=users)
+            return work_for_backend(seen, NOW)
+        case "ActiveDoc":
+            text = document(GOING, {"activeDocId": 5, **HERE})
+            seen_doc = ObservedDocument(document=text, account=ACCOUNT, text=Text(), holders=holders)
+            return work_for_document(seen_doc, NOW)
+        case "CustomPolicyDefinition":
+            rule = after(policy(GOING), {}, {"policyID": 5, **HERE})
+            return work_for_policy(ObservedPolicy(policy=rule, account=ACCOUNT, holders=holders), NOW)
+        case "DeveloperAccount":
+            acme = after(ready_account(GOING), {}, {"accountID": 5})
+            return work_for_account(ObservedAccount(account=acme, provider=ACCOUNT, holders=holders), NOW)
+        case "DeveloperUser":
+            ann = user(GOING, {"developerUserID": 5, "accoundID": 11, **HERE})
+            return work_for_user(ObservedUser(user=ann, provider=ACCOUNT, account=owner, holders=holders), NOW)
+        case "Application":
+            app = application(GOING, {"applicationID": 5, **HERE})
+            seen_app = ObservedApplication(application=app, provider=ACCOUNT, account=owner, holders=holders)
+            return work_for_application(seen_app, NOW)
+        case _:
+            found = KnownTenant(tenant=One[FoundTenant](looked=True, item=account()))
+            acme_too = tenant(GOING, {"tenantId": 5, "adminId": 9})
+            seen_tenant = ObservedTenant(tenant=acme_too, master=MASTER, holders=holders, found=found)
+            return work_for_tenant(seen_tenant, NOW)
+
+
+KINDS = (
+    "Product",
+    "Backend",
+    "ActiveDoc",
+    "CustomPolicyDefinition",
+    "DeveloperAccount",
+    "DeveloperUser",
+    "Application",
+    "Tenant",
+)
+
+
+def held(id_: int = 5, **more: Any) -> tuple[Holder, ...]:
+    return (Holder(metadata=ObjectMeta.model_validate(metadata("elder", **more)), id=id_),)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_another_has_too_is_left_to_it(kind: str) -> None:
+    found = deleted(kind, held())
+
+    assert (found.reads, found.writes, found.drop_finalizer) == ((), (), True)
+    assert "shop/elder has what it has in 3scale" in found.why
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("holders", [(), held(6), held(**GOING)], ids=["nobody", "another thing", "it goes too"])
+def test_what_nobody_else_keeps_is_deleted(kind: str, holders: tuple[Holder, ...]) -> None:
+    found = deleted(kind, holders if kind != "Backend" else ())
+
+    assert [(each.method, each.id) for each in found.writes] == [("DELETE", 5)]
