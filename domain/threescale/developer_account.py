@@ -20,7 +20,7 @@ from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import ORPHAN, Standing
 from domain.threescale.found import MANAGED_BY, FoundAccount
-from domain.threescale.holders import Holder
+from domain.threescale.holders import Holder, holder_of
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.notes import identified, remembered_id
 from domain.threescale.people import password_of, valid_address
@@ -95,7 +95,20 @@ def work_for_account(observed: ObservedAccount, now: datetime) -> Work:
         hindrance = _hindrance(account, admin, observed.secrets)
         if hindrance is not None and observed.found.item is None:
             return hindered(account, hindrance, now, fields)
+    if taken := _taken(observed, known_id):
+        return hindered(account, taken, now, fields)
     return _synced(observed, wished, known_id, admin, fields, now)
+
+
+def _taken(observed: ObservedAccount, known_id: int) -> Hindrance | None:
+    """What was found by the admin's name is another object's already."""
+    found = observed.found.item
+    other = holder_of(found.id, observed.holders) if found is not None and found.id != known_id else None
+    if found is None or other is None:
+        return None
+    message = f"DeveloperAccount {other.namespace}/{other.name} has account {found.id} with this admin already"
+    waits_for = (f"DeveloperAccount/{other.namespace}/{other.name}",)
+    return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
 
 
 def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str) -> DeveloperUser | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from test_threescale_developer_lifecycle import account as acme_of
 from test_threescale_developer_lifecycle import application, ready_account, user
 from test_threescale_once_and_documents import document, policy
 from test_threescale_tenant import MASTER, account, tenant
-from threescale_objects import ACCOUNT, NOW, URL, after, backend, metadata, product
+from threescale_objects import ACCOUNT, NOW, URL, after, backend, message, metadata, product
 
 from domain.resource import ObjectMeta
 from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
@@ -16,13 +17,15 @@ from domain.threescale.application import ObservedApplication, work_for_applicat
 from domain.threescale.backend import ObservedBackend, work_for_backend
 from domain.threescale.developer_account import ObservedAccount, work_for_account
 from domain.threescale.developer_user import ObservedUser, work_for_user
+from domain.threescale.found import FoundAccount
 from domain.threescale.holders import Holder
 from domain.threescale.policy import ObservedPolicy, work_for_policy
 from domain.threescale.product import ObservedProduct, work_for_product
 from domain.threescale.single import One
 from domain.threescale.tenant import ObservedTenant, work_for_tenant
 from domain.threescale.tenant_sync import FoundTenant, KnownTenant
-from domain.threescale.work import Work
+from domain.threescale.wakes import called
+from domain.threescale.work import Phase, Work
 
 GOING = {"deletionTimestamp": NOW.isoformat()}
 HERE = {"providerAccountHost": URL}
@@ -95,3 +98,16 @@ def test_what_nobody_else_keeps_is_deleted(kind: str, holders: tuple[Holder, ...
     found = deleted(kind, holders if kind != "Backend" else ())
 
     assert [(each.method, each.id) for each in found.writes] == [("DELETE", 5)]
+
+
+def test_an_account_that_another_object_has_is_not_adopted_and_that_is_told() -> None:
+    there = FoundAccount.model_validate({"id": 5, "org_name": "Acme", "annotations": {"managed_by": "operator"}})
+    seen = ObservedAccount(account=acme_of(), provider=ACCOUNT, holders=held(), found=One(looked=True, item=there))
+    found = work_for_account(seen, NOW)
+
+    assert (found.phase, found.reads, found.writes, found.patch) == (Phase.INVALID, (), (), {})
+    assert message(found.status, "Invalid") == "DeveloperAccount shop/elder has account 5 with this admin already"
+    assert "accountID" not in found.status
+    own = seen.model_copy(update={"account": acme_of(None, **{"accountID": 5, "providerAccountHost": URL})})
+    assert work_for_account(own, NOW).phase is Phase.SYNCED
+    assert called(acme_of()) == called(acme_of(None, **{"accountID": 5}))  # so the other's going wakes it

@@ -9,7 +9,14 @@ from threescale_process import Client
 from threescale_scene import everything
 
 from domain.identity import Kind
-from domain.threescale import ACTIVE_DOC, BACKEND, CUSTOM_POLICY_DEFINITION, PRODUCT
+from domain.threescale import (
+    ACTIVE_DOC,
+    BACKEND,
+    CUSTOM_POLICY_DEFINITION,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+    PRODUCT,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -63,3 +70,38 @@ async def test_of_one_manifest_in_two_namespaces_of_a_tenant_one_has_the_thing(
         await passes.round(second)
         assert await second.get(kind, name) is None
         assert [each["id"] for each in tenant.list(path) if each["system_name"] == name] == made
+
+
+async def test_an_account_is_one_objects_until_that_goes(bare_shop: Shop, passes: Passes, tenant: Client) -> None:
+    other = await Shop(bare_shop.kube, tenant).open()
+    for shop in (bare_shop, other):
+        await shop.secret("password", password="secret123")
+        await shop.create(DEVELOPER_ACCOUNT, "acme", {"orgName": "Acme"})
+        await shop.create(
+            DEVELOPER_USER,
+            "ann",
+            {
+                "username": "ann",
+                "email": "ann@example.com",
+                "role": "admin",
+                "passwordCredentialsRef": {"name": "password"},
+                "developerAccountRef": {"name": "acme"},
+            },
+        )
+    await passes.settled(bare_shop)
+    for _ in range(3):
+        await passes.round(other)
+    made = (await bare_shop.get(DEVELOPER_ACCOUNT, "acme") or {})["status"]["accountID"]
+    second = await other.get(DEVELOPER_ACCOUNT, "acme") or {}
+    assert "accountID" not in second["status"]
+    told = await other.message(DEVELOPER_ACCOUNT, "acme", "Invalid")
+    assert told == f"DeveloperAccount {bare_shop.namespace}/acme has account {made} with this admin already"
+
+    await bare_shop.delete(DEVELOPER_ACCOUNT, "acme")
+    for _ in range(3):
+        await passes.round(bare_shop)
+    await passes.settled(other)
+    second = await other.get(DEVELOPER_ACCOUNT, "acme") or {}
+    assert [each["id"] for each in tenant.list("accounts") if each["org_name"] == "Acme"] == [
+        second["status"]["accountID"]
+    ]
