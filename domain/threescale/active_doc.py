@@ -23,7 +23,7 @@ from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.defaults import of_active_doc
 from domain.threescale.found import FoundDocument
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.memo import Memo, created, digest, remembered
 from domain.threescale.normal import same_json
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
@@ -44,8 +44,11 @@ from domain.threescale.work import (
     fine,
     hindered,
     is_true,
+    lets_go,
     without_account,
 )
+
+_PATH = "active_docs"
 
 
 class Text(Model):
@@ -152,7 +155,7 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
         return fine(document, now, fields, {})
     known_id = known_at(str(fields["provider_account_host"]), _host(document), document.status.active_doc_id)
     whole = sync_document(document, observed.text.body, service_id, found, known_id)
-    work, hindering = attempted(whole, observed.refusals, now)
+    work, hindering = attempted(whole, observed.refusals, now, document.metadata)
     if work is not None:
         return work
     if found.item is not None:
@@ -169,7 +172,7 @@ def sync_document(
     spec = document.spec
     if not found.looked:
         by_id = known_id if not found.lost else 0
-        path = f"active_docs/{by_id}" if by_id else "active_docs"
+        path = f"{_PATH}/{by_id}" if by_id else _PATH
         return Sync(reads=(Read(resource=Resource.DOCUMENT, path=path, of=by_id),))
     wanted: dict[str, Json] = {
         "name": spec.name,
@@ -190,7 +193,7 @@ def sync_document(
         fields["service_id"] = service_id or None
     if not fields:
         return Sync()
-    path = f"active_docs/{there.id}"
+    path = f"{_PATH}/{there.id}"
     about = spec.system_name
     return Sync(
         writes=(Write(resource=Resource.DOCUMENT, method="PUT", path=path, id=there.id, fields=fields, about=about),)
@@ -205,7 +208,7 @@ def _creation(system_name: str, fields: dict[str, Json]) -> Write:
     return Write(
         resource=Resource.DOCUMENT,
         method="POST",
-        path="active_docs",
+        path=_PATH,
         fields={name: value for name, value in fields.items() if value is not None},
         key={"system_name": system_name},
         about=system_name,
@@ -224,10 +227,10 @@ def _leaving(observed: ObservedDocument) -> Leaving:
     account = observed.account
     known_id = known_at(account.url, _host(document), document.status.active_doc_id)
     leaving = Leaving(account=account, outside=document.outside, holders=observed.holders)
-    if not known_id or not observed.found.untouched:
-        return leaving
-    return leaving.model_copy(update={"write": _deletion(known_id, document.spec.system_name)})
+    alone = all(each.deleting for each in observed.namesakes)
+    look = Read(resource=Resource.DOCUMENT, path=_PATH) if alone and created(document.metadata) else None
+    return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(id_, document.spec.system_name))
 
 
 def _deletion(id_: int, name: str) -> Write:
-    return Write(resource=Resource.DOCUMENT, method="DELETE", path=f"active_docs/{id_}", id=id_, about=name)
+    return Write(resource=Resource.DOCUMENT, method="DELETE", path=f"{_PATH}/{id_}", id=id_, about=name)

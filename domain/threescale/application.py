@@ -20,11 +20,11 @@ from domain.refusal import Refusal
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT
 from domain.threescale.application_sync import ID_ANNOTATION, known_id_of, sync_application
 from domain.threescale.belonging import takes_along
-from domain.threescale.calls import Resource, SecretKey, Write
+from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.found import FoundApplication, FoundPlan
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, digest, remembered, retained
+from domain.threescale.memo import Memo, created, digest, remembered, retained
 from domain.threescale.notes import bereft, combined, identified, owned
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
@@ -42,6 +42,7 @@ from domain.threescale.work import (
     fine,
     hindered,
     is_true,
+    lets_go,
     without_account,
 )
 
@@ -202,7 +203,7 @@ def _synced(
     if lacking is not None:
         return hindered(application, lacking, now, fields)
     if not whole.done or observed.plans is None:
-        work, hindering = attempted(whole, observed.refusals, now)
+        work, hindering = attempted(whole, observed.refusals, now, application.metadata)
         if work is not None:
             return work
         if hindering:
@@ -247,12 +248,17 @@ def _leaving(observed: ObservedApplication) -> Leaving:
     application, account, provider = observed.application, observed.account, observed.provider
     known_id = known_id_of(application, provider.url)
     leaving = Leaving(account=observed.provider, outside=application.outside, holders=observed.holders)
-    if account is None or not account.status.account_id or not known_id or not observed.found.untouched:
+    begun = bool(created(application.metadata))
+    if account is None or not account.status.account_id or not (known_id or begun):
         return leaving
     if account.metadata.deleting and not retained(account.metadata):
         waits_for = (f"DeveloperAccount/{account.metadata.namespace}/{account.metadata.name}",)
         hindrance = Hindrance(standing=Standing.WAITING, message="goes with its account", waits_for=waits_for)
         return leaving.model_copy(update={"hindrance": hindrance})
-    path = f"accounts/{account.status.account_id}/applications/{known_id}"
-    write = Write(resource=Resource.APPLICATION, method="DELETE", path=path, id=known_id, about=application.spec.name)
-    return leaving.model_copy(update={"write": write})
+    path = f"accounts/{account.status.account_id}/applications"
+    look = Read(resource=Resource.APPLICATION, path=path) if begun else None
+    return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(path, id_, application.spec.name))
+
+
+def _deletion(path: str, id_: int, name: str) -> Write:
+    return Write(resource=Resource.APPLICATION, method="DELETE", path=f"{path}/{id_}", id=id_, about=name)

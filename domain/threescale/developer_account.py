@@ -21,7 +21,7 @@ from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import ORPHAN, Standing
 from domain.threescale.found import MANAGED_BY, FoundAccount
 from domain.threescale.holders import Holder, holder_of
-from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.memo import Memo, created, digest, remembered
 from domain.threescale.notes import identified, remembered_id
 from domain.threescale.people import password_of, valid_address
 from domain.threescale.product_sync import Sync
@@ -43,6 +43,7 @@ from domain.threescale.work import (
     fine,
     hindered,
     is_true,
+    lets_go,
     without_account,
 )
 
@@ -178,7 +179,7 @@ def _synced(
 ) -> Work:
     account, found = observed.account, observed.found
     whole = sync_account(account, admin, found, known_id)
-    work, hindering = attempted(whole, observed.refusals, now)
+    work, hindering = attempted(whole, observed.refusals, now, account.metadata)
     if work is not None:
         return work
     if found.item is not None:
@@ -209,8 +210,7 @@ def sync_account(
         if known_id and not found.lost:
             return Sync(reads=(Read(resource=Resource.ACCOUNT, path=f"accounts/{known_id}", of=known_id),))
         assert admin is not None  # noqa: S101 - without one it waits
-        query = {"username": admin.spec.username}
-        return Sync(reads=(Read(resource=Resource.ACCOUNT, path="accounts/find", query=query),))
+        return Sync(reads=(_look(admin.spec.username),))
     if found.item is None:
         return Sync(writes=(_signup(wanted, admin),) if admin else ())
     fields = differing(wanted, found.item)
@@ -223,6 +223,11 @@ def sync_account(
         resource=Resource.ACCOUNT, method="PUT", path=f"accounts/{id_}", id=id_, fields=fields, about=spec.org_name
     )
     return Sync(writes=(write,))
+
+
+def _look(username: str) -> Read:
+    """By its admin's name."""
+    return Read(resource=Resource.ACCOUNT, path="accounts/find", query={"username": username})
 
 
 def _signup(wanted: dict[str, Json], admin: DeveloperUser) -> Write:
@@ -246,13 +251,10 @@ def _signup(wanted: dict[str, Json], admin: DeveloperUser) -> Write:
 def _leaving(observed: ObservedAccount) -> Leaving:
     account, known_id = observed.account, _known_id(observed)
     leaving = Leaving(account=observed.provider, outside=account.outside, holders=observed.holders)
-    if not known_id or not observed.found.untouched:
-        return leaving
-    write = Write(
-        resource=Resource.ACCOUNT,
-        method="DELETE",
-        path=f"accounts/{known_id}",
-        id=known_id,
-        about=account.spec.org_name,
-    )
-    return leaving.model_copy(update={"write": write})
+    username = str(created(account.metadata).get("username") or "")
+    look = _look(username) if username else None
+    return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(id_, account.spec.org_name))
+
+
+def _deletion(id_: int, name: str) -> Write:
+    return Write(resource=Resource.ACCOUNT, method="DELETE", path=f"accounts/{id_}", id=id_, about=name)

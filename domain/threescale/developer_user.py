@@ -22,7 +22,7 @@ from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.found import FoundUser
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, digest, remembered, retained
+from domain.threescale.memo import Memo, created, digest, remembered, retained
 from domain.threescale.notes import bereft, identified, owned, remembered_id
 from domain.threescale.people import password_of, valid_address
 from domain.threescale.product_sync import Sync
@@ -43,6 +43,7 @@ from domain.threescale.work import (
     fine,
     hindered,
     is_true,
+    lets_go,
     without_account,
 )
 
@@ -129,7 +130,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     whole = sync_user(user, account_id, found, at=account.status.provider_account_host or "")
     if whole.writes and whole.writes[0].method == "POST" and password_of(user) not in observed.secrets:
         return hindered(user, _without_password(user), now, fields)
-    work, hindering = attempted(whole, observed.refusals, now)
+    work, hindering = attempted(whole, observed.refusals, now, user.metadata)
     if work is not None:
         return work
     if found.item is not None:
@@ -213,12 +214,18 @@ def _leaving(observed: ObservedUser) -> Leaving:
     """With an account that is gone or goes there is nothing left to delete, once it is gone."""
     user, account, provider = observed.user, observed.account, observed.provider
     known_id = _known_id(user, provider.url)
-    account_id = user.status.account_id or (account.status.account_id if account else 0)
     leaving = Leaving(account=observed.provider, outside=user.outside, holders=observed.holders)
-    if account is None or not known_id or not account_id or not observed.found.untouched:
+    begun = bool(created(user.metadata))
+    now_of = (account.status.account_id if account else 0) or user.status.account_id
+    if account is None or not now_of or not (known_id or begun):
         return leaving
     if account.metadata.deleting and not retained(account.metadata):
         return leaving.model_copy(update={"hindrance": _orphan(user, "goes with its account")})
-    path = f"accounts/{account_id}/users/{known_id}"
-    write = Write(resource=Resource.USER, method="DELETE", path=path, id=known_id, about=user.spec.username)
-    return leaving.model_copy(update={"write": write})
+    before = user.status.account_id or now_of
+    look = Read(resource=Resource.USER, path=f"accounts/{now_of}/users") if begun else None
+
+    def deletion(id_: int) -> Write:
+        path = f"accounts/{before if id_ == known_id else now_of}/users/{id_}"
+        return Write(resource=Resource.USER, method="DELETE", path=path, id=id_, about=user.spec.username)
+
+    return lets_go(leaving, observed.found, known_id, look, deletion)

@@ -6,6 +6,8 @@
 
 As long as what is wanted has the digest that is remembered nothing is called, also after a restart of everything:
 whether 3scale still has it is looked at by the sweep. Secrets enter by their versions, never by what they hold.
+What bears no mark of ours in 3scale notes which creation it has begun, and forgets that when it is in step: if it is
+deleted before, whatever came of the creation is looked for, and nobody else's is touched.
 A product whose gateway part is mended although nothing new is wanted forgets that digest before: whoever dies between
 the mending and the deployment leaves no object that believes to be deployed.
 """
@@ -14,14 +16,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 
 from domain.model import Model
 from domain.resource import ObjectMeta
+from domain.schema import Json
 from domain.writes import JsonPatch
 
 SYNCED = "perdure.dev/3scale-synced"
 GATEWAY = "perdure.dev/3scale-gateway"
 PROMOTED = "perdure.dev/3scale-production"
+# By what a creation is found whose answer is not known, as JSON.
+CREATING = "perdure.dev/3scale-creating"
 # "true": what is in 3scale stays there when the object is deleted.
 RETAIN = "perdure.dev/retain"
 # A look at 3scale that is asked for although nothing new is wanted, by any new value; and the one made last.
@@ -57,7 +63,24 @@ def remembered(meta: ObjectMeta, memo: Memo) -> JsonPatch:
         changed[GATEWAY] = memo.gateway or None
     if memo.production != before.production:
         changed[PROMOTED] = memo.production or None
+    if memo.synced and CREATING in meta.annotations:
+        changed[CREATING] = None
     return {"metadata": {"annotations": changed}} if changed else {}
+
+
+def creating(meta: ObjectMeta, key: Mapping[str, Json]) -> JsonPatch:
+    """The patch that has the object note a creation, before it is made; empty if it does."""
+    noted = json.dumps(key, sort_keys=True)
+    return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}
+
+
+def created(meta: ObjectMeta) -> dict[str, Json]:
+    """By what is found that it may have made; empty if it has begun no creation, or knows what came of it."""
+    try:
+        noted = json.loads(meta.annotations.get(CREATING, "{}"))
+    except ValueError:
+        return {}
+    return noted if isinstance(noted, dict) else {}
 
 
 def retained(meta: ObjectMeta) -> bool:

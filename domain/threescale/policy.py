@@ -18,7 +18,7 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.found import FoundPolicy
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, digest, remembered
+from domain.threescale.memo import Memo, created, digest, remembered
 from domain.threescale.normal import described, same_json
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
@@ -36,6 +36,7 @@ from domain.threescale.work import (
     farewell,
     fine,
     hindered,
+    lets_go,
     without_account,
 )
 
@@ -121,7 +122,7 @@ def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str
     whole = sync_policy(
         policy, found, known_at(account.url, policy.status.provider_account_host, policy.status.policy_id)
     )
-    work, hindering = attempted(whole, observed.refusals, now)
+    work, hindering = attempted(whole, observed.refusals, now, policy.metadata)
     if work is not None:
         return work
     if found.item is not None:
@@ -135,8 +136,11 @@ def _leaving(observed: ObservedPolicy) -> Leaving:
     policy, account = observed.policy, observed.account
     known_id = known_at(account.url, policy.status.provider_account_host, policy.status.policy_id)
     leaving = Leaving(account=account, outside=policy.outside, holders=observed.holders)
-    if not known_id or not observed.found.untouched:
-        return leaving
+    alone = all(each.deleting for each in observed.namesakes)
+    look = Read(resource=Resource.POLICY, path=_PATH) if alone and created(policy.metadata) else None
+    return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(policy, id_))
+
+
+def _deletion(policy: CustomPolicyDefinition, id_: int) -> Write:
     about = f"{policy.spec.name} {policy.spec.version}"
-    write = Write(resource=Resource.POLICY, method="DELETE", path=f"{_PATH}/{known_id}", id=known_id, about=about)
-    return leaving.model_copy(update={"write": write})
+    return Write(resource=Resource.POLICY, method="DELETE", path=f"{_PATH}/{id_}", id=id_, about=about)

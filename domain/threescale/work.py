@@ -9,9 +9,10 @@ spec or a missing referent hinders asks for no call at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import TypeVar
 
 from domain.decision import earliest
 from domain.identity import Kind
@@ -21,8 +22,9 @@ from domain.resource import ObjectMeta
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions, in_sync
+from domain.threescale.found import Identified
 from domain.threescale.holders import ID_ANNOTATIONS, OWN_IDS, Holder, holder_of
-from domain.threescale.memo import retained
+from domain.threescale.memo import creating, retained
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
@@ -40,6 +42,7 @@ from domain.threescale.resources import (
     Tenant,
 )
 from domain.threescale.resources.shared import Conditions
+from domain.threescale.single import One
 from domain.writes import JsonPatch, difference
 
 Told = (
@@ -55,6 +58,9 @@ Told = (
     | ProxyConfigPromote
     | Tenant
 )
+
+
+T = TypeVar("T", bound=Identified)
 
 
 class Phase(StrEnum):
@@ -236,11 +242,19 @@ def syncing(sync: Sync, held_slots: Iterable[str], patch: JsonPatch | None = Non
     return Work(phase=Phase.SYNCING, why=why, writes=sync.writes, patch=patch or {})
 
 
-def attempted(sync: Sync, refusals: Mapping[str, Refusal], now: datetime) -> tuple[Work | None, dict[str, Refusal]]:
-    """The calls of an object without parts that are to be made now, if any can; and the refusals in their way."""
+def attempted(
+    sync: Sync, refusals: Mapping[str, Refusal], now: datetime, unmarked: ObjectMeta | None = None
+) -> tuple[Work | None, dict[str, Refusal]]:
+    """The calls of an object without parts that are to be made now, if any can; and the refusals in their way.
+
+    `unmarked` is the object's metadata where its creation is to be noted (`memo.py`).
+    """
     hindering = refused(sync, refusals)
     slots = held(hindering, now)
-    return syncing(sync.model_copy(update={"writes": unless_refused(sync.writes, slots)}), slots), hindering
+    writes = unless_refused(sync.writes, slots)
+    key = next((each.key for each in writes if each.key), None)
+    patch = creating(unmarked, key) if unmarked is not None and key else {}
+    return syncing(sync.model_copy(update={"writes": writes}), slots, patch), hindering
 
 
 class Leaving(Model):
@@ -261,6 +275,27 @@ class Leaving(Model):
     write: Write | None = None
     holders: tuple[Holder, ...] = ()
     hindrance: Hindrance | None = None
+
+
+def lets_go(
+    leaving: Leaving, found: One[T], known_id: int, look: Read | None, deletion: Callable[[int], Write]
+) -> Leaving:
+    """How an object without parts leaves 3scale: by its id, and by what a creation may have made that it has begun.
+
+    Args:
+        leaving: the rest of it.
+        found: what is known of 3scale.
+        known_id: the id that it remembers, 0 if none.
+        look: where that is found; None where it has begun none, or what is found may be another's.
+        deletion: the call, by the id.
+    """
+    if known_id and (found.untouched or (look is None and not found.lost)):
+        return leaving.model_copy(update={"write": deletion(known_id)})
+    if look is None:
+        return leaving
+    if not found.looked:
+        return leaving.model_copy(update={"look": look})
+    return leaving.model_copy(update={"write": deletion(found.item.id)}) if found.item else leaving
 
 
 def farewell(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], now: datetime) -> Work:

@@ -1,0 +1,142 @@
+"""What bears no mark in 3scale notes its creation before it is made, and looks for what came of it when it goes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from test_threescale_developer_lifecycle import (
+    account,
+    application,
+    on_account,
+    on_application,
+    on_user,
+    ready_account,
+    user,
+)
+from test_threescale_once_and_documents import document, on_document, on_policy, policy
+from threescale_objects import NOW
+
+from domain.threescale.active_doc import Text
+from domain.threescale.found import (
+    FoundAccount,
+    FoundApplication,
+    FoundDocument,
+    FoundPolicy,
+    FoundUser,
+    Identified,
+)
+from domain.threescale.memo import CREATING, Memo, remembered
+from domain.threescale.single import One
+from domain.threescale.work import Phase, Work
+
+GOING = {"deletionTimestamp": NOW.isoformat()}
+KINDS = ("ActiveDoc", "Application", "CustomPolicyDefinition", "DeveloperAccount", "DeveloperUser")
+LOOKS = {
+    "ActiveDoc": "active_docs",
+    "Application": "accounts/11/applications",
+    "CustomPolicyDefinition": "registry/policies",
+    "DeveloperAccount": "accounts/find",
+    "DeveloperUser": "accounts/11/users",
+}
+
+
+def on(kind: str, meta: dict[str, Any] | None = None, found: One[Any] | None = None, **more: Any) -> Work:
+    """What is done for an object of the kind that knows no id."""
+    more = {"found": found or One[Any](), **more}
+    match kind:
+        case "ActiveDoc":
+            return on_document(document(meta), text=Text(body="{}"), **more)
+        case "Application":
+            return on_application(application(meta), **more)
+        case "CustomPolicyDefinition":
+            return on_policy(policy(meta), **more)
+        case "DeveloperAccount":
+            return on_account(account(meta), **more)
+    return on_user(user(meta), **more)
+
+
+def item(kind: str) -> Identified:
+    match kind:
+        case "ActiveDoc":
+            return FoundDocument(id=5, system_name="doc")
+        case "Application":
+            return FoundApplication(id=5, name="App", service_id=5)
+        case "CustomPolicyDefinition":
+            return FoundPolicy(id=5, name="mine", version="1.0")
+        case "DeveloperAccount":
+            return FoundAccount(id=5, org_name="Acme", annotations={"managed_by": "operator"})
+    return FoundUser(id=5, username="ann", email="ann@example.com")
+
+
+def begun(kind: str) -> dict[str, Any]:
+    """What the object notes with its creation."""
+    annotations: Any = on(kind, found=One[Any](looked=True)).patch["metadata"]
+    return {"annotations": annotations["annotations"]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_creation_is_noted_with_it_once(kind: str) -> None:
+    first = on(kind, found=One[Any](looked=True))
+    again = on(kind, begun(kind), found=One[Any](looked=True))
+
+    assert [each.method for each in first.writes] == [each.method for each in again.writes] == ["POST"]
+    assert json.loads(begun(kind)["annotations"][CREATING]) == first.writes[0].key
+    assert again.patch == {}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_goes_without_an_id_looks_for_what_it_has_begun(kind: str) -> None:
+    going = {**begun(kind), **GOING}
+    looks = on(kind, going)
+    lets_go = on(kind, going, One[Any](looked=True, item=item(kind)))
+
+    assert ([each.path for each in looks.reads], looks.drop_finalizer) == ([LOOKS[kind]], False)
+    assert [(each.method, each.id) for each in lets_go.writes] == [("DELETE", 5)]
+    assert on(kind, going, One[Any](looked=True)).drop_finalizer
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_has_begun_nothing_goes_without_a_call(kind: str) -> None:
+    for found in (One[Any](), One[Any](looked=True, item=item(kind))):
+        gone = on(kind, GOING, found)
+        assert (gone.reads, gone.writes, gone.drop_finalizer) == ((), (), True)
+
+
+def test_who_signs_up_may_be_gone_before_its_account_is_looked_for() -> None:
+    (look,) = on("DeveloperAccount", {**begun("DeveloperAccount"), **GOING}, users=()).reads
+
+    assert look.query == {"username": "ann"}
+
+
+@pytest.mark.parametrize("kind", ["Application", "DeveloperUser"])
+def test_what_was_begun_in_an_account_that_goes_waits_for_that(kind: str) -> None:
+    found = on(kind, {**begun(kind), **GOING}, account=ready_account(GOING))
+
+    assert (found.phase, found.reads, found.writes, found.drop_finalizer) == (Phase.DELETING, (), (), False)
+
+
+@pytest.mark.parametrize("kind", ["ActiveDoc", "CustomPolicyDefinition"])
+def test_what_another_of_that_name_may_have_made_is_not_looked_for(kind: str) -> None:
+    found = on(kind, {**begun(kind), **GOING}, namesakes=(document({"uid": "another"}).metadata,))
+
+    assert found.drop_finalizer
+
+
+def test_who_is_in_step_has_begun_nothing_any_more() -> None:
+    meta = document(begun("ActiveDoc")).metadata
+    patch: Any = remembered(meta, Memo(synced="s"))
+
+    assert patch["metadata"]["annotations"][CREATING] is None
+
+
+def test_an_application_that_is_made_anew_elsewhere_leaves_nothing_in_either_place() -> None:
+    status = {"applicationID": 4, "providerAccountHost": "https://3scale-admin.example.com"}
+    moved = application({**begun("Application"), **GOING}, status)
+    steps = (One[Any](), One[Any](lost=True), One[Any](looked=True, item=item("Application")))
+    calls = [on_application(moved, found=found) for found in steps]
+
+    assert [each.id for each in calls[0].writes] == [4]
+    assert [each.path for each in calls[1].reads] == [LOOKS["Application"]]
+    assert [each.id for each in calls[2].writes] == [5]
