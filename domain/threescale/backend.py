@@ -5,8 +5,10 @@
          any ─deletion─► Deleting ─the products have let go of it─► gone
 
 It is remembered by its digests like a Product (`product.py`); its part of the gateway is what makes the products that
-use it deploy anew. A backend that is deleted waits until no Product uses it: they are orphans meanwhile, and nobody
-touches their specs. Users that are no Products of the namespace are told by 3scale, which refuses, and asked again.
+use it deploy anew. Where somebody's hand in that part is mended a product may have deployed it meanwhile: the moment is
+noted, and they deploy once more. A backend that is deleted waits until no Product uses it: they are orphans meanwhile,
+and nobody touches their specs. Users that are no Products of the namespace are told by 3scale, which refuses, and asked
+again.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from datetime import datetime
 
 from domain.model import Model
 from domain.refusal import Refusal
-from domain.resource import ObjectMeta
+from domain.resource import ObjectMeta, timestamp
 from domain.threescale import BACKEND
-from domain.threescale.backend_sync import sync_backend
+from domain.threescale.backend_sync import shows_in_gateways, sync_backend
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_backend
@@ -100,8 +102,9 @@ def _wrong(observed: ObservedBackend) -> str:
 def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[str, object], now: datetime) -> Work:
     backend, found = observed.backend, observed.found
     known_id = _known_id(observed)
+    before = Memo.of(backend.metadata)
     wished = _memo(backend, account)
-    if wished == Memo.of(backend.metadata) and known_id and not observed.look and not found.looked:
+    if wished == before and known_id and not observed.look and not found.looked:
         return fine(backend, now, fields, {})
     there = found.backend
     if there is not None and there.system_name and there.system_name != backend.spec.system_name:
@@ -111,12 +114,26 @@ def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[st
     slots = held(hindering, now)
     work = syncing(sync_backend(backend.spec, found, known_id, slots) if slots else whole, slots)
     if work is not None:
-        return work
+        return _mending(backend.metadata, before, wished, work)
     if found.backend is not None:
         fields = {**fields, "backend_id": found.backend.id}
     if hindering:
         return as_refused(backend, hindering, now, fields)
+    if _mends(before, wished):
+        wished = wished.model_copy(update={"mended": timestamp(now)})
     return fine(backend, now, fields, remembered(backend.metadata, wished))
+
+
+def _mending(meta: ObjectMeta, before: Memo, wished: Memo, work: Work) -> Work:
+    """What gateways show is mended although nothing new is wanted: until that is told it counts as not in step."""
+    if before.gateway != wished.gateway or not any(shows_in_gateways(each) for each in work.writes):
+        return work
+    return work.model_copy(update={"patch": remembered(meta, before.model_copy(update={"synced": ""}))})
+
+
+def _mends(before: Memo, wished: Memo) -> bool:
+    """Whether it has begun to mend what gateways show, in this pass or in one that died."""
+    return before.gateway == wished.gateway and not before.synced
 
 
 def _renaming(backend: Backend, there: FoundBackendApi) -> Hindrance:
@@ -135,7 +152,9 @@ def _known_id(observed: ObservedBackend) -> int:
 def _memo(backend: Backend, account: ProviderAccount) -> Memo:
     spec = backend.spec
     return Memo(
-        synced=digest(account.url, spec), gateway=digest(account.url, spec.private_base_url, spec.mapping_rules)
+        synced=digest(account.url, spec),
+        gateway=digest(account.url, spec.private_base_url, spec.mapping_rules),
+        mended=Memo.of(backend.metadata).mended,
     )
 
 

@@ -43,6 +43,11 @@ def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refu
     return Sync(writes=unless_refused([*writes, *(rules or ()), *counting.farewells], held))
 
 
+def shows_in_gateways(write: Write) -> bool:
+    """Whether the gateways of the products that use it are otherwise once this is done."""
+    return write.resource is Resource.RULE or "private_endpoint" in write.fields
+
+
 def _look(known_id: int) -> Read:
     if known_id:
         return Read(resource=Resource.BACKEND, path=f"backend_apis/{known_id}", of=known_id)

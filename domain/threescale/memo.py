@@ -4,6 +4,8 @@
     perdure.dev/3scale-gateway    the part of it that a gateway's configuration shows, as the sandbox has it
     perdure.dev/3scale-production    that part as production has it, where it is promoted by itself
 
+    perdure.dev/3scale-mended     of a backend: when that part was last mended, although nothing new was wanted
+
 As long as what is wanted has the digest that is remembered nothing is called, also after a restart of everything:
 whether 3scale still has it is looked at by the sweep. Secrets enter by their versions, never by what they hold.
 What bears no mark of ours in 3scale notes which creation it has begun, and forgets that when it is in step: if it is
@@ -34,6 +36,9 @@ RETAIN = "perdure.dev/retain"
 DRIFT = "perdure.dev/3scale-drift"
 LOOKED = "perdure.dev/3scale-looked"
 
+# A backend's part of gateways was mended then: what its products have deployed may show what it was meanwhile.
+MENDED = "perdure.dev/3scale-mended"
+
 # Another number has everything looked at again once.
 _FORM = 1
 _LENGTH = 24
@@ -45,12 +50,18 @@ class Memo(Model):
     synced: str = ""
     gateway: str = ""
     production: str = ""
+    mended: str = ""
 
     @classmethod
     def of(cls, meta: ObjectMeta) -> Memo:
         """As the object remembers them."""
         noted = meta.annotations
-        return cls(synced=noted.get(SYNCED, ""), gateway=noted.get(GATEWAY, ""), production=noted.get(PROMOTED, ""))
+        return cls(
+            synced=noted.get(SYNCED, ""),
+            gateway=noted.get(GATEWAY, ""),
+            production=noted.get(PROMOTED, ""),
+            mended=noted.get(MENDED, ""),
+        )
 
 
 def remembered(meta: ObjectMeta, memo: Memo) -> JsonPatch:
@@ -63,6 +74,8 @@ def remembered(meta: ObjectMeta, memo: Memo) -> JsonPatch:
         changed[GATEWAY] = memo.gateway or None
     if memo.production != before.production:
         changed[PROMOTED] = memo.production or None
+    if memo.mended != before.mended:
+        changed[MENDED] = memo.mended or None
     if memo.synced and CREATING in meta.annotations:
         changed[CREATING] = None
     return {"metadata": {"annotations": changed}} if changed else {}

@@ -223,7 +223,7 @@ def _memo(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Memo:
     versions = sorted((each.key.namespace, each.key.name, each.key.key, each.version) for each in observed.secrets)
     memos = {name: Memo.of(backend.metadata) for name, backend in backends.items()}
     ids = {name: backend.status.backend_id for name, backend in backends.items()}
-    behind = {name: [ids[name], memo.gateway] for name, memo in memos.items()}
+    behind = {name: [ids[name], memo.gateway, *filter(None, [memo.mended])] for name, memo in memos.items()}
     gateway = digest(
         account.url, spec.deployment, spec.mapping_rules, spec.backend_usages, spec.policies, versions, behind
     )

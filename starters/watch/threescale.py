@@ -32,7 +32,7 @@ from domain.threescale import BACKEND, CUSTOM_KINDS, DEVELOPER_ACCOUNT, DEVELOPE
 from domain.threescale.belonging import CASCADE
 from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, WAITING
 from domain.threescale.conditions import SYNCED as SYNCED_CONDITION
-from domain.threescale.memo import DRIFT, GATEWAY, LOOKED, SYNCED
+from domain.threescale.memo import DRIFT, GATEWAY, LOOKED, MENDED, SYNCED
 from domain.threescale.providers import SEED_SECRET
 from domain.threescale.wakes import called, known_as, refers_to
 from domain.threescale.work import Phase
@@ -173,7 +173,7 @@ def _told(known: Projection) -> tuple[object, ...]:
 def _seen_by_others(obj: JsonObject) -> str:
     """What relatives decide upon, as one value that compares."""
     annotations = mapping(obj, "metadata", "annotations")
-    memo = (annotations.get(SYNCED), annotations.get(GATEWAY), annotations.get(CASCADE))
+    memo = (annotations.get(SYNCED), annotations.get(GATEWAY), annotations.get(MENDED), annotations.get(CASCADE))
     return str(hash(repr((generation(obj), memo, _standing(mapping(obj, "status"))))))
 
 

@@ -11,6 +11,8 @@ from domain.refusal import ErrorType
 from domain.threescale.backend import ObservedBackend, work_for_backend
 from domain.threescale.folding import read_backend
 from domain.threescale.found import FoundBackend, FoundBackendApi, FoundMetric
+from domain.threescale.memo import MENDED
+from domain.threescale.product import ObservedProduct, _memo
 from domain.threescale.resources import Backend
 from domain.threescale.work import Phase, Work
 
@@ -125,3 +127,34 @@ def test_the_younger_of_two_backends_of_one_name_is_invalid_and_goes_alone() -> 
     younger = backend(meta={"creationTimestamp": NOW.isoformat()}, synced=False)
     assert states(work(younger, namesakes=(elder,)).status) == "Failed Invalid"
     assert work(going(synced=False), namesakes=(elder,)).drop_finalizer
+
+
+def test_a_backend_that_is_mended_says_so_to_the_products_that_use_it() -> None:
+    first = work(backend(synced=False), found=made())
+    settled = after(backend(synced=False), first.patch, first.status)
+    assert MENDED not in settled.metadata.annotations
+    before = gateway_of(settled)
+    changed = made()
+    other = changed.backend.model_copy(update={"private_endpoint": "https://evil.example.com:443"})  # type: ignore[union-attr]
+    mends = work(settled, found=changed.model_copy(update={"backend": other}), look=True)
+    assert [each.method for each in mends.writes] == ["PUT"]
+
+    # Whoever dies now knows at the next look that it was mending.
+    mending = after(settled, mends.patch)
+    assert gateway_of(mending) == before
+    assert work(mending).reads
+    done = work(mending, found=made())
+    mended = after(mending, done.patch, done.status)
+    assert gateway_of(mended) != before
+    assert work(mended).idle
+    described = made().backend.model_copy(update={"description": "What we have"})  # type: ignore[union-attr]
+    harmless = work(mended, found=made().model_copy(update={"backend": described}), look=True)
+    assert harmless.writes
+    assert not harmless.patch
+
+
+def gateway_of(used: Backend) -> str:
+    """What a product that uses it remembers of its gateway's configuration."""
+    shop = after(product(**USES, product_id=5), {}, {"conditions": [{"type": "Synced", "status": "True"}]})
+    seen = ObservedProduct(product=shop, account=ACCOUNT, backends=(used,))
+    return _memo(seen, {"stock": used}).gateway

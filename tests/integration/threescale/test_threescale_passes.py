@@ -268,6 +268,27 @@ async def test_what_somebody_changed_in_3scale_is_mended_when_a_look_is_asked_fo
     assert found == wanted
 
 
+async def test_a_backend_that_is_mended_reaches_the_gateways_that_have_deployed_it_otherwise(
+    bare_shop: Shop, passes: Passes, tenant: Client
+) -> None:
+    await everything(bare_shop)
+    await passes.settled(bare_shop)
+    backend, product = await bare_shop.get(BACKEND, "stock") or {}, await bare_shop.get(PRODUCT, "goods") or {}
+    service = f"services/{product['status']['productId']}"
+
+    def deployed() -> str:
+        return json.dumps(tenant.get(f"{service}/proxy/configs/sandbox/latest"))
+
+    tenant.put(f"backend_apis/{backend['status']['backendId']}", private_endpoint="https://evil.example.com")
+    tenant.call("POST", f"{service}/proxy/deploy")
+    assert "evil.example.com" in deployed()
+
+    await bare_shop.annotate(BACKEND, "stock", **{DRIFT: "now"})
+    await passes.settled(bare_shop)
+    await passes.settled(bare_shop)
+    assert "evil.example.com" not in deployed()
+
+
 async def test_what_is_to_be_retained_stays_in_3scale(bare_shop: Shop, passes: Passes, tenant: Client) -> None:
     await bare_shop.backend()
     await passes.settled(bare_shop)
