@@ -15,7 +15,7 @@ from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 import yaml
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from domain.model import Model
 from domain.reading import problem_of
@@ -40,6 +40,12 @@ class Unreadable(Exception):  # noqa: N818 - what it says, as in engine.errors
 
 class _Strict(Model):
     model_config = ConfigDict(frozen=True, populate_by_name=True, extra="ignore", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, value: object) -> object:
+        """What is left empty is absent, as the replaced operator reads it."""
+        return _without_nulls(value) if isinstance(value, dict) else value
 
 
 class Info(_Strict):
@@ -123,6 +129,11 @@ class _Root(_Strict):
     paths: dict[str, dict[str, object]]
     security: tuple[dict[str, object], ...] = Field((), strict=False)
     extension: JsonObject = Field({}, alias=PRODUCT_EXTENSION)
+
+    @field_validator("paths", mode="before")
+    @classmethod
+    def _drop_empty_paths(cls, value: object) -> object:
+        return _without_nulls(value) if isinstance(value, dict) else value
 
 
 def read_api(text: str) -> Api:
@@ -250,7 +261,7 @@ def _calls(document: JsonObject, paths: Mapping[str, JsonObject]) -> Iterable[Ca
             raise Unreadable(f"paths: {path!r} does not begin with a slash")
         whole = _followed(document, item)
         for verb in _VERBS:
-            if verb in whole:
+            if whole.get(verb) is not None:
                 yield Call(verb=verb.upper(), path=path, operation=_operation(whole[verb], f"{verb.upper()} {path}"))
 
 
@@ -306,6 +317,10 @@ def _usable(servers: tuple[Server, ...]) -> Server | None:
     if missing := _VARIABLE.findall(servers[0].address):
         raise Unreadable(f"servers[0].variables: nothing said of {', '.join(sorted(set(missing)))}")
     return servers[0]
+
+
+def _without_nulls(value: dict[str, object]) -> dict[str, object]:
+    return {name: item for name, item in value.items() if item is not None}
 
 
 def _first_line(error: Exception) -> str:

@@ -101,3 +101,53 @@ def test_a_text_is_read_once_whether_it_can_be_used_or_not(monkeypatch: pytest.M
         with contextlib.suppress(Unreadable):
             read_api(text)
     assert read == texts
+
+
+@pytest.mark.parametrize("place", ["info", "description", "operationId", "servers", "security", "path", "get", "url"])
+def test_what_is_left_empty_is_absent(place: str) -> None:
+    said = {
+        name: "" if name == place else value
+        for name, value in {
+            "info": "an API",
+            "description": "lists",
+            "operationId": "list",
+            "servers": "[{url: https://example.com/v1}]",
+            "security": "[]",
+            "path": "{get: {responses: {200: {}}}}",
+            "get": "{responses: {200: {}}}",
+            "url": "{}",
+        }.items()
+    }
+    text = f"""
+openapi: 3.0.2
+info:
+  title: Pets
+  version: "1"
+  description: {said["info"]}
+servers: {said["servers"]}
+security: {said["security"]}
+paths:
+  /pets:
+    get:
+      description: {said["description"]}
+      operationId: {said["operationId"]}
+      responses: {{200: {{description: fine}}}}
+    put: {said["get"]}
+  /toys: {said["path"]}
+x-3scale-product: {said["url"]}
+"""
+    api = read_api(text)
+
+    assert api.info.title == "Pets"
+    assert api.info.description == said["info"]
+    assert (api.server is None) == (place == "servers")
+    verbs = [each.verb for each in api.calls if each.path == "/pets"]
+    assert verbs == (["GET"] if place == "get" else ["GET", "PUT"])
+    get = next(each.operation for each in api.calls if each.verb == "GET")
+    assert (get.description, get.operation_id) == (said["description"], said["operationId"])
+
+
+def test_null_of_json_is_absent_and_what_is_needed_is_still_asked_for() -> None:
+    assert read_api('{"openapi":"3.0.0","info":{"title":"P","version":"1","description":null},"paths":{}}').calls == ()
+    with pytest.raises(Unreadable):
+        read_api('{"openapi":"3.0.0","info":{"title":null,"version":"1"},"paths":{}}')
