@@ -7,7 +7,8 @@
 
 What it waits for is in Kubernetes: the account's and the product's ids, a plan in the product's spec, a Secret. As long
 as something is missing 3scale is not called. Every creation is preceded by a look at the account's applications: one of
-its name for its product that no other Application has is its own, made by an attempt whose answer was lost.
+its name for its product that no other Application has is its own, made by an attempt whose answer was lost. Where two
+come to have one all the same, the younger makes its own.
 A pending application is left to whoever approves it; credentials are set once.
 """
 
@@ -28,6 +29,7 @@ from domain.threescale.memo import Memo, created, digest, remembered, retained
 from domain.threescale.notes import bereft, combined, identified, owned
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
+from domain.threescale.references import elder
 from domain.threescale.resources import Application, DeveloperAccount, Product
 from domain.threescale.single import One
 from domain.threescale.work import (
@@ -191,14 +193,15 @@ def _synced(
     fields: dict[str, object],
     now: datetime,
 ) -> Work:
-    application, found = observed.application, observed.found
+    application = observed.application
+    found, forgets = _own(observed)
     wished = _wished(application, account, product)
-    settled = wished == Memo.of(application.metadata) and application.status.application_id
+    settled = wished == Memo.of(application.metadata) and application.status.application_id and not forgets
     if settled and not observed.look and found.untouched:
         return fine(application, now, fields, {})
     account_id = account.status.account_id or 0
     claimed = tuple(each.id for each in observed.holders)
-    whole = sync_application(application, product, account_id, found, observed.plans, claimed)
+    whole = sync_application(application, product, account_id, found, observed.plans, claimed, forgets=forgets)
     lacking = _lacking(observed, whole)
     if lacking is not None:
         return hindered(application, lacking, now, fields)
@@ -214,6 +217,20 @@ def _synced(
     patch = remembered(application.metadata, wished)
     patch = identified(patch, application.metadata, ID_ANNOTATION, fields.get("application_id"))
     return fine(application, now, fields, patch)
+
+
+def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:
+    """What is known of its own one, and whether the one that it remembers is another's.
+
+    Two that look at the same moment find the same one: it is that one's who has noted it, of two the elder's.
+    """
+    application, found = observed.application, observed.found
+    known_id = known_id_of(application, observed.provider.url)
+    rivals = [each.metadata for each in observed.holders if each.id == known_id]
+    forgets = bool(known_id) and elder(application.metadata, rivals) is not None
+    noted = 0 if forgets else known_id
+    taken = found.item is not None and found.item.id != noted and found.item.id in {h.id for h in observed.holders}
+    return (One() if taken else found), forgets
 
 
 def _of(found: One[FoundApplication]) -> dict[str, object]:

@@ -51,12 +51,14 @@ def sync_application(
     found: One[FoundApplication],
     plans: tuple[FoundPlan, ...] | None,
     claimed: Iterable[int] = (),
+    *,
+    forgets: bool = False,
 ) -> Sync:
     """What to read or write now for an application of the account with that id; its plan may be `missing`.
 
-    `claimed` are applications of the account that other objects have.
+    `claimed` are applications of the account that other objects have; `forgets` that the one it remembers is such.
     """
-    known_id = known_id_of(application, product.status.provider_account_host or "")
+    known_id = 0 if forgets else known_id_of(application, product.status.provider_account_host or "")
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"
     reads = []
     if plans is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from test_threescale_developer_lifecycle import account as acme_of
-from test_threescale_developer_lifecycle import application, ready_account, user
+from test_threescale_developer_lifecycle import application, on_application, ready_account, user
 from test_threescale_once_and_documents import document, policy
 from test_threescale_tenant import MASTER, account, tenant
 from threescale_objects import ACCOUNT, NOW, URL, after, backend, message, metadata, product
@@ -17,7 +18,7 @@ from domain.threescale.application import ObservedApplication, work_for_applicat
 from domain.threescale.backend import ObservedBackend, work_for_backend
 from domain.threescale.developer_account import ObservedAccount, work_for_account
 from domain.threescale.developer_user import ObservedUser, work_for_user
-from domain.threescale.found import FoundAccount
+from domain.threescale.found import FoundAccount, FoundApplication
 from domain.threescale.holders import Holder
 from domain.threescale.policy import ObservedPolicy, work_for_policy
 from domain.threescale.product import ObservedProduct, work_for_product
@@ -111,3 +112,38 @@ def test_an_account_that_another_object_has_is_not_adopted_and_that_is_told() ->
     own = seen.model_copy(update={"account": acme_of(None, **{"accountID": 5, "providerAccountHost": URL})})
     assert work_for_account(own, NOW).phase is Phase.SYNCED
     assert called(acme_of()) == called(acme_of(None, **{"accountID": 5}))  # so the other's going wakes it
+
+
+THERE = FoundApplication.model_validate(
+    {"id": 5, "name": "App", "description": "An app", "service_id": 5, "plan_id": 3, "state": "live"}
+)
+
+
+def rival(age: str) -> tuple[Holder, ...]:
+    return held(creationTimestamp=(NOW - timedelta(days=2 if age == "elder" else 0)).isoformat())
+
+
+def test_an_application_that_another_has_noted_meanwhile_is_not_its_own() -> None:
+    found = on_application(application(), found=One(looked=True, item=THERE), holders=rival("younger"))
+    assert ([each.path for each in found.reads], found.patch, found.status) == (["accounts/11/applications"], {}, {})
+
+    (makes,) = on_application(application(), found=One(looked=True), holders=rival("younger")).writes
+    assert (makes.method, makes.others) == ("POST", (5,))
+
+
+def test_of_two_that_have_noted_one_application_the_younger_makes_its_own() -> None:
+    app = application(None, {"applicationID": 5, **HERE})
+    there = One(looked=True, item=THERE)
+    keeps = on_application(app, found=there, holders=rival("younger"))
+    assert keeps.phase is Phase.SYNCED
+    settled = after(app, keeps.patch, keeps.status)
+    assert on_application(settled, holders=rival("younger")).idle
+
+    (look,) = on_application(settled, holders=rival("elder")).reads
+    assert (look.path, look.of) == ("accounts/11/applications", 0)
+    (makes,) = on_application(settled, found=One(looked=True), holders=rival("elder")).writes
+    assert makes.method == "POST"
+    own = One(looked=True, item=THERE.model_copy(update={"id": 6}))
+    noted = on_application(settled, found=own, holders=rival("elder"))
+    assert (noted.phase, noted.status["applicationID"]) == (Phase.SYNCED, 6)
+    assert not on_application(after(settled, noted.patch, noted.status), holders=rival("elder")).reads
