@@ -118,7 +118,7 @@ class _Pass:
         self._token = retry_wanted(meta)
         self._drift = meta.annotations.get(DRIFT, "")
         self._look = bool(self._token) or self._drift != meta.annotations.get(LOOKED, "")
-        dropped = look.woken or bool(self._token)
+        dropped = look.woken or self._token not in ("", look.memory.retried)
         self._refused: dict[str, Refusal] = {} if dropped else dict(look.memory.refused)
         self._surprises: Counter[str] = Counter()
         self._repeats = Repeats()
@@ -162,7 +162,7 @@ class _Pass:
             self._refused.clear()  # what was refused once is wanted no more
             self._ground.kept.keep(subject)
         await self._ground.tell(subject.resource, work)
-        memory = Memory(refused=self._refused)
+        memory = Memory(refused=self._refused, retried=self._token)
         return ThreescaleWorld(key=key, known=memory, decision=decision_of(work, subject.resource.owner))
 
     def _work(self) -> Work:
@@ -305,10 +305,12 @@ class _Pass:
         self._refused[slot] = _refusal(error, self._refused.get(slot))
 
     async def _noted(self, work: Work) -> None:
-        """What asked for this look has had it; drift was looked for where nothing stands in the way."""
+        """What asked for this look has had it, where nothing stands in the way; else the next pass looks, too."""
         meta = self._subject.resource.metadata
+        if work.phase is not Phase.SYNCED:
+            return
         noted = {RETRIED: self._token} if self._token else {}
-        if work.phase is Phase.SYNCED and self._drift != meta.annotations.get(LOOKED, ""):
+        if self._drift != meta.annotations.get(LOOKED, ""):
             noted[LOOKED] = self._drift
         if noted:
             patch: dict[str, object] = {"metadata": {"annotations": noted}}

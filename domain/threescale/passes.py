@@ -25,8 +25,9 @@ from domain.threescale.work import Phase, Work
 LONGEST_PASS = timedelta(minutes=10)
 HEARTBEAT = timedelta(seconds=10)
 
-# Phases that a person may have looked at again at once.
-RETRYABLE = frozenset({Phase.ORPHAN.value, Phase.INVALID.value, Phase.FAILED.value, Phase.DELETING.value})
+# Phases that a person may have looked at again at once. One in step is compared with 3scale, where somebody's hand may
+# have been.
+RETRYABLE = frozenset(each.value for each in (Phase.SYNCED, Phase.ORPHAN, Phase.INVALID, Phase.FAILED, Phase.DELETING))
 
 _OUTCOMES = {
     Phase.SYNCED: Outcome.SETTLED,
@@ -38,9 +39,13 @@ _OUTCOMES = {
 
 
 class Memory(Model):
-    """What a pass leaves for the next one: what 3scale has refused, by slot; of the sweep, when it is to come."""
+    """What a pass leaves for the next one: what 3scale has refused, by slot; of the sweep, when it is to come.
+
+    `retried` is the person's retry for which refusals have been dropped, as long as it has not come to anything.
+    """
 
     refused: dict[str, Refusal] = {}
+    retried: str = ""
     next_sweep: datetime | None = None
 
 

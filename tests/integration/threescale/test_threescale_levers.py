@@ -83,7 +83,12 @@ async def test_a_waiting_object_is_explained_held_and_let_go_on(shop: Shop, tena
     assert "resumed" in await terminal("resume", PRODUCT, "goods")
     await shop.synced(PRODUCT, "goods")
     assert "woken" in await terminal("wake", PRODUCT, "goods")
-    assert "nothing to retry" in await terminal("retry", PRODUCT, "goods")
+
+    (path,) = [f"services/{each['id']}" for each in tenant.list("services") if each["system_name"] == "goods"]
+    tenant.put(path, description="changed by hand")
+    assert "is tried again" in await terminal("retry", PRODUCT, "goods")
+    await eventually(lambda: not tenant.get(path)["service"]["description"], "a retry compares anew", SLOW_MACHINE)
+    await shop.synced(PRODUCT, "goods")
 
 
 async def test_what_3scale_refuses_is_tried_again_when_a_person_says_so(

@@ -24,6 +24,7 @@ from threescale_scene import DOCUMENT, EVERYTHING, PRODUCT_SPEC, everything, hol
 from activities.threescale.predecessor import LEADER_LEASE
 from domain.decision import Outcome
 from domain.identity import Kind
+from domain.levers import RETRIED, RETRY
 from domain.schema import JsonObject
 from domain.threescale import (
     ACTIVE_DOC,
@@ -266,6 +267,36 @@ async def test_what_somebody_changed_in_3scale_is_mended_when_a_look_is_asked_fo
     await passes.settled(bare_shop)
     found = holds(world_of(control, tenant))
     assert found == wanted
+
+
+async def test_a_persons_retry_lasts_until_the_object_has_been_compared(
+    bare_shop: Shop, passes: Passes, tenant: Client, control: ThreescaleControl
+) -> None:
+    await bare_shop.backend()
+    await passes.settled(bare_shop)
+    (key,) = await passes.keys(bare_shop)
+    made = await bare_shop.get(BACKEND, "stock") or {}
+    path = f"backend_apis/{made['status']['backendId']}"
+    tenant.put(path, description="changed by hand")
+    fault = control.fault("GET", "/backend_apis", status=503)
+    await bare_shop.annotate(BACKEND, "stock", **{RETRY: "1"})
+    waits = []
+    for _ in range(3):
+        world = await passes.look(key)
+        found = await bare_shop.get(BACKEND, "stock") or {}
+        assert RETRIED not in found["metadata"]["annotations"]
+        assert world.decision.deadline is not None
+        waits.append((world.decision.deadline - passes.now()).total_seconds())
+        passes.ahead += world.decision.deadline - passes.now()
+    assert waits[0] < waits[1] < waits[2], "a retry that lasts drops refusals once"
+    control.clear(fault.id)
+    await passes.look(key)
+    found = await bare_shop.get(BACKEND, "stock") or {}
+    assert found["metadata"]["annotations"][RETRIED] == "1"
+    assert not tenant.get(path)["backend_api"]["description"]
+    control.reset_ledger()
+    await passes.look(key)
+    assert control.ledger().calls() == 0
 
 
 async def test_a_backend_that_is_mended_reaches_the_gateways_that_have_deployed_it_otherwise(
