@@ -39,13 +39,20 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """The backends of the product's namespace and tenant by their system names, the oldest where two have one."""
+    """The backends of the product's namespace and tenant by their system names, the oldest where two have one.
+
+    One that has not said yet whose it is comes after those that are the tenant's.
+    """
     there: dict[str, Backend] = {}
-    for backend in sorted(backends, key=lambda each: seniority(each.metadata)):
+    for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):
         host = backend.status.provider_account_host
         if backend.metadata.namespace == product.metadata.namespace and (not host or same_tenant(host, url)):
             there.setdefault(backend.spec.system_name, backend)
     return there
+
+
+def _is_at(backend: Backend, url: str) -> bool:
+    return same_tenant(backend.status.provider_account_host, url)
 
 
 def hindrance_of_product(product: Product, backends: Mapping[str, Backend]) -> Hindrance | None:

@@ -366,3 +366,14 @@ def test_the_tenants_address_may_be_written_in_other_ways() -> None:
     other = after(backend(), {}, {"providerAccountHost": f"{URL.upper().replace('HTTPS', 'https')}:443/"})
 
     assert work(product(**USES, metrics={"hits": HITS}), backends=(other,)).reads
+
+
+def test_a_backend_without_a_tenant_does_not_hide_the_products_own() -> None:
+    older = {"creationTimestamp": (NOW - timedelta(days=9)).isoformat()}
+    lost = backend("lost", meta=older, synced=False, systemName="stock")
+    other = after(
+        backend("other", meta=older, systemName="stock"), {}, {"providerAccountHost": "https://o.example.com"}
+    )
+
+    assert work(product(**USES), backends=(lost, other, backend())).reads
+    assert not work(product(**USES), backends=(lost, other)).reads
