@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 
 from temporalio import activity
@@ -23,6 +24,7 @@ from activities.threescale.secrets import Secrets, insecure
 from domain.model import Model
 from domain.passes import swept
 from domain.resource import CustomResource, timestamp
+from domain.threescale.calls import Read, SecretKey
 from domain.threescale.drift import COMPARED, Lists, differences, in_step, lists_for, with_list, without_owner
 from domain.threescale.memo import DRIFT, LOOKED
 from domain.threescale.passes import Memory, SweepTenants, ThreescaleWorld
@@ -30,23 +32,26 @@ from domain.threescale.providers import NoAccount, ProviderAccount, plain
 from domain.threescale.resources import Application, DeveloperAccount
 from domain.threescale.resources.shared import LocalReference
 from engine.clock import now
-from engine.errors import Absent, ApiError
+from engine.errors import Absent, ApiError, Denied
 from engine.pauses import held
 
 
 class Members(Model):
-    """A tenant, and the objects that are its own; `insecure` if one of them trusts any certificate."""
+    """A tenant, and the objects that are its own; `insecure` if one of them trusts any certificate.
 
-    account: ProviderAccount
+    `accounts` are the Secrets that lead to it, each with a token of its own.
+    """
+
+    accounts: tuple[ProviderAccount, ...]
     insecure: bool
     objects: tuple[CustomResource, ...]
 
 
 class Swept(Model):
-    """What was found in one tenant; `trouble` if it could not be looked at."""
+    """What was found in one tenant, and what kept the sweep from some of it."""
 
     differing: int = 0
-    trouble: str = ""
+    troubles: tuple[str, ...] = ()
 
 
 class SweepActivities:
@@ -76,7 +81,7 @@ class SweepActivities:
         tenants = await self._tenants(objects, secrets, unread)
         found = await asyncio.gather(*(self._swept(each, secrets, moment, look) for each in tenants))
         differed = sum(each.differing for each in found)
-        troubles = sorted((unread | {each.trouble for each in found}) - {""})
+        troubles = sorted(unread.union(*(each.troubles for each in found)))
         why = f"{len(tenants)} tenants were looked at, {differed} of {len(objects)} objects differed"
         return _world(look, "; ".join((why, *troubles)), moment + interval)
 
@@ -88,7 +93,7 @@ class SweepActivities:
             if isinstance(each, DeveloperAccount)
         }
         by_tenant: defaultdict[tuple[str, str, str], list[CustomResource]] = defaultdict(list)
-        known: dict[tuple[str, str, str], ProviderAccount] = {}
+        known: defaultdict[tuple[str, str, str], dict[SecretKey, ProviderAccount]] = defaultdict(dict)
         found: dict[tuple[str, str], ProviderAccount | NoAccount] = {}
         for each in objects:
             reference = _reference(each, accounts)
@@ -102,32 +107,49 @@ class SweepActivities:
             account = found[where]
             if isinstance(account, ProviderAccount):
                 place = plain(account.url)
-                known.setdefault(place, account)
+                known[place].setdefault(account.token, account)
                 by_tenant[place].append(each)
         return [
-            Members(account=known[place], insecure=any(map(insecure, members)), objects=tuple(members))
+            Members(accounts=tuple(known[place].values()), insecure=any(map(insecure, members)), objects=tuple(members))
             for place, members in by_tenant.items()
         ]
 
     async def _swept(self, tenant: Members, secrets: Secrets, moment: datetime, look: SweepTenants) -> Swept:
-        try:
-            lists = await self._lists(tenant, secrets)
-        except ApiError as error:
-            return Swept(trouble=error.message)
+        lists, unread = await self._lists(tenant, secrets)
         differing = differences(tenant.objects, lists)
-        trouble = "" if look.dry_run else await self._told([each.resource for each in differing], moment)
-        lost = without_owner(tenant.objects, lists)
-        metrics.swept(tenant.account.url, moment, differing=len(differing), without_owner=len(lost))
-        return Swept(differing=len(differing), trouble=trouble)
+        untold = "" if look.dry_run else await self._told([each.resource for each in differing], moment)
+        if not unread:
+            lost = without_owner(tenant.objects, lists)
+            url = tenant.accounts[0].url
+            metrics.swept(url, moment, differing=len(differing), without_owner=len(lost))
+        return Swept(differing=len(differing), troubles=tuple(filter(None, (*unread, untold))))
 
-    async def _lists(self, tenant: Members, secrets: Secrets) -> Lists:
-        token = await secrets.text(tenant.account.token) or ""
-        calls = self._ground.tenants.calls(tenant.account.url, token, insecure=tenant.insecure)
-        lists = Lists()
-        async with calls.seat():
-            for read in lists_for(each for each in tenant.objects if in_step(each)):
-                lists = with_list(lists, read, await calls.read(read, anew=True))
-        return lists
+    async def _lists(self, tenant: Members, secrets: Secrets) -> tuple[Lists, list[str]]:
+        """What can be read, and what kept the sweep from the rest: each list is a matter of its own."""
+        lists, unread = Lists(), []
+        seat = self._ground.tenants.calls(tenant.accounts[0].url, "", insecure=tenant.insecure).seat()
+        try:
+            async with seat:
+                for read in lists_for(each for each in tenant.objects if in_step(each)):
+                    try:
+                        lists = with_list(lists, read, await self._answer(tenant, read, secrets))
+                    except ApiError as error:
+                        unread.append(error.message)
+        except ApiError as error:  # no seat
+            unread.append(error.message)
+        return lists, unread
+
+    async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
+        """By the first of the tenant's tokens that may read it: one may be revoked, or have fewer rights."""
+        *others, last = tenant.accounts
+        for account in others:
+            with suppress(Denied):
+                return await self._read(tenant, account, read, secrets)
+        return await self._read(tenant, last, read, secrets)
+
+    async def _read(self, tenant: Members, account: ProviderAccount, read: Read, secrets: Secrets) -> object:
+        token = await secrets.text(account.token) or ""
+        return await self._ground.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, anew=True)
 
     async def _told(self, differing: Iterable[CustomResource], moment: datetime) -> str:
         """What kept one of them from being asked for, empty if nothing."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 from typing import Any, cast
 
 from temporalio.testing import ActivityEnvironment
-from threescale_objects import NOW, after, backend
+from threescale_objects import NOW, after, backend, product
 
 from activities.threescale.ground import Ground
 from activities.threescale.sweeps import SweepActivities
 from domain.threescale import THE_TENANTS
+from domain.threescale.calls import Read
 from domain.threescale.memo import Memo, remembered
-from domain.threescale.passes import Memory, SweepTenants
+from domain.threescale.passes import Memory, SweepTenants, ThreescaleWorld
 from engine.errors import Denied
 from engine.kube import KubeApi
 from engine.settings import Settings
@@ -66,20 +67,24 @@ async def leads(namespace: str) -> str:
     return ""
 
 
-async def test_a_namespace_that_is_closed_to_the_worker_is_told_and_the_others_are_swept() -> None:
-    kube, objects = Namespaces(), [made(each) for each in ("closed", "sealed", "shop")]
+async def swept(kube: object, objects: list[Any], calls: Callable[..., object]) -> ThreescaleWorld:
     known = SimpleNamespace(settled=settled, everything=lambda *_: objects, learn=lambda *_: None)
     ground = SimpleNamespace(
         kube=cast("KubeApi", kube),
         known=known,
         settings=Settings(),
-        tenants=SimpleNamespace(calls=lambda *_, insecure: Empty()),
+        tenants=SimpleNamespace(calls=calls),
         predecessor=SimpleNamespace(leads=leads),
     )
     look = SweepTenants(key=THE_TENANTS, memory=Memory(next_sweep=NOW))
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, started_time=NOW)
-    world = await environment.run(SweepActivities(cast("Ground", ground)).sweep_tenants, look)
+    return await environment.run(SweepActivities(cast("Ground", ground)).sweep_tenants, look)
+
+
+async def test_a_namespace_that_is_closed_to_the_worker_is_told_and_the_others_are_swept() -> None:
+    kube, objects = Namespaces(), [made(each) for each in ("closed", "sealed", "shop")]
+    world = await swept(kube, objects, lambda *_, insecure: Empty())
 
     assert kube.asked == ["shop"]
     assert world.decision.why == (
@@ -87,3 +92,42 @@ async def test_a_namespace_that_is_closed_to_the_worker_is_told_and_the_others_a
         "patch Backend sealed/stock: forbidden"
     )
     assert world.known.next_sweep is not None
+
+
+class Tokens(Namespaces):
+    """Each namespace has a token of its own, by its name."""
+
+    async def get(self, kind: object, namespace: str, name: str) -> dict[str, Any]:
+        values = {**SECRET, "token": namespace}
+        return {"data": {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}}
+
+
+class Rights(Empty):
+    """A tenant that is empty, and shows lists to those tokens that may read them."""
+
+    def __init__(self, token: str, read: list[tuple[str, str]]) -> None:
+        self._token = token
+        self._read = read
+
+    async def read(self, read: object, *, anew: bool) -> object:
+        path = cast("Read", read).path
+        self._read.append((self._token, path))
+        if self._token == "revoked" or (path == "services" and self._token):
+            raise Denied(f"GET {path}: Access denied")
+        return {path: []}
+
+
+async def test_a_token_or_a_list_that_is_refused_does_not_blind_the_sweep_for_the_rest() -> None:
+    shop = product(product_id=5)
+    objects = [made("revoked"), made("shop"), after(shop, remembered(shop.metadata, Memo(synced="digest")))]
+    kube, read = Tokens(), list[tuple[str, str]]()
+    world = await swept(kube, objects, lambda _, token, insecure: Rights(token, read))
+
+    assert read == [
+        ("revoked", "services"),
+        ("shop", "services"),
+        ("revoked", "backend_apis"),
+        ("shop", "backend_apis"),
+    ]
+    assert kube.asked == ["revoked", "shop"]
+    assert world.decision.why == "1 tenants were looked at, 2 of 3 objects differed; GET services: Access denied"
