@@ -64,15 +64,16 @@ def work_for_promotion(observed: ObservedPromotion, now: datetime) -> Work:
         return Work(phase=Phase.GONE, why="nothing is its own")
     if is_true(once.status.conditions, READY):
         return Work(phase=Phase.SYNCED, why="done", delete=bool(once.spec.delete_cr))
-    if product is None or not product.status.product_id:
+    if product is None:
         return hindered(once, _without_product(once), now, {"product_id": NO_PRODUCT})
-    fields: dict[str, object] = {"product_id": str(product.status.product_id)}
+    service_id = product.status.product_id or 0
+    fields: dict[str, object] = {"product_id": str(service_id) if service_id else None}
     if isinstance(observed.provider, NoAccount):
         return without_account(once, observed.provider, now)
     hindrance = _hindrance(once, product, observed.provider)
     if hindrance is not None:
         return hindered(once, hindrance, now, fields)
-    whole = sync_promotion(once, product.status.product_id, observed.found)
+    whole = sync_promotion(once, service_id, observed.found)
     work, hindering = attempted(whole, observed.refusals, now)
     if work is not None:
         return work
