@@ -141,7 +141,7 @@ def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...
         return _plain(as_refused(auth, hindering, now, {}))
     missing = {key: "" for key in (USER_KEY, APPLICATION_ID, APPLICATION_KEY) if key not in secret.there}
     id_ = found.item.application_id if found.item else ""
-    noted = {**missing, **({APPLICATION_ID: id_} if id_ != secret.application_id else {})}
+    noted = {**missing, **({APPLICATION_ID: id_} if id_ and id_ != secret.application_id else {})}
     if noted:
         return AuthWork(phase=Phase.SYNCING, why="notes the application's id", note=noted)
     return _plain(fine(auth, now, {}, {}, "done"))

@@ -231,7 +231,7 @@ def on_promotion(object_: ProxyConfigPromote, **more: Any) -> Work:
     ("of", "text"),
     [
         (None, "product not found"),
-        (product(), "product not found"),
+        (product(), "product CR is not ready"),
         (product(product_id=5), "product CR is not ready"),
         (synced(product(**USES), observedGeneration=2), "product CR is not ready"),
         (synced(product()), NOTHING_FOR_STAGING),
@@ -241,7 +241,8 @@ def test_a_promotion_waits_for_its_product_without_a_call(of: Product | None, te
     found = on_promotion(promotion(), product=of)
 
     assert message(found.status, "Failed") == text
-    assert found.status["productId"] == ("product not found" if text == "product not found" else "5")
+    id_ = str(of.status.product_id) if of is not None and of.status.product_id else None
+    assert found.status.get("productId") == (id_ if of is not None else "product not found")
     assert (found.reads, found.writes) == ((), ())
 
 
@@ -371,6 +372,14 @@ def test_a_secret_has_all_three_keys_in_the_end_whatever_the_application_needs()
 
     assert found.note == {"ApplicationID": "", "ApplicationKey": ""}
     assert states(on_auth(auth(), "UserKey", found=there, written=(slot,)).status) == "Ready"
+
+
+def test_what_a_person_keeps_as_the_applications_id_is_not_emptied() -> None:
+    there = One[FoundApplication](looked=True, item=FoundApplication(id=21))
+    slot = "PUT accounts/11/applications/21 UserKey"
+    found = on_auth(auth(), "UserKey", "ApplicationID", found=there, written=(slot,))
+
+    assert (found.note, states(found.status)) == ({}, "Ready")
 
 
 def test_a_key_that_the_application_has_already_is_what_was_wanted() -> None:
