@@ -18,6 +18,7 @@ from domain.threescale.developer_account import ObservedAccount, admin_of, is_ac
 from domain.threescale.developer_user import ObservedUser, is_user, work_for_user
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser, answers_of
 from domain.threescale.holders import Holder
+from domain.threescale.memo import created
 from domain.threescale.people import password_of
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
 from domain.threescale.single import One
@@ -159,8 +160,10 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
         self.found, self._plans = One(), None
 
     def is_it(self, found: FoundApplication) -> bool:
-        """By name and product, unless it is another's."""
-        service_id = self._product.status.product_id or 0 if self._product else 0
+        """By name and product, unless it is another's; one that goes may have noted a product that is gone by now."""
+        noted = created(self.resource.metadata).get("service_id")
+        known = self._product.status.product_id if self._product else 0
+        service_id = known or (noted if isinstance(noted, int) else 0)
         return is_application(found, self.resource, service_id, (each.id for each in self._others()))
 
     def _others(self) -> tuple[Holder, ...]:

@@ -34,7 +34,7 @@ def is_application(
     found: FoundApplication, application: Application, service_id: int, claimed: Iterable[int] = ()
 ) -> bool:
     """Whether one of the account's applications is this one, whose id is not known."""
-    ours = found.name == application.spec.name and found.service_id == service_id
+    ours = found.name == application.spec.name and found.service_id == service_id != 0
     return ours and found.id not in set(claimed)
 
 

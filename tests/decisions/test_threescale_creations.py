@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from test_threescale_developer_lifecycle import (
@@ -18,6 +19,9 @@ from test_threescale_developer_lifecycle import (
 from test_threescale_once_and_documents import document, on_document, on_policy, policy
 from threescale_objects import NOW
 
+from activities.threescale.known import View
+from activities.threescale.people import ApplicationSubject
+from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
 from domain.threescale.found import (
     FoundAccount,
@@ -140,3 +144,13 @@ def test_an_application_that_is_made_anew_elsewhere_leaves_nothing_in_either_pla
     assert [each.id for each in calls[0].writes] == [4]
     assert [each.path for each in calls[1].reads] == [LOOKS["Application"]]
     assert [each.id for each in calls[2].writes] == [5]
+
+
+def test_what_was_begun_for_a_product_that_is_gone_is_known_by_what_was_noted() -> None:
+    def is_it(meta: dict[str, Any] | None) -> bool:
+        view = SimpleNamespace(referring=lambda *_: ())
+        subject = ApplicationSubject(application(meta), cast("View", view), cast("Secrets", None))
+        return subject.is_it(FoundApplication(id=5, name="App", service_id=5))
+
+    assert is_it(begun("Application"))
+    assert not is_it(None)
