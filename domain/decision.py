@@ -22,7 +22,7 @@ W = TypeVar("W", bound="World")
 
 
 class Queue(StrEnum):
-    """The activity task queues: one per API family for accounts, and those of each other area.
+    """The activity task queues by their plain names: one per API family for accounts, and those of each other area.
 
     An area has its own, as its activities stand on what only its own workers hold: mirrors, evaluators, questions that
     are gathered into one call, and rights in the cluster. So a worker of some areas never meets another's work.

@@ -2,8 +2,12 @@
 
 The uid is part of the key, so that deleting and recreating an object of the same name makes a second workflow: the old
 one finishes its clean-up while the new one starts. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, `-` standing
-for no namespace, prefixed with the cluster's name where one installation watches several clusters; what is never made
+for no namespace, prefixed with the cluster's name where several clusters share a Temporal namespace; what is never made
 anew under its name has no uid.
+
+A worker sees its own cluster only: to another's it would say that an object does not exist. So the names of all task
+queues begin with the cluster as well (`task_queue`), and whoever starts a lifecycle says in its key whose workers run
+it, also where the id is the same for all clusters.
 """
 
 from __future__ import annotations
@@ -20,11 +24,11 @@ class Kind(Model):
     """A kind of object that has a lifecycle; one without a `plural` is no custom resource.
 
     `plural` is the lower-case plural of the API path. `area` names the packages (`domain.<area>`,
-    `workflows.<area>`, ...) and the workflow task queue. `name` is also the workflow type. `finalizer` is the one that
-    the kind's objects carry while something of theirs exists outside, empty if they carry none. `lifecycle` is False
-    for kinds that others read or write and that no workflow runs for. `served` is True for kinds whose objects live in
-    the cluster that is served, where that is another than the one Perdure's own kinds live in. `of_cluster` is False
-    for what AWS has named: whichever cluster tells of it, its lifecycle is one.
+    `workflows.<area>`, ...) and the workflow task queue (`task_queue`). `name` is also the workflow type. `finalizer`
+    is the one that the kind's objects carry while something of theirs exists outside, empty if they carry none.
+    `lifecycle` is False for kinds that others read or write and that no workflow runs for. `served` is True for kinds
+    whose objects live in the cluster that is served, where that is another than the one Perdure's own kinds live in.
+    `of_cluster` is False for what AWS has named: whichever cluster tells of it, its lifecycle is one.
     """
 
     name: str
@@ -44,7 +48,7 @@ class Kind(Model):
 
 
 class Key(Model):
-    """One object of one kind."""
+    """One object of one kind; `cluster` is the one whose workers run its lifecycle."""
 
     kind: str
     namespace: str
@@ -55,9 +59,8 @@ class Key(Model):
     @property
     def workflow_id(self) -> str:
         """The id of the object's one workflow."""
-        prefix = f"{self.cluster}/" if self.cluster else ""
         suffix = f"/{self.uid}" if self.uid else ""
-        return f"{prefix}{self.kind}/{self.namespace or '-'}/{self.name}{suffix}"
+        return f"{id_prefix(self.kind, self.cluster)}{self.namespace or '-'}/{self.name}{suffix}"
 
     @property
     def path(self) -> str:
@@ -87,6 +90,11 @@ def standing(kind: str, cluster: str) -> tuple[Key, ...]:
     return tuple(key.model_copy(update={"cluster": cluster}) for key in keys if key.kind == kind)
 
 
+def task_queue(plain: str, cluster: str) -> str:
+    """The task queue that those who work with a cluster call by its plain name (an area, or a `Queue`'s value)."""
+    return f"{cluster}/{plain}" if cluster else plain
+
+
 def id_prefix(kind: str, cluster: str) -> str:
     """How the ids of a kind's lifecycles begin for those who work with a cluster; others' begin otherwise."""
     return f"{cluster}/{kind}/" if cluster and _of_cluster(kind) else f"{kind}/"
@@ -102,7 +110,7 @@ def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: s
         name: of the object.
         cluster: the one that is worked with.
     """
-    key = Key(kind=kind, namespace=namespace, name=name, uid="", cluster=cluster if _of_cluster(kind) else "")
+    key = Key(kind=kind, namespace=namespace, name=name, uid="", cluster=cluster)
     before, found, uid = workflow_id.partition(key.workflow_id)
     if before or not found or (uid and not uid.startswith("/")):
         return None

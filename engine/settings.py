@@ -63,7 +63,9 @@ class Settings(BaseSettings):
         "`threescale`; empty for all. What is not served is neither watched nor asked for.",
     )
     cluster: str = Field(
-        "", description="Name of the watched cluster, a prefix of every workflow id where one installation has several."
+        "",
+        description="Name of the watched cluster, where several share a Temporal namespace: the ids of its workflows "
+        "and the names of its task queues begin with it, so its workers take no other cluster's work.",
     )
 
     # What it tells.
@@ -133,7 +135,7 @@ class Settings(BaseSettings):
     )
     worker_organization_activities: int = Field(8, description="Organizations and Support activities at once.")
     worker_organization_rate: float = Field(
-        4.0, description="Organizations and Support activities started per second over all workers."
+        4.0, description="Organizations and Support activities started per second over all workers of the cluster."
     )
     worker_openstack_activities: int = Field(32, description="OpenStack activities at once, each on a thread.")
     worker_openstack_calls_per_project: int = Field(
@@ -146,7 +148,9 @@ class Settings(BaseSettings):
     )
     worker_threescale_activities: int = Field(200, description="3scale activities at once; they mostly wait.")
     worker_deployment: str = Field(
-        "perdure", min_length=1, description="Name of the workers' deployment in Temporal, one for each installation."
+        "perdure",
+        min_length=1,
+        description="Name of the workers' deployment in Temporal, one for each installation and cluster.",
     )
     worker_build_id: str = Field(
         "",

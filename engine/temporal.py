@@ -44,7 +44,7 @@ from temporalio.runtime import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from domain.carry import Carry
-from domain.identity import Key, all_kinds
+from domain.identity import Key, all_kinds, task_queue
 from engine.encryption import data_converter
 from engine.settings import Settings
 from engine.telemetry import logs_json, version
@@ -194,7 +194,7 @@ def _known_by(key: Key) -> dict[str, Any]:
     """Where a lifecycle runs and what it is found by, whoever starts it; the loop adds the other search attributes."""
     return {
         "id": key.workflow_id,
-        "task_queue": all_kinds()[key.kind].area,
+        "task_queue": task_queue(all_kinds()[key.kind].area, key.cluster),
         "static_summary": key.path,
         "search_attributes": TypedSearchAttributes(
             [

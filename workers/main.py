@@ -4,7 +4,8 @@ One Temporal worker per task queue: a workflow queue per area, and an activity q
 area, each with its own number of slots, so that a hanging API never holds another's. Queues of areas that are not
 served are not polled: a worker of one area needs the rights of that area only. The queue of Organizations and Support
 has a server-side rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS and OpenStack activities run
-on a thread pool as large as their slots.
+on a thread pool as large as their slots. Where the cluster has a name its queues begin with it, so workers of clusters
+that share a Temporal namespace never meet each other's work.
 
 On SIGTERM polling ends, running activities get `PERDURE_WORKER_DRAIN` to end, then the process ends hard: Temporal's
 Rust core and interpreter finalisation do not go well together (5 of 32 clean exits crashed; sdk-python #300).
@@ -49,6 +50,7 @@ from activities.loadbalancers import area as load_balancers
 from activities.openstack.projects import Projects
 from activities.threescale import area as threescale
 from domain.decision import Queue
+from domain.identity import task_queue
 from engine.health import Health, serve
 from engine.kube import BlockingKube, KubeApi
 from engine.kube.clusters import served_cluster
@@ -172,7 +174,7 @@ async def _workers(
     workers = [
         Worker(
             client,
-            task_queue=queue.value,
+            task_queue=task_queue(queue.value, settings.cluster),
             deployment_config=version,
             activities=found[queue.value],
             activity_executor=executor if queue in BLOCKING else None,
@@ -193,7 +195,7 @@ async def _workers(
     workers += [
         Worker(
             client,
-            task_queue=area,
+            task_queue=task_queue(area, settings.cluster),
             deployment_config=version,
             workflows=workflows_of(area),
             activities=[each for each in local if area == INSTANCES],

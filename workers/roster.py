@@ -19,6 +19,7 @@ from temporalio import activity, workflow
 
 import workflows
 from domain.decision import Action
+from domain.identity import task_queue
 
 
 def areas() -> tuple[str, ...]:
@@ -49,7 +50,7 @@ def actions() -> Mapping[str, type[Action]]:
 
 
 def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequence[Callable[..., object]]]:
-    """The activities by task queue.
+    """The activities by the plain name of their task queue.
 
     Raises:
         KeyError: an activity that no action names.
@@ -62,8 +63,8 @@ def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequen
     return queues
 
 
-def queues_of(served: Iterable[str]) -> set[tuple[str, str]]:
-    """The task queues that workers of these areas poll, each with `workflow` or `activity`."""
+def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
+    """The task queues that a cluster's workers of these areas poll, each with `workflow` or `activity`."""
     every, wanted = set(areas()), set(served)
     found = {(area, "workflow") for area in wanted}
     for action in actions().values():
@@ -71,7 +72,7 @@ def queues_of(served: Iterable[str]) -> set[tuple[str, str]]:
         area = action.__module__.split(".")[1]
         if (area if area in every else "accounts") in wanted:
             found.add((action.queue.value, "activity"))
-    return found
+    return {(task_queue(plain, cluster), kind) for plain, kind in found}
 
 
 def local_activities(activities: Iterable[Callable[..., object]]) -> Sequence[Callable[..., object]]:

@@ -34,7 +34,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.decision import Action, Decision, Outcome, Queue, World, earliest
-    from domain.identity import Key
+    from domain.identity import Key, task_queue
     from domain.levers import PAUSED, RETRY
     from domain.refusal import ErrorType, Refusal
     from domain.why import Hindrance, Why
@@ -279,7 +279,7 @@ class Entity(Generic[W]):
         return workflow.start_activity(
             action.activity,
             action,
-            task_queue=(queue or action.queue).value,
+            task_queue=task_queue((queue or action.queue).value, self.key.cluster),
             result_type=action.result,
             start_to_close_timeout=action.start_to_close,
             heartbeat_timeout=action.heartbeat,

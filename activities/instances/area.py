@@ -33,7 +33,7 @@ async def activities(
     callers = Places(connections=settings.worker_aws_activities, observing=settings.observing)
     served = places(settings.instances_queues)
     ground = Ground(served, callers)
-    checks = await stack.enter_async_context(Checks(ground, client))
+    checks = await stack.enter_async_context(Checks(ground, client, cluster=settings.cluster))
     policy, observing = ReactionPolicy.of(settings.instances_reactions), settings.observing
     return [
         *LookActivities(kube, known, checks, policy, observing=observing).all(),

@@ -58,9 +58,10 @@ class Expected:
 class Checks:
     """What this worker has to look at; leaving the block ends it."""
 
-    def __init__(self, ground: Ground, client: Client, after: timedelta = ASK_AFTER) -> None:
+    def __init__(self, ground: Ground, client: Client, after: timedelta = ASK_AFTER, *, cluster: str = "") -> None:
         self._ground = ground
         self._client = client
+        self._cluster = cluster
         self._after = after.total_seconds()
         self._expected: dict[InstanceKey, Expected] = {}
         self._news = asyncio.Event()
@@ -127,4 +128,4 @@ class Checks:
         if key in self._expected or gone or facts.state is expected.state:
             return
         metrics.RESYNC.labels(facts.state.value if facts.state else "absent").inc()
-        await tell(self._client, key.lifecycle, ANSWERED, Answer(facts=facts))
+        await tell(self._client, key.lifecycle_in(self._cluster), ANSWERED, Answer(facts=facts))

@@ -59,7 +59,7 @@ class SweepActivities:
         differing = {key: facts for each, (key, facts) in bulk.facts.items() if differs(machines[each], facts)}
         if not look.dry_run:
             for key, facts in differing.items():
-                await tell(self._client, key.lifecycle, ANSWERED, Answer(facts=facts))
+                await tell(self._client, key.lifecycle_in(look.key.cluster), ANSWERED, Answer(facts=facts))
                 metrics.RESYNC.labels(facts.state.value if facts.state else "absent").inc()
         groups = await ask_about_groups(self._ground, pools, activity.heartbeat)
         changed = [
@@ -67,7 +67,7 @@ class SweepActivities:
         ]
         if not look.dry_run:
             for group in changed:
-                await wake(self._client, group.lifecycle)
+                await wake(self._client, group.lifecycle_in(look.key.cluster))
         told = [f"{len(bulk.facts)} instances were looked at, {len(differing)} differed"]
         told += [f"{len(groups.instances)} groups were looked at, {len(changed)} differed"] if pools else []
         return _world(look, "; ".join((*told, *bulk.troubles, *groups.troubles)), moment + self._interval)

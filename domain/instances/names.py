@@ -35,9 +35,13 @@ class InstanceKey(Model):
 
     @property
     def lifecycle(self) -> Key:
-        """The instance as the engine knows it."""
+        """The instance as the engine knows it, whichever cluster's workers run its lifecycle."""
+        return self.lifecycle_in("")
+
+    def lifecycle_in(self, cluster: str) -> Key:
+        """The same for those who may start it: run by the workers of the cluster that has its AWSMachine."""
         place = f"{self.account}/{self.region}"
-        return Key(kind=INSTANCE_WORKFLOW, namespace=place, name=self.instance_id, uid="")
+        return Key(kind=INSTANCE_WORKFLOW, namespace=place, name=self.instance_id, uid="", cluster=cluster)
 
     @classmethod
     def of(cls, lifecycle: Key) -> InstanceKey:
@@ -63,8 +67,13 @@ class GroupKey(Model):
 
     @property
     def lifecycle(self) -> Key:
-        """The group as the engine knows it."""
-        return Key(kind=GROUP_WORKFLOW, namespace=f"{self.account}/{self.region}", name=self.group, uid="")
+        """The group as the engine knows it, whichever cluster's workers run its lifecycle."""
+        return self.lifecycle_in("")
+
+    def lifecycle_in(self, cluster: str) -> Key:
+        """The same for those who may start it: run by the workers of the cluster that has its AWSMachinePool."""
+        place = f"{self.account}/{self.region}"
+        return Key(kind=GROUP_WORKFLOW, namespace=place, name=self.group, uid="", cluster=cluster)
 
     @classmethod
     def of(cls, lifecycle: Key) -> GroupKey:

@@ -53,13 +53,14 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
         at = (group.account, group.region)
         if at not in _served(session) and await described(session.temporal, group.lifecycle) is None:
             raise CommandError(f"{target} is in {group.account}/{group.region}, which is not served", _SERVED_BY)
-        return group.lifecycle
+        return group.lifecycle_in(session.settings.cluster)
     named = named_in(obj)
     if target.kind == MACHINE and not (named.instance and text(obj, "spec", "providerID").startswith(_OF_AWS)):
         named = await _of_its_awsmachine(session, target)
     if not usable_outside(named.instance):
         raise CommandError(f"{target} has no instance yet", "its spec.providerID names the instance")
-    return instance_of(target, named, await _lifecycles_of(session, named.instance), _served(session)).lifecycle
+    found = instance_of(target, named, await _lifecycles_of(session, named.instance), _served(session))
+    return found.lifecycle_in(session.settings.cluster)
 
 
 def instance_of(

@@ -145,7 +145,7 @@ def _queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
     from workers.roster import queues_of
 
     named = tuple(name.strip() for name in areas.split(",") if name.strip())
-    return queues_of(named or served_areas(settings))
+    return queues_of(named or served_areas(settings), settings.cluster)
 
 
 async def _until_polled(

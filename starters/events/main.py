@@ -143,8 +143,8 @@ async def _teller(
     return client, Teller(
         index,
         served(found),
-        hand_over(client),
-        wake_group(client),
+        hand_over(client, settings.cluster),
+        wake_group(client, settings.cluster),
         doubtful=lambda: feed.doubtful,
         at_once=settings.events_hand_overs,
         patience=settings.events_hand_over_timeout,

@@ -14,20 +14,23 @@ from engine.temporal import ask, wake
 from starters.events.teller import HandOverCall, WakeGroup
 
 
-def hand_over(client: Client) -> HandOverCall:
-    """How instances' workflows are told."""
-    return partial(_hand_over, client)
+def hand_over(client: Client, cluster: str) -> HandOverCall:
+    """How instances' workflows are told; those that are not open yet are run by the workers of this cluster."""
+    return partial(_hand_over, client, cluster)
 
 
-def wake_group(client: Client) -> WakeGroup:
-    """How groups' workflows are woken."""
-    return partial(_wake_group, client)
+def wake_group(client: Client, cluster: str) -> WakeGroup:
+    """How groups' workflows are woken; those that are not open yet are run by the workers of this cluster."""
+    return partial(_wake_group, client, cluster)
 
 
-async def _hand_over(client: Client, key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
+async def _hand_over(
+    client: Client, cluster: str, key: InstanceKey, events: Sequence[InstanceEvent], receives: int
+) -> Taken:
     about = HandOver(events=tuple(events))
-    return await ask(client, key.lifecycle, HAND_OVER, about, id_=update_id(events, receives), answer=Taken)
+    lifecycle = key.lifecycle_in(cluster)
+    return await ask(client, lifecycle, HAND_OVER, about, id_=update_id(events, receives), answer=Taken)
 
 
-async def _wake_group(client: Client, group: GroupKey) -> None:
-    await wake(client, group.lifecycle)
+async def _wake_group(client: Client, cluster: str, group: GroupKey) -> None:
+    await wake(client, group.lifecycle_in(cluster))

@@ -135,8 +135,10 @@ class Instances:
         """The group of an AWSMachinePool, and the sweep where there was none; its instances, where it is paused."""
         if not _news(before, after):
             return set()
-        groups = (group_of_arn(side.fact("group")) for side in (before, after) if side is not None)
-        found = {group.lifecycle for group in groups if group is not None} | _sweep_of_new(before, after)
+        sides = [side for side in (before, after) if side is not None]
+        groups = ((group_of_arn(side.fact("group")), side.key.cluster) for side in sides)
+        found = {group.lifecycle_in(cluster) for group, cluster in groups if group is not None}
+        found |= _sweep_of_new(before, after)
         if before and after and before.fact("held") != after.fact("held"):
             found |= self._in_pool(after)
         return found
@@ -149,14 +151,15 @@ class Instances:
             InstanceKey(account=group.account, region=group.region, instance_id=each)
             for each in pool.fact("instances").split()
         )
-        return {key.lifecycle for key in keys}
+        return {key.lifecycle_in(pool.key.cluster) for key in keys}
 
     def _instance(self, machine: Projection) -> Key | None:
         account = self._accounts.get(machine.fact("region"))
         instance = machine.fact("instance")
         if not (account and instance):
             return None
-        return InstanceKey(account=account, region=machine.fact("region"), instance_id=instance).lifecycle
+        key = InstanceKey(account=account, region=machine.fact("region"), instance_id=instance)
+        return key.lifecycle_in(machine.key.cluster)
 
 
 def _sweep_of_new(before: Projection | None, after: Projection | None) -> set[Key]:

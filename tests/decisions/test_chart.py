@@ -400,6 +400,9 @@ def test_a_set_of_workers_is_scaled_by_every_queue_that_it_polls() -> None:
         area = action.__module__.split(".")[1]
         wanted[area if area in wanted else "accounts"].add((action.queue.value, "activity"))
     assert told == wanted
+    asked = re.findall("taskQueue: (.*)", (CHART / "templates" / "workers.yaml").read_text())
+    assert [all(part in each for part in ("perdure.ofCluster", '"/"', "$each.queue")) for each in asked] == [True]
+    assert "PERDURE_CLUSTER" in named("_areas.tpl", "perdure.ofCluster")
 
 
 def test_the_chart_gives_what_the_settings_need_and_nothing_that_they_do_not_know() -> None:

@@ -1,14 +1,18 @@
-"""Whose a lifecycle is that Temporal lists: read off its id."""
+"""Whose a lifecycle is: read off the id that Temporal lists, and run by the workers that poll its task queue."""
 
 from __future__ import annotations
 
 import pytest
 
 from domain.accounts import THE_ORGANIZATION
-from domain.identity import Key, id_prefix, key_found
+from domain.identity import Key, all_areas, all_kinds, id_prefix, key_found
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.places import Place
 from domain.instances.upkeep import key_of
+from engine.settings import Settings
+from engine.temporal import start_of
+from starters.cli.temporal import _queues
+from workers.roster import queues_of
 
 INSTANCE = InstanceKey(account="1", region="eu-west-1", instance_id="i-1").lifecycle
 GROUP = GroupKey(account="1", region="eu-west-1", group="g").lifecycle
@@ -37,5 +41,34 @@ def test_a_cluster_knows_its_own_by_their_ids_and_no_others(key: Key) -> None:
 @pytest.mark.parametrize("key", [INSTANCE, GROUP], ids=lambda key: key.kind)
 @pytest.mark.parametrize("cluster", ["", "north"])
 def test_what_aws_has_named_is_every_clusters(key: Key, cluster: str) -> None:
-    assert found(key, cluster) == key
+    assert found(key, cluster) == key.model_copy(update={"cluster": cluster})
+    assert key.model_copy(update={"cluster": cluster}).workflow_id == key.workflow_id
     assert key.workflow_id.startswith(id_prefix(key.kind, cluster))
+
+
+def queue_of(kind: str, cluster: str) -> str:
+    operation = start_of(Key(kind=kind, namespace="ns", name="one", uid="42", cluster=cluster))
+    return operation._start_workflow_input.task_queue
+
+
+@pytest.mark.parametrize("kind", sorted(name for name, kind in all_kinds().items() if kind.lifecycle))
+def test_a_lifecycle_is_started_where_its_own_clusters_workers_ask(kind: str) -> None:
+    area = all_kinds()[kind].area
+    for cluster in ("", "north", "north-2"):
+        polled = queues_of([area], cluster)
+        assert (queue_of(kind, cluster), "workflow") in polled
+    assert queue_of(kind, "") == area
+
+
+def test_no_two_clusters_workers_ask_for_the_same_work() -> None:
+    clusters = ("", "north", "north-2", "instances", "aws", "accounts")
+    polled = [queues_of(all_areas(), cluster) for cluster in clusters]
+    assert len({name for each in polled for name, _ in each}) == len(clusters) * len({name for name, _ in polled[0]})
+
+
+def test_a_version_is_made_current_once_it_asks_for_its_own_clusters_work() -> None:
+    assert _queues(Settings(cluster="north"), "claims") == {
+        ("north/claims", "workflow"),
+        ("north/claims-passes", "activity"),
+    }
+    assert _queues(Settings(), "claims") == {("claims", "workflow"), ("claims-passes", "activity")}

@@ -296,10 +296,12 @@ SERVED = Settings(instances_queues=(f"{ACCOUNT}/{REGION}",))
 TWO = Settings(instances_queues=(f"{ACCOUNT}/{REGION}", f"999999999999/{REGION}@arn:aws:iam::999999999999:role/r"))
 
 
-def seen(obj: JsonObject, kind: str = AWS_MACHINE.name, by: str = "capa") -> Projection:
+def seen(obj: JsonObject, kind: str = AWS_MACHINE.name, by: str = "capa", cluster: str = "") -> Projection:
     manager = [{"manager": by, "operation": "Update", "time": "2026-05-04T10:00:00Z", "fieldsV1": {"f": str(obj)}}]
     whole = {**obj, "metadata": {**obj["metadata"], "managedFields": manager}}  # type: ignore[dict-item]
-    return project(kind, "", whole, {AWS_MACHINE.name: read_machine, MACHINE.name: read_owner}.get(kind, read_pool))
+    return project(
+        kind, cluster, whole, {AWS_MACHINE.name: read_machine, MACHINE.name: read_owner}.get(kind, read_pool)
+    )
 
 
 def test_an_awsmachine_wakes_its_instance_when_it_gets_one_and_when_its_labels_are_edited() -> None:
@@ -311,6 +313,16 @@ def test_an_awsmachine_wakes_its_instance_when_it_gets_one_and_when_its_labels_a
     assert whom.of_machine(named, edited, index) == {KEY.lifecycle}
     assert whom.of_machine(named, seen(machine()), index) == set()
     assert whom.of_machine(edited, None, index) == {KEY.lifecycle}
+
+
+def test_an_instance_and_a_group_are_looked_after_by_the_workers_of_the_cluster_that_has_their_objects() -> None:
+    arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT}:autoScalingGroup:1:autoScalingGroupName/g"
+    bare, named = seen(machine(instanceID="", providerID=""), cluster="west"), seen(machine(), cluster="west")
+    pool: JsonObject = {"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn}}
+    group = GroupKey(account=ACCOUNT, region=REGION, group="g")
+    told = Instances(SERVED).of_machine(bare, named, Index())
+    told |= Instances(SERVED).of_pool(seen(pool, AWS_MACHINE_POOL.name, cluster="west"), None, Index())
+    assert told == {KEY.lifecycle_in("west"), group.lifecycle_in("west")}
 
 
 def test_our_own_label_wakes_nobody() -> None:

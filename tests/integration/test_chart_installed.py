@@ -48,6 +48,7 @@ from localcloud.deployment import Deployment
 from localcloud.openstack import build
 from localcloud.progress import ConsoleNarrator, Silence
 from localcloud.state import Cloud
+from workers.roster import queues_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
 
@@ -232,6 +233,17 @@ def test_settings_reach_the_processes_as_they_were_meant(helm: Helm) -> None:
     assert read.accounts_protected == ("011111111111", "222222222222")
     assert read.areas == ("accounts", "claims", "loadbalancers", "threescale")
     assert (read.watch_lease_namespace, read.watch_lease_name) == ("anywhere", "perdure-watch")
+
+
+@pytest.mark.parametrize("named", ["", "west.example"])
+def test_workers_are_scaled_by_what_their_own_cluster_has_to_do(helm: Helm, named: str) -> None:
+    values = ("--values", str(CHART / "ci" / "everything.yaml"), "--set", f"settings.PERDURE_CLUSTER={named}")
+    objects = helm.rendered("anywhere", *values)
+    (scaled,) = of_kind(objects, "ScaledObject")
+    asked = {(each["metadata"]["taskQueue"], each["metadata"]["queueTypes"]) for each in scaled["spec"]["triggers"]}
+    assert asked == queues_of(["claims", "threescale"], named)
+    (found,) = [obj for obj in of_kind(objects, "ConfigMap") if obj["metadata"]["name"] == "perdure-settings"]
+    assert found["data"]["PERDURE_WORKER_DEPLOYMENT"] == ("west-example-perdure" if named else "perdure")
 
 
 async def test_an_upgrade_upgrades_the_definitions_and_an_uninstall_keeps_them(

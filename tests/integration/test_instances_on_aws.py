@@ -98,7 +98,7 @@ class Cloud:
         await eventually(true, f"{name} has {label}={state}")
 
     async def hand_over(self, key: InstanceKey, *events: InstanceEvent, receives: int = 1) -> Taken:
-        return await hand_over(self.temporal)(key, events, receives)
+        return await hand_over(self.temporal, "")(key, events, receives)
 
     async def why(self, key: InstanceKey) -> Why:
         answer: Why = await self.temporal.get_workflow_handle(key.workflow_id).query("why", result_type=Why)

@@ -178,7 +178,7 @@ class OneInstance:
         return await self.event(EventKind.STATE, state=InstanceState(state), **facts)
 
     async def hand_over(self, *events: InstanceEvent, receives: int = 1) -> Taken:
-        return await hand_over(self.env.client)(self.key, events, receives)
+        return await hand_over(self.env.client, "")(self.key, events, receives)
 
     async def until(self, true: Callable[[], bool], what: str) -> None:
         deadline = asyncio.get_running_loop().time() + PATIENCE

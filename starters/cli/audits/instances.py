@@ -19,8 +19,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from domain.identity import Key
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL
+from domain.identity import Key, task_queue
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE
 from domain.instances.constants import GROUP_STATE_LABEL, INSTANCE_WORKFLOW, STATE_LABEL
 from domain.instances.groups import group_differs
 from domain.instances.names import InstanceKey
@@ -131,12 +131,14 @@ def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: da
 
 
 async def _lifecycles(session: Session) -> list[tuple[Key, datetime]]:
+    """Those that are open and run by this cluster's workers; other clusters' instances have their names there."""
+    ours = task_queue(EC2_INSTANCE.area, session.settings.cluster)
     query = f"WorkflowType = '{INSTANCE_WORKFLOW}' AND ExecutionStatus = 'Running'"
     found = []
     async for each in session.temporal.list_workflows(query):
         kind, account, region, name = (*each.id.split("/", 3), "", "", "")[:4]
-        if name and kind == INSTANCE_WORKFLOW:
-            key = InstanceKey(account=account, region=region, instance_id=name).lifecycle
+        if name and kind == INSTANCE_WORKFLOW and each.task_queue == ours:
+            key = InstanceKey(account=account, region=region, instance_id=name).lifecycle_in(session.settings.cluster)
             found.append((key, each.start_time))
     return found
 

@@ -42,7 +42,12 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 {{- end -}}
 {{- end -}}
 
-{{/* The task queues of an area and their types, as a ScaledObject asks for them. */}}
+{{/* What the names of all task queues and of the workers' deployment begin with; empty where the cluster has no name. */}}
+{{- define "perdure.ofCluster" -}}
+{{- with index .root.Values.settings "PERDURE_CLUSTER" -}}{{ . }}{{ $.between }}{{- end -}}
+{{- end -}}
+
+{{/* The plain names of an area's task queues and their types, as a ScaledObject asks for them. */}}
 {{- define "perdure.queues" -}}
 {{- get (dict
   "accounts" (list (dict "queue" "accounts" "type" "workflow") (dict "queue" "kube" "type" "activity") (dict "queue" "aws" "type" "activity") (dict "queue" "aws-organization" "type" "activity"))
