@@ -41,7 +41,7 @@ AFRICA, MILAN, ZURICH = "af-south-1", "eu-south-1", "eu-central-2"
 TURN = {"opt_in_asked": True, "opt_in_until": NOW + timedelta(minutes=1)}
 
 
-def feature(regions: str = f"{AFRICA}, {MILAN}", **data: str | None) -> OperatorConfig:
+def feature(regions: str = f"{AFRICA}, {MILAN}", **data: str) -> OperatorConfig:
     return config(**{"feature.opt_in_regions": "true", "opt-in-regions": regions, **data})
 
 
@@ -252,7 +252,7 @@ def test_a_ready_account_opts_in_to_what_the_list_has_more_and_stays_ready() -> 
 
 
 def test_without_a_shard_name_a_ready_account_does_not_begin_to_opt_in() -> None:
-    nameless = feature(**{"shard-name": None})
+    nameless = feature().model_copy(update={"shard_name": None})
     assert decided(ready(AFRICA), TURN, config=nameless).outcome is Outcome.SETTLED
     assert not wants_to_opt_in(ready(AFRICA), nameless)
     assert looked_at(decided(ready(AFRICA, MILAN, status="ENABLING"), config=nameless)), "what has begun is finished"
