@@ -289,6 +289,8 @@ def lets_go(
         look: where that is found; None where it has begun none, or what is found may be another's.
         deletion: the call, by the id.
     """
+    if look is not None and holder_of(known_id, leaving.holders):
+        known_id = 0  # another's: what it has begun is to be its own
     if known_id and (found.untouched or (look is None and not found.lost)):
         return leaving.model_copy(update={"write": deletion(known_id)})
     if look is None:

@@ -31,6 +31,7 @@ from domain.threescale.found import (
     FoundUser,
     Identified,
 )
+from domain.threescale.holders import Holder
 from domain.threescale.memo import CREATING, Memo, remembered
 from domain.threescale.single import One
 from domain.threescale.work import Phase, Work
@@ -154,3 +155,13 @@ def test_what_was_begun_for_a_product_that_is_gone_is_known_by_what_was_noted() 
 
     assert is_it(begun("Application"))
     assert not is_it(None)
+
+
+def test_one_whose_id_is_anothers_still_looks_for_its_own() -> None:
+    status = {"applicationID": 4, "providerAccountHost": "https://3scale-admin.example.com"}
+    going = application({**begun("Application"), **GOING}, status)
+    elder = (Holder(metadata=application({"uid": "elder"}).metadata, id=4),)
+    (look,) = on_application(going, holders=elder).reads
+    assert look.path == LOOKS["Application"]
+    (lets_go,) = on_application(going, holders=elder, found=One[Any](looked=True, item=item("Application"))).writes
+    assert (lets_go.method, lets_go.id) == ("DELETE", 5)
