@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from sys import intern
 from types import TracebackType
@@ -190,7 +191,10 @@ def _entry(obj: JsonObject) -> Entry:
     """The object without its managedFields, which are its larger half and which no pass reads."""
     metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
     name = (text(metadata, "namespace"), text(metadata, "name"))
-    return Entry(name, text(metadata, "resourceVersion"), _sharing({**obj, "metadata": metadata}))
+    kept: JsonObject = {**obj, "metadata": metadata}
+    with suppress(RecursionError):  # nested beyond reason: it is kept as it came, and the mirror goes on
+        kept = _sharing(kept)
+    return Entry(name, text(metadata, "resourceVersion"), kept)
 
 
 def _sharing(obj: JsonObject) -> JsonObject:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from domain.identity import Kind
 from engine.kube.api import KubeApi
-from engine.kube.store import Followed, Mirror
+from engine.kube.store import Followed, Mirror, _entry
 
 KIND = Kind(name="Thing", group="things.example", version="v1", plural="things", area="")
 
@@ -30,3 +30,10 @@ def test_objects_that_were_read_apart_share_their_texts_and_are_otherwise_as_rea
         assert one[0] is other[0]
     assert kept[0]["spec"]["kept"]["provider"] is kept[1]["spec"]["kept"]["provider"]
     assert kept[0]["spec"]["kept"]["many"][0] is kept[1]["spec"]["kept"]["many"][0]
+
+
+def test_an_object_nested_beyond_reason_is_kept_as_it_came() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(800):
+        deep = {"deeper": deep}
+    assert _entry({"metadata": {"name": "a", "managedFields": []}, "spec": deep}).object["spec"] is deep
