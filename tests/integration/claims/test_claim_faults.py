@@ -105,6 +105,23 @@ async def test_a_bomb_among_the_patterns_of_paths_goes_off_nowhere(
     await elsewhere.ready(seconds=PROMPT)
 
 
+@pytest.mark.parametrize("levels", [230, 400, 800])
+async def test_a_claim_nested_beyond_reason_is_told_while_others_go_on(
+    ground: Ground, elsewhere: Ground, levels: int
+) -> None:
+    deep: Json = {}
+    for _ in range(levels):
+        deep = {"deeper": deep}
+    await ground.provider()
+    await elsewhere.provider()
+    await ground.ask("bad", provider="lab", values={"deep": deep})
+    await elsewhere.ask("mine", provider="lab")
+    await elsewhere.ready(seconds=PROMPT)
+    await ground.until("it is told", lambda: "Stalled" in str(ground.claim("bad").get("status")), PROMPT)
+    await ground.delete(RESOURCE_CLAIM, "bad")
+    await ground.gone(RESOURCE_CLAIM, "bad", PROMPT)
+
+
 async def test_a_mended_template_is_taken_up_at_once(ground: Ground) -> None:
     broken = ground.gadget(spec={"x": "{{ nonsense( }}"})
     await ground.provider("lab", override=broken, template={"enable": True}, readinessCheck="true")
