@@ -26,7 +26,7 @@ from engine import metrics
 from engine.errors import Denied
 from engine.kube.connection import Connection
 from engine.kube.errors import Expired, api_error, no_answer
-from engine.kube.json import JsonObject, at, mapping, sequence, text
+from engine.kube.json import JsonObject, at, mapping, parsed, sequence, text
 from engine.pauses import refuse_if_paused
 from engine.settings import Settings
 from engine.telemetry import version
@@ -191,7 +191,7 @@ class KubeApi:
                     opened()
                 try:
                     async for line in _lines(response.content):
-                        event = json.loads(line)
+                        event = parsed(line)
                         if text(event, "type") == "ERROR":
                             raise _watch_error(attempt, at(event, "object"))
                         yield WatchEvent(text(event, "type"), dict(mapping(event, "object")))
@@ -335,7 +335,7 @@ class KubeApi:
         try:
             response = await self._answered(method, attempt, path, parameters, body, content_type=content_type)
             async with response:
-                answer = json.loads(await response.read())
+                answer = parsed(await response.read())
         except _NO_ANSWER as error:
             raise no_answer(attempt, error, self._timeout) from error
         return answer if isinstance(answer, dict) else {}
