@@ -185,7 +185,7 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
         if unended.code == attempt.WORKER_SHUTDOWN:
             raise
         message = f"{message} One of ours may still run there: {unended.message}"
-    return RegionOutcome(region=action.region, ok=False, message=message)
+    return RegionOutcome(region=action.region, ok=False, message=message, given_up=True)
 
 
 def client_token(action: InitializeRegion) -> str:

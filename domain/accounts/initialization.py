@@ -150,9 +150,13 @@ def refused_regions(world: AccountWorld) -> dict[str, str]:
 
 
 def none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
-    """The end of an Account of which every region has refused; None while one can be used."""
+    """The end of an Account of which every region has refused; None while one can be used.
+
+    One that was given up may be used yet, once AWS has verified the account: support's word is waited for, as the
+    replaced operator does.
+    """
     account, refused = world.account, refused_regions(world)
-    if not refused or len(refused) < len(world.known.outcomes):
+    if not refused or any(outcome.ok or outcome.given_up for outcome in world.known.outcomes.values()):
         return None
     region, message = next(iter(refused.items()))
     failed = with_failure(

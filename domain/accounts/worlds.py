@@ -38,11 +38,15 @@ class Permit(Model):
 
 
 class RegionOutcome(Model):
-    """How the initialisation of one region ended; `vcpus_asked` if a request for vCPUs is open there because of it."""
+    """How the initialisation of one region ended; `vcpus_asked` if a request for vCPUs is open there because of it.
+
+    `given_up` after a while in which it was no use, without having been refused for good.
+    """
 
     region: str
     ok: bool
     message: str = ""
+    given_up: bool = False
     vcpus_asked: bool = False
 
 

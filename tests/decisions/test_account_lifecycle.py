@@ -351,6 +351,14 @@ def test_an_account_whose_every_region_refused_fails_and_says_so() -> None:
     assert "no capacity" in failed["message"]
 
 
+def test_an_account_that_aws_has_verified_nowhere_yet_waits_for_its_support_case() -> None:
+    unverified = RegionOutcome(region=REGIONS[0], ok=False, message="EC2CreationTimeout: not verified", given_up=True)
+    outcomes = {**done(*REGIONS, ok=False, message="no capacity"), REGIONS[0]: unverified}
+    decision = decide(initializing(outcomes=outcomes, case_id="case-1"), NOW)
+    assert status_of(decision)["state"] == "PendingVerification"
+    assert REGIONS[0] in decision.why
+
+
 def test_initialised_for_the_first_time_it_waits_for_the_support_case() -> None:
     (opened,) = decide(initializing(outcomes=done(*REGIONS)), NOW).actions
     assert isinstance(opened, OpenSupportCase)

@@ -199,7 +199,7 @@ def test_a_region_that_is_not_verified_for_25_minutes_is_given_up(lab: Lab) -> N
     account_id, name = lab.account()
     lab.emulator.config(verification_seconds=3600)
     outcome = lab.run(lab.activities.initialize_region, region_init(account_id, name), attempt=10, age=GIVEN_UP)
-    assert (outcome.ok, "PendingVerification" in outcome.message) == (False, True)
+    assert (outcome.ok, outcome.given_up, "PendingVerification" in outcome.message) == (False, True, True)
 
 
 def test_what_was_launched_in_a_region_that_is_given_up_is_ended(lab: Lab) -> None:
