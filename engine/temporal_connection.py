@@ -170,8 +170,8 @@ _MEANINGS = (
     ("h2 protocol error", _WANTS_TLS),
     ("InvalidContentType", "speaks no TLS (TEMPORAL_TLS=false)"),
 )
-# A server that refuses how it is greeted sends an alert and hangs up: which of the two is noticed first is chance.
-_HUNG_UP = ("BrokenPipe", "ConnectionReset")
+# A server that refuses how it is greeted sends an alert and hangs up: which of these is noticed first is chance.
+_HUNG_UP = ("BrokenPipe", "ConnectionReset", "connection closed")
 
 
 def _meaning(said: str, *, by_tls: bool) -> str:

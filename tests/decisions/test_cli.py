@@ -28,7 +28,7 @@ from starters.cli.target import kind_named, target
 from starters.cli.waking import concerns
 
 ROOT = Path(__file__).parents[2]
-POINTERS = ("KUBECONFIG", "TEMPORAL_ADDRESS", "PERDURE_STATE", "KUBERNETES_SERVICE_HOST")
+POINTERS = (*environment._POINTERS, "PERDURE_STATE")
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 

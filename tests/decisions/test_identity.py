@@ -52,7 +52,7 @@ def queue_of(kind: str, cluster: str) -> str:
 
 
 @pytest.mark.parametrize("kind", sorted(name for name, kind in all_kinds().items() if kind.lifecycle))
-def test_a_lifecycle_is_started_where_its_own_clusters_workers_ask(kind: str) -> None:
+async def test_a_lifecycle_is_started_where_its_own_clusters_workers_ask(kind: str) -> None:
     area = all_kinds()[kind].area
     for cluster in ("", "north", "north-2"):
         polled = queues_of([area], cluster)
