@@ -111,6 +111,7 @@ def test_what_is_typed_is_filled_in(typed: list[str], offered: str) -> None:
 
 
 def test_no_cluster_fills_in_no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERDURE_STATE", "")
     monkeypatch.setenv("KUBECONFIG", "/nowhere/at/all")
     assert candidates(["why", "account", ""]) == []
 

@@ -23,9 +23,7 @@ def shared_lab(deployment: Deployment) -> Iterator[Lab]:
     thread = threading.Thread(target=loop.run_forever, name="kube", daemon=True)
     thread.start()
     settings = Settings()
-    with pytest.MonkeyPatch.context() as patch, Emulator(environment["AWS_ENDPOINT_URL"]) as emulator:
-        for name, value in environment.items():
-            patch.setenv(name, value)
+    with Emulator(environment["AWS_ENDPOINT_URL"]) as emulator:
         api = asyncio.run_coroutine_threadsafe(KubeApi.open(settings, "test", environment["KUBECONFIG"]), loop).result()
         yield Lab(emulator, BlockingKube(api, loop), settings)
         asyncio.run_coroutine_threadsafe(api.close(), loop).result()
@@ -35,8 +33,13 @@ def shared_lab(deployment: Deployment) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def lab(shared_lab: Lab) -> Iterator[Lab]:
-    """The lab with a friendly cloud and an empty ledger."""
+def lab(shared_lab: Lab, deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lab]:
+    """The lab with a friendly cloud and an empty ledger, and the environment that leads clients of AWS to it.
+
+    That environment is the test's alone: tests of other folders follow in the same process, which it would mislead.
+    """
+    for name, value in deployment.env().items():
+        monkeypatch.setenv(name, value)
     shared_lab.emulator.clear()
     shared_lab.emulator.reset_config()
     shared_lab.emulator.reset_ledger()
