@@ -27,7 +27,12 @@ class KubeModel(Model):
     @classmethod
     def _drop_nulls(cls, value: object) -> object:
         """Clients write null where they mean absent."""
-        return {name: item for name, item in value.items() if item is not None} if isinstance(value, dict) else value
+        return without_nulls(value)
+
+
+def without_nulls(value: object) -> object:
+    """A mapping without its empty entries; anything else as it is."""
+    return {name: item for name, item in value.items() if item is not None} if isinstance(value, dict) else value
 
 
 class OwnerReference(KubeModel):

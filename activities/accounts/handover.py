@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import partial
 
@@ -96,15 +96,8 @@ class HandOver:
             if claim is not None and claim.spec.account_ou not in NOT_MOVED:
                 return claim.spec.account_ou
         request = UnitRequest(base=action.base, legal_entity=action.legal_entity.id)
-        unit = await self._unit(request)
-        try:
-            await asyncio.to_thread(move_account, self._sessions, action.account_id, action.root, action.base, unit)
-        except Absent as error:
-            if error.code != UNIT_GONE:
-                raise
-            unit = await self.unit_anew(request, unit)
-            await asyncio.to_thread(move_account, self._sessions, action.account_id, action.root, action.base, unit)
-        return unit
+        move = partial(move_account, self._sessions, action.account_id, action.root, action.base)
+        return await self.moved(request, await self._unit(request), move)
 
     def prepare(self, base: str, legal_entities: Iterable[str]) -> None:
         """Ask for the OUs of several claims in one question while they are still being bound; nobody waits for it."""
@@ -143,10 +136,17 @@ class HandOver:
         self.prepare(request.base, [request.legal_entity])
         return await asyncio.shield(self._units[request])
 
-    async def unit_anew(self, request: UnitRequest, gone: str) -> str:
-        """The OU in place of one that somebody has deleted: the organization remembers it, too."""
-        self._prepare(request.base, [request], gone)
-        return await self._unit(request)
+    async def moved(self, request: UnitRequest, unit: str, move: Callable[[str], None]) -> str:
+        """Move an account into this OU; in place of one that somebody has deleted, into a new one. Answers which."""
+        try:
+            await asyncio.to_thread(move, unit)
+        except Absent as error:
+            if error.code != UNIT_GONE:
+                raise
+            self._prepare(request.base, [request], unit)  # the organization remembers it, too
+            unit = await self._unit(request)
+            await asyncio.to_thread(move, unit)
+        return unit
 
     async def _ask_units(self, request: UnitsRequest) -> Units:
         """The OUs, from the organization's workflow: it alone makes new ones."""

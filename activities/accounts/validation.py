@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.accounts.handover import UNIT_GONE, HandOver
+from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws import validation as aws
 from activities.aws.session import Sessions
@@ -183,18 +183,16 @@ class ValidationActivities:
 
     async def _moved(self, run: _Run, account: Account, source: str, target: str) -> str:
         """Where the account stands now: in its OU, or in a new one where somebody has deleted that."""
-        id_ = account.spec.aws_account_id
-        try:
-            await asyncio.to_thread(aws.move, self._sessions, id_, source, target)
-        except Absent as error:
-            entity = legal_entity_of(account)
-            if error.code != UNIT_GONE or entity == ROOT:
-                raise
-            request = UnitRequest(base=run.config.base, legal_entity=entity)
-            target = await self._hand_over.unit_anew(request, target)
-            if target != source:
-                await asyncio.to_thread(aws.move, self._sessions, id_, source, target)
-        return target
+        entity, id_ = legal_entity_of(account), account.spec.aws_account_id
+
+        def move(to: str) -> None:
+            if to != source:
+                aws.move(self._sessions, id_, source, to)
+
+        if entity == ROOT:
+            await asyncio.to_thread(move, target)
+            return target
+        return await self._hand_over.moved(UnitRequest(base=run.config.base, legal_entity=entity), target, move)
 
     # --- tags and quotas ---
 

@@ -23,6 +23,7 @@ from activities.aws.session import Payer, Sessions
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
 from domain.accounts.constants import OWNER_TAG
+from domain.accounts.organization import MemberAccount
 from engine.errors import Absent, ApiError, Conflict, Invalid, Pending, Throttled, Unavailable
 from engine.kube.json import text
 
@@ -132,21 +133,23 @@ def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None
     """The oldest live request of this name, else the account of this name and address: what may be ours."""
     payer = sessions.payer()
     for known in list_attempts(payer, IN_PROGRESS, SUCCEEDED):
-        if known.name == name and (not known.account_id or _may_be_ours(sessions, known.account_id)):
+        if known.name == name and (
+            not known.account_id or _may_be_ours(sessions, known.account_id, list_accounts(payer))
+        ):
             return CreateRequest(request_id=known.request_id, account_id=known.account_id)
     account_id = _account_of(sessions, name, email)
     return CreateRequest(account_id=account_id) if account_id else None
 
 
 def _account_of(sessions: Sessions, name: str, email: str) -> str:
-    named = (each for each in list_accounts(sessions.payer()) if each.name == name)
-    matches = (each.id for each in named if each.email.lower() == email.lower())
-    return next((account_id for account_id in matches if _may_be_ours(sessions, account_id)), "")
+    accounts = list_accounts(sessions.payer())
+    matches = (each.id for each in accounts if each.name == name and each.email.lower() == email.lower())
+    return next((account_id for account_id in matches if _may_be_ours(sessions, account_id, accounts)), "")
 
 
-def _may_be_ours(sessions: Sessions, account_id: str) -> bool:
-    """True for an account that is not closed, that no Account records, and that is not tagged as somebody else's."""
-    if any(each.id == account_id and not each.active for each in list_accounts(sessions.payer())):
+def _may_be_ours(sessions: Sessions, account_id: str, accounts: Iterable[MemberAccount]) -> bool:
+    """True for one of the accounts that is not closed, that no Account records, and that is not tagged as another's."""
+    if any(each.id == account_id and not each.active for each in accounts):
         return False
     recorded = (text(each, "spec", "awsAccountID") for each in sessions.kube.list(ACCOUNT).items)
     return account_id not in recorded and not foreign(sessions, [account_id])

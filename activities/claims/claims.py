@@ -16,10 +16,9 @@ from activities.claims import metrics
 from activities.claims.bundle import Bundle, Settled
 from activities.claims.evaluation import Beyond
 from activities.claims.tools import SOON, Tools, world_of
-from activities.claims.writing import OURS
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
-from domain.claims.constants import IGNORE_LABEL
+from domain.claims.constants import IGNORE_LABEL, OUR_FINALIZERS
 from domain.claims.durations import UnreadableMoment
 from domain.claims.moments import end_of_detached, end_of_handle, passed, start_of
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
@@ -226,7 +225,7 @@ class ClaimActivities:
     async def _let_go(self, key: Key, claim: JsonObject | None) -> ObjectWorld:
         if claim is not None and text_at(claim, "metadata", "uid") == key.uid:
             await self._writer.let_go(RESOURCE_CLAIM, claim)
-            others = [f for f in _finalizers(claim) if f not in OURS]
+            others = [f for f in _finalizers(claim) if f not in OUR_FINALIZERS]
             if others:
                 why = "everything of it is gone; others still hold it"
                 return world_of(key, standing.ending(why, [f"finalizer {each}" for each in others]))

@@ -16,10 +16,9 @@ from activities.claims.bundle import Bundle
 from activities.claims.evaluation import Beyond
 from activities.claims.surplus import is_surplus
 from activities.claims.tools import SOON, Tools, world_of
-from activities.claims.writing import OURS
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
-from domain.claims.constants import IGNORE_LABEL
+from domain.claims.constants import IGNORE_LABEL, OUR_FINALIZERS
 from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectWorld, PassHandle
@@ -119,7 +118,7 @@ class HandleActivities:
             waits = [error.message for error in ended.refused]
             return world_of(key, standing.ending(f"{why}; {waits[0]}", waits, now() + SOON))
         finalizers = value_at(handle, "metadata", "finalizers")
-        others = [str(f) for f in finalizers if f not in OURS] if isinstance(finalizers, list) else []
+        others = [str(f) for f in finalizers if f not in OUR_FINALIZERS] if isinstance(finalizers, list) else []
         if others:
             return world_of(key, standing.ending(f"{why}; others still hold it", [f"finalizer {f}" for f in others]))
         return ObjectWorld(key=key, exists=False, decision=standing.GONE)

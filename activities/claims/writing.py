@@ -12,7 +12,7 @@ from typing import cast
 
 from activities.claims.known import Known
 from domain.claims import RESOURCE_HANDLE
-from domain.claims.constants import EVENT_COMPONENT, FINALIZER, FORMER_FINALIZERS
+from domain.claims.constants import EVENT_COMPONENT, FINALIZER, FORMER_FINALIZERS, OUR_FINALIZERS
 from domain.claims.merging import same
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.identity import Kind
@@ -21,8 +21,6 @@ from engine import kube
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import KubeApi
 from engine.kube.events import Said, Subject, event, record
-
-OURS = (FINALIZER, *FORMER_FINALIZERS)
 
 
 class Writer:
@@ -80,7 +78,7 @@ class Writer:
         """Drop our finalizers from the object, those of former installations too; others' stay."""
         finalizers = value_at(obj, "metadata", "finalizers")
         held = finalizers if isinstance(finalizers, list) else []
-        kept = [each for each in held if each not in OURS]
+        kept = [each for each in held if each not in OUR_FINALIZERS]
         if len(kept) == len(held):
             return
         body = {"metadata": {"uid": text_at(obj, "metadata", "uid"), "finalizers": kept}}

@@ -37,8 +37,7 @@ class ProductSubject(Subject[Product]):
     async def gather(self) -> None:
         """Tenant, the backends that it uses, Secrets that it draws on."""
         spec = self.resource.spec
-        self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
-        await self.locate()
+        await self.find_tenant()
         used = (self.view.named(Backend, f"Backend/{self.namespace}/{name}") for name in sorted(spec.backend_usages))
         found = {each.metadata.uid: each for several in used for each in several}
         self._backends = tuple(found.values())
@@ -106,8 +105,7 @@ class BackendSubject(Subject[Backend]):
 
     async def gather(self) -> None:
         """Tenant; the products that use it are looked for with each decision."""
-        self.provider = await self.secrets.account(self.resource, self.resource.spec.provider_account_ref)
-        await self.locate()
+        await self.find_tenant()
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""

@@ -40,8 +40,7 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
     async def gather(self) -> None:
         """Tenant, product, and the document itself, which one that goes needs no more."""
         spec = self.resource.spec
-        self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
-        await self.locate()
+        await self.find_tenant()
         name = spec.product_system_name
         self._products = self.view.named(Product, f"Product/{self.namespace}/{name}") if name else ()
         if not self.resource.metadata.deleting:
@@ -89,8 +88,7 @@ class PolicySubject(SingleSubject[CustomPolicyDefinition, FoundPolicy]):
 
     async def gather(self) -> None:
         """Its tenant."""
-        self.provider = await self.secrets.account(self.resource, self.resource.spec.provider_account_ref)
-        await self.locate()
+        await self.find_tenant()
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""

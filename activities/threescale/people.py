@@ -41,8 +41,7 @@ class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
     async def gather(self) -> None:
         """Tenant; users, and the password of the one with whom it may be signed up."""
         account = self.resource
-        self.provider = await self.secrets.account(account, account.spec.provider_account_ref)
-        await self.locate()
+        await self.find_tenant()
         self._users = self.view.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
         admin = admin_of(account, self._users, self.provider.url)
         self._keys = await self.secrets.there([password_of(admin)]) if admin else ()

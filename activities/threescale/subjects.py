@@ -19,7 +19,8 @@ from domain.resource import CustomResource
 from domain.threescale.belonging import belonging
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import Identified
-from domain.threescale.holders import Holder, id_of
+from domain.threescale.holders import Holder
+from domain.threescale.notes import remembered_id
 from domain.threescale.open_api import Child
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.resources import Tenant
@@ -59,8 +60,9 @@ class Subject(ABC, Generic[R]):
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now; `look` compares with 3scale although nothing new is wanted."""
 
-    async def locate(self) -> None:
-        """In which tenants those namesakes are to be that have not said so yet: one of them may be making it now."""
+    async def find_tenant(self) -> None:
+        """Its tenant, and where those namesakes are to be that have not said so: one of them may be making it now."""
+        self.provider = await self.secrets.account(self.resource, _reference(self.resource))
         for each in self.view.namesakes(self.resource):
             if not _host(each):
                 with suppress(ApiError):  # then only those count that name the tenant as it does
@@ -81,7 +83,7 @@ class Subject(ABC, Generic[R]):
     def holders(self, others: Iterable[CustomResource]) -> tuple[Holder, ...]:
         """Those of the others that have something in its tenant."""
         url = self.provider.url
-        found = (Holder(metadata=each.metadata, id=known_at(url, _host(each), id_of(each))) for each in others)
+        found = (Holder(metadata=each.metadata, id=known_at(url, _host(each), remembered_id(each))) for each in others)
         return tuple(each for each in found if each.id and each.metadata.uid != self.resource.metadata.uid)
 
     def belonging(self) -> Work | None:

@@ -39,6 +39,7 @@ API_VERSION = f"{DOMAIN}/{VERSION}"
 FINALIZER = DOMAIN
 # What Poolboy 1.14 to 1.17 left in its multi-pod mode: cleared on deletion, never written.
 FORMER_FINALIZERS = (f"{DOMAIN}/handler",)
+OUR_FINALIZERS = (FINALIZER, *FORMER_FINALIZERS)
 
 # Labels.
 IGNORE_LABEL = f"{DOMAIN}/ignore"  # its presence counts, whatever the value: the object is left alone completely

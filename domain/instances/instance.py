@@ -117,6 +117,11 @@ def _closing(observed: ObservedInstance) -> datetime | None:
 # --- questions to AWS ---
 
 
+def _asks_of_group(observed: ObservedInstance, hook: HookWork) -> bool:
+    """Whether the hook rests on what AWS is to tell of its group."""
+    return hook_unproven(observed, hook) or hook_untimed(observed, hook)
+
+
 def _questions(
     observed: ObservedInstance, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Question, ...]:
@@ -131,8 +136,7 @@ def _questions(
         if unproven(observed, cause, now):
             wanted |= {each for each in _borne_out_by(record, cause) if askable(facts, each, cause.claimed_at, now)}
     for hook in hooks:
-        wants = hook_unproven(observed, hook) or hook_untimed(observed, hook)
-        if wants and askable(facts, Question.GROUP, hook.held.received_at, now):
+        if _asks_of_group(observed, hook) and askable(facts, Question.GROUP, hook.held.received_at, now):
             wanted.add(Question.GROUP)
     # One answer holds everything that was asked together, and an instance's state belongs to each.
     return tuple(sorted({Question.INSTANCE, *wanted})) if wanted else ()
@@ -172,8 +176,7 @@ def _deadline(
     moments += [hook.next_at for hook in hooks]
     moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # the annotation tells of it no longer
     open_claims = any(unproven(observed, cause, now) for cause in found)
-    asked_of_hooks = any(hook_unproven(observed, hook) or hook_untimed(observed, hook) for hook in hooks)
-    if facts is not None and (open_claims or asked_of_hooks):
+    if facts is not None and (open_claims or any(_asks_of_group(observed, hook) for hook in hooks)):
         moments.append(facts.at + ASK_AGAIN)
     if facts is not None and _ran_on(record, now):
         moments.append(facts.at + ASK_AGAIN)

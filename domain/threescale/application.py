@@ -19,7 +19,7 @@ from datetime import datetime
 from domain.model import Model
 from domain.refusal import Refusal
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT
-from domain.threescale.application_sync import ID_ANNOTATION, known_id_of, sync_application
+from domain.threescale.application_sync import known_id_of, sync_application
 from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
@@ -214,8 +214,7 @@ def _synced(
     if whole.missing:
         return hindered(application, _without_plan(application, product), now, fields)
     fields = {**fields, **_of(found)}
-    patch = remembered(application.metadata, wished)
-    patch = identified(patch, application.metadata, ID_ANNOTATION, fields.get("application_id"))
+    patch = identified(remembered(application.metadata, wished), application, fields.get("application_id"))
     return fine(application, now, fields, patch)
 
 

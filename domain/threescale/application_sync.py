@@ -19,7 +19,6 @@ from domain.threescale.providers import known_at
 from domain.threescale.resources import Application, Product
 from domain.threescale.single import One, differing
 
-ID_ANNOTATION = "applicationID"
 LIVE, SUSPENDED = "live", "suspended"
 
 # By how callers of the product say who they are: 3scale's parameters, and the keys of the Secret that hold them.
@@ -40,8 +39,7 @@ def is_application(
 
 def known_id_of(application: Application, url: str) -> int:
     """What the tenant at the address has told, as status or annotation say; 0 if it has none there."""
-    remembered = remembered_id(application.metadata, application.status.application_id, ID_ANNOTATION)
-    return known_at(url, application.status.provider_account_host if url else None, remembered)
+    return known_at(url, application.status.provider_account_host if url else None, remembered_id(application))
 
 
 def sync_application(

@@ -161,8 +161,9 @@ def _memo(backend: Backend, account: ProviderAccount) -> Memo:
 def _leaving(observed: ObservedBackend) -> Leaving:
     backend, found = observed.backend, observed.found
     known_id = _known_id(observed)
-    leaving = Leaving(account=observed.account, outside=backend.outside, holders=observed.holders)
-    leaving = leaving.model_copy(update={"hindrance": _users(observed)})
+    leaving = Leaving(
+        account=observed.account, outside=backend.outside, holders=observed.holders, hindrance=_users(observed)
+    )
     if known_id and not found.looked:
         return leaving.model_copy(update={"write": _deletion(known_id, backend.spec.system_name)})
     if any(not each.deleting for each in observed.namesakes) or not backend.spec.system_name:

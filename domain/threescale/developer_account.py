@@ -47,7 +47,6 @@ from domain.threescale.work import (
     without_account,
 )
 
-ID_ANNOTATION = "accountID"
 NO_ADMIN = "valid admin developer user CR not found"
 
 
@@ -146,8 +145,7 @@ def _secret_of(resource: DeveloperUser | DeveloperAccount) -> str:
 def _known_id(observed: ObservedAccount) -> int:
     """What its tenant has told, as status or annotation say; 0 if it has none there."""
     account, provider = observed.account, observed.provider
-    remembered = remembered_id(account.metadata, account.status.account_id, ID_ANNOTATION)
-    return known_at(provider.url, account.status.provider_account_host, remembered)
+    return known_at(provider.url, account.status.provider_account_host, remembered_id(account))
 
 
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
@@ -192,7 +190,7 @@ def _synced(
         }
     if hindering:
         return as_refused(account, hindering, now, fields)
-    patch = identified(remembered(account.metadata, wished), account.metadata, ID_ANNOTATION, fields.get("account_id"))
+    patch = identified(remembered(account.metadata, wished), account, fields.get("account_id"))
     return fine(account, now, fields, patch)
 
 

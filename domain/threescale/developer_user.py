@@ -47,7 +47,6 @@ from domain.threescale.work import (
     without_account,
 )
 
-ID_ANNOTATION = "userID"
 PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
 
@@ -137,7 +136,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
         fields = {**fields, "developer_user_id": found.item.id, "developer_user_state": found.item.state or None}
     if hindering:
         return as_refused(user, hindering, now, fields)
-    patch = identified(remembered(user.metadata, wished), user.metadata, ID_ANNOTATION, fields.get("developer_user_id"))
+    patch = identified(remembered(user.metadata, wished), user, fields.get("developer_user_id"))
     return fine(user, now, fields, patch)
 
 
@@ -172,8 +171,7 @@ def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], *, at
 
 def _known_id(user: DeveloperUser, url: str) -> int:
     """What the tenant at the address has told, as status or annotation say; 0 if it has none there."""
-    remembered = remembered_id(user.metadata, user.status.developer_user_id, ID_ANNOTATION)
-    return known_at(url, user.status.provider_account_host if url else None, remembered)
+    return known_at(url, user.status.provider_account_host if url else None, remembered_id(user))
 
 
 def _creation(user: DeveloperUser, path: str) -> Write:

@@ -9,18 +9,49 @@ from __future__ import annotations
 
 from domain.identity import Kind
 from domain.resource import CustomResource, ObjectMeta, OwnerReference
+from domain.threescale import (
+    ACTIVE_DOC,
+    APPLICATION,
+    BACKEND,
+    CUSTOM_POLICY_DEFINITION,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+    PRODUCT,
+    TENANT,
+)
 from domain.writes import JsonPatch
 
+# The field of the status with the id in 3scale, and the annotation that notes it beside it.
+OWN_IDS = {
+    PRODUCT.name: "product_id",
+    BACKEND.name: "backend_id",
+    ACTIVE_DOC.name: "active_doc_id",
+    DEVELOPER_ACCOUNT.name: "account_id",
+    DEVELOPER_USER.name: "developer_user_id",
+    APPLICATION.name: "application_id",
+    CUSTOM_POLICY_DEFINITION.name: "policy_id",
+    TENANT.name: "tenant_id",
+}
+ID_ANNOTATIONS = {
+    DEVELOPER_ACCOUNT.name: "accountID",
+    DEVELOPER_USER.name: "userID",
+    APPLICATION.name: "applicationID",
+    TENANT.name: "tenantID",
+}
 
-def remembered_id(meta: ObjectMeta, status_id: int | None, annotation: str) -> int:
+
+def remembered_id(resource: CustomResource) -> int:
     """The id in 3scale: the status's, else the annotation's that outlives a restore from a backup; 0 if none."""
-    noted = meta.annotations.get(annotation, "")
-    return status_id or (int(noted) if noted.isdecimal() else 0)
+    kind = resource.kind_of.name
+    in_status = getattr(getattr(resource, "status", None), OWN_IDS.get(kind, ""), None)
+    noted = resource.metadata.annotations.get(ID_ANNOTATIONS.get(kind, ""), "")
+    return in_status or (int(noted) if noted.isdecimal() else 0)
 
 
-def identified(patch: JsonPatch, meta: ObjectMeta, annotation: str, id_: object) -> JsonPatch:
-    """The patch, which also notes the id in the annotation."""
-    if not id_ or meta.annotations.get(annotation) == str(id_):
+def identified(patch: JsonPatch, resource: CustomResource, id_: object) -> JsonPatch:
+    """The patch, which also notes the id in the kind's annotation."""
+    annotation = ID_ANNOTATIONS[resource.kind_of.name]
+    if not id_ or resource.metadata.annotations.get(annotation) == str(id_):
         return patch
     return combined(patch, {"metadata": {"annotations": {annotation: str(id_)}}})
 

@@ -19,6 +19,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 
 from domain.model import Model
 from domain.reading import problem_of
+from domain.resource import without_nulls
 from domain.schema import Json, JsonObject
 
 MOST_BYTES = 2 * 1024 * 1024
@@ -45,7 +46,7 @@ class _Strict(Model):
     @classmethod
     def _drop_nulls(cls, value: object) -> object:
         """What is left empty is absent, as the replaced operator reads it."""
-        return _without_nulls(value) if isinstance(value, dict) else value
+        return without_nulls(value)
 
 
 class Info(_Strict):
@@ -133,7 +134,7 @@ class _Root(_Strict):
     @field_validator("paths", mode="before")
     @classmethod
     def _drop_empty_paths(cls, value: object) -> object:
-        return _without_nulls(value) if isinstance(value, dict) else value
+        return without_nulls(value)
 
 
 def read_api(text: str) -> Api:
@@ -317,10 +318,6 @@ def _usable(servers: tuple[Server, ...]) -> Server | None:
     if missing := _VARIABLE.findall(servers[0].address):
         raise Unreadable(f"servers[0].variables: nothing said of {', '.join(sorted(set(missing)))}")
     return servers[0]
-
-
-def _without_nulls(value: dict[str, object]) -> dict[str, object]:
-    return {name: item for name, item in value.items() if item is not None}
 
 
 def _first_line(error: Exception) -> str:

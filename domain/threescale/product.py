@@ -239,8 +239,12 @@ def _leaving(observed: ObservedProduct) -> Leaving:
     """By its id; where that is not remembered by its name, if it bears our mark and nobody else has that name."""
     product, found = observed.product, observed.found
     known_id = _known_id(observed)
-    leaving = Leaving(account=observed.account, outside=product.outside, holders=observed.holders)
-    leaving = leaving.model_copy(update={"hindrance": _waits_for_applications(observed)})
+    leaving = Leaving(
+        account=observed.account,
+        outside=product.outside,
+        holders=observed.holders,
+        hindrance=_waits_for_applications(observed),
+    )
     if known_id and not found.looked:
         return leaving.model_copy(update={"write": _deletion(known_id, product.spec.system_name)})
     if any(not each.deleting for each in observed.namesakes) or not product.spec.system_name:

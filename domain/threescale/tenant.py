@@ -61,7 +61,6 @@ from domain.threescale.work import (
     hindered,
 )
 
-ID_ANNOTATION = "tenantID"
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
 _LABELS: JsonObject = {"app": "3scale-operator"}
 
@@ -173,8 +172,8 @@ def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) ->
         return _hindered(tenant, _lost(tenant, status.tenant_id), now)
     if known and untouched and wished == Memo.of(tenant.metadata) and not observed.look:
         return _plain(fine(tenant, now, {}, {}))
-    known_id = remembered_id(tenant.metadata, status.tenant_id, ID_ANNOTATION)
-    noted = identified({}, tenant.metadata, ID_ANNOTATION, item.id if item else 0)
+    known_id = remembered_id(tenant)
+    noted = identified({}, tenant, item.id if item else 0)
     if noted:
         return TenantWork(phase=Phase.SYNCING, why="notes its id", patch=noted)
     hindrance = _hindrance(observed, item)
@@ -279,7 +278,7 @@ def _with_ids(tenant: Tenant, work: Work, fields: dict[str, object]) -> TenantWo
 def _leaving(observed: ObservedTenant) -> Leaving:
     tenant, one = observed.tenant, observed.found.tenant
     leaving = Leaving(account=observed.master, outside=tenant.outside, holders=observed.holders)
-    known_id = remembered_id(tenant.metadata, tenant.status.tenant_id, ID_ANNOTATION)
+    known_id = remembered_id(tenant)
     if one.lost or (not known_id and any(not each.deleting for each in observed.namesakes)):
         return leaving
     if not one.looked:

@@ -23,8 +23,9 @@ from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions, in_sync
 from domain.threescale.found import Identified
-from domain.threescale.holders import ID_ANNOTATIONS, OWN_IDS, Holder, holder_of
+from domain.threescale.holders import Holder, holder_of
 from domain.threescale.memo import creating, retained
+from domain.threescale.notes import ID_ANNOTATIONS, OWN_IDS
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant

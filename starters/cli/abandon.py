@@ -163,10 +163,10 @@ def _say_what_stays(asked: Target, left: Sequence[str]) -> None:
 
 def _ours(kind: Kind) -> frozenset[str]:
     """The finalizers that mean us on objects of the kind."""
-    from domain.claims.constants import FINALIZER, FORMER_FINALIZERS
+    from domain.claims.constants import FINALIZER, OUR_FINALIZERS
 
-    former = FORMER_FINALIZERS if kind.finalizer == FINALIZER else ()
-    return frozenset(name for name in (kind.finalizer, *former) if name)
+    ours = OUR_FINALIZERS if kind.finalizer == FINALIZER else (kind.finalizer,)
+    return frozenset(filter(None, ours))
 
 
 def _finalizers(obj: JsonObject) -> tuple[str, ...]:

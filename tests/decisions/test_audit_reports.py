@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
+from auditors import PORT, Auditor
 from memory_kube import MemoryKube
 
 from domain.audit_report import CONFIG_MAP_NAME, MOST_KEPT, AreaReport, Found, reported, reports_in
@@ -15,7 +16,7 @@ from engine.kube import CONFIG_MAP
 from engine.kube.errors import NO_SUCH_KIND
 from engine.settings import Settings
 from starters.cli.audit import _served
-from starters.cli.audits import Audit, Finding
+from starters.cli.audits import Audit
 from starters.cli.reporting import report
 from starters.cli.session import Session
 from starters.watch.audit_reports import NAME, audit_gauges, read_reports, watched_for
@@ -23,20 +24,6 @@ from starters.watch.index import Index
 from starters.watch.projection import project
 
 NOW = datetime(2026, 11, 22, 7, tzinfo=UTC)
-PORT = Finding(area="loadbalancers", subject="port 1", problem="has no owner", advice="delete it")
-
-
-class Auditor:
-    """An area's audit that finds this, or cannot be made."""
-
-    def __init__(self, *found: Finding, error: Exception | None = None) -> None:
-        self._found = found
-        self._error = error
-
-    async def __call__(self, session: Session, *, thorough: bool) -> list[Finding]:
-        if self._error is not None:
-            raise self._error
-        return list(self._found)
 
 
 async def made(kube: MemoryKube, **audits: Auditor) -> dict[str, AreaReport]:

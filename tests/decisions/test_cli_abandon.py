@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import pytest
 import typer
+from cli_performing import performing
 from memory_kube import MemoryKube
 from typer.testing import CliRunner, Result
 
@@ -24,8 +25,6 @@ from starters.cli import session, waking
 from starters.cli.main import build
 from starters.cli.session import Session
 
-T = TypeVar("T")
-
 
 @pytest.fixture
 def kube(monkeypatch: pytest.MonkeyPatch) -> MemoryKube:
@@ -33,11 +32,7 @@ def kube(monkeypatch: pytest.MonkeyPatch) -> MemoryKube:
     found = MemoryKube()
     opened = Session(Settings(), cast("Any", None), cast("Any", found))
 
-    def perform(work: Callable[[Session], Awaitable[T]]) -> T:
-        async def done() -> T:
-            return await work(opened)
-
-        return asyncio.run(done())
+    perform = performing(opened)
 
     async def nobody(opened: Session, key: object) -> None:
         """There is none."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import pytest
 import typer
+from auditors import PORT, Auditor
+from cli_performing import performing
 from temporalio.service import RPCError, RPCStatusCode
 from typer.testing import CliRunner, Result
 
@@ -19,15 +19,12 @@ from engine.errors import ApiError, Denied, Unavailable
 from engine.kube.api import Listing
 from engine.settings import Settings
 from starters.cli import audits, lifecycle, retrying, session, waking
-from starters.cli.audits import Finding
 from starters.cli.listing import Row
 from starters.cli.main import build
 from starters.cli.output import Format
 from starters.cli.retrying import Sought
 from starters.cli.session import Session
 from starters.cli.target import Target
-
-T = TypeVar("T")
 
 NO_SERVER = {"PERDURE_STATE": "", "KUBECONFIG": "/nowhere"}
 NOT_NOW = RPCError("slow down", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
@@ -53,12 +50,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     found = Cluster()
     opened = Session(Settings(), cast("Any", None), cast("Any", found))
 
-    def perform(work: Callable[[Session], Awaitable[T]]) -> T:
-        async def done() -> T:
-            return await work(opened)
-
-        return asyncio.run(done())
-
+    perform = performing(opened)
     for module in (session, retrying):
         monkeypatch.setattr(module, "perform", perform)
     return found
@@ -142,22 +134,6 @@ def test_one_that_cannot_be_retried_keeps_no_other(
     _, first, second = capsys.readouterr().out.splitlines()
     assert said in first
     assert second.rstrip().endswith("Account/ns/two is tried again")
-
-
-PORT = Finding(area="loadbalancers", subject="port 1", problem="has no owner", advice="delete it")
-
-
-class Auditor:
-    """An area's audit that finds this, or cannot be made."""
-
-    def __init__(self, *found: Finding, error: ApiError | None = None) -> None:
-        self._found = found
-        self._error = error
-
-    async def __call__(self, session: Session, *, thorough: bool) -> list[Finding]:
-        if self._error is not None:
-            raise self._error
-        return list(self._found)
 
 
 def audit(monkeypatch: pytest.MonkeyPatch, *arguments: str, **known: Auditor) -> Result:
