@@ -6,13 +6,15 @@
 
 It is remembered by its digests like a Product (`product.py`); its part of the gateway is what makes the products that
 use it deploy anew. Where somebody's hand in that part is mended a product may have deployed it meanwhile: the moment is
-noted, and they deploy once more. A backend that is deleted waits until no Product uses it: they are orphans meanwhile,
-and nobody touches their specs. Users that are no Products of the namespace are told by 3scale, which refuses, and asked
-again.
+noted, and they deploy once more. A metric that a gateway still counts goes when they have deployed without it: until
+then a part of its own is noted, which has them do that. A backend that is deleted waits until no Product uses it: they
+are orphans meanwhile, and nobody touches their specs. Users that are no Products of the namespace are told by 3scale,
+which refuses, and asked again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from domain.model import Model
@@ -27,7 +29,7 @@ from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
-from domain.threescale.references import elder, users_of
+from domain.threescale.references import IN_USE, elder, users_of
 from domain.threescale.resources import Backend, Product
 from domain.threescale.validation import Fault, faults_of_backend, message_of
 from domain.threescale.work import (
@@ -45,6 +47,7 @@ from domain.threescale.work import (
     syncing,
     without_account,
 )
+from domain.writes import JsonPatch
 
 
 class ObservedBackend(Model):
@@ -118,7 +121,8 @@ def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[st
     if found.backend is not None:
         fields = {**fields, "backend_id": found.backend.id}
     if hindering:
-        return as_refused(backend, hindering, now, fields)
+        patch = _letting_go(backend.metadata, before, wished, hindering)
+        return as_refused(backend, hindering, now, fields).model_copy(update={"patch": patch})
     if _mends(before, wished):
         wished = wished.model_copy(update={"mended": timestamp(now)})
     return fine(backend, now, fields, remembered(backend.metadata, wished))
@@ -134,6 +138,13 @@ def _mending(meta: ObjectMeta, before: Memo, wished: Memo, work: Work) -> Work:
 def _mends(before: Memo, wished: Memo) -> bool:
     """Whether it has begun to mend what gateways show, in this pass or in one that died."""
     return before.gateway == wished.gateway and not before.synced
+
+
+def _letting_go(meta: ObjectMeta, before: Memo, wished: Memo, hindering: Mapping[str, Refusal]) -> JsonPatch:
+    """Where nothing is left but what gateways count, the products deploy without it; and once more when it is gone."""
+    if not all(IN_USE in each.message for each in hindering.values()):
+        return {}
+    return remembered(meta, before.model_copy(update={"synced": "", "gateway": digest(wished.gateway, "lets go")}))
 
 
 def _renaming(backend: Backend, there: FoundBackendApi) -> Hindrance:

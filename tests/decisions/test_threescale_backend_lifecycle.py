@@ -10,7 +10,7 @@ from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, backend, me
 from domain.refusal import ErrorType
 from domain.threescale.backend import ObservedBackend, work_for_backend
 from domain.threescale.folding import read_backend
-from domain.threescale.found import FoundBackend, FoundBackendApi, FoundMetric
+from domain.threescale.found import FoundBackend, FoundBackendApi, FoundMappingRule, FoundMetric
 from domain.threescale.memo import MENDED
 from domain.threescale.product import ObservedProduct, _memo
 from domain.threescale.resources import Backend
@@ -86,6 +86,24 @@ def test_a_method_that_the_gateway_still_counts_is_told_and_tried_again() -> Non
 
     assert message(stuck.status, "Failed") == text
     assert stuck.deadline == NOW + timedelta(seconds=5)
+
+
+def test_the_products_are_told_to_deploy_when_nothing_else_keeps_what_a_gateway_counts() -> None:
+    metric = FoundMetric(id=2, system_name="old.7", friendly_name="Old", unit="1")
+    rule = FoundMappingRule(id=3, metric_id=2, http_method="GET", pattern="/old", delta=1, position=1)
+    there = made().model_copy(update={"metrics": (*(made().metrics or ()), metric), "rules": (rule,)})
+    text = "Metric is used by the latest gateway configuration and cannot be deleted"
+    counted = {"DELETE backend_apis/7/metrics/2 old": refusal(ErrorType.DENIED, text)}
+    kept = {"DELETE backend_apis/7/mapping_rules/3": refusal(ErrorType.DENIED, "Forbidden")}
+    both = work(backend(), found=there, refusals={**counted, **kept})
+    assert (both.phase, both.patch) == (Phase.FAILED, {})
+
+    stuck = work(backend(), found=there.model_copy(update={"rules": ()}), refusals=counted)
+    told = after(backend(), stuck.patch, stuck.status)
+    assert gateway_of(told) != gateway_of(backend())
+    assert work(told, found=there.model_copy(update={"rules": ()}), refusals=counted).idle, "they are told once"
+    done = work(told, found=made())
+    assert gateway_of(after(told, done.patch, done.status)) not in (gateway_of(told), gateway_of(backend()))
 
 
 def test_a_backend_in_use_waits_for_its_products_without_a_call() -> None:
