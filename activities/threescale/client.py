@@ -4,8 +4,9 @@ One connection pool serves all tenants of a process; each tenant has its guard a
 password of a user without a name. Every call ends within its time-out. Redirects are not followed: they would carry the
 token elsewhere.
 
-A list is read to its last page: how many there are is said by the first. A deletion of what is not there has had its
-effect. A creation that is tried again looks first whether the attempt before has made it, by its natural key.
+A list is read to its last page: how many there are is said by the first, or an empty one ends it. A deletion of what is
+not there has had its effect. A creation that is tried again looks first whether the attempt before has made it, by its
+natural key.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ class Tenant:
             asked = {**query, "page": str(number), "per_page": str(_PER_PAGE)}
             answer = await self._call("GET", path, query=asked)
             entries += _entries(answer)
-            last = _last_page(answer)
+            last = _last_page(answer, number)
             number += 1
         return entries
 
@@ -179,8 +180,15 @@ def _entries(answer: object) -> list[object]:
     return lists[0] if lists else []
 
 
-def _last_page(answer: object) -> int:
-    """How many pages there are; 3scale says it where there is more than one."""
+def _last_page(answer: object, number: int) -> int:
+    """How many pages there are, as far as page `number` tells.
+
+    3scale says it where there is more than one, but not of a list without a wrapper (uses of backends): that one ends
+    with an empty page. How many entries the server puts on a page is not known, only that it is more than one: so the
+    many products with one backend cost no second call.
+    """
+    if isinstance(answer, list):
+        return number + (len(answer) > 1)
     metadata = answer.get("metadata") if isinstance(answer, dict) else None
     pages = metadata.get("total_pages") if isinstance(metadata, dict) else None
     return pages if isinstance(pages, int) else 1

@@ -103,6 +103,26 @@ async def test_lists_without_a_wrapper_and_of_backends_are_read(tenant: Tenant, 
     assert [each["system_name"] for each in answers_of("metric", metrics)] == [f"hits.{backend}"]
 
 
+@pytest.mark.parametrize(("number", "size", "calls"), [(1, None, 1), (3, None, 2), (3, 2, 2), (4, 2, 3)])
+async def test_a_list_that_does_not_say_how_long_it_is_is_read_to_its_end(
+    tenant: Tenant, client: Client, control: ThreescaleControl, number: int, size: int | None, calls: int
+) -> None:
+    usages = f"services/{client.service()['id']}/backend_usages"
+    uses = [{"backend_api_id": client.backend()["id"], "path": f"/{index}"} for index in range(number)]
+    made = [Write(resource=Resource.USAGE, method="POST", path=usages, fields=use) for use in uses]
+    for each in made:
+        await tenant.write(each, {})
+    control.config(page_size=size)
+    control.reset_ledger()
+    found = answers_of("backend_usage", await tenant.read(Read(resource=Resource.USAGE, path=usages, paged=True)))
+    assert [each["path"] for each in found] == [use["path"] for use in uses]
+    assert control.ledger().calls() == calls
+
+    last = made[-1].model_copy(update={"key": {"backend_id": uses[-1]["backend_api_id"]}})
+    assert await tenant.write(last, {}, repeated=True) == {"backend_usage": found[-1]}
+    assert control.ledger().mutating() == 0
+
+
 async def test_what_is_absent_is_none_deleted_and_not_changed(tenant: Tenant) -> None:
     path = "services/999999"
     assert await tenant.read(Read(resource=Resource.SERVICE, path=path, of=999999)) is None

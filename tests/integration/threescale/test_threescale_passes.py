@@ -184,6 +184,21 @@ async def test_a_peculiar_3scale_comes_to_the_same(
     assert holds(world_of(control, shop.tenant)) == reference
 
 
+async def test_a_product_with_more_backends_than_fit_on_a_page_stays_in_step(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    control.config(page_size=2)
+    uses = {f"stock{number}": {"path": f"/{number}"} for number in range(3)}
+    for name in uses:
+        await bare_shop.backend(name)
+    await bare_shop.product(backendUsages=uses)
+    await passes.settled(bare_shop)
+    control.reset_ledger()
+    await bare_shop.annotate(PRODUCT, "goods", **{DRIFT: "now"})
+    await passes.settled(bare_shop)
+    assert control.ledger().mutating() == 0
+
+
 async def test_those_who_look_at_the_same_time_share_a_list(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
