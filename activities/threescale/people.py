@@ -119,6 +119,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
         self._account: DeveloperAccount | None = None
         self._product: Product | None = None
         self._keys: tuple[SecretKey, ...] = ()
+        self._listed: tuple[FoundApplication, ...] = ()
         self._plans: tuple[FoundPlan, ...] | None = None
 
     async def gather(self) -> None:
@@ -141,6 +142,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
             holders=self._others(),
             secrets=self._keys,
             found=self.found,
+            listed=self._listed,
             plans=self._plans,
             refusals=dict(refusals),
             look=look,
@@ -149,21 +151,20 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
 
     def read(self, read: Read, answer: object) -> None:
         """It, those among which it may be, or the product's plans."""
+        listed = () if read.of else answers_of(read.resource.value, answer)
         if read.resource is Resource.PLAN:
-            self._plans = tuple(FoundPlan.model_validate(each) for each in answers_of(read.resource.value, answer))
-        else:
-            super().read(read, answer)
+            self._plans = tuple(FoundPlan.model_validate(each) for each in listed)
+            return
+        self._listed = tuple(FoundApplication.model_validate(each) for each in listed)
+        super().read(read, answer)
 
     def forget(self) -> None:
         """It is looked for anew, and the plans are read anew."""
-        self.found, self._plans = One(), None
+        self.found, self._listed, self._plans = One(), (), None
 
     def is_it(self, found: FoundApplication) -> bool:
-        """By name and product, unless it is another's; one that goes may have noted a product that is gone by now."""
-        noted = created(self.resource.metadata).get("service_id")
-        known = self._product.status.product_id if self._product else 0
-        service_id = known or (noted if isinstance(noted, int) else 0)
-        return is_application(found, self.resource, service_id, (each.id for each in self._others()))
+        """By the creation that it has noted, unless it is another's."""
+        return is_application(found, created(self.resource.metadata), (each.id for each in self._others()))
 
     def _others(self) -> tuple[Holder, ...]:
         account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"

@@ -1,15 +1,15 @@
 """The lifecycle of an Application: an account's use of a product, by a plan.
 
-    New ─► waits for account, product, plan, credentials ─► found by name, or made ─► Ready
+    New ─► waits for account, product, plan, credentials ─► made, once ─► Ready
         other plan ─► changed ─► Ready    other product ─► deleted and made anew, with other credentials ─► Ready
         any ─deletion─► deleted    its account is gone ─► it goes too
         its product goes, or offers its plan no more ─► it waits; it goes too where the product takes along
 
 What it waits for is in Kubernetes: the account's and the product's ids, a plan in the product's spec, a Secret. As long
-as something is missing 3scale is not called. Every creation is preceded by a look at the account's applications: one of
-its name for its product that no other Application has is its own, made by an attempt whose answer was lost. Where two
-come to have one all the same, the younger makes its own.
-A pending application is left to whoever approves it; credentials are set once.
+as something is missing 3scale is not called. Every creation is preceded by a look at the account's applications, and
+noted: one of its name for its product that was not there before, and that no other Application has, came of an attempt
+whose answer was lost. One that was there is somebody else's. Where two come to have one all the same, the younger makes
+its own. A pending application is left to whoever approves it; credentials are set once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import elder
 from domain.threescale.resources import Application, DeveloperAccount, Product
-from domain.threescale.single import One
+from domain.threescale.single import One, differing
 from domain.threescale.work import (
     Hindrance,
     Leaving,
@@ -60,6 +60,7 @@ class ObservedApplication(Model):
         holders: other Applications of the account that have an application there, with its id.
         secrets: keys of Secrets that are there.
         found: what is known of 3scale.
+        listed: the account's applications, as far as they were looked through for it.
         plans: those of the product, None if not read.
         refusals: what 3scale has refused since the last wake, by slot.
         look: to be compared with 3scale although nothing new is wanted.
@@ -72,6 +73,7 @@ class ObservedApplication(Model):
     holders: tuple[Holder, ...] = ()
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundApplication] = One()
+    listed: tuple[FoundApplication, ...] = ()
     plans: tuple[FoundPlan, ...] | None = None
     refusals: dict[str, Refusal] = {}
     look: bool = False
@@ -200,7 +202,9 @@ def _synced(
     if settled and not observed.look and found.untouched:
         return fine(application, now, fields, {})
     account_id = account.status.account_id or 0
-    claimed = tuple(each.id for each in observed.holders)
+    alike = {"name": application.spec.name, "service_id": product.status.product_id}
+    namesakes = (each.id for each in observed.listed if not differing(alike, each))
+    claimed = (*namesakes, *(each.id for each in observed.holders))
     whole = sync_application(application, product, account_id, found, observed.plans, claimed, forgets=forgets)
     lacking = _lacking(observed, whole)
     if lacking is not None:

@@ -7,12 +7,13 @@ Changing the plan is answered with the plan, after which the application is read
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.found import FoundApplication, FoundPlan
 from domain.threescale.gateway import backend_version
+from domain.threescale.memo import OTHERS
 from domain.threescale.notes import remembered_id
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import known_at
@@ -29,12 +30,15 @@ CREDENTIALS = {
 }
 
 
-def is_application(
-    found: FoundApplication, application: Application, service_id: int, claimed: Iterable[int] = ()
-) -> bool:
-    """Whether one of the account's applications is this one, whose id is not known."""
-    ours = found.name == application.spec.name and found.service_id == service_id != 0
-    return ours and found.id not in set(claimed)
+def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
+    """Whether one of the account's applications came of the creation that was noted; of none if nothing was.
+
+    What bore the name for the product before is somebody else's, as is what other objects have (`claimed`).
+    """
+    others = noted.get(OTHERS)
+    before = others if isinstance(others, list) else []
+    ours = bool(noted) and (found.name, found.service_id) == (noted.get("name"), noted.get("service_id"))
+    return ours and found.id not in (*before, *claimed)
 
 
 def known_id_of(application: Application, url: str) -> int:
@@ -54,7 +58,8 @@ def sync_application(
 ) -> Sync:
     """What to read or write now for an application of the account with that id; its plan may be `missing`.
 
-    `claimed` are applications of the account that other objects have; `forgets` that the one it remembers is such.
+    `claimed` are applications of the account that may bear its name and are others'; `forgets` that the one it
+    remembers is such.
     """
     known_id = 0 if forgets else known_id_of(application, product.status.provider_account_host or "")
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"

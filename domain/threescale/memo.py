@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from domain.model import Model
 from domain.resource import ObjectMeta
@@ -30,6 +30,8 @@ GATEWAY = "perdure.dev/3scale-gateway"
 PROMOTED = "perdure.dev/3scale-production"
 # By what a creation is found whose answer is not known, as JSON.
 CREATING = "perdure.dev/3scale-creating"
+# Among that: ids of what is found by it and is not the creation's.
+OTHERS = "others"
 # "true": what is in 3scale stays there when the object is deleted.
 RETAIN = "perdure.dev/retain"
 # A look at 3scale that is asked for although nothing new is wanted, by any new value; and the one made last.
@@ -81,9 +83,10 @@ def remembered(meta: ObjectMeta, memo: Memo) -> JsonPatch:
     return {"metadata": {"annotations": changed}} if changed else {}
 
 
-def creating(meta: ObjectMeta, key: Mapping[str, Json]) -> JsonPatch:
+def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
     """The patch that has the object note a creation, before it is made; empty if it does."""
-    noted = json.dumps(key, sort_keys=True)
+    listed = sorted(set(others))
+    noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
     return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}
 
 

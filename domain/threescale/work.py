@@ -253,8 +253,8 @@ def attempted(
     hindering = refused(sync, refusals)
     slots = held(hindering, now)
     writes = unless_refused(sync.writes, slots)
-    key = next((each.key for each in writes if each.key), None)
-    patch = creating(unmarked, key) if unmarked is not None and key else {}
+    creation = next((each for each in writes if each.key), None)
+    patch = creating(unmarked, creation.key, creation.others) if unmarked is not None and creation else {}
     return syncing(sync.model_copy(update={"writes": writes}), slots, patch), hindering
 
 

@@ -23,6 +23,7 @@ from activities.threescale.known import View
 from activities.threescale.people import ApplicationSubject
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
+from domain.threescale.application_sync import is_application
 from domain.threescale.found import (
     FoundAccount,
     FoundApplication,
@@ -32,7 +33,7 @@ from domain.threescale.found import (
     Identified,
 )
 from domain.threescale.holders import Holder
-from domain.threescale.memo import CREATING, Memo, remembered
+from domain.threescale.memo import CREATING, OTHERS, Memo, remembered
 from domain.threescale.single import One
 from domain.threescale.work import Phase, Work
 
@@ -155,6 +156,24 @@ def test_what_was_begun_for_a_product_that_is_gone_is_known_by_what_was_noted() 
 
     assert is_it(begun("Application"))
     assert not is_it(None)
+
+
+def test_an_application_notes_who_has_had_its_name_before() -> None:
+    there = tuple(
+        FoundApplication(id=id_, name=name, service_id=service_id)
+        for id_, name, service_id in ((3, "App", 5), (4, "Other", 5), (6, "App", 7))
+    )
+    first = on_application(application(), found=One[FoundApplication](looked=True), listed=there)
+    annotations: Any = first.patch["metadata"]
+    noted = json.loads(annotations["annotations"][CREATING])
+
+    assert first.writes[0].others == (3,)
+    assert noted == {**first.writes[0].key, OTHERS: [3]}
+    assert not is_application(there[0], noted)
+    came_of_it = FoundApplication(id=8, name="App", service_id=5)
+    assert is_application(came_of_it, noted)
+    assert not is_application(came_of_it, noted, claimed=(8,))
+    assert not is_application(came_of_it, {})
 
 
 def test_one_whose_id_is_anothers_still_looks_for_its_own() -> None:

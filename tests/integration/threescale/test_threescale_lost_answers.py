@@ -14,9 +14,11 @@ from waiting import eventually
 
 from domain.decision import Outcome
 from domain.identity import Key, Kind
+from domain.levers import RETRY
 from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,
+    APPLICATION_AUTH,
     CUSTOM_POLICY_DEFINITION,
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
@@ -91,6 +93,45 @@ async def test_what_a_lost_creation_has_made_goes_with_its_object(
             await passes.look(key)
     assert await bare_shop.get(kind, name) is None
     assert holds(world_of(control, tenant)) == before
+
+
+@pytest.mark.parametrize("answer", ["told", "lost", "lost with the pass"])
+async def test_a_strangers_application_of_the_same_name_stays_the_strangers(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl, tenant: Client, answer: str
+) -> None:
+    await everything(bare_shop)
+    till = await bare_shop.get(APPLICATION, "till") or {}
+    for kind in (APPLICATION_AUTH, APPLICATION):
+        await bare_shop.delete(kind, "till")
+    await passes.settled(bare_shop)
+    account = (await bare_shop.get(DEVELOPER_ACCOUNT, "acme") or {})["status"]["accountID"]
+    (plan,) = [each for each in tenant.list("application_plans") if each["system_name"] == "basic"]
+    applications = f"accounts/{account}/applications"
+    name = till["spec"]["name"]
+    stranger = tenant.post(applications, plan_id=plan["id"], name=name, description="mine", user_key="strangers")
+
+    await bare_shop.secret("till-keys", UserKey="our-own-key")
+    await bare_shop.create(APPLICATION, "till", {**till["spec"], "authSecretRef": {"name": "till-keys"}})
+    key = await key_of(bare_shop, passes, APPLICATION)
+    if answer == "lost":
+        control.fault("POST", MADE[APPLICATION][1], kind="after", count=1)
+    elif answer == "lost with the pass":
+        await dies_at(MADE[APPLICATION][1], key, passes, control)
+        passes.memory.clear()
+    await passes.settled(bare_shop)
+    made = {each["user_key"]: each["id"] for each in tenant.list(applications)}
+    assert sorted(made) == ["our-own-key", "strangers"]
+    assert (await bare_shop.get(APPLICATION, "till") or {})["status"]["applicationID"] == made["our-own-key"]
+
+    tenant.delete(f"{applications}/{made['our-own-key']}")
+    await bare_shop.annotate(APPLICATION, "till", **{RETRY: "1"})
+    await passes.settled(bare_shop)
+    made = {each["user_key"]: each["id"] for each in tenant.list(applications)}
+    assert sorted(made) == ["our-own-key", "strangers"]
+
+    await bare_shop.delete(APPLICATION, "till")
+    await passes.settled(bare_shop)
+    assert [(each["id"], each["description"]) for each in tenant.list(applications)] == [(stranger["id"], "mine")]
 
 
 async def test_what_was_never_made_goes_although_its_tenant_is_away_and_no_strangers_goes_with_it(

@@ -107,7 +107,7 @@ def test_an_application_is_made_once_and_changes_plan_and_state(client: Client, 
             FoundApplication,
             Resource.APPLICATION,
             lambda found: sync_application(application, product, account_id, found, plans),
-            lambda found: is_application(found, application, service["id"]),
+            lambda found: is_application(found, {"name": "App", "service_id": service["id"]}),
             TEXTS,
         )
 
