@@ -4,10 +4,10 @@
         ─► note the application's id in the Secret, and what keys it lacks ─► Ready
 
 What is made up is random, and is written to the Secret before 3scale hears of it: whoever dies in between finds it
-there, and a repeated write sets the same. Which keys are needed is said by how callers of the product say who they are;
-where the product leaves that open both are. 3scale refuses a key that the application has already: that is what was
-wanted. Whoever reads the Secret finds all three keys in it, empty where the application has no such thing. Once Ready
-it never acts again.
+there, and a repeated write sets the same. Which keys are made up is said by how callers of the product say who they
+are; where the product leaves that open both are. What the Secret holds is set, whether callers need it or not. 3scale
+refuses a key that the application has already: that is what was wanted. Whoever reads the Secret finds all three keys
+in it, empty where the application has no such thing. Once Ready it never acts again.
 """
 
 from __future__ import annotations
@@ -118,13 +118,14 @@ def work_for_auth(observed: ObservedAuth, now: datetime) -> AuthWork:
     if lacking and auth.spec.generate_secret:
         why = f"makes up {', '.join(lacking)}"
         return AuthWork(phase=Phase.SYNCING, why=why, make_up=lacking)
-    if len(lacking) == len(wanted):
+    keys = tuple(key for key in (USER_KEY, APPLICATION_KEY) if key in secret.filled)
+    if not keys:
         message = f"Secret {secret.name} has no {' and no '.join(lacking)}, and generateSecret is not set"
         waits_for = (f"Secret/{auth.metadata.namespace}/{secret.name}",)
         return _plain(
             hindered(auth, Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for), now, {})
         )
-    return _written(observed, secret, tuple(key for key in wanted if key not in lacking), now)
+    return _written(observed, secret, keys, now)
 
 
 def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...], now: datetime) -> AuthWork:

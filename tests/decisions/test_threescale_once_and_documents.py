@@ -348,6 +348,25 @@ def test_what_the_secret_lacks_is_made_up_there_first(
     assert (found.reads, found.writes) == ((), ())
 
 
+@pytest.mark.parametrize(
+    ("kind", "filled", "set_"),
+    [
+        ("userkey", ("ApplicationKey",), ["ApplicationKey"]),
+        ("appKeyAppID", ("UserKey",), ["UserKey"]),
+        ("oidc", ("ApplicationKey", "UserKey"), ["UserKey", "ApplicationKey"]),
+    ],
+)
+def test_what_the_secret_holds_is_set_however_callers_say_who_they_are(
+    kind: str, filled: tuple[str, ...], set_: list[str]
+) -> None:
+    there = One[FoundApplication](looked=True, item=FoundApplication(id=21))
+    written = on_auth(auth(), *filled, kind=kind, found=there).writes
+    slots = tuple(each.slot for each in written)
+
+    assert [each.about for each in written] == set_
+    assert states(on_auth(auth(), *filled, kind=kind, found=there, written=slots).status) == "Ready"
+
+
 def test_credentials_are_written_noted_and_never_again() -> None:
     there = One[FoundApplication](looked=True, item=FoundApplication(id=21, application_id="id"))
     keys = ("UserKey", "ApplicationKey")

@@ -29,6 +29,7 @@ from domain.schema import JsonObject
 from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,
+    APPLICATION_AUTH,
     BACKEND,
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
@@ -605,6 +606,20 @@ async def test_what_a_secret_says_of_a_policy_is_brought_to_3scale_when_it_chang
     await bare_shop.change_secret("cors", configuration='{"allow_origin": "two"}')
     await passes.settled(bare_shop)
     assert await origin() == "two"
+
+
+async def test_a_key_that_callers_of_the_product_do_not_need_is_set_all_the_same(
+    bare_shop: Shop, passes: Passes, tenant: Client
+) -> None:
+    await everything(bare_shop)
+    await bare_shop.secret("till-keys", ApplicationKey="another-key")
+    named = {"applicationCRName": "till", "authSecretRef": {"name": "till-keys"}}
+    await bare_shop.create(APPLICATION_AUTH, "another", named)
+    await passes.settled(bare_shop)
+    made = await bare_shop.get(APPLICATION, "till") or {}
+    account = (await bare_shop.get(DEVELOPER_ACCOUNT, "acme") or {})["status"]["accountID"]
+    keys = tenant.list(f"accounts/{account}/applications/{made['status']['applicationID']}/keys")
+    assert [each["value"] for each in keys] == ["another-key"]
 
 
 async def test_a_page_is_fetched_again_and_waited_for_where_it_is_not_there(
