@@ -1,9 +1,9 @@
 """What the gateways read: per product and environment a growing list of configurations that never change.
 
 A deployment renders the product as it is now. If that equals the newest configuration of the sandbox nothing happens,
-else there is a new version, one higher. Rules, metrics, backends and OIDC flags therefore show in the gateway only from
-the next deployment on. A promotion copies content and version to production, each version once. A product without a
-backend is not deployed at all.
+else there is a new version, one higher. Rules, metrics, backends, application plans and OIDC flags therefore show in
+the gateway only from the next deployment on; limits and prices are no part of it. A promotion copies content and
+version to production, each version once. A product without a backend is not deployed at all.
 """
 
 from __future__ import annotations
@@ -151,12 +151,15 @@ def _of(call: Call) -> Record:
 def _rendered(store: Store, service: Record, proxy: Record) -> tuple[JsonObject, list[JsonValue]]:
     """The configuration, without anything that changes by itself, and the metrics that its rules count."""
     rules = _rules(store, service.id, None, "")
+    metrics = _listed(store, tables.METRICS, service_id=service.id)
+    plans = _listed(store, tables.PLANS, service_id=service.id, kind="application")
     backends: list[JsonValue] = []
     for usage in store.all(tables.BACKEND_USAGES, service_id=service.id):
         backend = store.get(tables.BACKENDS, usage.number("backend_id"))
         rules += _rules(store, None, backend.id, usage.text("path").rstrip("/"))
+        metrics += _listed(store, tables.METRICS, backend_id=backend.id)
         backends.append({"id": backend.id, "path": usage["path"], "endpoint": backend["private_endpoint"]})
-    settings = {name: value for name, value in proxy.values.items() if name not in _VOLATILE}
+    settings = _lasting(proxy)
     chain = settings.pop("policies_config")
     hosts: list[JsonValue] = [_host(proxy.text(name)) for name in ("endpoint", "sandbox_endpoint") if proxy[name]]
     content: JsonObject = {
@@ -168,6 +171,8 @@ def _rendered(store: Store, service: Record, proxy: Record) -> tuple[JsonObject,
         "deployment_option": service["deployment_option"],
         "backend_authentication_type": "service_token",
         "proxy_hosts": hosts,
+        "metrics": metrics,
+        "plans": plans,
         "proxy": {
             **settings,
             "hosts": hosts,
@@ -177,6 +182,14 @@ def _rendered(store: Store, service: Record, proxy: Record) -> tuple[JsonObject,
         },
     }
     return content, sorted({rule["metric_id"] for rule in rules})  # type: ignore[type-var]
+
+
+def _listed(store: Store, table: str, **where: JsonValue) -> list[JsonValue]:
+    return [{"id": each.id, **_lasting(each)} for each in store.all(table, "id", **where)]
+
+
+def _lasting(record: Record) -> JsonObject:
+    return {name: value for name, value in record.values.items() if name not in _VOLATILE}
 
 
 def _rules(store: Store, service_id: int | None, backend_id: int | None, prefix: str) -> list[JsonObject]:

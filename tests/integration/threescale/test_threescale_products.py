@@ -371,6 +371,28 @@ def test_a_deployment_makes_a_version_only_of_what_differs(client: Client) -> No
     assert [each["pattern"] for each in latest["content"]["proxy"]["proxy_rules"]] == ["/other"]
 
 
+def test_a_metric_and_a_plan_show_in_the_next_deployment_limits_and_prices_never(client: Client) -> None:
+    service = client.used_service()
+    own = f"services/{service['id']}"
+    hits, plan = client.hits(own), client.plan(service)
+    client.post(f"{own}/proxy/deploy")
+    terms = f"application_plans/{plan['id']}/metrics/{hits['id']}"
+    client.post(f"{terms}/limits", period="day", value=3)
+    client.post(f"{terms}/pricing_rules", min=1, max=2, cost_per_unit="1")
+    client.post(f"{own}/proxy/deploy")
+    assert versions(client, own, "sandbox") == [1]
+
+    client.put(f"{own}/metrics/{hits['id']}", friendly_name="Calls")
+    client.post(f"{own}/proxy/deploy")
+    assert versions(client, own, "sandbox") == [1, 2]
+    client.put(f"{own}/application_plans/{plan['id']}", setup_fee="5")
+    assert versions(client, own, "sandbox") == [1, 2]
+    client.post(f"{own}/proxy/deploy")
+    assert versions(client, own, "sandbox") == [1, 2, 3]
+    client.post(f"{own}/proxy/deploy")
+    assert versions(client, own, "sandbox") == [1, 2, 3]
+
+
 def test_a_change_of_proxy_or_chain_deploys_and_one_of_oidc_flags_does_not(client: Client) -> None:
     own = f"services/{client.used_service()['id']}"
     client.put(f"{own}/proxy", credentials_location="headers")
