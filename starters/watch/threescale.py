@@ -7,6 +7,7 @@
 | any new object | the sweep over all tenants |
 | Product: which backends it uses, its going | Backends that are being deleted and wait for it |
 | Application: its going | its product and its account, which 3scale may have refused something because of it |
+| ProxyConfigPromote: its success | its Product and the Backends of that, unless in step: gateways count otherwise now |
 | DeveloperUser | its account, which is made together with its first admin |
 | Secret | whoever refers to it; an account whose admin's password it has |
 | APIManager | whoever looks for its tenant there, as no Secret is named |
@@ -28,7 +29,16 @@ from domain.identity import Key
 from domain.levers import RETRIED, RETRY
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
-from domain.threescale import BACKEND, CUSTOM_KINDS, DEVELOPER_ACCOUNT, DEVELOPER_USER, OPEN_API, PRODUCT, THE_TENANTS
+from domain.threescale import (
+    BACKEND,
+    CUSTOM_KINDS,
+    DEVELOPER_ACCOUNT,
+    DEVELOPER_USER,
+    OPEN_API,
+    PRODUCT,
+    PROXY_CONFIG_PROMOTE,
+    THE_TENANTS,
+)
 from domain.threescale.belonging import CASCADE
 from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, WAITING
 from domain.threescale.conditions import SYNCED as SYNCED_CONDITION
@@ -112,6 +122,8 @@ def object_dependents(before: Projection | None, after: Projection | None, index
         concerned.add(THE_TENANTS.model_copy(update={"cluster": after.key.cluster}))
     if after is None and before is not None:
         concerned |= _referents(before, index)
+    if before and after and after.settled and not before.settled and after.key.kind == PROXY_CONFIG_PROMOTE.name:
+        concerned |= _waiting_for_promotion(after, index)
     return concerned - {side.key for side in sides}
 
 
@@ -156,9 +168,20 @@ def _waiting_backends(product: Projection, index: Index) -> set[Key]:
     """Backends that are being deleted and that a product uses."""
     if product.key.kind != PRODUCT.name:
         return set()
+    return {each.key for each in _backends_of(product, index) if each.deleting}
+
+
+def _waiting_for_promotion(promotion: Projection, index: Index) -> set[Key]:
+    """The product and its backends, one of which may have to let go of what production has counted until now."""
+    names = promotion.fact("refers").splitlines()
+    products = [each for name in names for each in index.find(PRODUCT.name, "names", name)]
+    backends = [backend for each in products for backend in _backends_of(each, index)]
+    return {each.key for each in (*products, *backends) if not each.settled}
+
+
+def _backends_of(product: Projection, index: Index) -> list[Projection]:
     used = [name for name in product.fact("refers").splitlines() if name.startswith("Backend/")]
-    found = (each for name in used for each in index.find(BACKEND.name, "names", name))
-    return {each.key for each in found if each.deleting}
+    return [each for name in used for each in index.find(BACKEND.name, "names", name)]
 
 
 def _called_alike(known: Projection, index: Index) -> set[Key]:

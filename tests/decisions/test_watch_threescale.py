@@ -11,6 +11,7 @@ from domain.threescale import (
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
     PRODUCT,
+    PROXY_CONFIG_PROMOTE,
     THE_TENANTS,
 )
 from domain.writes import merge
@@ -83,8 +84,8 @@ class World:
         return {key.name for key in woken - {THE_TENANTS}}
 
 
-def product(name: str = "goods", **metadata: Any) -> Json:
-    return obj(PRODUCT.name, name, {"name": name, "systemName": name, "backendUsages": {"stock": {}}}, **metadata)
+def product(name: str = "goods", **more: Any) -> Json:
+    return obj(PRODUCT.name, name, {"name": name, "systemName": name, "backendUsages": {"stock": {}}}, **more)
 
 
 def backend(name: str = "store", **more: Any) -> Json:
@@ -144,6 +145,24 @@ def test_an_application_that_goes_wakes_product_and_account_and_theirs_wake_it()
     world = World(application, product(), obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme"}))
     assert world.woken("goods", {"status": {"productId": 4}}) == {"app"}
     assert world.woken("app", None) == {"goods", "acme"}
+
+
+def test_a_promotion_that_succeeds_wakes_once_whoever_may_have_waited_for_it() -> None:
+    failed = {"conditions": [{"type": "Failed", "status": "True"}]}
+    done = {"conditions": [{"type": "Ready", "status": "True"}]}
+    promotion = obj(PROXY_CONFIG_PROMOTE.name, "live", {"productCRName": "goods", "production": True})
+    goods, other = product(status=failed), product("other")
+    world = World(promotion, goods, backend(status=failed), other)
+    assert world.woken("live", {"status": failed}) == set()
+    assert world.woken("live", {"status": done}) == {"goods", "store"}
+
+    promoted = merge(promotion, {"status": done})
+    again = World(promoted, goods, backend(status=failed))
+    assert again.woken("live", {"metadata": {"resourceVersion": "7"}}) == set()
+    assert again.woken("live", {"status": {"latestProductionVersion": 3}}) == set()
+    assert again.arriving(promoted) == set(), "as every object does that a new watcher lists"
+    in_step = backend(status=SYNCED, finalizers=[BACKEND.finalizer])
+    assert World(promotion, goods, in_step).woken("live", {"status": done}) == {"goods"}
 
 
 def test_a_document_is_woken_by_the_product_of_that_system_name() -> None:
