@@ -150,13 +150,14 @@ def test_an_application_that_goes_wakes_product_and_account_and_theirs_wake_it()
 def test_a_promotion_that_succeeds_wakes_once_whoever_may_have_waited_for_it() -> None:
     failed = {"conditions": [{"type": "Failed", "status": "True"}]}
     done = {"conditions": [{"type": "Ready", "status": "True"}]}
-    promotion = obj(PROXY_CONFIG_PROMOTE.name, "live", {"productCRName": "goods", "production": True})
+    to_production = {"productCRName": "goods", "production": True}
+    promotion = obj(PROXY_CONFIG_PROMOTE.name, "live", to_production)
     goods, other = product(status=failed), product("other")
     world = World(promotion, goods, backend(status=failed), other)
     assert world.woken("live", {"status": failed}) == set()
     assert world.woken("live", {"status": done}) == {"goods", "store"}
 
-    promoted = merge(promotion, {"status": done})
+    promoted = obj(PROXY_CONFIG_PROMOTE.name, "live", to_production, done)
     again = World(promoted, goods, backend(status=failed))
     assert again.woken("live", {"metadata": {"resourceVersion": "7"}}) == set()
     assert again.woken("live", {"status": {"latestProductionVersion": 3}}) == set()
