@@ -74,6 +74,7 @@ LONGEST_BOOT_PAUSE = timedelta(minutes=30)
 # What Perdure adds, on sets and machines.
 BOOT_FAILURES_ANNOTATION = "perdure.dev/boot-failures"  # of a set: the uids of the machines in a row that did not boot
 BOOT_FAILED_AT_ANNOTATION = "perdure.dev/boot-failed-at"  # of a set: when the last of them was given up
+READY_SINCE_ANNOTATION = "perdure.dev/ready-since"  # of a set: when all its machines had become ready, none the master
 MARKED_AT_ANNOTATION = "perdure.dev/marked-for-deletion-at"  # of a machine: since when it is given up
 GIVEN_UP_ANNOTATION = "perdure.dev/given-up"  # of a machine: why its server will never serve
 QUOTA_ANNOTATION = "perdure.dev/waits-for-quota"  # of a machine: what the project's quota refused

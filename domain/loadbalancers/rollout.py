@@ -5,7 +5,7 @@
 The new set's revision is the LoadBalancer's; agents whose machine has it win the election by their priority. So a
 template that had a set before (a rollback) gets that set back with a *new* revision, on the set, on its machines and on
 the LoadBalancer. The gate opens when a machine of the current set has held the virtual address for two minutes, or none
-has for ten, or nobody knows after fifteen.
+has for ten in which all were ready, or nobody knows after fifteen.
 
 There is one rollout at a time: when a third template comes, the set that was still on its way is emptied at once, and
 the one that serves stays until the newest can take over. A set's template is never changed, but for the id of a server
@@ -23,6 +23,7 @@ from domain.loadbalancers.constants import (
     MASTER_LACKING,
     MASTER_STABLE,
     MASTER_UNKNOWN,
+    READY_SINCE_ANNOTATION,
     REVISION_ANNOTATION,
     SET_FINALIZER,
     SETS_KEPT,
@@ -58,7 +59,7 @@ class GateTimes(Model):
 
     Attributes:
         stable: while a new machine holds the virtual address.
-        lacking: while no new machine does.
+        lacking: while no new machine does, from when all are ready.
         unknown: from the set's birth, while nobody says who does.
     """
 
@@ -187,13 +188,16 @@ def gate_of(
     if seen != wanted or ready != wanted:
         return Gate(open=False, ready=False, why=f"{ready} of {wanted} machines of {current.metadata.name} are ready")
     found = next((each for each in status.conditions if each.type == HAS_MASTER), None)
-    since = parse_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp
+    moments = [parse_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp]
     if found is None:
         wait, why = times.unknown, "nobody knows yet who holds the virtual address"
     elif found.status == "True":
         wait, why = times.stable, "a new machine must have held the virtual address for a while"
     else:
         wait, why = times.lacking, "no new machine holds the virtual address yet"
+        # None could before they were ready: the set may have been empty for days, or have waited for a quota.
+        moments.append(parse_timestamp(current.metadata.annotations.get(READY_SINCE_ANNOTATION)))
+    since = max((moment for moment in moments if moment), default=None)
     # More than the time: whole seconds are compared.
     opens_at = since + wait + _TICK if since else None
     if opens_at is None or opens_at <= now:

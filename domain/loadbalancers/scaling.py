@@ -34,8 +34,9 @@ from domain.loadbalancers.health import (
 )
 from domain.loadbalancers.names import machine_names
 from domain.loadbalancers.notices import Notice, warning
+from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.set_status import MachineStanding, status_patch
+from domain.loadbalancers.set_status import MachineStanding, readiness_patch, status_patch
 from domain.model import Model
 from domain.resource import timestamp
 from domain.schema import Document
@@ -50,7 +51,7 @@ class SetPlan(Model):
         delete: names of machines to be deleted.
         marks: machines whose mark is to be set or removed, see `mark_patches`.
         restamp: names of machines that need the set's revision.
-        annotate: the merge patch of the set itself, its memory of boots.
+        annotate: the merge patch of the set itself, its memory of boots and of when all were ready.
         status: the merge patch of the set's status, empty if it says how the set stands.
         hold: why machines that should be replaced are not, empty if they are.
         why: what is waited for.
@@ -115,8 +116,8 @@ def plan_set(
         if not each.metadata.deleting
     ]
     ranks = _ranks(machine_set, alive, fleet, now, timings)
-    annotate = _memory(machine_set, ranks, now)
-    pause = paused_until(_with(machine_set, annotate))
+    memory = _memory(machine_set, ranks, now)
+    pause = paused_until(_with(machine_set, memory))
     paused_to = pause if pause is not None and pause > now else None
 
     wanted = machine_set.spec.replicas
@@ -125,14 +126,15 @@ def plan_set(
     create = 0 if paused_to else max(0, min(missing, room))
     names = machine_names(machine_set.metadata, {*taken, *(each.metadata.name for each in machines)})
     leaving = [*ranks.useless, *_replaced(ranks, wanted, quota_refused=quota_refused)]
+    staying = [each for each in alive if each not in leaving]
     waits = paused_to if missing > 0 else None
     return SetPlan(
         create=tuple(machine_document(machine_set, next(names)) for _ in range(create)),
         delete=tuple(each.name for each in (*leaving, *_surplus(ranks.counted, -missing))),
         marks=tuple(each for each in alive if each.health.mark or each.health.unmark),
         restamp=_outdated(machine_set, alive),
-        annotate=annotate,
-        status=status_patch(machine_set, [each for each in alive if each not in leaving], now),
+        annotate=combined(memory, readiness_patch(machine_set, staying, now)),
+        status=status_patch(machine_set, staying, now),
         hold=ranks.hold,
         why=ranks.hold or _why(missing, waits),
         deadline=earliest([waits, ranks.look_again, *(each.health.next_change for each in alive)]),

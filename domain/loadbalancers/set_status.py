@@ -1,7 +1,9 @@
 """What a set's status says of its machines: how many are ready, and whether one holds the virtual address.
 
 `replicas` repeats what is wanted, as in yawol: it says that the set has seen the wish. The condition's moment moves
-with its status only, because the LoadBalancer's rollout waits for a time that counts from it.
+with its status only, because the LoadBalancer's rollout waits for a time that counts from it. Where it has been False
+since before the machines were ready (the set was empty, or waited for a quota) that time counts from when they were:
+an annotation of the set holds that moment, written before the status that makes the rollout look.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from domain.loadbalancers.constants import READY_SINCE_ANNOTATION
 from domain.loadbalancers.health import Health, is_master
 from domain.loadbalancers.resources import HAS_MASTER, LoadBalancerMachine, LoadBalancerSet, SetCondition, SetStatus
 from domain.model import Model
@@ -34,8 +37,8 @@ class MachineStanding(Model):
 def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], now: datetime) -> JsonPatch:
     """The merge patch of the set's status, empty if it says how its machines stand."""
     status = machine_set.status
-    master = any(is_master(each.machine) for each in alive)
-    known = next((each for each in status.conditions if each.type == HAS_MASTER), None)
+    master = _master(alive)
+    known = _known(machine_set)
     said = str(master)
     condition = SetCondition(
         type=HAS_MASTER,
@@ -50,7 +53,7 @@ def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding],
     others = tuple(each for each in status.conditions if each.type != HAS_MASTER)
     wanted = SetStatus(
         available_replicas=status.available_replicas,
-        ready_replicas=sum(each.health.ready for each in alive),
+        ready_replicas=_ready(alive),
         replicas=machine_set.spec.replicas,
         conditions=(*others, kept),
     )
@@ -58,3 +61,25 @@ def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding],
     if "conditions" in change:
         change["conditions"] = [each.model_dump(mode="json", exclude_none=True) for each in wanted.conditions]
     return {"status": change} if change else {}
+
+
+def readiness_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], now: datetime) -> JsonPatch:
+    """The merge patch of the set that notes when its machines became ready; empty where its condition tells."""
+    status, wanted, known = machine_set.status, machine_set.spec.replicas, _known(machine_set)
+    if not wanted or _ready(alive) != wanted or status.replicas == status.ready_replicas == wanted:
+        return {}
+    if known is None or known.status != "False" or _master(alive):
+        return {}  # the condition is new, or changes now, or says what the gate asks for
+    return {"metadata": {"annotations": {READY_SINCE_ANNOTATION: timestamp(now)}}}
+
+
+def _known(machine_set: LoadBalancerSet) -> SetCondition | None:
+    return next((each for each in machine_set.status.conditions if each.type == HAS_MASTER), None)
+
+
+def _master(alive: Sequence[MachineStanding]) -> bool:
+    return any(is_master(each.machine) for each in alive)
+
+
+def _ready(alive: Sequence[MachineStanding]) -> int:
+    return sum(each.health.ready for each in alive)

@@ -181,6 +181,28 @@ def test_going_back_takes_the_old_set_with_a_new_revision() -> None:
     assert sum(map(is_master, world.machines())) == 1
 
 
+def test_going_back_after_a_while_keeps_who_serves_until_a_new_machine_holds_the_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That none of the old set held the address while it was empty says nothing of its new machines."""
+    world = started()
+    change(world, infrastructure={"image": {"imageID": "alpine-2"}})
+    world.run(20 * MINUTE)
+    serving = {each.metadata.name: is_master(each) for each in world.machines()}
+    (holder,) = (name for name, master in serving.items() if master)
+    monkeypatch.setattr(world, "_master", lambda: holder)  # the election lasts
+    change(world, infrastructure={"image": {"imageID": "alpine"}})
+    world.run(8 * MINUTE)
+    assert len(world.machines()) == 4
+    assert serving.keys() < {each.metadata.name for each in world.machines()}
+    monkeypatch.undo()
+    world.run(MINUTE)
+    assert len(world.machines()) == 4
+    world.run(3 * MINUTE)
+    assert not serving.keys() & {each.metadata.name for each in world.machines()}
+    assert (phase(world), counts(world)) == (Phase.READY, ALL)
+
+
 def test_three_templates_in_a_row_end_with_the_last_one_only() -> None:
     world = started()
     for image in ("alpine-2", "alpine-3", "alpine-4"):

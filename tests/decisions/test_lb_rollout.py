@@ -149,6 +149,27 @@ def test_the_gate_opens_to_the_second(master: str | None, since: str, opens_in: 
     assert found.deadline == (NOW + opens_in * SECOND if opens_in else None)
 
 
+@pytest.mark.parametrize(
+    ("master", "since", "ready_since", "opens_in"),
+    [
+        ("False", ago(hours=1), ago(minutes=9), 61),
+        ("False", ago(minutes=9), ago(hours=1), 61),
+        ("False", ago(hours=1), ago(seconds=601), 0),
+        ("False", ago(hours=1), "when it was", 0),
+        ("True", ago(seconds=119), ago(), 2),
+        ("True", ago(minutes=3), ago(), 0),
+    ],
+)
+def test_that_no_machine_holds_the_address_counts_from_when_all_were_ready(
+    master: str, since: str, ready_since: str, opens_in: int
+) -> None:
+    noted = {"annotations": {REVISION: "2", "perdure.dev/ready-since": ready_since}}
+    current = a_set(revision=2, master=master, since=since, metadata=noted)
+    found = plan(revised(balancer(), "2"), current, a_set("old"))
+    assert zeroed(found) == ([] if opens_in else ["web--shop-old"])
+    assert found.deadline == (NOW + opens_in * SECOND if opens_in else None)
+
+
 def test_a_young_set_of_which_nobody_knows_waits_fifteen_minutes() -> None:
     young = a_set(revision=2, master=None, metadata={"creationTimestamp": ago(minutes=14)})
     gate = gate_of(balancer(), young, NOW)

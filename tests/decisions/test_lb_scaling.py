@@ -373,6 +373,46 @@ def test_a_status_that_says_so_is_not_written_again_and_keeps_its_moment() -> No
     assert changed["conditions"][0]["lastTransitionTime"] == "2026-05-01T12:00:00Z"  # type: ignore[index]
 
 
+def lacking(replicas: int, ready_: int, *, wanted: int = 2, master: str = "False") -> LoadBalancerSet:
+    """A set that says so much of its machines, and for an hour that none of them (or one) is the master."""
+    found = {
+        "type": "HasKeepalivedMaster",
+        "status": master,
+        "reason": "R",
+        "message": "",
+        "lastTransitionTime": ago(hours=1),
+    }
+    status = {"replicas": replicas, "readyReplicas": ready_, "conditions": [found]}
+    return machine_set(spec={"replicas": wanted}, status=status)
+
+
+NOTED = {"metadata": {"annotations": {"perdure.dev/ready-since": "2026-05-01T12:00:00Z"}}}
+TWO = (ready("a"), ready("b"))
+
+
+@pytest.mark.parametrize(
+    ("current", "machines", "noted"),
+    [
+        (lacking(0, 0), TWO, NOTED),  # it was empty
+        (lacking(2, 1), TWO, NOTED),
+        (lacking(2, 1, wanted=1), TWO[:1], NOTED),  # fewer are wanted, and that one is ready
+        (lacking(2, 1), (ready("a"), of("b")), {}),
+        (lacking(2, 2), TWO, {}),
+        (lacking(2, 1), (ready("a", master=True), ready("b")), {}),  # the condition changes now
+        (lacking(2, 1, master="True"), TWO, {}),
+        (lacking(2, 0, wanted=0), (), {}),
+        (wanting(2), TWO, {}),  # the condition is new
+    ],
+)
+def test_a_set_notes_since_when_its_machines_are_ready_where_its_condition_does_not_tell(
+    current: LoadBalancerSet, machines: tuple[LoadBalancerMachine, ...], noted: dict[str, Any]
+) -> None:
+    found = plan(current, *machines)
+    assert found.annotate == noted
+    settled = merge(merge(current.model_dump(mode="json"), found.annotate), found.status)
+    assert plan(LoadBalancerSet.model_validate(settled), *machines).annotate == {}
+
+
 # --- which machines ---
 
 
