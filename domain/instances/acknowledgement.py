@@ -104,9 +104,9 @@ def back_off(receives: int) -> timedelta:
     return min(timedelta(seconds=1 << min(max(receives, 1), 10)), _LONGEST_DELAY)
 
 
-def dead_letter_attributes(reason: str, message_id: str) -> dict[str, dict[str, str]]:
-    """The message attributes by which a person finds out why a message is dead, as SendMessage has them."""
-    texts = {"PERDURE_REASON": reason[:256], "PERDURE_MESSAGE_ID": message_id[:128]}
+def dead_letter_attributes(reason: str, message_id: str, queue: str) -> dict[str, dict[str, str]]:
+    """The message attributes that say why a message is dead and whence it came, as SendMessage has them."""
+    texts = {"PERDURE_REASON": reason[:256], "PERDURE_MESSAGE_ID": message_id[:128], "PERDURE_QUEUE": queue}
     return {name: {"DataType": "String", "StringValue": text} for name, text in texts.items() if text}
 
 

@@ -21,7 +21,8 @@ from starters.cli.processes import PANEL, execute
 
 if TYPE_CHECKING:
     from domain.instances.places import Place
-    from starters.events.dead_letters import DeadLetter
+    from domain.instances.transport import Message
+    from starters.events.dead_letters import DeadLetter, Home
     from starters.events.queues import SqsQueue
 
 T = TypeVar("T")
@@ -95,8 +96,8 @@ def redrive(
 
     chosen = {each.message_id for each in _named(_look(queue), messages)} if messages else set()
 
-    async def work(place: Place, dead: SqsQueue, alive: SqsQueue) -> list[DeadLetter]:
-        return await dead_letters.redrive(dead, alive, chosen, most=MOST)
+    async def work(dead: SqsQueue, home: Home) -> list[DeadLetter]:
+        return await dead_letters.redrive(dead, home, chosen, most=MOST)
 
     sent = _of_each(queue, work)
     for each in sent:
@@ -110,8 +111,8 @@ def redrive(
 def _look(queue: str) -> list[DeadLetter]:
     from starters.events import dead_letters
 
-    async def work(place: Place, dead: SqsQueue, alive: SqsQueue) -> list[DeadLetter]:
-        return await dead_letters.dead_letters(dead, most=MOST)
+    async def work(dead: SqsQueue, home: Home) -> list[DeadLetter]:
+        return await dead_letters.dead_letters(dead, most=MOST, home=home)
 
     return _of_each(queue, work)
 
@@ -128,36 +129,60 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
     return chosen
 
 
-def _of_each(queue: str, work: Callable[[Place, SqsQueue, SqsQueue], Awaitable[list[T]]]) -> list[T]:
-    """What is found in the dead letters of every queue, or of those whose name has `queue` in it."""
+def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -> list[T]:
+    """What is found in the dead letters of every queue, or of those whose name has `queue` in it.
+
+    Where a queue has none of its own they are among the region's, which are looked at once for all queues.
+    """
     from activities.aws.places import Places
-    from domain.instances.places import places
+    from domain.instances.places import REGION_DEAD, places
     from engine.errors import Absent, ApiError
     from engine.settings import settings
-    from starters.events.dead_letters import LOOKING
+    from starters.events.dead_letters import LOOKING, source_of
     from starters.events.queues import SqsQueue
 
     known = settings()
     try:
-        chosen = [place for place in places(known.instances_queues) if queue in str(place)]
+        served = places(known.instances_queues)
     except ValueError as error:
         raise CommandError(f"PERDURE_INSTANCES_QUEUES: {error}") from error
+    chosen = [place for place in served if queue in str(place)]
     if not chosen:
         problem = f"no queue has {queue!r} in its name" if known.instances_queues else "no queue is named here"
         raise CommandError(problem, "PERDURE_INSTANCES_QUEUES names the queues that are served: ACCOUNT/REGION[/QUEUE]")
     callers, threads = Places(connections=4, observing=known.observing), ThreadPoolExecutor(4)
 
+    def opened(place: Place, name: str = "") -> SqsQueue:
+        return SqsQueue(place, callers.caller(place), threads, wait=timedelta(0), visibility=LOOKING, name=name)
+
+    alive = {str(place): opened(place) for place in chosen}
+
+    async def dead_of(place: Place) -> str:
+        for name in dict.fromkeys((place.dead_letters, REGION_DEAD)):
+            if await opened(place, name).exists():
+                return name
+        return ""
+
     async def all_of_them() -> list[T]:
         found: list[T] = []
+        looked: set[tuple[str, str, str]] = set()
         for place in chosen:
-            caller = callers.caller(place)
-            wait = timedelta(0)
-            alive = SqsQueue(place, caller, threads, wait=wait, visibility=LOOKING)
-            dead = SqsQueue(place, caller, threads, wait=wait, visibility=LOOKING, name=place.dead_letters)
+            name = await dead_of(place)
+            if not name:
+                warn(f"{place} has no dead letters: neither {place.dead_letters} nor {REGION_DEAD} exists")
+                continue
+            if (*place.where, name) in looked:
+                continue
+            looked.add((*place.where, name))
+
+            def home(message: Message, name: str = name, place: Place = place) -> SqsQueue | None:
+                source = source_of(message, name, place, served)
+                return alive.get(str(source)) if source else None
+
             try:
-                found += await work(place, dead, alive)
+                found += await work(opened(place, name), home)
             except Absent as error:
-                warn(f"{place} has no dead letters: {error}")
+                warn(f"{place}: {error}")
         return found
 
     try:

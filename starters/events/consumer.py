@@ -35,8 +35,8 @@ FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
 # AWS lets nobody make a queue anew within a minute of its deletion.
 LONGEST_WITHOUT_QUEUE = 30.0
 TELL_MISSING_EVERY = 60.0
-# SQS takes ten message attributes; two are ours.
-_MOST_KEPT_ATTRIBUTES = 8
+# SQS takes ten message attributes; three are ours.
+_MOST_KEPT_ATTRIBUTES = 7
 # Reasons of acknowledgements; strangers' events, doubled ones and old news would drown the rest.
 _WORTH_A_LINE = frozenset({Outcome.APPLIED, Outcome.UNAVAILABLE})
 # Somebody has subscribed the queue to a topic, which waits for an address to be visited: nobody here does.
@@ -232,7 +232,7 @@ class Consumer:
 
     async def _buried(self, message: Message, reason: str) -> None:
         """Put a message among the dead letters; it stays where it is until it is there."""
-        attributes: TextAttributes = _kept(message) | dead_letter_attributes(reason, message.message_id)
+        attributes: TextAttributes = _kept(message) | dead_letter_attributes(reason, message.message_id, self.name)
         try:
             await self._queue.bury(message.body, attributes)
         except ApiError as error:

@@ -3,14 +3,18 @@
 SQS has a task for moving dead letters, which moves all or none and tells of none. Here each is received, which puts it
 out of others' sight for a moment, and given back; to re-drive one is to send it to the queue and to delete it then, so
 that one interrupted in between is there twice, and applied once.
+
+A region's dead letters are its own queue's, and those of the AWS provider's queues, which have none: an attribute says
+whose each is, and nobody but the settings which queues there are.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
 from domain.instances.parser import parse
+from domain.instances.places import Place
 from domain.instances.transport import Message
 from domain.model import Model
 from starters.events.library import in_words
@@ -21,6 +25,9 @@ LOOKING = timedelta(seconds=60)
 # An empty answer of a short poll may miss some servers' messages; three in a row seldom do.
 _EMPTY_ANSWERS = 3
 _SHOWN_REASON = "received too often, or not delivered"
+
+# The queue that a dead letter is to be sent to again; None if it is not asked for.
+Home = Callable[[Message], SqsQueue | None]
 
 
 class DeadLetter(Model):
@@ -47,29 +54,50 @@ class DeadLetter(Model):
     attributes: dict[str, str] = {}
 
 
-async def dead_letters(dead: SqsQueue, *, most: int) -> list[DeadLetter]:
-    """The dead letters of a queue, at most so many; all are given back."""
+def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
+    """Whose a dead letter is: the queue's that it names, else the one's which these are the dead letters of.
+
+    Args:
+        message: the dead letter.
+        dead: the name of the queue that holds it.
+        whose: for whom that queue was looked at; one that names nobody is theirs, where the queue is of no place.
+        places: every place that the settings name; no other is believed in.
+    """
+    near = [each for each in places if each.where == whose.where]
+    said = message.attributes.get("PERDURE_QUEUE", "")
+    named = next((each for each in near if str(each) == said), None)
+    owner = next((each for each in near if each.dead_letters == dead), None)
+    return named or owner or (None if said else whose)
+
+
+async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
+    """The dead letters in a queue, at most so many, or those of them that have a home; all are given back."""
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
-    return [_letter(dead, message) for message in sorted(found, key=lambda each: each.taken_at)]
+    asked = [message for message in found if home is None or home(message)]
+    return [_letter(dead, message) for message in sorted(asked, key=lambda each: each.taken_at)]
 
 
-async def redrive(dead: SqsQueue, queue: SqsQueue, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
-    """Send dead letters to their queue again: those of these ids, or all if none is named.
+async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
+    """Send dead letters to their queues again: those of these ids, or all that have a home if none is named.
 
     Returns:
         Those that were sent.
     """
     found = [message async for message in _received(dead, most)]
-    wanted = [message for message in found if not chosen or message.message_id in chosen]
+    sent = []
     try:
-        for message in wanted:
+        for message in list(found):
+            queue = home(message) if not chosen or message.message_id in chosen else None
+            if queue is None:
+                continue
             await queue.send(message.body, _attributes(message))
             await dead.delete([message.receipt_handle])
             found.remove(message)
+            sent.append(message)
     finally:
         await _given_back(dead, found)
-    return [_letter(dead, message) for message in wanted]
+    return [_letter(dead, message) for message in sent]
 
 
 async def _received(dead: SqsQueue, most: int) -> AsyncIterator[Message]:

@@ -20,8 +20,7 @@ from functools import partial
 from typing import ParamSpec, Protocol, TypeVar, cast
 
 from activities.aws.session import Services
-from domain.instances.places import DEAD, Place
-from domain.instances.topology import PREFIX
+from domain.instances.places import REGION_DEAD, Place
 from domain.instances.transport import Message, message_of
 from engine.errors import Absent
 from engine.kube.json import sequence, text
@@ -119,17 +118,25 @@ class SqsQueue:
         return await self._run(self._hide, entries)
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """Send to the dead letters: the queue's own, or the place's, as queues of the AWS provider have none."""
+        """Send to the dead letters: the queue's own, or the region's, as queues of the AWS provider have none."""
         try:
             await self._run(self._send, self._place.dead_letters, body, attributes)
         except Absent:
-            if self._place.dead_letters == f"{PREFIX}{DEAD}":
+            if self._place.dead_letters == REGION_DEAD:
                 raise
-            await self._run(self._send, f"{PREFIX}{DEAD}", body, attributes)
+            await self._run(self._send, REGION_DEAD, body, attributes)
 
     async def send(self, body: str, attributes: TextAttributes) -> None:
         """Send to the queue itself."""
         await self._run(self._send, self._queue, body, attributes)
+
+    async def exists(self) -> bool:
+        """Whether there is such a queue."""
+        try:
+            await self._run(self._url, self._queue)
+        except Absent:
+            return False
+        return True
 
     async def _run(self, call: Callable[P, R], *arguments: P.args, **named: P.kwargs) -> R:
         return await asyncio.get_running_loop().run_in_executor(self._threads, partial(call, *arguments, **named))

@@ -112,10 +112,11 @@ def test_an_unknown_instance_is_looked_for_after_15_then_30_seconds() -> None:
 
 
 def test_a_dead_letter_says_why() -> None:
-    told = dead_letter_attributes("not JSON" * 100, "m-1")
+    told = dead_letter_attributes("not JSON" * 100, "m-1", "1/r/q")
+    assert told["PERDURE_QUEUE"]["StringValue"] == "1/r/q"
     assert told["PERDURE_MESSAGE_ID"] == {"DataType": "String", "StringValue": "m-1"}
     assert len(told["PERDURE_REASON"]["StringValue"]) == 256
-    assert "PERDURE_MESSAGE_ID" not in dead_letter_attributes("x", ""), "SQS refuses empty values"
+    assert "PERDURE_MESSAGE_ID" not in dead_letter_attributes("x", "", "1/r/q"), "SQS refuses empty values"
 
 
 # --- where events go ---

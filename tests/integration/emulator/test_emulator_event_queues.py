@@ -135,7 +135,7 @@ async def test_a_dead_letter_is_sent_again_as_it_was(ground: Ground) -> None:
         await ground.queue.bury(body, attributes)
     first, second = await dead_letters(ground.dead, most=10)
     assert [first.told, second.told] == [f"ec2.spot {instance_name(number)}" for number in range(2)]
-    assert await redrive(ground.dead, ground.queue, [second.message_id], most=10) == [second]
+    assert await redrive(ground.dead, lambda _: ground.queue, [second.message_id], most=10) == [second]
     assert [each.message_id for each in await dead_letters(ground.dead, most=10)] == [first.message_id]
     (again,) = await ground.queue.receive(10)
     assert (again.body, again.attributes) == (second.body, {})

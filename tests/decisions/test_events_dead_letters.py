@@ -1,0 +1,157 @@
+"""What a person sees of dead letters and sends again, where queues have dead letters of their own and where not."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from activities.aws.places import Places
+from activities.aws.session import Services
+from domain.instances.acknowledgement import dead_letter_attributes
+from domain.instances.places import Place, place_of
+from engine.errors import Absent
+from engine.settings import settings
+from starters.cli.main import build
+from starters.events.queues import SqsQueue
+
+REGION = "123456789012/eu-central-1"
+PLACES = (REGION, f"{REGION}/c1-queue", f"{REGION}/c2-queue")
+OWN, FIRST, SECOND = map(place_of, PLACES)
+DEAD = "perdure-instance-events-dead"
+
+
+class Sqs:
+    """The queues of one account and region, as boto3 has them; what is received stays in sight."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, list[dict[str, Any]]] = {}
+        self._ids = itertools.count(1)
+
+    def client(self, service: str, region: str) -> Sqs:
+        return self
+
+    def get_queue_url(self, *, QueueName: str, QueueOwnerAWSAccountId: str) -> Mapping[str, object]:  # noqa: N803
+        if QueueName not in self.queues:
+            raise Absent(f"there is no queue {QueueName}")
+        return {"QueueUrl": QueueName}
+
+    def receive_message(self, **asked: Any) -> Mapping[str, object]:
+        return {"Messages": list(self.queues[asked["QueueUrl"]])}
+
+    def send_message(self, **sent: Any) -> Mapping[str, object]:
+        id_ = f"m-{next(self._ids)}"
+        message = {"MessageId": id_, "ReceiptHandle": id_, "Body": sent["MessageBody"]}
+        self.queues[sent["QueueUrl"]].append({**message, "MessageAttributes": sent["MessageAttributes"]})
+        return {}
+
+    def delete_message_batch(self, **asked: Any) -> Mapping[str, object]:
+        gone = {each["ReceiptHandle"] for each in asked["Entries"]}
+        kept = [each for each in self.queues[asked["QueueUrl"]] if each["ReceiptHandle"] not in gone]
+        self.queues[asked["QueueUrl"]] = kept
+        return {}
+
+    def change_message_visibility_batch(self, **asked: Any) -> Mapping[str, object]:
+        return {}
+
+    def bodies(self, queue: str) -> list[str]:
+        return [each["Body"] for each in self.queues[queue]]
+
+    def bury(self, place: Place, body: str, *, told: bool = True) -> None:
+        """As the consumer does; or as one that did not say yet whose a dead letter is."""
+        queue = SqsQueue(
+            place,
+            cast(Services, self),
+            ThreadPoolExecutor(1),
+            wait=timedelta(0),
+            visibility=timedelta(seconds=1),
+        )
+        attributes = dead_letter_attributes("not JSON", body, queue.name)
+        kept = {name: value for name, value in attributes.items() if told or name != "PERDURE_QUEUE"}
+        asyncio.run(queue.bury(body, kept))
+
+
+@pytest.fixture
+def sqs(monkeypatch: pytest.MonkeyPatch) -> Sqs:
+    made = Sqs()
+    monkeypatch.setattr(Places, "caller", lambda *_: made)
+    return made
+
+
+Events = Callable[..., Result]
+
+
+@pytest.fixture
+def events(monkeypatch: pytest.MonkeyPatch) -> Events:
+    """`perdure events`, of these places."""
+
+    def run(*arguments: str, of: tuple[str, ...] = PLACES) -> Result:
+        monkeypatch.setenv("PERDURE_INSTANCES_QUEUES", ",".join(of))
+        settings.cache_clear()
+        return CliRunner().invoke(build(), ["events", *arguments])
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_before() -> Any:
+    yield
+    settings.cache_clear()
+
+
+def listed(events: Events, *arguments: str, of: tuple[str, ...] = PLACES) -> list[str]:
+    told = events("list", "-o", "json", *arguments, of=of)
+    assert (told.exit_code, told.stderr) == (0, "")
+    return [each["body"] for each in json.loads(told.stdout)]
+
+
+def test_dead_letters_of_queues_without_their_own_are_found_among_the_regions(sqs: Sqs, events: Events) -> None:
+    sqs.queues = {name: [] for name in (OWN.queue, DEAD, FIRST.queue, SECOND.queue, SECOND.dead_letters)}
+    for place in (OWN, FIRST, SECOND):
+        sqs.bury(place, f"of {place.queue}")
+    assert sqs.bodies(DEAD) == ["of perdure-instance-events", "of c1-queue"]
+    assert listed(events) == ["of perdure-instance-events", "of c1-queue", "of c2-queue"]
+    assert listed(events, "--queue", "c1-queue") == ["of c1-queue"]
+    assert listed(events, "--queue", "c2-queue") == ["of c2-queue"]
+    assert listed(events, "--queue", "perdure-instance") == ["of perdure-instance-events"]
+    assert listed(events, of=(str(FIRST),)) == ["of c1-queue"]
+
+
+def test_each_is_sent_to_the_queue_that_it_came_from_once(sqs: Sqs, events: Events) -> None:
+    sqs.queues = {name: [] for name in (OWN.queue, DEAD, FIRST.queue, SECOND.queue)}
+    for place in (OWN, FIRST, SECOND):
+        sqs.bury(place, f"of {place.queue}")
+    assert events("redrive", "--all", "--queue", "c1-queue").exit_code == 0
+    assert (sqs.bodies(FIRST.queue), len(sqs.bodies(DEAD))) == (["of c1-queue"], 2)
+    assert events("redrive", "--all").exit_code == 0
+    alive = {place.queue: sqs.bodies(place.queue) for place in (OWN, FIRST, SECOND)}
+    assert alive == {queue: [f"of {queue}"] for queue in alive}
+    assert (sqs.bodies(DEAD), sqs.queues[SECOND.queue][0]["MessageAttributes"]) == ([], {})
+
+
+def test_one_that_says_no_queue_or_one_that_is_not_served_goes_where_its_dead_letters_belong(
+    sqs: Sqs, events: Events
+) -> None:
+    sqs.queues = {name: [] for name in (OWN.queue, DEAD, FIRST.queue, "stranger")}
+    sqs.bury(FIRST, "unsaid", told=False)
+    sqs.bury(place_of(f"{REGION}/stranger"), "a stranger's")
+    events("redrive", "--all", of=PLACES[:2])
+    assert sqs.bodies(OWN.queue) == ["unsaid", "a stranger's"]
+    sqs.bury(FIRST, "unsaid", told=False)
+    events("redrive", "--all", of=PLACES[1:2])
+    assert (sqs.bodies(FIRST.queue), sqs.bodies("stranger")) == (["unsaid"], [])
+
+
+def test_a_place_without_any_says_so_and_the_others_are_looked_at(sqs: Sqs, events: Events) -> None:
+    sqs.queues = {name: [] for name in (FIRST.queue, FIRST.dead_letters)}
+    sqs.bury(FIRST, "one")
+    told = events("list")
+    assert "not JSON" in told.stdout
+    assert "c2-queue has no dead letters: neither c2-queue-dead nor" in " ".join(told.stderr.split())
