@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from temporalio import activity
 
-from activities.aws.instances import GroupFound, describe_group
+from activities.aws.instances import describe_group
 from activities.instances import metrics
 from activities.instances.asking import Ground
 from activities.instances.known import KnownInstances
@@ -18,7 +18,7 @@ from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.instances import AUTO_SCALING_GROUP, AWS_MACHINE_POOL
 from domain.instances.constants import GROUP_STATE_LABEL
-from domain.instances.groups import GroupState, group_state, group_story, pool_patch
+from domain.instances.groups import GroupRecord, GroupState, group_state, group_story, merged, pool_patch
 from domain.instances.names import GroupKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from domain.instances.resources import AWSMachinePool
@@ -54,11 +54,14 @@ class GroupActivities:
         if not pools:
             return _gone(look.key, "no AWSMachinePool has this group")
         caller = self._ground.caller(key.account, key.region)
-        found = await asyncio.to_thread(describe_group, caller, key.region, key.group) or GroupFound()
-        state = group_state(found.instances.values(), found.record)
+        found = await asyncio.to_thread(describe_group, caller, key.region, key.group)
+        # Of a group that is not there nothing is to be told any more.
+        record = merged(look.record, found.record) if found else GroupRecord()
+        instances = found.instances if found else {}
+        state = group_state(instances.values(), record)
         for pool in pools:
             if not (look.dry_run or self._observing or paused(pool.metadata) or paused_area(AUTO_SCALING_GROUP.area)):
-                await self._label(pool, pool_patch(pool, state, group_story(found.instances, found.record)))
+                await self._label(pool, pool_patch(pool, state, group_story(instances, record)))
         return GroupWorld(key=look.key, decision=_decision(pools[0], state))
 
     async def _label(self, pool: AWSMachinePool, patch: JsonPatch) -> None:

@@ -1,9 +1,10 @@
 """How an Auto Scaling group stands, in one word: the worst of its instances' states, as its pool's label.
 
 Auto Scaling's own names of lifecycle states hold colons, which no label value may, so each has a word of ours. The
-group's workflow asks Auto Scaling when it is woken; only that a launch or a termination failed is told by nothing but
-an event, and holds until a later one of the same kind succeeded. A group is `warm` when all its instances are: a warm
-pool beside instances that serve is nothing worse.
+group's workflow asks Auto Scaling when it is woken. That a launch or a termination failed is told by an event, too, at
+times before Auto Scaling lists it, and by nothing else again: whichever of both tells of a later one is believed, and
+it holds until a later one of the same kind succeeded. A group is `warm` when all its instances are: a warm pool beside
+instances that serve is nothing worse.
 
 One label cannot say how each instance stands. The annotation beside it does, for those that are not in service, and
 says why what failed has failed. An edit wakes the AWS provider, so that the number of those in service alone, which
@@ -54,24 +55,36 @@ class LastResult(Model):
     detail: str = ""
     key: str = ""
 
+    @property
+    def rank(self) -> tuple[datetime, bool, str]:
+        """The later one counts, of the same second a failure."""
+        return self.time, self.failed, self.key
+
 
 class GroupRecord(Model):
-    """What events tell of a group and Auto Scaling does not: by `launch` and `terminate`."""
+    """How a group's last launch and last termination ended: by `launch` and `terminate`."""
 
     results: dict[str, LastResult] = {}
 
 
 def fold_result(record: GroupRecord, event: InstanceEvent) -> GroupRecord:
-    """The record with an event; the later one counts, of the same second a failure."""
+    """The record with an event."""
     named = _RESULTS.get(event.kind)
     if named is None:
         return record
     activity, failed = named
     told = LastResult(time=event.time, failed=failed, detail=event.detail, key=event.key)
-    known = record.results.get(activity)
-    if known is not None and (known.time, known.failed, known.key) >= (told.time, told.failed, told.key):
-        return record
-    return record.model_copy(update={"results": {**record.results, activity: told}})
+    return merged(record, GroupRecord(results={activity: told}))
+
+
+def merged(record: GroupRecord, other: GroupRecord) -> GroupRecord:
+    """What two say together of a group."""
+    results = dict(record.results)
+    for activity, told in other.results.items():
+        known = results.get(activity)
+        if known is None or told.rank > known.rank:
+            results[activity] = told
+    return record if results == record.results else GroupRecord(results=results)
 
 
 def word_of(lifecycle_state: str) -> GroupState | None:

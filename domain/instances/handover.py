@@ -18,8 +18,9 @@ from domain.model import Model
 
 HAND_OVER = "hand_over"
 ANSWERED = "answered"  # a signal: what AWS says of an instance
+ENDED = "ended"  # a signal: how a group's launches and terminations ended, as events tell
 
-__all__ = ["ANSWERED", "GROUP_WORKFLOW", "HAND_OVER", "INSTANCE_WORKFLOW", "HandOver", "Taken", "update_id"]
+__all__ = ["ANSWERED", "ENDED", "GROUP_WORKFLOW", "HAND_OVER", "INSTANCE_WORKFLOW", "HandOver", "Taken", "update_id"]
 
 
 class HandOver(Model):

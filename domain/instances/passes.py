@@ -1,7 +1,8 @@
 """The lifecycles beside the instances': an Auto Scaling group's, and the one that looks at all places.
 
-Both are made of passes (`domain.passes`): one activity observes, decides and acts. A group's label rests on nothing but
-what Auto Scaling and its AWSMachinePool say, so its workflow is only ever woken. Instances whose state EC2 tells
+Both are made of passes (`domain.passes`): one activity observes, decides and acts. A group's label rests on what Auto
+Scaling says when its workflow is woken, and on what events have told of launches and terminations, which Auto Scaling
+may list later: that is remembered here. Instances whose state EC2 tells
 otherwise than their label are found by one look at a place for all that live there, and told to their workflows; so are
 groups.
 """
@@ -9,17 +10,28 @@ groups.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.constants import KILLED_NOTICED
+from domain.instances.groups import GroupRecord, merged
 from domain.model import Model
 from domain.passes import PassedWorld
 
 
 class GroupWorld(PassedWorld):
-    """What a pass over a group came to."""
+    """What a pass over a group came to, and what events have told of it."""
+
+    known: GroupRecord = GroupRecord()
+
+    def recall(self, before: Self) -> Self:
+        """What events have told stays, also what they did meanwhile."""
+        return super().recall(before).model_copy(update={"known": before.known})
+
+    def told(self, record: GroupRecord) -> Self:
+        """With what events tell."""
+        return self.model_copy(update={"known": merged(self.known, record)})
 
 
 class SweepMemory(Model):
@@ -35,7 +47,7 @@ class SweepWorld(PassedWorld):
 
 
 class LookAtGroup(Action):
-    """Ask Auto Scaling how a group stands, and label its AWSMachinePool."""
+    """Ask Auto Scaling how a group stands, and label its AWSMachinePool; `record` is what events have told."""
 
     activity: ClassVar[str] = "instances.look_at_group"
     queue: ClassVar[Queue] = Queue.INSTANCES
@@ -44,6 +56,7 @@ class LookAtGroup(Action):
     heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     key: Key
+    record: GroupRecord = GroupRecord()
     dry_run: bool = False
 
     @property

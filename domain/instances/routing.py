@@ -1,7 +1,8 @@
 """Which workflows an event goes to, whether it is ours at all, and in which order a batch is worked.
 
-An instance's workflow gets the events themselves. A group's gets only wakes: it asks Auto Scaling how its instances
-stand. An event of an account or region that no queue is configured for is not ours, whatever instance it names.
+An instance's workflow gets the events themselves. A group's gets wakes, as it asks Auto Scaling how its instances
+stand, and how launches and terminations ended. An event of an account or region that no queue is configured for is not
+ours, whatever instance it names.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ from datetime import UTC, datetime, timedelta
 from domain.instances import constants as c
 from domain.instances.acknowledgement import Outcome
 from domain.instances.events import InstanceEvent, InstanceState
+from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
@@ -290,7 +291,7 @@ async def _taken(key: InstanceKey, events: Sequence[InstanceEvent], receives: in
     return Taken(outcomes={event.key: Outcome.APPLIED for event in events})
 
 
-async def _woken(group: GroupKey) -> None:
+async def _woken(group: GroupKey, ended: GroupRecord) -> None:
     return None
 
 

@@ -2,7 +2,7 @@
 
     event ──► not served here ──────────────────────────────────────► foreign
        └────► index: nobody's ──────────────────────────────────────► unknown
-       └────► its group ──► wake, at most one a moment ─────────────┐
+       └────► its group ──► results, wake, at most one a moment ────┐
        └────► its instance ──► gathered with its other events ──────┴► what the workflow says of it
                                   │
                    update-with-start, `at_once` instances at the same time
@@ -29,6 +29,7 @@ from typing import Protocol
 
 from domain.instances.acknowledgement import Handled, Outcome
 from domain.instances.events import InstanceEvent
+from domain.instances.groups import GroupRecord, fold_result
 from domain.instances.handover import Taken
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
@@ -43,7 +44,8 @@ TROUBLE_AFTER = 3
 
 # Tells an instance's workflow of events; `receives` as for `domain.instances.handover.update_id`.
 HandOverCall = Callable[[InstanceKey, Sequence[InstanceEvent], int], Awaitable[Taken]]
-WakeGroup = Callable[[GroupKey], Awaitable[None]]
+# Wakes a group's workflow, and tells it first how launches and terminations ended, if events have told of any.
+WakeGroup = Callable[[GroupKey, GroupRecord], Awaitable[None]]
 
 # From the best for whoever waits for a message to be done with to the worst.
 _WORST_LAST = (
@@ -135,6 +137,7 @@ class Teller:
         self._serial = itertools.count()
         self._telling: dict[InstanceKey, asyncio.Task[None]] = {}
         self._groups: dict[GroupKey, asyncio.Task[bool]] = {}
+        self._ended: dict[GroupKey, GroupRecord] = {}  # of those that are to be woken
         self._woken_at: dict[GroupKey, float] = {}
         self._failures = 0
         self.trouble = ""
@@ -263,6 +266,8 @@ class Teller:
     async def _group(self, event: InstanceEvent, group: GroupKey) -> Handled:
         if group not in self._groups:
             self._groups[group] = asyncio.get_running_loop().create_task(self._woken(group))
+            self._ended[group] = GroupRecord()
+        self._ended[group] = fold_result(self._ended[group], event)
         woken = await asyncio.shield(self._groups[group])
         return Handled(event=event, outcome=Outcome.APPLIED if woken else Outcome.UNAVAILABLE)
 
@@ -272,13 +277,14 @@ class Teller:
         if rest > 0:
             await asyncio.sleep(rest)
         del self._groups[group]
+        ended = self._ended.pop(group)
         self._woken_at.pop(group, None)
         self._woken_at[group] = time.monotonic()
         while len(self._woken_at) > 1000:
             del self._woken_at[next(iter(self._woken_at))]
         try:
             async with asyncio.timeout(self._patience):
-                await self._wake_group(group)
+                await self._wake_group(group, ended)
         except Exception as error:
             self._failed(group, error)
             return False

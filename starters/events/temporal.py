@@ -1,4 +1,4 @@
-"""What is said to Temporal: hand-overs to instances' workflows, wakes to groups'."""
+"""What is said to Temporal: hand-overs to instances' workflows, results and wakes to groups'."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import partial
 from temporalio.client import Client
 
 from domain.instances.events import InstanceEvent
-from domain.instances.handover import HAND_OVER, HandOver, Taken, update_id
+from domain.instances.groups import GroupRecord
+from domain.instances.handover import ENDED, HAND_OVER, HandOver, Taken, update_id
 from domain.instances.names import GroupKey, InstanceKey
-from engine.temporal import ask, wake
+from engine.temporal import ask, tell, wake
 from starters.events.teller import HandOverCall, WakeGroup
 
 
@@ -32,5 +33,8 @@ async def _hand_over(
     return await ask(client, lifecycle, HAND_OVER, about, id_=update_id(events, receives), answer=Taken)
 
 
-async def _wake_group(client: Client, cluster: str, group: GroupKey) -> None:
-    await wake(client, group.lifecycle_in(cluster))
+async def _wake_group(client: Client, cluster: str, group: GroupKey, ended: GroupRecord) -> None:
+    lifecycle = group.lifecycle_in(cluster)
+    if ended.results:
+        await tell(client, lifecycle, ENDED, ended)
+    await wake(client, lifecycle)

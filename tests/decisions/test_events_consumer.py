@@ -13,6 +13,7 @@ import pytest
 
 from domain.instances.acknowledgement import Outcome
 from domain.instances.events import InstanceState
+from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
@@ -61,7 +62,7 @@ class Workflows:
                 known.append(name)
         return Taken(outcomes=outcomes)
 
-    async def wake(self, group: GroupKey) -> None:
+    async def wake(self, group: GroupKey, ended: GroupRecord) -> None:
         return None
 
     def all_applied(self) -> list[str]:

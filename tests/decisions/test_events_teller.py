@@ -10,6 +10,7 @@ import pytest
 
 from domain.instances.acknowledgement import Handled, Outcome
 from domain.instances.events import EventKind, HookAction, InstanceEvent, InstanceState
+from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.parser import Events, Invalid
@@ -40,6 +41,7 @@ class Workflows:
     def __init__(self) -> None:
         self.told: list[tuple[str, tuple[str, ...], int]] = []
         self.woken: list[str] = []
+        self.ended: list[dict[str, str]] = []
         self.may_answer = asyncio.Event()
         self.may_answer.set()
         self.outcome = Outcome.APPLIED
@@ -52,8 +54,9 @@ class Workflows:
             raise self.fails
         return Taken(outcomes={event.key: self.outcome for event in events})
 
-    async def wake(self, group: GroupKey) -> None:
+    async def wake(self, group: GroupKey, ended: GroupRecord) -> None:
         self.woken.append(group.group)
+        self.ended.append({what: result.key for what, result in ended.results.items()})
         if self.fails is not None:
             raise self.fails
 
@@ -231,6 +234,24 @@ async def test_a_launch_without_an_instance_wakes_its_group_only(workflows: Work
     assert (workflows.woken, workflows.told) == (["c1-mp-0"], [])
     workflows.fails = RuntimeError("no")
     assert (await teller(workflows).outcome(failed)).outcome is Outcome.UNAVAILABLE
+
+
+async def test_how_launches_and_terminations_ended_is_told_with_the_wake_the_latest_of_each(
+    workflows: Workflows,
+) -> None:
+    told = teller(workflows)
+
+    def ended(kind: EventKind, id_: str, seconds: int) -> InstanceEvent:
+        at = NOW + timedelta(seconds=seconds)
+        return state("", id_, kind=kind, state=None, group="c1-mp-0", time=at)
+
+    failed, served = ended(EventKind.LAUNCH_FAILED, "failed", 2), ended(EventKind.LAUNCH_OK, "served", 1)
+    gone = ended(EventKind.TERMINATE_OK, "gone", 0)
+    await asyncio.gather(*(told.outcome(each) for each in (failed, served, gone)))
+    assert workflows.ended == [{"launch": "failed/c1-mp-0", "terminate": "gone/c1-mp-0"}]
+    hook = state("", "hook", kind=EventKind.TERMINATING, state=None, group="c1-mp-0")
+    await told.outcome(hook)
+    assert workflows.ended[1:] == [{}]
 
 
 async def test_a_group_of_nobody_is_not_woken(workflows: Workflows) -> None:

@@ -25,6 +25,7 @@ from domain.accounts.observations import PassPool, PoolWorld
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.instances import EC2_INSTANCE
+from domain.instances.groups import GroupRecord
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.passes import GroupWorld, LookAtGroup
 from engine.settings import Settings
@@ -182,7 +183,7 @@ async def test_a_lifecycle_is_run_by_its_own_clusters_worker(
         pools, groups = [each.pool(number) for number in range(4)], [each.group(number) for number in range(4)]
         wanted[each.cluster] = {*pools, *(group.lifecycle_in(each.cluster) for group in groups)}
         told = wake_group(client, each.cluster)
-        await asyncio.gather(*(wake(client, key) for key in pools), *(told(group) for group in groups))
+        await asyncio.gather(*(wake(client, key) for key in pools), *(told(group, GroupRecord()) for group in groups))
 
     async def all_looked_at() -> bool:
         return sum(len(each.looked_at) for each in every) >= sum(map(len, wanted.values()))

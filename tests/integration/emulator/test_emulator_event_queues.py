@@ -17,6 +17,7 @@ from waiting import eventually
 from activities.aws.places import Places
 from domain.instances.acknowledgement import Outcome
 from domain.instances.events import InstanceEvent
+from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.places import Place
@@ -82,7 +83,7 @@ class Ground:
             self.applied += [event.key for event in events]
             return Taken(outcomes={event.key: Outcome.APPLIED for event in events})
 
-        async def wake(group: GroupKey) -> None:
+        async def wake(group: GroupKey, ended: GroupRecord) -> None:
             return None
 
         teller = Teller(index, {self.place.where}, hand_over, wake)

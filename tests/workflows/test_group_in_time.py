@@ -1,0 +1,75 @@
+"""A group's lifecycle in time: what its launches came to is told, looked at, and known to every later look."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+from lifecycles import PATIENCE
+from temporalio import activity
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Worker
+
+from domain.decision import Decision, Outcome, Queue
+from domain.instances.groups import GroupRecord, LastResult
+from domain.instances.names import GroupKey
+from domain.instances.passes import GroupWorld, LookAtGroup
+from engine.temporal import wake
+from starters.events.temporal import wake_group
+from workers.boundary import Boundary
+from workers.roster import workflows_of
+
+GROUP = GroupKey(account="123456789012", region="eu-central-1", group="c1-mp-0")
+NOW = datetime(2026, 5, 4, 10, 11, 12, tzinfo=UTC)
+
+
+def ended(what: str, seconds: int) -> GroupRecord:
+    time = NOW + timedelta(seconds=seconds)
+    return GroupRecord(results={what: LastResult(time=time, failed=True, detail="no capacity")})
+
+
+class Looks:
+    """What each look was told, and a decision that waits for the next wake."""
+
+    def __init__(self) -> None:
+        self.told: list[dict[str, int]] = []
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    @activity.defn(name=LookAtGroup.activity)
+    async def look_at_group(self, look: LookAtGroup) -> GroupWorld:
+        self.told.append({what: (each.time - NOW).seconds for what, each in look.record.results.items()})
+        await self.may_answer.wait()
+        decision = Decision(phase="in-service", outcome=Outcome.SETTLED, why="a test")
+        return GroupWorld(key=look.key, decision=decision)
+
+    async def until(self, told: dict[str, int]) -> None:
+        """Until a look was told so much."""
+        async with asyncio.timeout(PATIENCE):
+            while told not in self.told:  # noqa: ASYNC110 - the test server tells nobody
+                await asyncio.sleep(0.02)
+
+
+async def test_what_events_tell_of_launches_is_looked_at_and_remembered(env: WorkflowEnvironment) -> None:
+    looks, tell = Looks(), wake_group(env.client, "")
+    workflows = Worker(env.client, task_queue="instances", workflows=workflows_of("instances"))
+    activities = Worker(
+        env.client, task_queue=Queue.INSTANCES.value, activities=[looks.look_at_group], interceptors=[Boundary()]
+    )
+    async with workflows, activities:
+        await tell(GROUP, ended("launch", 2))
+        await looks.until({"launch": 2})
+        looks.may_answer.clear()
+        await tell(GROUP, GroupRecord())
+        await asyncio.sleep(0.2)
+        await tell(GROUP, ended("terminate", 1))  # while a look is under way
+        looks.may_answer.set()
+        await looks.until({"launch": 2, "terminate": 1})
+        looks.told.clear()
+        await wake(env.client, GROUP.lifecycle)  # as the watcher does
+        await looks.until({"launch": 2, "terminate": 1})
+        await tell(GROUP, ended("launch", 1))  # old news
+        looks.told.clear()
+        await tell(GROUP, ended("launch", 3))
+        await looks.until({"launch": 3, "terminate": 1})
+        await env.client.get_workflow_handle(GROUP.workflow_id).terminate()
