@@ -6,7 +6,8 @@ Services and nodes are in the cluster that is served, LoadBalancers in Perdure's
 API server refuses as invalid is told to the one Service that asks for it, and no other is touched by it.
 
 Each Event about the LoadBalancer is told to the Service once: its name there follows from the Event's uid, so the API
-server refuses a second one, whichever process tells it.
+server refuses a second one, whichever process tells it. A warning's follows from its words, as those have that the
+Service is told of itself: some of its wishes are found wrong in both places, and one Event says so.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from domain.loadbalancers.services.synchronization import ServiceWork, work_for
 from engine.clock import now
 from engine.errors import Absent, ApiError, Denied, Invalid
 from engine.kube import EVENT, NODE, KubeApi
-from engine.kube.events import Said, Subject, event, named, record
+from engine.kube.events import LONGEST_MESSAGE, Said, Subject, event, named, record
 from engine.kube.json import JsonObject, text
 from engine.kube.sharing import SharedReading
 from engine.pauses import held
@@ -218,7 +219,7 @@ class ServiceActivities:
         subject = Subject.with_metadata(SERVICE, service.metadata)
         said = Said(notice.type.value, notice.reason, notice.message, SERVICE_COMPONENT)
         standing = notice.type is NoticeType.WARNING  # what is wrong stays so, what was done is done again
-        name = named(subject, notice.reason, notice.message) if standing else ""
+        name = _warned(subject, said) if standing else ""
         await record(self._served, event(subject, said, now(), name=name))
 
     async def _forward(self, service: Service, balancer: LoadBalancer, installation: Installation) -> None:
@@ -241,9 +242,16 @@ class ServiceActivities:
 def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
     """An Event about a LoadBalancer as one about its Service, with the times at which it was first told."""
     said = Said(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
-    told = event(subject, said, now(), name=named(subject, text(found, "metadata", "uid")))
+    wrong = said.type == NoticeType.WARNING
+    name = _warned(subject, said) if wrong else named(subject, text(found, "metadata", "uid"))
+    told = event(subject, said, now(), name=name)
     times = {field: text(found, field) for field in ("firstTimestamp", "lastTimestamp")}
     return told | {field: moment for field, moment in times.items() if moment}
+
+
+def _warned(subject: Subject, said: Said) -> str:
+    """The name of a warning: its words decide, as far as an Event holds them."""
+    return named(subject, said.reason, said.message[:LONGEST_MESSAGE])
 
 
 def _refused(work: ServiceWork, error: ApiError) -> ServiceWork:
