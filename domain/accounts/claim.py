@@ -17,7 +17,17 @@ from domain.accounts import claim_byoc, claim_fake, claim_fleet
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
-from domain.accounts.claim_steps import holds, invalid, patched, protected, status_written, waiting, working
+from domain.accounts.claim_steps import (
+    DELETING,
+    held,
+    holds,
+    invalid,
+    patched,
+    protected,
+    status_written,
+    waiting,
+    working,
+)
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.closing import closing, has_begun, why_freed
 from domain.accounts.config_condition import told_by_claim
@@ -128,6 +138,8 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
         return waiting(claim, why, "spec.accountLink or the Account's spec.claimLink")
     if protected(world, account.spec.aws_account_id):
         return waiting(claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal")
+    if paused := held(claim, account):
+        return paused
     if missing := config.missing("root", "base", "fedramp"):
         return waiting(claim, f"the ConfigMap lacks a readable {', '.join(missing)}", "ConfigMap")
     if world.known.fulfilled != account.metadata.name:
@@ -184,6 +196,8 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
     if why := told_to(claim, account):
         let_go = _release(world, account, failed=True).model_copy(update={"uncleaned": True})
         return working(claim, f"let go uncleaned: {why}", let_go, phase="Deleting")
+    if paused := held(claim, account, DELETING):
+        return paused
     cleaning = () if has_begun(world, account) else _cleaning(world, account)
     if cleaning:
         return _clean(world, account, cleaning)

@@ -15,7 +15,17 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.actions.customers import DeliverCredentials, HoldInputSecret, LetSecretsGo, MakeCustomerAccount
-from domain.accounts.claim_steps import DELETING, holds, invalid, patched, protected, status_written, waiting, working
+from domain.accounts.claim_steps import (
+    DELETING,
+    held,
+    holds,
+    invalid,
+    patched,
+    protected,
+    status_written,
+    waiting,
+    working,
+)
 from domain.accounts.claim_validation import customers_account, spec_fault
 from domain.accounts.constants import FINALIZER
 from domain.accounts.customer_account import TROUBLE
@@ -105,6 +115,13 @@ def _linked(world: ClaimWorld, now: datetime) -> Decision:
         if trouble is not None and trouble.status == TRUE:
             return _telling(world, SHUT_OUT, trouble.reason or TROUBLE, trouble.message or "", link, now)
         return waiting(claim, f"{link} is {account.status.state or 'new'}", link)
+    step = _handed_over(world, account, now)
+    return (held(claim, account) if step.actions else None) or step
+
+
+def _handed_over(world: ClaimWorld, account: Account, now: datetime) -> Decision:
+    """What is missing once the Account is Ready."""
+    claim = world.claim
     if claim.status.state != ClaimState.READY or _is_true(claim.status, SHUT_OUT):
         return working(claim, "BYOC account ready", status_written(world, _ready(claim.status, now)))
     if claim.spec.manual_sts_mode:
@@ -188,9 +205,9 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
     if account is not None and holds(claim, account):
         link = f"Account/{account.metadata.name}"
         if not account.metadata.deleting:
-            return _accesses_first(world, account, now) or working(
-                claim, f"delete {link}", _delete(world, account), phase=DELETING
-            )
+            paused = None if told_to(claim, account) else held(claim, account, DELETING)
+            delete = working(claim, f"delete {link}", _delete(world, account), phase=DELETING)
+            return _accesses_first(world, account, now) or paused or delete
         if account.failed:
             failure = condition_of(account.status.conditions, "AccountClientError")
             what = failure.message if failure and failure.message else "its account cannot be cleaned up"

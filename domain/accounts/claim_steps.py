@@ -13,6 +13,7 @@ from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
+from domain.levers import paused
 from domain.writes import JsonPatch, Patch
 
 DELETING = "Deleting"
@@ -47,6 +48,14 @@ def waiting(claim: AccountClaim, why: str, waits_for: str, phase: str = "", *act
         actions=actions,
         waits_for=(waits_for,),
     )
+
+
+def held(claim: AccountClaim, account: Account, phase: str = "") -> Decision | None:
+    """Wait while a person holds the Account: what its claim would do with it, or in it, is held as well."""
+    if not paused(account.metadata):
+        return None
+    name = account.metadata.name
+    return waiting(claim, f"Account {name} is paused", f"Account/{name}", phase)
 
 
 def patched(world: ClaimWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:

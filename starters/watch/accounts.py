@@ -3,7 +3,7 @@
 | change of | wakes, besides the object itself |
 |---|---|
 | Account, in what pools count and match by | its AccountPool; all pools if it names none; none if the pool made it |
-| Account: state, link | the AccountClaim it is linked to, and was |
+| Account: state, link, a person's hold | the AccountClaim it is linked to, and was |
 | Account without an AWS account id, waiting for its support case, gone | the Organization |
 | AccountClaim without an account, or gone | its AccountPool; all pools if it names none |
 | AccountClaim: linked to another, deleting, gone | the Account it is linked to, and was |
@@ -83,6 +83,8 @@ _UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configurati
 # What a customer's Account is made by.
 _TERMS = ("aws", "byocSecretRef", "stsRoleARN", "stsExternalID", "customTags", "kmsKeyId")
 _TRUE = "true"
+# The facts of an Account by which its claim decides.
+_TOLD_TO_CLAIM = ("state", "claim", "claim namespace", "trouble", "held")
 
 
 # Reading.
@@ -134,6 +136,7 @@ def read_account(obj: JsonObject) -> View:
             "trouble": _trouble(annotations, status),
             "legal entity": entity,
             "paused": _word(paused),
+            "held": _word(annotations.get(levers.PAUSED) == _TRUE),
         },
     )
 
@@ -262,9 +265,7 @@ def account_dependents(before: Projection | None, after: Projection | None, inde
     if _differ(before, after, "counts as", "pool") and not _made_by_pool(before, after):
         for side in (each for each in _existing(before, after) if not each.fact("byoc")):
             keys |= pools(index, side.fact("pool"))
-    if _differ(before, after, "state", "claim", "claim namespace", "trouble") and not _being_bound(
-        before, after, index
-    ):
+    if _differ(before, after, *_TOLD_TO_CLAIM) and not _being_bound(before, after, index):
         for side in _existing(before, after):
             keys.update(index.keys(ACCOUNT_CLAIM.name, side.fact("claim namespace"), [side.fact("claim")]))
     asks, gave_way = _asks_organization(after), _stopped_opting_in(before, after)

@@ -32,10 +32,11 @@ from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim import decide
 from domain.accounts.claim_validation import spec_fault
-from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.constants import FAKE_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE, PAUSE_ANNOTATION
 from domain.accounts.resources import AccountClaim
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Outcome
+from domain.levers import PAUSED
 from domain.refusal import ErrorType
 from domain.resource import timestamp
 from domain.writes import Patch
@@ -272,6 +273,28 @@ def test_a_link_to_an_account_that_does_not_exist_waits_for_it() -> None:
 def test_a_protected_account_is_neither_handed_over_nor_cleaned(fields: dict[str, object]) -> None:
     assert decide(bound_world(**fields), NOW).actions == ()
     assert decide(bound_world(bound(meta=DELETED), **fields), NOW).actions == ()
+
+
+@pytest.mark.parametrize("known", [{}, {"fulfilled": NAME}, {"keys_rotated": True}, {"closed": AWS_ID}])
+@pytest.mark.parametrize("meta", [{}, DELETED])
+@pytest.mark.parametrize("annotations", [{}, {FAKE_ANNOTATION: "true"}])
+def test_a_paused_account_is_neither_handed_over_nor_cleaned_until_it_is_resumed(
+    known: dict[str, Any], meta: dict[str, str], annotations: dict[str, str]
+) -> None:
+    """Whoever has a hold put on an account means the account, whatever becomes of its claim."""
+    world = bound_world(bound(meta={**meta, "annotations": annotations}), known=known)
+    paused = HELD.metadata.model_copy(update={"annotations": {PAUSED: "true"}})
+    held = world.model_copy(update={"account": HELD.model_copy(update={"metadata": paused})})
+    decision = decide(held, NOW)
+    assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())
+    assert (decision.why, decision.waits_for) == (f"Account {NAME} is paused", (f"Account/{NAME}",))
+    assert decide(world, NOW).actions
+
+
+def test_the_replaced_operators_own_pause_of_an_account_lets_its_release_proceed() -> None:
+    paused = HELD.metadata.model_copy(update={"annotations": {PAUSE_ANNOTATION: "true"}})
+    going = bound_world(bound(meta=DELETED), account=HELD.model_copy(update={"metadata": paused}))
+    assert activities(decide(going, NOW)) == ["aws.rotate_keys"]
 
 
 @pytest.mark.parametrize("key", ["root", "base"])

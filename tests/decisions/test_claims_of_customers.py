@@ -27,6 +27,7 @@ from domain.accounts.letting_go import LET_GO
 from domain.accounts.resources import Account
 from domain.accounts.worlds import ClaimWorld, InputSecret
 from domain.decision import Outcome
+from domain.levers import PAUSED as PAUSE
 from domain.writes import Delete, Patch
 
 HELD = InputSecret(complete=True, held=True)
@@ -202,6 +203,29 @@ def test_a_persons_word_lets_a_release_go_on_without_its_accesses() -> None:
     told = {"meta": {**DELETED, "annotations": {LET_GO: "the customer has left"}}, "status": READY}
     going = byoc(linked=True, account=customers(), of=told, accesses=("reader",))
     assert activities(decide(going, NOW)) == ["kube.delete"]
+
+
+PAUSED = {"annotations": {PAUSE: "true"}}
+
+
+def test_a_paused_account_is_neither_handed_over_nor_deleted_until_it_is_resumed() -> None:
+    paused = customers(meta=PAUSED)
+    ready = {"spec": {"supportRoleARN": SUPPORT}, "of": {"status": READY}}
+    for world in (
+        byoc(linked=True, account=paused),  # not told Ready yet
+        byoc(linked=True, account=paused, of={"status": READY}),
+        byoc(linked=True, account=paused, of={"meta": DELETED, "status": READY}),
+    ):
+        decision = decide(world, NOW)
+        assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())
+        assert (decision.why, decision.waits_for) == (f"Account {NAME} is paused", (f"Account/{NAME}",))
+        assert decide(world.model_copy(update={"account": customers()}), NOW).actions
+    assert decide(byoc(linked=True, account=paused, delivered=True, **ready), NOW).outcome is Outcome.SETTLED
+
+
+def test_a_paused_account_is_let_go_by_a_persons_word() -> None:
+    told = {"meta": {**DELETED, "annotations": {LET_GO: "the customer has left"}}, "status": READY}
+    assert activities(decide(byoc(linked=True, account=customers(meta=PAUSED), of=told), NOW)) == ["kube.delete"]
 
 
 def test_a_release_needs_neither_the_customers_secret_nor_the_account() -> None:

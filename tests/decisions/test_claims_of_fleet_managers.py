@@ -25,6 +25,8 @@ from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.claim import decide
 from domain.accounts.pool import waits
 from domain.accounts.worlds import ClaimWorld
+from domain.levers import PAUSED
+from domain.resource import timestamp
 
 PRINCIPAL = "arn:aws:iam::999999999999:role/fleet"
 ROLE = f"arn:aws:iam::{AWS_ID}:role/managed-sts-role"
@@ -60,6 +62,14 @@ def test_the_account_is_placed_without_a_key_then_gets_the_role() -> None:
     assert (deliver.secret, deliver.role_arn) == ("claim-sts-secret", ROLE)
     after = settle(fleet())
     assert after.claim.status.state == "Ready"
+
+
+def test_a_paused_account_gets_no_role_and_keeps_the_one_it_has() -> None:
+    meta = {"annotations": {PAUSED: "true"}}
+    for world in (fleet(known={"fulfilled": NAME}), fleet(of={"meta": {"deletionTimestamp": timestamp(NOW)}})):
+        assert world.account is not None
+        held = world.account.model_copy(update={"metadata": world.account.metadata.model_copy(update=meta)})
+        assert decide(world.model_copy(update={"account": held}), NOW).actions == ()
 
 
 def test_with_the_feature_off_the_claim_is_ready_without_a_secret() -> None:

@@ -239,6 +239,16 @@ def test_a_linked_account_wakes_its_claim_by_its_state_and_not_by_being_claimed(
     assert world.wakes("Account", BOUND, changed(BOUND, "status.claimed", True)) == {"AccountPool/pool", VALIDATION}
 
 
+def test_the_hold_of_an_account_and_its_end_wake_its_claim(world: World) -> None:
+    """Also while the replaced operator's own pause stands, which is none of the claim's business."""
+    paused = changed(BOUND, "metadata.annotations", {"aws.managed.openshift.com/pause-reconciliation": "true"})
+    assert "AccountClaim/claim" not in world.wakes("Account", BOUND, paused)
+    annotations = {**paused["metadata"]["annotations"], "perdure.dev/paused": "true"}
+    both = changed(paused, "metadata.annotations", annotations)
+    assert "AccountClaim/claim" in world.wakes("Account", paused, both)
+    assert "AccountClaim/claim" in world.wakes("Account", both, paused)
+
+
 def test_a_claim_that_the_pool_is_about_to_link_is_left_in_peace(world: World) -> None:
     free = account(state="Ready")
     assert "AccountClaim/claim" not in world.wakes("Account", free, by(BOUND, BY_PERDURE))
