@@ -81,6 +81,7 @@ class ObserveActivities:
             claim=claim,
             config=config,
             rotate_keys=settings.accounts_rotate_keys,
+            dev_mode=bool(settings.accounts_dev_mode),
             protected=settings.accounts_protected,
         )
         if claim.spec.byoc and not claim.metadata.deleting:

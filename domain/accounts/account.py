@@ -18,6 +18,7 @@ from functools import partial
 
 from domain.accounts import ACCOUNT_POOL, customer_account
 from domain.accounts.account_steps import (
+    out_of_bounds,
     ownership_tags,
     patched,
     protected,
@@ -55,7 +56,12 @@ from domain.accounts.naming import email_of, iam_user_id, secret_of
 from domain.accounts.opt_in import before_credentials, of_ready_account, opting_in
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountState
 from domain.accounts.status import failure_of, released, with_account_state, with_condition, with_failure
-from domain.accounts.verification import pending_verification, quotas_of_ready_account, to_pending_verification
+from domain.accounts.verification import (
+    READY_MESSAGE,
+    pending_verification,
+    quotas_of_ready_account,
+    to_pending_verification,
+)
 from domain.accounts.worlds import AccountWorld, Verdict
 from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
@@ -63,6 +69,11 @@ from domain.levers import RETRIED, retry_wanted
 from domain.refusal import ErrorType
 from domain.resource import condition_of
 from domain.writes import Delete, JsonPatch
+
+# The states in which something is made in the AWS account.
+_WITHIN_THE_ACCOUNT = frozenset(
+    {AccountState.CREATING, AccountState.OPT_IN_REGIONS_ENABLED, AccountState.INITIALIZING_REGIONS}
+)
 
 
 def decide(world: AccountWorld, now: datetime) -> Decision:
@@ -79,7 +90,7 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         return deleting(world, now)
     if account.paused:
         return waiting(account, "reconciliation is paused by its annotation", "annotation removed", phase="Paused")
-    if protected(world):
+    if protected(world) and not out_of_bounds(world):
         return waiting(
             account, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal"
         )
@@ -107,6 +118,8 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         AccountState.READY: _ready,
     }
     step = steps.get(account.status.state)
+    if out_of_bounds(world) and account.status.state in _WITHIN_THE_ACCOUNT:
+        step = _only_shown
     if step is None:
         return waiting(
             account, f"state {account.status.state!r} is not served by this version", "a change of status.state"
@@ -138,9 +151,10 @@ def _new(world: AccountWorld, now: datetime) -> Decision:
             status = status.model_copy(update={"support_case_id": DEVELOPMENT_CASE})
         return working(account, "the AWS account exists", status_written(world, status))
     if created := DEVELOPMENT_ACCOUNT if world.dev_mode else known.created_account_id:
-        # The Secret's name is known by now: a write less than when the Secret is there.
-        named = {"aws_account_id": created, "iam_user_secret": secret_of(account.metadata.name)}
-        spec = account.spec.model_copy(update=named)
+        # The Secret's name is known by now: a write less than when the Secret is there. In development mode there may
+        # never be one, and an account that names none is given to no claim.
+        secret = account.spec.iam_user_secret if world.dev_mode else secret_of(account.metadata.name)
+        spec = account.spec.model_copy(update={"aws_account_id": created, "iam_user_secret": secret})
         return working(account, f"record {created}", spec_written(world, spec, note="record awsAccountID"))
     email = email_of(account.metadata.name, world.email_domain)
     if known.request_id:
@@ -242,6 +256,13 @@ def _opted_in(world: AccountWorld, now: datetime) -> Decision:
     return _credentials(world, now, None, "")
 
 
+def _only_shown(world: AccountWorld, now: datetime) -> Decision:
+    """Development mode on what is the payer's own account: Ready without identities and regions."""
+    why = f"development mode does nothing in {world.account.spec.aws_account_id}: it is a payer or protected account"
+    ready = with_account_state(world.account.status, AccountState.READY, READY_MESSAGE, now)
+    return working(world.account, why, status_written(world, ready))
+
+
 def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None, at: str) -> Decision:
     account, known = world.account, world.known
     if not account.spec.aws_account_id:
@@ -315,7 +336,7 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
         return working(account, message, status_written(world, claimed, note="claimed"))
     if status.claimed and not spec.claim_link:  # a release that died between its two writes
         return working(account, "complete the release", status_written(world, released(status, now), note="released"))
-    if status.reused and not spec.iam_user_secret and not spec.claim_link:
+    if status.reused and not spec.iam_user_secret and not spec.claim_link and not out_of_bounds(world):
         if not world.known.admin_secret:
             return working(account, "recreate the IAM user", admin_user(world))
         secret = spec.model_copy(update={"iam_user_secret": world.known.admin_secret})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.config import parse_tags
+from domain.accounts.constants import DEVELOPMENT_ACCOUNT, PROTECTED
 from domain.accounts.resources import Account, AccountSpec, AccountStatus
 from domain.accounts.worlds import AccountWorld
 from domain.decision import Action, Decision, Outcome
@@ -35,6 +36,20 @@ def protected(world: AccountWorld) -> bool:
     """True for a payer or another account of the blocklist: nothing is done in it."""
     account_id = world.account.spec.aws_account_id
     return bool(account_id) and account_id in {*world.config.payer_account_ids, *world.protected}
+
+
+def stands_in(account: Account, *, dev_mode: bool) -> bool:
+    """True for the id that development mode records where it asks AWS for no account: many Accounts may have it."""
+    return dev_mode and account.spec.aws_account_id == DEVELOPMENT_ACCOUNT and not account.customers
+
+
+def out_of_bounds(world: AccountWorld) -> bool:
+    """True where that id is a payer's or protected: it is shown as an account, and nothing is done in it.
+
+    Who the payer is, only AWS knows: its refusal tells.
+    """
+    refused = any(refusal.code == PROTECTED for refusal in world.refusals.values())
+    return stands_in(world.account, dev_mode=world.dev_mode) and (protected(world) or refused)
 
 
 def phase_of(account: Account) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from domain.accounts import claim_byoc, claim_fake, claim_fleet
+from domain.accounts.account_steps import stands_in
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
@@ -222,6 +223,8 @@ def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
                 **member, owner=account.key, iam_user_id=account.iam_user_id, secret=account.spec.iam_user_secret
             ),
         )
+    if stands_in(account, dev_mode=world.dev_mode):  # nothing there is this claim's alone
+        return ()
     regions = tuple(dict.fromkeys(r.name for r in claim.spec.aws.regions if r.name)) or (
         DEFAULT_REGIONS[world.config.partition],
     )

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from domain.accounts.account_steps import stands_in
 from domain.accounts.actions.closing import CloseAccount, NoteClosing
 from domain.accounts.actions.handover import ReleaseAccount
 from domain.accounts.claim_steps import waiting, working
@@ -39,7 +40,7 @@ PHASE = "Deleting"
 def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: datetime) -> Decision | None:
     """What is done instead of freeing a clean account; None where it is to be freed. `release` would free it."""
     claim, config, account_id = world.claim, world.config, account.spec.aws_account_id
-    if not account_id or account.customers:
+    if not account_id or account.customers or stands_in(account, dev_mode=world.dev_mode):
         return None
     if world.known.closed == account_id:
         gone = release.model_copy(update={"closed": True})

@@ -171,6 +171,7 @@ class ClaimWorld(World):
     unserved: str = ""
     by_pool: bool = False  # the pool's pass decides for the claim right after binding it
     rotate_keys: bool = True
+    dev_mode: bool = False
     protected: tuple[str, ...] = ()
     input_secret: InputSecret | None = None  # a BYOC claim's, None where there is none
     delivered: bool = False  # whether a BYOC claim's own Secret exists

@@ -34,6 +34,7 @@ from domain.accounts.actions.cleaning import CleanRegion
 from domain.accounts.actions.creation import TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.regions import InitializeRegion
+from domain.accounts.constants import PROTECTED
 from domain.accounts.resources import Account
 from domain.accounts.worlds import AccountWorld, Permit, RegionOutcome, Verdict
 from domain.decision import Outcome
@@ -459,9 +460,52 @@ def test_development_mode_asks_aws_for_no_account() -> None:
     new = world(account(), dev_mode=True)
     (recorded,) = decide(new, NOW).actions
     assert isinstance(recorded, Patch)
-    assert recorded.patch == {"spec": {"awsAccountID": "123456789012", "iamUserSecret": f"{NAME}-secret"}}
+    assert recorded.patch == {"spec": {"awsAccountID": "123456789012"}}, "no claim gets an account without a Secret"
     created = status_of(decide(fold(new, recorded, ANSWERS["kube.patch"](recorded)), NOW))
     assert (created["state"], created["supportCaseID"]) == ("Creating", "11111111")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"protected": (AWS_ID,)}, {"config": config(payer_account_ids=AWS_ID, opt_in_regions="af-south-1")}]
+)
+def test_development_mode_shows_the_payers_own_account_ready_and_does_nothing_in_it(fields: dict[str, Any]) -> None:
+    """The id of development mode is also the payer's of emulators."""
+    only_written = {"kube.patch": ANSWERS["kube.patch"]}
+    after = settle(world(account(), dev_mode=True, **fields), answers=dict.fromkeys(ANSWERS, refuse) | only_written)
+    assert after.account.status.state == "Ready"
+    assert (after.account.spec.aws_account_id, after.account.status.support_case_id) == (AWS_ID, "11111111")
+    assert [c.type for c in after.account.status.conditions] == ["Creating", "Ready"]
+    assert after.account.spec.iam_user_secret == "", "no claim gets an account without a Secret"
+    reused = after.account.model_copy(update={"status": after.account.status.model_copy(update={"reused": True})})
+    assert decide(after.model_copy(update={"account": reused}), NOW).actions == ()
+
+
+def refuse(action: Any) -> Refusal:
+    raise AssertionError(f"asked for {action.summary}")
+
+
+def test_development_mode_learns_of_the_payer_by_aws_refusal() -> None:
+    start = world(in_state("Creating"), dev_mode=True)
+    role = next(a for a in decide(start, NOW).actions if isinstance(a, EnsureSupportRole))
+    told = fold(start, role, refusal(ErrorType.DENIED, code=PROTECTED))
+    assert status_of(decide(told, NOW))["state"] == "Ready"
+    denied = fold(start, role, refusal(ErrorType.DENIED, code="AccessDenied"))
+    assert "aws.ensure_support_role" in activities(decide(denied, NOW))
+
+
+@pytest.mark.parametrize(
+    ("of", "dev_mode"),
+    [
+        (in_state("Creating"), False),
+        (in_state("Creating", awsAccountID="210987654321"), True),
+        (in_state("Creating", byoc=True), True),
+    ],
+    ids=["production", "another account", "a customer's"],
+)
+def test_any_other_protected_account_is_left_alone_in_development_mode_too(of: Account, dev_mode: bool) -> None:
+    decision = decide(world(of, dev_mode=dev_mode, protected=(AWS_ID, "210987654321")), NOW)
+    assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())
+    assert "protected" in decision.why
 
 
 def test_a_case_of_a_state_that_was_set_by_hand_gets_its_condition() -> None:

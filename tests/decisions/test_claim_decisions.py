@@ -542,6 +542,22 @@ def test_bugs_never_mark_an_account_failed() -> None:
     assert "accounts.release" not in activities(decide(going, NOW))
 
 
+def test_what_stands_in_for_an_account_in_development_mode_is_never_cleaned() -> None:
+    """Every Account of that mode has the same one; in an emulator it may be the payer's."""
+    going = releasing().model_copy(update={"dev_mode": True})
+    rotated = going.learn(keys_rotated=True)
+    assert activities(decide(going, NOW)) == ["aws.rotate_keys"]
+    assert activities(decide(rotated, NOW)) == ["accounts.release"]
+    closing = rotated.model_copy(update={"config": config(**CLOSES)})
+    assert activities(decide(closing, NOW)) == ["accounts.release"]
+    assert HELD.spec.aws_account_id == AWS_ID
+    real = HELD.model_copy(update={"spec": HELD.spec.model_copy(update={"aws_account_id": "210987654321"})})
+    assert "aws.clean_global" in activities(decide(rotated.model_copy(update={"account": real}), NOW))
+
+
+CLOSES = {"feature.close_on_release": "true", "close_account.dry_run": "false"}
+
+
 def test_what_a_release_writes_is_what_upstream_writes() -> None:
     after = free(HELD)
     assert (after.status.state, after.status.claimed, after.status.reused) == ("Ready", False, True)
