@@ -89,15 +89,15 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
         return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why=f"holds {claim.spec.account_link}")
     if fault := spec_fault(claim):
         return invalid(world, *fault, now)
-    new = claim.status.state == ClaimState.NEW and not claim.spec.account_link
-    if new or claim.status.state == ClaimState.ERROR:
+    step = _bound(world, now) if claim.spec.account_link else _unbound(world)
+    # Who is handed an account right now goes to Ready in one write; who waits, for whatever it is, shows it.
+    idle = claim.status.state == ClaimState.NEW and not step.actions
+    if idle or claim.status.state == ClaimState.ERROR:
         status = with_claim_state(
             claim.status, ClaimState.PENDING, "Unclaimed", "AccountClaimed", "Attempting to claim account", now
         )
         return working(claim, "look for an account", status_written(world, status))
-    if not claim.spec.account_link:
-        return _unbound(world)
-    return _bound(world, now)
+    return step
 
 
 def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:

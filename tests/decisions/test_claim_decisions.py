@@ -264,6 +264,28 @@ def test_nothing_is_copied_from_an_account_that_does_not_name_the_claim(spec: di
     assert "does not name this claim" in decision.why
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"account": None},
+        {"account": ready_account(spec={"claimLink": "other", "claimLinkNamespace": "x"})},
+        {"protected": (AWS_ID,)},
+        {"config": config(root=None)},
+    ],
+    ids=["no account", "another's", "protected", "no root"],
+)
+def test_a_new_claim_whose_link_gives_it_nothing_says_pending(fields: dict[str, Any]) -> None:
+    """W14, and the first line of the replaced operator's passes: a tenant sees that the claim was heard."""
+    new = bound_world(bound(status={}), **fields)
+    unclaimed = written_condition(decide(new, NOW), "Unclaimed")
+    assert status_of(decide(new, NOW))["state"] == "Pending"
+    assert (unclaimed["status"], unclaimed["reason"]) == ("True", "AccountClaimed")
+    assert unclaimed["message"] == "Attempting to claim account"
+    pending = new.model_copy(update={"claim": bound()})
+    assert "accounts.fulfil" not in activities(decide(pending, NOW))
+    assert activities(decide(bound_world(bound(status={})), NOW)) == ["accounts.fulfil"], "no write before"
+
+
 def test_a_link_to_an_account_that_does_not_exist_waits_for_it() -> None:
     decision = decide(bound_world(account=None), NOW)
     assert (decision.outcome, decision.waits_for) == (Outcome.WAITING, (f"Account/{NAME}",))
