@@ -3,7 +3,7 @@
 | change of | wakes, besides the object itself |
 |---|---|
 | Account, in what pools count and match by | its AccountPool; all pools if it names none; none if the pool made it |
-| Account: state, link, a person's hold | the AccountClaim it is linked to, and was |
+| Account: state, link, a person's hold, until when its closing is put off | the AccountClaim it is linked to, and was |
 | Account without an AWS account id, waiting for its support case, gone | the Organization |
 | AccountClaim without an account, or gone | its AccountPool; all pools if it names none |
 | AccountClaim: linked to another, deleting, gone | the Account it is linked to, and was |
@@ -84,7 +84,7 @@ _UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configurati
 _TERMS = ("aws", "byocSecretRef", "stsRoleARN", "stsExternalID", "customTags", "kmsKeyId")
 _TRUE = "true"
 # The facts of an Account by which its claim decides.
-_TOLD_TO_CLAIM = ("state", "claim", "claim namespace", "trouble", "held")
+_TOLD_TO_CLAIM = ("state", "claim", "claim namespace", "trouble", "held", "closing")
 
 
 # Reading.
@@ -137,6 +137,7 @@ def read_account(obj: JsonObject) -> View:
             "legal entity": entity,
             "paused": _word(paused),
             "held": _word(annotations.get(levers.PAUSED) == _TRUE),
+            "closing": _closing(annotations),
         },
     )
 
@@ -236,6 +237,11 @@ def _trouble(annotations: object, status: object) -> str:
     conditions = (c for c in sequence(status, "conditions") if text(c, "type") in (TROUBLE, "AccountClientError"))
     told = [(text(c, "status"), text(c, "reason"), text(c, "message")) for c in conditions]
     return repr((text(annotations, LET_GO), told))
+
+
+def _closing(annotations: object) -> str:
+    """Until when the closing of a released account is put off, and by how much, as its claim decides by it."""
+    return "/".join(text(annotations, name) for name in CLOSE_BACKOFF).strip("/")
 
 
 def _state_class(state: str) -> str:

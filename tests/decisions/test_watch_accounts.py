@@ -249,6 +249,15 @@ def test_the_hold_of_an_account_and_its_end_wake_its_claim(world: World) -> None
     assert "AccountClaim/claim" in world.wakes("Account", both, paused)
 
 
+@pytest.mark.parametrize("after", [{}, {"aws.managed.openshift.io/close-rate-limited-until": "2026-01-01T00:00:00Z"}])
+def test_a_closing_that_is_put_off_otherwise_wakes_the_claim(world: World, after: dict[str, str]) -> None:
+    """The claim waits for the moment that it has seen, up to a day."""
+    until = {"aws.managed.openshift.io/close-rate-limited-until": "2026-01-02T00:00:00Z"}
+    put_off = changed(BOUND, "metadata.annotations", until)
+    assert "AccountClaim/claim" in world.wakes("Account", put_off, changed(BOUND, "metadata.annotations", after))
+    assert world.wakes("Account", put_off, deepcopy(put_off)) == set()
+
+
 def test_a_claim_that_the_pool_is_about_to_link_is_left_in_peace(world: World) -> None:
     free = account(state="Ready")
     assert "AccountClaim/claim" not in world.wakes("Account", free, by(BOUND, BY_PERDURE))
