@@ -208,7 +208,8 @@ def judge(
             permits[name] = Permit(verdict=Verdict.GRANTED, until=open_permits[name])
         elif limit is None and not config.fedramp:
             permits[name] = Permit(
-                verdict=Verdict.QUEUED, message="the ConfigMap lacks a readable account-limit: no account is created"
+                verdict=Verdict.LIMIT_REACHED,
+                message="the ConfigMap lacks a readable account-limit: no account is created",
             )
         elif free <= 0 and not config.fedramp:  # in GovCloud the limit stops pools, not Accounts
             message = f"the organization is at its limit: {census.active} active accounts, account-limit {limit}"

@@ -207,6 +207,8 @@ def _fill(
     if wanted <= 0:
         # Pools that fill at the same moment see the same room; who comes too late has made Accounts that wait for it.
         stuck = sum(_at_limit(a) for a in members)
+        if stuck and view.config.missing("account-limit"):
+            return (), _problem(view.config, "account-limit"), ("ConfigMap",), None
         return (), f"{stuck} accounts wait for room" if stuck else "full", ("AccountLimit",) if stuck else (), None
     if not view.config.present:
         return (), "the operator's ConfigMap does not exist", ("ConfigMap",), None

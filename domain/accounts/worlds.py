@@ -18,7 +18,7 @@ class Verdict(StrEnum):
     """The organization's answer to an Account that wants to be created."""
 
     GRANTED = "Granted"
-    LIMIT_REACHED = "LimitReached"
+    LIMIT_REACHED = "LimitReached"  # or there is no limit that could be read
     BUDGET_SPENT = "BudgetSpent"
     QUEUED = "Queued"  # others are in flight; an answer follows when one has landed
 

@@ -45,7 +45,10 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "OptInRegionsEnabled": ("Account", "the regions to opt in to are enabled"),
         "OptInRegionsManualAction": ("Account", "regions that a person has to enable; it is Ready without them"),
         "OptingInRegions": ("Account", "regions were being opted in to"),
-        "Pending": ("Account", "the organization's limit of accounts was reached when it was to be made"),
+        "Pending": (
+            "Account",
+            "the limit of accounts (`account-limit`) was reached, or unreadable, when it was to be made",
+        ),
         "PendingVerification": ("Account", "AWS Support was asked for its limits"),
         "Ready": ("Account, AWSFederatedAccountAccess", "became Ready"),
         "ReleaseBlocked": ("AccountClaim", "it cannot be released yet; the message says what is in the way"),

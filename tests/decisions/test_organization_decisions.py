@@ -174,7 +174,7 @@ def test_a_permit_that_was_used_and_has_ended_makes_way_at_once() -> None:
 def test_without_a_readable_limit_nothing_is_created(limit: str | None) -> None:
     found = judged(wanting(1), census(), of_config=config(account_limit=limit))
     (permit,) = found.permits.values()
-    assert permit.verdict is Verdict.QUEUED
+    assert permit.verdict is Verdict.LIMIT_REACHED, "an Account shows it, as at the limit"
     assert "account-limit" in permit.message
     assert found.room.limit is None
 

@@ -379,6 +379,8 @@ def test_a_pool_whose_accounts_wait_for_room_is_stalled_though_it_has_made_them_
     assert stalled is not None
     assert (stalled.reason, stalled.message) == ("AccountLimit", "1 accounts wait for room")
     assert (decision.create, decision.outcome, decision.waits_for) == ((), Outcome.WAITING, ("AccountLimit",))
+    unlimited = decide(view(ready_account(), stuck, size=2, of_config=config(account_limit=None)), NOW)
+    assert unlimited.waits_for == ("ConfigMap",), "what is missing is the limit itself"
     landed = account("osd-creds-mgmt-waits1", spec={"awsAccountID": AWS_ID}, status={"conditions": [at_limit]})
     assert decide(view(ready_account(), landed, size=2), NOW).outcome is Outcome.SETTLED
 
