@@ -234,7 +234,10 @@ class PoolActivities:
         meta = claim.metadata
         if FINALIZER in meta.finalizers:
             return
-        patch = {"metadata": {"uid": meta.uid, "finalizers": [*meta.finalizers, FINALIZER]}}
+        patch = {
+            "metadata": {"uid": meta.uid, "finalizers": [*meta.finalizers, FINALIZER]},
+            "spec": claim.always_written,
+        }
         await self._kube.patch(ACCOUNT_CLAIM, meta.namespace, meta.name, patch, resource_version=meta.resource_version)
 
     async def _unbind_if_alone(self, binding: Binding) -> None:

@@ -136,7 +136,8 @@ def _prepare(world: AccountWorld) -> Decision:
         "metadata": {
             "finalizers": [*meta.finalizers, *([] if FINALIZER in meta.finalizers else [FINALIZER])],
             "labels": {IAM_USER_ID_LABEL: world.account.iam_user_id or iam_user_id(meta.name, meta.uid)},
-        }
+        },
+        "spec": world.account.always_written,
     }
     return working(world.account, "set finalizer and IAM user id", patched(world, patch, note="finalizer, iamUserId"))
 

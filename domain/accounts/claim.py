@@ -20,6 +20,7 @@ from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import (
     DELETING,
+    finalizer_set,
     held,
     holds,
     invalid,
@@ -79,10 +80,9 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
         why = "the pool serves it at once if it can"
         return waiting(claim, why, "AccountPool").model_copy(update={"deadline": until, "at_deadline": "say Pending"})
     if FINALIZER not in claim.metadata.finalizers:
-        patch: JsonPatch = {"metadata": {"finalizers": [*claim.metadata.finalizers, FINALIZER]}}
-        return working(claim, "set the finalizer", patched(world, patch, note="finalizer"))
+        return working(claim, "set the finalizer", finalizer_set(world))
     if token := retry_wanted(claim.metadata):
-        patch = {"metadata": {"annotations": {RETRIED: token}}}
+        patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
         return working(claim, "note the retry", patched(world, patch, note="retry honoured"))
     satisfied = claim.spec.account_link and claim.status.state == ClaimState.READY
     if satisfied and claim.spec.account_ou not in NOT_MOVED:

@@ -17,6 +17,7 @@ from datetime import datetime
 from domain.accounts.actions.customers import DeliverCredentials, HoldInputSecret, LetSecretsGo, MakeCustomerAccount
 from domain.accounts.claim_steps import (
     DELETING,
+    finalizer_set,
     held,
     holds,
     invalid,
@@ -56,10 +57,7 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     """What a living claim on a customer's account needs now."""
     claim = world.claim
     if FINALIZER not in claim.metadata.finalizers:
-        finalizers = [*claim.metadata.finalizers, FINALIZER]
-        return working(
-            claim, "set the finalizer", patched(world, {"metadata": {"finalizers": finalizers}}, note="finalizer")
-        )
+        return working(claim, "set the finalizer", finalizer_set(world))
     if token := retry_wanted(claim.metadata):
         noted = patched(world, {"metadata": {"annotations": {RETRIED: token}}}, note="retry honoured")
         return working(claim, "note the retry", noted)

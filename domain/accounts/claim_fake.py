@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.actions.fake import FakeSecret
-from domain.accounts.claim_steps import DELETING, invalid, patched, status_written, waiting, working
+from domain.accounts.claim_steps import DELETING, finalizer_set, invalid, patched, status_written, waiting, working
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import FINALIZER
 from domain.accounts.finalizers import given_up
@@ -26,12 +26,10 @@ FULFILLED = "Fake ccount claim fulfilled"  # the replaced operator's spelling, w
 def decide(world: ClaimWorld, now: datetime) -> Decision:
     """What a fake claim needs now."""
     claim = world.claim
-    finalizers = claim.metadata.finalizers
     if claim.metadata.deleting:
         return _ending(world)
-    if FINALIZER not in finalizers:
-        patch = patched(world, {"metadata": {"finalizers": [*finalizers, FINALIZER]}}, note="finalizer")
-        return working(claim, "set the finalizer", patch)
+    if FINALIZER not in claim.metadata.finalizers:
+        return working(claim, "set the finalizer", finalizer_set(world))
     if token := retry_wanted(claim.metadata):
         return working(
             claim,

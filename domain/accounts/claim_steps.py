@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from domain.accounts.constants import FINALIZER
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, ClaimState
 from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
@@ -68,6 +69,16 @@ def patched(world: ClaimWorld, patch: JsonPatch, *, subresource: str = "", note:
         resource_version=meta.resource_version,
         note=note,
     )
+
+
+def finalizer_set(world: ClaimWorld) -> Patch:
+    """The first write of a claim: our finalizer, and the fields that clients find in what the operator has written."""
+    claim = world.claim
+    patch: JsonPatch = {
+        "metadata": {"finalizers": [*claim.metadata.finalizers, FINALIZER]},
+        "spec": claim.always_written,
+    }
+    return patched(world, patch, note="finalizer")
 
 
 def status_written(world: ClaimWorld, status: AccountClaimStatus) -> Patch:

@@ -141,6 +141,11 @@ class Account(CustomResource):
     status: AccountStatus = AccountStatus()
 
     @property
+    def always_written(self) -> dict[str, object]:
+        """What the replaced operator leaves in the spec of every Account that it writes, empty or not."""
+        return self.spec.model_dump(mode="json", include={"claim_link", "legal_entity"})
+
+    @property
     def failed(self) -> bool:
         """True in any of the states that count as failed."""
         return self.status.state in FAILED_STATES
@@ -309,6 +314,11 @@ class AccountClaim(CustomResource):
 
     spec: AccountClaimSpec = AccountClaimSpec()
     status: AccountClaimStatus = AccountClaimStatus()
+
+    @property
+    def always_written(self) -> dict[str, object]:
+        """What the replaced operator leaves in the spec of every claim that it writes, empty or not."""
+        return self.spec.model_dump(mode="json", include={"byoc_secret_ref", "fleet_manager_config"})
 
     @property
     def from_pool(self) -> bool:

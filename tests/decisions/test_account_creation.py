@@ -44,9 +44,19 @@ def test_an_account_without_finalizer_and_id_gets_both_before_anything_else() ->
     decision = decide(world(bare, known={"permit": granted()}), NOW)
     (patch,) = decision.actions
     assert isinstance(patch, Patch)
-    assert patch.patch == {"metadata": {"finalizers": ["other", FINALIZER], "labels": {"iamUserId": "bcd456"}}}
+    assert patch.patch == {
+        "metadata": {"finalizers": ["other", FINALIZER], "labels": {"iamUserId": "bcd456"}},
+        "spec": {"claimLink": "", "legalEntity": {"id": "", "name": ""}},  # as Go structs always show them
+    }
     assert patch.subresource == ""
     assert patch.resource_version == "7"
+
+
+def test_an_account_that_says_whose_it_is_keeps_that_in_its_first_write() -> None:
+    spec = {"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": {"id": "entity-1", "name": "One"}}
+    (patch,) = decide(world(account(meta={"labels": {}}, spec=spec)), NOW).actions
+    assert isinstance(patch, Patch)
+    assert patch.patch["spec"] == {"claimLink": "claim", "legalEntity": {"id": "entity-1", "name": "One"}}
 
 
 def test_an_id_that_exists_is_kept_and_a_name_without_one_gets_one_of_the_same_alphabet() -> None:

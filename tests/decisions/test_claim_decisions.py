@@ -75,8 +75,23 @@ def test_the_finalizer_comes_first_and_keeps_those_of_others() -> None:
     bare = claim(meta={"finalizers": ["fleet-manager"]})
     (patch,) = decide(claim_world(bare), NOW).actions
     assert isinstance(patch, Patch)
-    assert patch.patch == {"metadata": {"finalizers": ["fleet-manager", FINALIZER]}}
+    assert patch.patch["metadata"] == {"finalizers": ["fleet-manager", FINALIZER]}
     assert patch.resource_version == "3"
+
+
+@pytest.mark.parametrize("sort", [{}, {"byoc": True}, {FAKE_ANNOTATION: "true"}], ids=["pool", "BYOC", "fake"])
+def test_the_first_write_leaves_the_fields_that_go_structs_always_show(sort: dict[str, Any]) -> None:
+    """In that write and in no other: a claim that the replaced operator has served is not written."""
+    annotations, spec = (sort, {}) if FAKE_ANNOTATION in sort else ({}, sort)
+    bare = {"finalizers": [], "annotations": annotations}
+    (patch,) = decide(claim_world(claim(meta=bare, spec=spec)), NOW).actions
+    assert isinstance(patch, Patch)
+    empty = {"byocSecretRef": {"name": "", "namespace": ""}, "fleetManagerConfig": {"trustedARN": ""}}
+    assert (patch.patch["spec"], patch.resource_version) == (empty, "3")
+    said = {"byocSecretRef": {"name": "keys", "namespace": "tenant"}, "fleetManagerConfig": {"trustedARN": "arn:x"}}
+    (patch,) = decide(claim_world(claim(meta=bare, spec={**spec, **said})), NOW).actions
+    assert isinstance(patch, Patch)
+    assert patch.patch["spec"] == said
 
 
 def test_a_new_claim_becomes_pending_with_upstreams_condition() -> None:
