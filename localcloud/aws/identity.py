@@ -25,6 +25,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, cast
 
 import moto.iam.aws_managed_policies as managed_policies_source
@@ -51,6 +52,9 @@ PARTITION = "aws"
 MANAGED_POLICIES = (
     "AdministratorAccess",
     "PowerUserAccess",
+    "ReadOnlyAccess",
+    "SecurityAudit",
+    "ViewOnlyAccess",
     "IAMFullAccess",
     "IAMReadOnlyAccess",
     "IAMUserChangePassword",
@@ -136,6 +140,24 @@ def caller_arn(account_id: str, access_key_id: str) -> str:
     return f"arn:aws:iam::{account_id}:user/{name}"
 
 
+class ManagedDocument(str):
+    """The document of a managed policy: the same text in every account, and saved as the policy's name."""
+
+    __slots__ = ("name",)
+    name: str
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Told once for all accounts: the longest has a hundred kilobytes."""
+        return _document_of, (self.name,)
+
+
+@cache
+def _document_of(name: str) -> ManagedDocument:
+    document = ManagedDocument(json.dumps(_policies[name]["Document"]))
+    document.name = name
+    return document
+
+
 class PerdureIAM(IAMBackend):
     """moto's IAM with few managed policies, an index of keys, and DeleteUser and DeletePolicy as strict as AWS's."""
 
@@ -144,10 +166,12 @@ class PerdureIAM(IAMBackend):
         return iam_urls
 
     def _init_aws_policies(self) -> list[ManagedPolicy]:
-        return [
-            AWSManagedPolicy.from_data(name, self.account_id, self.region_name, data)
-            for name, data in _policies.items()
-        ]
+        policies: list[ManagedPolicy] = []
+        for name, data in _policies.items():
+            policy = AWSManagedPolicy.from_data(name, self.account_id, self.region_name, {**data, "Document": None})
+            policy.versions[0].document = _document_of(name)
+            policies.append(policy)
+        return policies
 
     def attach_role_policy(self, policy_arn: str, role_name: str) -> None:
         """Attach a policy. Attaching it again changes nothing, as in AWS; moto counts it twice."""

@@ -133,6 +133,18 @@ def test_administrator_access_can_be_attached_and_is_listed(payer: Cloud) -> Non
     assert attached == [{"PolicyName": "AdministratorAccess", "PolicyArn": ADMINISTRATOR}]
 
 
+@pytest.mark.parametrize("policy", ["ReadOnlyAccess", "SecurityAudit", "job-function/ViewOnlyAccess"])
+def test_the_policies_of_auditors_can_be_attached(payer: Cloud, policy: str) -> None:
+    iam = payer.in_account(payer.new_account()).client("iam")
+    iam.create_user(UserName="auditor")
+    arn = f"arn:aws:iam::aws:policy/{policy}"
+    assert arn in {each["Arn"] for page in iam.get_paginator("list_policies").paginate() for each in page["Policies"]}
+    iam.attach_user_policy(UserName="auditor", PolicyArn=arn)
+    version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+    document = iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"]
+    assert document["Statement"][0]["Effect"] == "Allow"
+
+
 def test_a_user_with_keys_is_not_deleted(payer: Cloud) -> None:
     member = payer.in_account(payer.new_account())
     user = user_with_key(member)

@@ -66,6 +66,10 @@ def test_everything_survives_a_restart(own_emulator: EmulatorProcess) -> None:
         assert emulator.health().warnings == ()
     user, session = (Cloud(own_emulator.endpoint, cloud.credentials) for cloud in (user, session))
     assert user.client("sts").get_caller_identity()["Arn"] == f"arn:aws:iam::{account}:user/kept"
+    administrator = session.client("iam").get_policy_version(
+        PolicyArn="arn:aws:iam::aws:policy/AdministratorAccess", VersionId="v1"
+    )
+    assert administrator["PolicyVersion"]["Document"]["Statement"][0]["Action"] == "*"
     assert session.client("s3").get_object(Bucket=f"kept-{account}", Key="key")["Body"].read() == b"body"
     stranger = own_emulator.cloud().client("s3")
     assert error_of(lambda: stranger.create_bucket(Bucket=f"kept-{account}")) == "BucketAlreadyExists"
