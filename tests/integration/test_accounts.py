@@ -10,7 +10,7 @@ import pytest
 from accounts_lab import POOL, Lab, laboratory, product
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.constants import CONFIG_KEPT, OPERATOR_NAMESPACE, PAYER_SECRET
+from domain.accounts.constants import CONFIG_KEPT, DEVELOPMENT_ACCOUNT, OPERATOR_NAMESPACE, PAYER_SECRET
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account
 from domain.levers import PAUSED
@@ -42,6 +42,26 @@ async def test_a_pool_without_the_payers_secret_says_so_and_fills_once_it_is_the
                 kept = {"metadata": {"name": PAYER_SECRET}, "type": "Opaque", "data": dict(mapping(secret, "data"))}
                 await lab.kube.create(SECRET, kept, OPERATOR_NAMESPACE)
             await lab.until("the pool is full", lambda: len(lab.free()) == 1, 100)
+
+
+@pytest.mark.parametrize("payers", [PAYER_ACCOUNT_ID, ""], ids=["payer listed", "payer not listed"])
+async def test_development_mode_shows_accounts_and_does_nothing_in_the_payers_own(
+    deployment: Deployment, payers: str
+) -> None:
+    async with laboratory(deployment) as lab, product(deployment, FORCE_DEV_MODE="local"):
+        async with lab.configured("payer-account-ids"):
+            await lab.configure({"payer-account-ids": payers})
+            before = lab.emulator.world()
+            lab.emulator.reset_ledger()
+            await lab.ensure_pool(1)
+            (account,) = lab.free()
+            assert (account.spec.aws_account_id, account.status.support_case_id) == (DEVELOPMENT_ACCOUNT, "11111111")
+            await lab.until("the pool counts it", lambda: lab.available() == 1)
+            async with lab.asked("hopeful"):
+                await lab.says(ACCOUNT_CLAIM, "hopeful", "hopeful", "can't find a suitable account")
+            await lab.leave()
+        assert lab.emulator.ledger().mutating() == 0
+        assert lab.emulator.world() == before
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +212,24 @@ async def test_a_paused_account_is_left_alone_until_it_is_resumed(lab: Lab) -> N
     assert lab.emulator.ledger().calls(account=account.spec.aws_account_id) == 0
     await lab.annotate(account, PAUSED, None)
     await lab.until("it is Ready again", lambda: lab.account(name).status.state == "Ready")
+
+
+async def test_a_paused_account_is_released_by_its_claim_only_when_it_is_resumed(lab: Lab) -> None:
+    await lab.ensure_pool(1)
+    await lab.ask("under-hold")
+    account = await lab.served("under-hold")
+    name = account.metadata.name
+    await lab.annotate(account, PAUSED, "true")
+    held = lab.account(name)
+    lab.emulator.reset_ledger()
+    await lab.kube.delete(ACCOUNT_CLAIM, "under-hold", "under-hold")
+    await lab.says(ACCOUNT_CLAIM, "under-hold", "under-hold", f"Account {name} is paused")
+    assert lab.emulator.ledger().calls(account=account.spec.aws_account_id) == 0
+    assert (lab.account(name).spec, lab.account(name).status) == (held.spec, held.status)
+    await lab.annotate(account, PAUSED, None)
+    await lab.until("the claim is gone", lambda: lab.claim("under-hold") is None)
+    await lab.until("its account is free", lambda: lab.account(name).spec.claim_link == "")
+    assert lab.account(name).status.reused
 
 
 async def test_deleting_an_account_removes_its_identities_and_its_secret_but_no_aws_account(lab: Lab) -> None:
