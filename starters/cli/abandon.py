@@ -25,7 +25,7 @@ from starters.cli.target import KindArgument, NameArgument, Target, target
 if TYPE_CHECKING:
     from domain.identity import Kind
     from engine.kube import JsonObject
-    from starters.cli.session import Session
+    from starters.cli.session import ClusterSession
 
 
 class Abandoned(Model):
@@ -55,22 +55,23 @@ def abandon(
     state: StateOption = None,
 ) -> None:
     """Take our finalizer off an object whose deletion is stuck, and say what that leaves behind."""
-    from starters.cli.session import perform
+    from starters.cli.session import perform_on_cluster
+    from starters.cli.waking import tell_lifecycle
 
     asked = target(kind, name)
-    stuck = perform(lambda session: _stuck(session, asked))
+    stuck = perform_on_cluster(lambda session: _stuck(session, asked))
     left = outside(asked, stuck)
     _say_what_stays(asked, left)
     if not yes and not typer.confirm(f"Abandon {asked}?", err=True):
         raise CommandError(f"{asked}: not abandoned", "--yes asks no question")
-    done = perform(lambda session: _release(session, asked, stuck, reason, left))
-    if printed(done, output):
-        return
-    held = ", ".join(done.still_held_by)
-    say(f"{asked}: abandoned" + (f"; still held by {held}" if held else ""))
+    done = perform_on_cluster(lambda session: _release(session, asked, stuck, reason, left))
+    if not printed(done, output):
+        held = ", ".join(done.still_held_by)
+        say(f"{asked}: abandoned" + (f"; still held by {held}" if held else ""))
+    tell_lifecycle(asked, stuck)
 
 
-async def _stuck(session: Session, asked: Target) -> JsonObject:
+async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
     """The object, if it is one that can be abandoned."""
     from engine.kube.json import text
     from starters.cli.lifecycle import find_object
@@ -89,14 +90,14 @@ async def _stuck(session: Session, asked: Target) -> JsonObject:
     return obj
 
 
-async def _release(session: Session, asked: Target, seen: JsonObject, why: str, told: Sequence[str]) -> Abandoned:
+async def _release(
+    session: ClusterSession, asked: Target, seen: JsonObject, why: str, told: Sequence[str]
+) -> Abandoned:
     """Take it off the object as it is now: a person has thought it over meanwhile, and others have written."""
     from engine.errors import Absent
     from engine.kube.json import text
-    from starters.cli.lifecycle import key_of
     from starters.cli.records import record
     from starters.cli.session import FIELD_MANAGER, person
-    from starters.cli.waking import wake_one
 
     obj = await _stuck(session, asked)
     if text(obj, "metadata", "uid") != text(seen, "metadata", "uid"):
@@ -130,7 +131,6 @@ async def _release(session: Session, asked: Target, seen: JsonObject, why: str, 
         warn(f"{asked} is gone already")
     else:
         await record(session, asked, obj, "Abandoned", f"{why}; left behind: {'; '.join(left) or 'nothing known'}")
-    await wake_one(session, key_of(session, asked, text(obj, "metadata", "uid")))
     return done
 
 

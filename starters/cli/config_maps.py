@@ -8,12 +8,12 @@ from engine.errors import Absent, Conflict
 from engine.kube import CONFIG_MAP, NAMESPACE
 from engine.kube.json import JsonObject
 from starters.cli.output import CommandError
-from starters.cli.session import FIELD_MANAGER, Session
+from starters.cli.session import FIELD_MANAGER, ClusterSession
 
 _TIMES = 3
 
 
-async def read_config_map(session: Session, name: str) -> JsonObject | None:
+async def read_config_map(session: ClusterSession, name: str) -> JsonObject | None:
     """It as it is now, None if there is none."""
     try:
         return await session.kube.get(CONFIG_MAP, _namespace(session), name)
@@ -22,7 +22,7 @@ async def read_config_map(session: Session, name: str) -> JsonObject | None:
 
 
 async def write_config_map(
-    session: Session, name: str, data: Mapping[str, str | None], annotations: Mapping[str, str] | None = None
+    session: ClusterSession, name: str, data: Mapping[str, str | None], annotations: Mapping[str, str] | None = None
 ) -> None:
     """Merge these entries into it; None takes one out.
 
@@ -40,7 +40,7 @@ async def write_config_map(
     raise CommandError(f"ConfigMap {namespace}/{name} cannot be written", "somebody deletes it: try again")
 
 
-async def _make(session: Session, namespace: str, name: str) -> None:
+async def _make(session: ClusterSession, namespace: str, name: str) -> None:
     try:
         await session.kube.create(CONFIG_MAP, {"metadata": {"name": name}}, namespace, field_manager=FIELD_MANAGER)
     except Conflict:
@@ -50,5 +50,5 @@ async def _make(session: Session, namespace: str, name: str) -> None:
         await session.kube.create(NAMESPACE, {"metadata": {"name": namespace}}, field_manager=FIELD_MANAGER)
 
 
-def _namespace(session: Session) -> str:
+def _namespace(session: ClusterSession) -> str:
     return session.settings.watch_lease_namespace

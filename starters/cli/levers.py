@@ -191,20 +191,22 @@ def wake(
 
 
 def _hold(asked: Target, *, held: bool, reason: str) -> None:
-    from engine.kube.json import text
+    from engine.kube.json import JsonObject, text
     from starters.cli import lifecycle, waking
     from starters.cli.records import annotate, record
-    from starters.cli.session import Session, perform
+    from starters.cli.session import ClusterSession, perform_on_cluster
 
-    async def write(session: Session) -> bool:
+    async def write(session: ClusterSession) -> JsonObject | None:
         obj = await lifecycle.find_object(session, asked)
         if (text(obj, "metadata", "annotations", PAUSED) == "true") is held:
-            return False
+            return None
         await annotate(session, asked, {PAUSED: "true" if held else None})
         await record(session, asked, obj, "Paused" if held else "Resumed", reason)
-        await waking.wake_one(session, await lifecycle.key_of_object(session, asked, obj))
-        return True
+        return obj
 
-    changed = perform(write)
-    word = "paused" if held else "resumed"
-    say(f"{asked}: {word}" if changed else f"{asked}: {'already paused' if held else 'was not paused'}")
+    written = perform_on_cluster(write)
+    if written is None:
+        say(f"{asked}: {'already paused' if held else 'was not paused'}")
+        return
+    say(f"{asked}: {'paused' if held else 'resumed'}")
+    waking.tell_lifecycle(asked, written)

@@ -40,7 +40,7 @@ from starters.cli import machines
 from starters.cli.output import CommandError
 from starters.cli.pausing import standing
 from starters.cli.records import annotate
-from starters.cli.session import Session
+from starters.cli.session import ClusterSession, Session
 from starters.cli.stuck import UNREPLAYABLE, stuck, unreplayable
 from starters.cli.target import Target
 
@@ -58,7 +58,7 @@ UNDECIDED = "Unknown"
 _NO_WORKER = "does a worker run? A local one: perdure status; else `perdure worker`, and the worker's log"
 
 
-async def find_object(session: Session, target: Target) -> JsonObject:
+async def find_object(session: ClusterSession, target: Target) -> JsonObject:
     """The custom resource.
 
     Raises:
@@ -75,7 +75,7 @@ async def find_object(session: Session, target: Target) -> JsonObject:
     return found
 
 
-async def look_for_object(session: Session, target: Target) -> JsonObject | None:
+async def look_for_object(session: ClusterSession, target: Target) -> JsonObject | None:
     """The custom resource, None if there is none."""
     try:
         return await session.cluster_of(target.kind).get(target.kind, target.namespace, target.name)

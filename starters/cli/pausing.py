@@ -14,7 +14,7 @@ from domain.resource import timestamp
 from engine.errors import ApiError, Denied
 from starters.cli.config_maps import read_config_map, write_config_map
 from starters.cli.output import say, utc_now, warn
-from starters.cli.session import Session, perform, person
+from starters.cli.session import ClusterSession, perform_on_cluster, person
 
 
 def named(kind: str, name: str, area: str, *, everything: bool) -> str:
@@ -36,24 +36,24 @@ def pause(what: str, reason: str) -> None:
         raise typer.BadParameter("say why: others will find it paused", param_hint="--reason")
     held = Pause(by=person(), reason=reason, since=utc_now().replace(microsecond=0))
 
-    async def write(session: Session) -> None:
+    async def write(session: ClusterSession) -> None:
         await write_config_map(session, CONFIG_MAP_NAME, {what: held.written()})
 
-    perform(write)
+    perform_on_cluster(write)
     say(held.told(what))
 
 
 def resume(what: str, reason: str) -> None:
     """Let it go on."""
 
-    async def write(session: Session) -> Pauses:
+    async def write(session: ClusterSession) -> Pauses:
         before = await standing(session)
         if what in before:
             resumed = {RESUMED + what: timestamp(utc_now())}
             await write_config_map(session, CONFIG_MAP_NAME, {what: None}, resumed)
         return before
 
-    before = perform(write)
+    before = perform_on_cluster(write)
     if what not in before:
         say(f"{'everything' if what == EVERYTHING else what}: was not paused")
     else:
@@ -63,7 +63,7 @@ def resume(what: str, reason: str) -> None:
             warn(f"still: {before[other].told(other)}")
 
 
-async def standing(session: Session) -> Pauses:
+async def standing(session: ClusterSession) -> Pauses:
     """What is paused now; nothing where that may not be read: lifecycles that are held say so themselves."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))

@@ -8,11 +8,11 @@ from engine.errors import ApiError
 from engine.kube import EVENT, JsonObject
 from engine.kube.events import Said, Subject, event
 from starters.cli.output import utc_now, warn
-from starters.cli.session import FIELD_MANAGER, Session, person
+from starters.cli.session import FIELD_MANAGER, ClusterSession, person
 from starters.cli.target import Target
 
 
-async def annotate(session: Session, target: Target, annotations: Mapping[str, str | None]) -> None:
+async def annotate(session: ClusterSession, target: Target, annotations: Mapping[str, str | None]) -> None:
     """Set annotations on the object; None removes one."""
     await session.cluster_of(target.kind).patch(
         target.kind,
@@ -23,7 +23,7 @@ async def annotate(session: Session, target: Target, annotations: Mapping[str, s
     )
 
 
-async def record(session: Session, target: Target, obj: JsonObject, reason: str, message: str) -> None:
+async def record(session: ClusterSession, target: Target, obj: JsonObject, reason: str, message: str) -> None:
     """A Kubernetes Event that says who did what to the object, and why; without the right to write one, a warning."""
     kind = "Warning" if reason == "Abandoned" else "Normal"
     who = f"by {person()}: {message}" if message else f"by {person()}"

@@ -18,7 +18,8 @@ from starters.cli.output import CommandError, say
 from starters.cli.target import KindArgument, NameArgument, target
 
 if TYPE_CHECKING:
-    from starters.cli.session import Session
+    from engine.kube import JsonObject
+    from starters.cli.session import ClusterSession
 
 
 def register(app: typer.Typer) -> None:
@@ -38,7 +39,7 @@ def release(
     from engine.kube.json import text
     from starters.cli import lifecycle, waking
     from starters.cli.records import annotate, record
-    from starters.cli.session import perform
+    from starters.cli.session import perform_on_cluster
 
     asked = target(kind, name)
     if asked.kind not in (ACCOUNT, ACCOUNT_CLAIM):
@@ -46,7 +47,7 @@ def release(
     if not reason.strip():
         raise CommandError(f"{asked}: the reason is empty", "it is kept on the object: say why")
 
-    async def write(session: Session) -> None:
+    async def write(session: ClusterSession) -> JsonObject:
         obj = await lifecycle.find_object(session, asked)
         if not text(obj, "metadata", "deletionTimestamp"):
             raise CommandError(
@@ -55,7 +56,8 @@ def release(
             )
         await annotate(session, asked, {LET_GO: reason})
         await record(session, asked, obj, "LetGo", reason)
-        await waking.wake_one(session, lifecycle.key_of(session, asked, text(obj, "metadata", "uid")))
+        return obj
 
-    perform(write)
+    written = perform_on_cluster(write)
     say(f"{asked}: let go without a clean-up")
+    waking.tell_lifecycle(asked, written)

@@ -1,6 +1,8 @@
 """The two servers that a lever talks to, Temporal and Kubernetes, for the time of one command.
 
-Refusals of either become `CommandError`, with advice; a program error stays one and shows its traceback.
+What is only written into the cluster is done without Temporal (`perform_on_cluster`): a pause must be possible while
+Temporal is down. Refusals of either become `CommandError`, with advice; a program error stays one and shows its
+traceback.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from kubernetes.aio.config import ConfigException
@@ -43,17 +45,23 @@ _ADVICE = {
 
 
 @dataclass(frozen=True)
-class Session:
-    """What one command works with."""
+class ClusterSession:
+    """What a command works with that needs no Temporal."""
 
     settings: Settings
-    temporal: Client
     kube: KubeApi
     served: KubeApi | None = None  # the cluster whose Services are served, where it is another
 
     def cluster_of(self, kind: Kind) -> KubeApi:
         """The cluster in which objects of the kind live."""
         return self.served or self.kube if kind.served else self.kube
+
+
+@dataclass(frozen=True)
+class Session(ClusterSession):
+    """What one command works with."""
+
+    temporal: Client = field(kw_only=True)
 
 
 def perform(work: Callable[[Session], Awaitable[T]]) -> T:
@@ -65,6 +73,20 @@ def perform(work: Callable[[Session], Awaitable[T]]) -> T:
 
     async def connected() -> T:
         async with session() as opened:
+            return await work(opened)
+
+    return _run(connected())
+
+
+def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
+    """The same for what needs no Temporal.
+
+    Raises:
+        CommandError: the cluster could not be reached, or refused.
+    """
+
+    async def connected() -> T:
+        async with cluster_session() as opened:
             return await work(opened)
 
     return _run(connected())
@@ -103,6 +125,14 @@ def refusal(error: ApiError | RPCError) -> str:
 @asynccontextmanager
 async def session() -> AsyncIterator[Session]:
     """Both connections, closed at the end."""
+    async with cluster_session() as opened:
+        temporal = await _temporal(opened.settings)
+        yield Session(opened.settings, opened.kube, opened.served, temporal=temporal)
+
+
+@asynccontextmanager
+async def cluster_session() -> AsyncIterator[ClusterSession]:
+    """The connection to the cluster, closed at the end."""
     found = _for_people()
     try:
         kube = await KubeApi.open(found, "cli")
@@ -111,7 +141,7 @@ async def session() -> AsyncIterator[Session]:
             f"no Kubernetes cluster is configured: {error}", "set KUBECONFIG, or --state DIR of a local deployment"
         ) from error
     async with kube, served_cluster(found, kube, "cli") as served:
-        yield Session(found, await _temporal(found), kube, served)
+        yield ClusterSession(found, kube, served)
 
 
 def _for_people() -> Settings:

@@ -14,8 +14,10 @@ from domain.model import Model
 from engine import temporal
 from engine.errors import Absent, ApiError, Denied
 from engine.kube.json import JsonObject, sequence, text
-from starters.cli.output import warn
-from starters.cli.session import Session, refusal
+from starters.cli import lifecycle
+from starters.cli.output import CommandError, warn
+from starters.cli.session import Session, perform, refusal
+from starters.cli.target import Target
 from workers.roster import areas
 
 # Signal-with-start saturates a small server at about ten at once.
@@ -25,6 +27,21 @@ _AT_ONCE = 10
 def kinds_with_objects() -> tuple[Kind, ...]:
     """Every kind of custom resources that have lifecycles."""
     return tuple(model.kind_of for model in custom_resources() if model.kind_of.lifecycle)
+
+
+def tell_lifecycle(asked: Target, obj: JsonObject) -> None:
+    """Wake the lifecycle of an object on which something has just been written, if Temporal can be told so.
+
+    What is written holds all the same: the watcher sees it, and tells the lifecycle when Temporal can be told again.
+    """
+
+    async def tell(session: Session) -> None:
+        await wake_one(session, await lifecycle.key_of_object(session, asked, obj))
+
+    try:
+        perform(tell)
+    except CommandError as error:
+        warn(f"warning: {asked}: this is written; its lifecycle could not be told: {error.message}")
 
 
 async def wake_one(session: Session, key: Key) -> None:

@@ -27,7 +27,7 @@ NOW = datetime(2026, 11, 22, 7, tzinfo=UTC)
 
 
 async def made(kube: MemoryKube, **audits: Auditor) -> dict[str, AreaReport]:
-    session = Session(Settings(), cast("Any", None), cast("Any", kube))
+    session = Session(Settings(), cast("Any", kube), temporal=cast("Any", None))
     return dict(await report(session, audits, thorough=False, now=lambda: NOW))
 
 

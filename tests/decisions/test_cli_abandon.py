@@ -30,14 +30,15 @@ from starters.cli.session import Session
 def kube(monkeypatch: pytest.MonkeyPatch) -> MemoryKube:
     """The cluster of the commands; there is no Temporal to wake."""
     found = MemoryKube()
-    opened = Session(Settings(), cast("Any", None), cast("Any", found))
+    opened = Session(Settings(), cast("Any", found), temporal=cast("Any", None))
 
     perform = performing(opened)
 
     async def nobody(opened: Session, key: object) -> None:
         """There is none."""
 
-    monkeypatch.setattr(session, "perform", perform)
+    monkeypatch.setattr(session, "perform_on_cluster", perform)
+    monkeypatch.setattr(waking, "perform", perform)
     monkeypatch.setattr(waking, "wake_one", nobody)
     return found
 

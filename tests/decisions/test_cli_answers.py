@@ -48,7 +48,7 @@ class Cluster:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """What commands talk to, without a server."""
     found = Cluster()
-    opened = Session(Settings(), cast("Any", None), cast("Any", found))
+    opened = Session(Settings(), cast("Any", found), temporal=cast("Any", None))
 
     perform = performing(opened)
     for module in (session, retrying):

@@ -382,7 +382,7 @@ async def test_who_may_see_one_area_only_is_shown_that_area(
     )
     path = await kubeconfig_of(kube, admin_of(deployment), "perdure", "looker", tmp_path / "looker")
     async with await KubeApi.open(Settings(), "tests", str(path)) as api:
-        rows, readable = await objects_of(Session(Settings(), cast(Client, None), api), None, TENANT)
+        rows, readable = await objects_of(Session(Settings(), api, temporal=cast(Client, None)), None, TENANT)
     assert [row.name for row in rows] == ["seen"]
     assert readable == {
         "Account",

@@ -72,7 +72,7 @@ async def shared(temporal: TemporalServer) -> Client:
 @pytest.mark.parametrize("cluster", CLUSTERS)
 async def test_a_cluster_sees_its_own_and_what_aws_has_named(shared: Client, cluster: str) -> None:
     nothing: Any = None
-    session = Session(Settings(cluster=cluster), shared, nothing)
+    session = Session(Settings(cluster=cluster), nothing, temporal=shared)
     now = datetime.now(UTC)
     ids = {pool(cluster).workflow_id, INSTANCE.workflow_id}
     for area in ("accounts", "instances"):
@@ -100,7 +100,7 @@ async def test_an_audit_asks_after_the_instances_that_its_own_clusters_workers_l
     nothing: Any = None
 
     async def found(cluster: str) -> list[Key]:
-        session = Session(Settings(cluster=cluster), client, nothing)
+        session = Session(Settings(cluster=cluster), nothing, temporal=client)
         return [key for key, _ in await audited._lifecycles(session)]
 
     for cluster, key in theirs.items():

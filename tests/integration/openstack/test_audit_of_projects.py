@@ -29,7 +29,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 async def audited(lab: Lab, about: LoadBalancer, *, thorough: bool = False) -> list[str]:
     """What the audit tells of a LoadBalancer and of what it has."""
     async with await KubeApi.open(lab.settings, "tests", lab.deployment.env()["KUBECONFIG"]) as kube:
-        found = await loadbalancers.audit(Session(lab.settings, cast(Client, None), kube), thorough=thorough)
+        found = await loadbalancers.audit(Session(lab.settings, kube, temporal=cast(Client, None)), thorough=thorough)
     meta = about.metadata
     said = [f"{each.subject}: {each.problem}" for each in found]
     return [line for line in said if meta.name in line or meta.uid in line]
@@ -81,7 +81,7 @@ async def test_credentials_that_lead_nowhere_are_found(lab: Lab) -> None:
     await asyncio.to_thread(lab.kube.create, LOAD_BALANCER, sent, body.metadata.namespace)
     try:
         async with await KubeApi.open(lab.settings, "tests", lab.deployment.env()["KUBECONFIG"]) as kube:
-            found = await loadbalancers.audit(Session(lab.settings, cast(Client, None), kube), thorough=False)
+            found = await loadbalancers.audit(Session(lab.settings, kube, temporal=cast(Client, None)), thorough=False)
     finally:
         await asyncio.to_thread(lab.kube.delete, LOAD_BALANCER, body.metadata.namespace, body.metadata.name)
     (line,) = (each for each in found if each.subject == f"Secret {body.metadata.namespace}/nowhere")

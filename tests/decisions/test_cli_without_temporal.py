@@ -1,0 +1,134 @@
+"""What is written into the cluster alone is written while Temporal is down, and its lifecycle hears of it later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Self
+
+import pytest
+from memory_kube import MemoryKube
+from typer.testing import CliRunner, Result
+
+from domain.accounts import ACCOUNT
+from domain.accounts.letting_go import LET_GO
+from domain.levers import ABANDONED, PAUSED
+from domain.pauses import CONFIG_MAP_NAME, pauses_in
+from engine.kube import CONFIG_MAP
+from engine.kube.json import text
+from engine.settings import Settings
+from engine.temporal_connection import TemporalRefused
+from starters.cli import session
+from starters.cli.main import build
+from starters.cli.output import CommandError
+
+NO_SERVER = {"PERDURE_STATE": "", "KUBECONFIG": "/nowhere", "PERDURE_USER": "mia"}
+DOWN = "Temporal at nowhere:7233 does not answer"
+
+
+class Cluster(MemoryKube):
+    """A cluster that a command may open and close."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is held."""
+
+
+@pytest.fixture
+def kube(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """A cluster that answers, beside a Temporal that does not."""
+    found = Cluster()
+
+    async def open_cluster(*_: object) -> Cluster:
+        return found
+
+    @asynccontextmanager
+    async def no_other(*_: object) -> AsyncIterator[None]:
+        yield None
+
+    async def connect(*_: object) -> None:
+        raise TemporalRefused(DOWN)
+
+    monkeypatch.setattr(session.KubeApi, "open", open_cluster)
+    monkeypatch.setattr(session, "served_cluster", no_other)
+    monkeypatch.setattr(session, "connect", connect)
+    return found
+
+
+def perdure(*arguments: str) -> Result:
+    return CliRunner().invoke(build(), arguments, env=NO_SERVER)
+
+
+def account(kube: Cluster, *, deleted: bool = False) -> None:
+    """One that somebody else holds as well."""
+    held = [ACCOUNT.finalizer, "example.com/other"]
+
+    async def make() -> None:
+        await kube.create(ACCOUNT, {"metadata": {"name": "one", "finalizers": held}}, "ns")
+        if deleted:
+            await kube.delete(ACCOUNT, "ns", "one")
+
+    asyncio.run(make())
+
+
+def annotation(kube: Cluster, name: str) -> str:
+    return text(asyncio.run(kube.get(ACCOUNT, "ns", "one")), "metadata", "annotations", name)
+
+
+def paused(kube: Cluster) -> set[str]:
+    found = asyncio.run(kube.get(CONFIG_MAP, Settings().watch_lease_namespace, CONFIG_MAP_NAME))
+    return set(pauses_in(found))
+
+
+def untold(done: Result) -> bool:
+    """Whether a command did what it was told, and said that the lifecycle does not know of it yet."""
+    assert done.exit_code == 0, done.output
+    return done.stderr.endswith(f"warning: Account ns/one: this is written; its lifecycle could not be told: {DOWN}\n")
+
+
+@pytest.mark.parametrize(("named", "what"), [(("--all",), "all"), (("--area", "accounts"), "accounts")])
+def test_everything_and_areas_are_paused_and_resumed(kube: Cluster, named: tuple[str, ...], what: str) -> None:
+    done = perdure("pause", *named, "--reason", "they are on fire")
+    assert done.exit_code == 0, done.output
+    assert done.stderr == ""
+    assert paused(kube) == {what}
+    done = perdure("resume", *named)
+    assert done.exit_code == 0, done.output
+    assert done.stderr == ""
+    assert paused(kube) == set()
+
+
+def test_an_object_is_paused_and_resumed(kube: Cluster) -> None:
+    account(kube)
+    done = perdure("pause", "account", "ns/one")
+    assert annotation(kube, PAUSED) == "true"
+    assert untold(done)
+    assert done.stdout == "Account ns/one: paused\n"
+    done = perdure("resume", "account", "ns/one")
+    assert annotation(kube, PAUSED) == ""
+    assert untold(done)
+
+
+def test_an_object_is_abandoned(kube: Cluster) -> None:
+    account(kube, deleted=True)
+    done = perdure("abandon", "account", "ns/one", "--reason", "it is over", "--yes")
+    assert '"who": "mia"' in annotation(kube, ABANDONED)
+    assert untold(done)
+
+
+def test_an_account_is_let_go(kube: Cluster) -> None:
+    account(kube, deleted=True)
+    done = perdure("release", "account", "ns/one", "--reason", "closed by AWS")
+    assert annotation(kube, LET_GO) == "closed by AWS"
+    assert untold(done)
+
+
+@pytest.mark.parametrize("command", ["why", "plan", "retry", "wake"])
+def test_what_needs_temporal_says_that_it_does_not_answer(kube: Cluster, command: str) -> None:
+    account(kube)
+    refused = perdure(command, "account", "ns/one").exception
+    assert isinstance(refused, CommandError)
+    assert refused.message == DOWN
