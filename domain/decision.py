@@ -52,6 +52,8 @@ class Action(Model):
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
     heartbeat: ClassVar[timedelta | None] = None
+    # How long the server goes on trying again, all attempts together; None: for ever.
+    schedule_to_close: ClassVar[timedelta | None] = None
     # The server's retries of what passes by itself (throttled, unavailable, pending), unless the error names a delay.
     first_retry: ClassVar[timedelta] = timedelta(seconds=1)
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)

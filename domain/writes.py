@@ -62,6 +62,17 @@ class Patch(Action):
         return world if refusal.type is ErrorType.CONFLICT else super().refuse(world, refusal)
 
 
+class LeverPatch(Patch):
+    """A patch for whose answer a person waits: what cannot be written in time is refused, and not written later.
+
+    A short hiccup of the API server is outlasted, a worker that dies with it as well. All of it takes less than a
+    command waits (`starters.cli.lifecycle.ANSWER`).
+    """
+
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=8)
+    schedule_to_close: ClassVar[timedelta | None] = timedelta(seconds=20)
+
+
 class DropFinalizer(Patch):
     """The write that gives the object up."""
 

@@ -38,7 +38,7 @@ with workflow.unsafe.imports_passed_through():
     from domain.levers import PAUSED, RETRY
     from domain.refusal import ErrorType, Refusal
     from domain.why import Hindrance, Why
-    from domain.writes import JsonPatch, Patch
+    from domain.writes import JsonPatch, LeverPatch, Patch
     from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR
 
 W = TypeVar("W", bound=World)
@@ -282,6 +282,7 @@ class Entity(Generic[W]):
             task_queue=task_queue((queue or action.queue).value, self.key.cluster),
             result_type=action.result,
             start_to_close_timeout=action.start_to_close,
+            schedule_to_close_timeout=action.schedule_to_close,
             heartbeat_timeout=action.heartbeat,
             retry_policy=RetryPolicy(
                 initial_interval=action.first_retry,
@@ -492,11 +493,14 @@ class Entity(Generic[W]):
         return self._told_about(world, self._decide(world, workflow.now()))
 
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
-        """For signals, which answer nobody: what cannot be written stands in the timeline and ends nothing."""
-        with contextlib.suppress(*FAILED):
-            await self._annotate(annotations)
+        """For signals, which answer nobody: what cannot be written stands in the timeline and ends nothing.
 
-    async def _annotate(self, annotations: dict[str, str | None]) -> None:
+        What passes by itself (an outage, a pause of the area) is outlasted: nobody would know to send it again.
+        """
+        with contextlib.suppress(*FAILED):
+            await self._annotate(annotations, Patch)
+
+    async def _annotate(self, annotations: dict[str, str | None], write: type[Patch] = LeverPatch) -> None:
         if not self.has_object:
             raise ApplicationError(
                 f"{self.key.path} has no object that could be paused; `perdure pause --area` pauses its whole area",
@@ -504,7 +508,7 @@ class Entity(Generic[W]):
                 non_retryable=True,
             )
         patch: JsonPatch = {"metadata": {"annotations": annotations}}
-        lever = Patch(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}")
+        lever = write(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}")
         # Where the object is looked at: workers of other areas may not be allowed to write it.
         await self._start(lever, queue=self.observation().queue)
         self.wake()

@@ -24,6 +24,7 @@ from temporalio.client import (
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
 from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import TimeoutError as ActivityTimeout
 from temporalio.service import RPCError, RPCStatusCode
 
 from domain.identity import Key, all_kinds, key_found
@@ -192,6 +193,8 @@ async def retry(session: Session, key: Key, reason: str) -> str:
     if kind.plural and await is_open(session.temporal, key):
         tried = await _attempts_of(session.temporal, key)
         if any(attempt.type != ErrorType.PENDING for attempt in tried):
+            if paused := why_paused(await standing(session), kind.area):
+                raise CommandError(f"retry {key.path}: not sent, {paused}")
             await annotate(session, Target(kind, key.namespace, key.name), {RETRY: f"{uuid4()} {reason}".strip()[:200]})
             await wake(session.temporal, key)
             return f"{key.path} is tried again: {', '.join(sorted({attempt.action for attempt in tried}))}"
@@ -206,10 +209,9 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
         async with _answered_in_time(client, key, update):
             answer = await call
     except WorkflowUpdateFailedError as error:
-        cause = error.cause
-        said = cause.message if isinstance(cause, ApplicationError) else str(cause)
+        said, advice = _why_failed(error)
         raise CommandError(
-            f"{update} refused: {said}" if key.path in said else f"{update} {key.path}: {said}"
+            f"{update} refused: {said}" if key.path in said else f"{update} {key.path}: {said}", advice
         ) from error
     except WorkflowUpdateRPCTimeoutOrCancelledError as error:
         raise await _unanswered(client, key, update) from error
@@ -217,6 +219,16 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
         await _refused(client, key, update, error)
     assert isinstance(answer, result)  # noqa: S101 - the client converts to the type it was given
     return answer
+
+
+def _why_failed(error: WorkflowUpdateFailedError) -> tuple[str, str]:
+    """What an update failed of, and advice: what an activity was refused with is the cause of its failure."""
+    cause: BaseException = error.cause
+    while not isinstance(cause, ApplicationError) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    if isinstance(cause, ApplicationError):
+        return cause.message, ""
+    return str(cause), _NO_WORKER if isinstance(cause, ActivityTimeout) else ""
 
 
 async def _query(client: Client, query: Awaitable[Why], key: Key) -> Why:

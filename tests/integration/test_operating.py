@@ -53,9 +53,12 @@ class Installation:
         out, err = await started.communicate()
         return started.returncode or 0, out.decode(), err.decode()
 
-    async def account(self, name: str) -> str:
+    async def account(self, name: str, *, state: str = "") -> str:
         spec = {"awsAccountID": "999900002222", "iamUserSecret": f"{name}-secret"}
         await self.kube.create(ACCOUNT, {"metadata": {"name": name}, "spec": spec}, PLACE)
+        if state:
+            status = {"state": state, "conditions": []}
+            await self.kube.patch(ACCOUNT, PLACE, name, {"status": status}, subresource="status")
         return f"{PLACE}/{name}"
 
     async def in_hand(self, name: str) -> bool:
@@ -123,6 +126,7 @@ async def test_a_paused_area_does_nothing_until_it_is_let_go(installation: Insta
     await eventually(obeyed, "worker and watcher know of the pause")
     try:
         await _held(installation)
+        await _not_retried(installation)
     finally:
         code, out, _ = await installation.perdure("resume", "--area", "accounts")
     assert (code, out.strip()) == (0, "accounts goes on")
@@ -147,6 +151,23 @@ async def _held(installation: Installation) -> None:
     assert "accounts is paused by ann" in err
     assert 'perdure_paused{area="accounts"} 1.0' in await installation.told("/metrics")
     assert 'perdure_paused{area="claims"} 0.0' in await installation.told("/metrics")
+
+
+async def _not_retried(installation: Installation) -> None:
+    """A retry is refused with the reason at once, and does not take effect when the area goes on."""
+    path = await installation.account("failed", state="Failed")
+
+    async def looked_at() -> bool:
+        _, out, _ = await installation.perdure("why", "account", path, "-o", "json")
+        return bool(json.loads(out)["outcome"] == "failed")
+
+    await eventually(looked_at, "its lifecycle knows that it has failed")
+    code, _, err = await installation.perdure("retry", "account", path)
+    assert code == 1
+    assert "not sent, accounts is paused by ann" in err
+    hindered = json.loads((await installation.perdure("why", "account", path, "-o", "json"))[1])["hindrances"]
+    assert hindered == []
+    await installation.remove("failed")
 
 
 async def test_a_pause_without_a_reason_is_refused(installation: Installation) -> None:

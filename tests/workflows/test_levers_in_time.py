@@ -7,14 +7,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from lifecycles import Lifecycle
+from lifecycles import PATIENCE, Lifecycle
 from temporalio.client import WorkflowUpdateFailedError
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError
 from world import held_claim
 
 import workflows.entity
+from domain.levers import LEVERS
 from domain.why import Why
-from engine.errors import Conflict, Denied, Invalid
+from engine.errors import Conflict, Denied, Invalid, Unavailable
+from engine.pauses import AGAIN, PAUSED
 from engine.temporal import wake
 
 
@@ -100,6 +102,56 @@ async def test_pause_holds_everything_and_resume_goes_on(lifecycle: Lifecycle, b
     else:
         await lifecycle.handle.signal("resume_now")
     await lifecycle.until_state("PendingVerification")
+
+
+async def unwritable(lifecycle: Lifecycle, lever: str) -> str:
+    """Why a lever's update was refused that could not be written on the object."""
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        async with asyncio.timeout(PATIENCE):
+            await lifecycle.handle.execute_update(lever, "a test")
+    assert isinstance(refused.value.cause, ActivityError)
+    assert isinstance(refused.value.cause.cause, ApplicationError)
+    return refused.value.cause.cause.message
+
+
+async def test_a_lever_under_a_pause_of_the_area_is_refused_and_not_written_later(lifecycle: Lifecycle) -> None:
+    await failed_account(lifecycle)
+    await lifecycle.until_why(lambda why: why.outcome == "failed")
+    world = lifecycle.world
+    world.answers["kube.patch"] = refuse(Unavailable("not sent, accounts is paused", code=PAUSED, delay=AGAIN))
+    for lever in ("retry", "pause", "resume"):
+        assert await unwritable(lifecycle, lever) == "not sent, accounts is paused"
+    tried = world.made("kube.patch")
+    del world.answers["kube.patch"]
+    await lifecycle.pass_time(3 * AGAIN)
+    assert world.made("kube.patch") == tried
+    assert world.present.metadata.annotations.keys().isdisjoint(LEVERS)
+
+
+async def test_a_lever_outlasts_a_hiccup_of_the_api_server(lifecycle: Lifecycle) -> None:
+    await lifecycle.to_ready()
+    await lifecycle.until_why(lambda why: why.outcome == "settled")
+
+    async def once(action: Any) -> None:
+        del lifecycle.world.answers["kube.patch"]
+        raise Unavailable("no answer")
+
+    lifecycle.world.answers["kube.patch"] = once
+    assert (await lifecycle.handle.execute_update("pause", "a test")).endswith("is paused")
+    assert lifecycle.world.present.metadata.annotations["perdure.dev/paused"] == "true"
+
+
+async def test_a_lever_by_a_signal_outlasts_what_passes_by_itself(lifecycle: Lifecycle) -> None:
+    await lifecycle.to_ready()
+    await lifecycle.until_why(lambda why: why.outcome == "settled")
+    world = lifecycle.world
+    world.answers["kube.patch"] = refuse(Unavailable("not sent, accounts is paused", code=PAUSED, delay=AGAIN))
+    before = world.made("kube.patch")
+    await lifecycle.handle.signal("pause_now")
+    await lifecycle.until(lambda: world.made("kube.patch") > before)
+    del world.answers["kube.patch"]
+    await lifecycle.pass_time(2 * AGAIN)
+    await lifecycle.until_why(lambda why: bool(why.hold))
 
 
 async def test_observe_mode_decides_and_starts_nothing(lifecycle: Lifecycle) -> None:
