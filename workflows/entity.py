@@ -451,12 +451,19 @@ class Entity(Generic[W]):
         await self._annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
         return f"{self.key.path} is tried again"
 
-    @workflow.signal(name="retry_now", description="The retry update as a signal, for this UI.")
+    @workflow.signal(
+        name="retry", description="The retry update as a signal; no effect where there is nothing to retry."
+    )
     async def retry_signal(self, reason: str = "from the web UI") -> None:
         """As the update; without effect where there is nothing to retry."""
         await workflow.wait_condition(lambda: self.decision is not None)
         if self.retryable(self._why()):
             await self._try_to_annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
+
+    @workflow.signal(name="retry_now", description="The signal retry by its former name.")
+    async def retry_now_signal(self, reason: str = "from the web UI") -> None:
+        """As `retry`."""
+        await self.retry_signal(reason)
 
     def retryable(self, why: Why) -> bool:
         """True where a person's retry means something; without an object to write it onto a wake is all it needs."""
@@ -475,15 +482,25 @@ class Entity(Generic[W]):
         await self._annotate({PAUSED: None})
         return f"{self.key.path} goes on"
 
-    @workflow.signal(name="pause_now", description="The pause update as a signal, for this UI.")
-    async def pause_signal(self) -> None:
+    @workflow.signal(name="pause", description="The pause update as a signal, which waits for no answer.")
+    async def pause_signal(self, reason: str = "") -> None:
         """As the update."""
         await self._try_to_annotate({PAUSED: "true"})
 
-    @workflow.signal(name="resume_now", description="The resume update as a signal, for this UI.")
-    async def resume_signal(self) -> None:
+    @workflow.signal(name="resume", description="The resume update as a signal, which waits for no answer.")
+    async def resume_signal(self, reason: str = "") -> None:
         """As the update."""
         await self._try_to_annotate({PAUSED: None})
+
+    @workflow.signal(name="pause_now", description="The signal pause by its former name.")
+    async def pause_now_signal(self) -> None:
+        """As `pause`."""
+        await self.pause_signal()
+
+    @workflow.signal(name="resume_now", description="The signal resume by its former name.")
+    async def resume_now_signal(self) -> None:
+        """As `resume`."""
+        await self.resume_signal()
 
     @workflow.update(description="Look now and say what would be done; nothing is done by asking.")
     async def plan(self) -> Why:

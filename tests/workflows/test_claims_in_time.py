@@ -296,13 +296,13 @@ async def test_the_binder_cannot_be_paused_and_says_so(claims: Area) -> None:
             await claims.handle(THE_BINDER).execute_update(lever, "a test")
         assert isinstance(refused.value.cause, ApplicationError)
         assert "has no object" in refused.value.cause.message
-    await claims.handle(THE_BINDER).signal("pause_now")
+    await claims.handle(THE_BINDER).signal("pause")
     await wake(claims.env.client, THE_BINDER)
     await claims.looks(Serve, 2)
     assert claims.asked(Patch) == []
 
 
-@pytest.mark.parametrize("lever", ["retry_now", "pause_now", "resume_now"])
+@pytest.mark.parametrize("lever", ["retry", "pause", "resume"])
 async def test_a_lever_of_the_web_ui_that_cannot_be_written_ends_nothing(claims: Area, lever: str) -> None:
     claims.play(PassClaim, always(STALLED))
     claims.play(Patch, refuse(Denied("no rights on resourceclaims")))

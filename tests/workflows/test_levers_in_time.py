@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from lifecycles import PATIENCE, Lifecycle
+from lifecycles import PATIENCE, WORKFLOWS, Lifecycle
+from temporalio import workflow
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ActivityError, ApplicationError
 from world import held_claim
@@ -66,30 +67,33 @@ async def test_a_retry_of_a_failed_account_is_written_on_it_and_honoured_once(li
     assert lifecycle.world.made("aws.create_account") == 1
 
 
-async def test_the_retry_signal_does_as_the_update_and_nothing_on_a_healthy_account(lifecycle: Lifecycle) -> None:
+@pytest.mark.parametrize("signal", ["retry", "retry_now"])
+async def test_the_retry_signal_does_as_the_update_and_nothing_on_a_healthy_account(
+    lifecycle: Lifecycle, signal: str
+) -> None:
     await failed_account(lifecycle)
     del lifecycle.world.answers["aws.ensure_admin_user"]
     await lifecycle.until_why(lambda why: why.outcome == "failed")
-    await lifecycle.handle.signal("retry_now", "from a test")
+    await lifecycle.handle.signal(signal, "from a test")
     await lifecycle.until_state("PendingVerification")
     await lifecycle.resolve()
     await lifecycle.until_state("Ready")
     token = lifecycle.world.present.metadata.annotations["perdure.dev/retry"]
-    await lifecycle.handle.signal("retry_now", "again")
+    await lifecycle.handle.signal(signal, "again")
     seen = lifecycle.world.made("accounts.observe_account")
     await lifecycle.wake()
     await lifecycle.until(lambda: lifecycle.world.made("accounts.observe_account") > seen)
     assert lifecycle.world.present.metadata.annotations["perdure.dev/retry"] == token
 
 
-@pytest.mark.parametrize("by", ["update", "signal"])
+@pytest.mark.parametrize("by", ["update", "signal", "former signal"])
 async def test_pause_holds_everything_and_resume_goes_on(lifecycle: Lifecycle, by: str) -> None:
     await lifecycle.wake()
     await lifecycle.until_why(lambda why: why.waits_for == ("Organization",))
     if by == "update":
         await lifecycle.handle.execute_update("pause", "a test")
     else:
-        await lifecycle.handle.signal("pause_now")
+        await lifecycle.handle.signal("pause" if by == "signal" else "pause_now")
     why = await lifecycle.until_why(lambda why: bool(why.hold))
     assert why.hold == "paused"
     await lifecycle.permit(minutes=600)
@@ -100,7 +104,7 @@ async def test_pause_holds_everything_and_resume_goes_on(lifecycle: Lifecycle, b
     if by == "update":
         await lifecycle.handle.execute_update("resume", "a test")
     else:
-        await lifecycle.handle.signal("resume_now")
+        await lifecycle.handle.signal("resume" if by == "signal" else "resume_now")
     await lifecycle.until_state("PendingVerification")
 
 
@@ -147,11 +151,19 @@ async def test_a_lever_by_a_signal_outlasts_what_passes_by_itself(lifecycle: Lif
     world = lifecycle.world
     world.answers["kube.patch"] = refuse(Unavailable("not sent, accounts is paused", code=PAUSED, delay=AGAIN))
     before = world.made("kube.patch")
-    await lifecycle.handle.signal("pause_now")
+    await lifecycle.handle.signal("pause")
     await lifecycle.until(lambda: world.made("kube.patch") > before)
     del world.answers["kube.patch"]
     await lifecycle.pass_time(2 * AGAIN)
     await lifecycle.until_why(lambda why: bool(why.hold))
+
+
+@pytest.mark.parametrize("lever", ["retry", "pause", "resume"])
+def test_each_lever_is_an_update_and_a_signal_and_says_what_it_does(lever: str) -> None:
+    for each in WORKFLOWS:
+        definition = workflow._Definition.must_from_class(each)
+        assert definition.updates[lever].description
+        assert definition.signals[lever].description
 
 
 async def test_observe_mode_decides_and_starts_nothing(lifecycle: Lifecycle) -> None:
