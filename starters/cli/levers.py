@@ -165,7 +165,9 @@ def wake(
         str,
         typer.Argument(metavar="NAMESPACE/NAME", help="The object; none with --all.", autocompletion=complete_objects),
     ] = "",
-    everything: Annotated[bool, typer.Option("--all", help="Wake everything of the kind, or of all kinds.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Wake everything of the kind, or of all that are served.")
+    ] = False,
     state: StateOption = None,
 ) -> None:
     """Have an object's lifecycle look again; harmless at any time, and starts it where it does not run."""

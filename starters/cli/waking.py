@@ -14,6 +14,7 @@ from domain.model import Model
 from engine import temporal
 from engine.errors import Absent, ApiError, Denied
 from engine.kube.json import JsonObject, sequence, text
+from engine.settings import Settings
 from starters.cli import lifecycle
 from starters.cli.output import CommandError, warn
 from starters.cli.session import Session, perform, refusal
@@ -61,7 +62,8 @@ class Woken(Model):
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
     """Wake every lifecycle of the kinds, one refusal never keeping the others.
 
-    A kind that the cluster does not know has none. One of several that may not be read is left out with a warning, and
+    Of several kinds, those of the areas that this installation serves: no worker of ours would execute the others. A
+    kind that the cluster does not know has none. One of several that may not be read is left out with a warning, and
     that is no failure: who works with one area need not see the others'.
     """
     free = asyncio.Semaphore(_AT_ONCE)
@@ -75,7 +77,8 @@ async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
                 return False
         return True
 
-    executed = areas()  # a lifecycle that no worker can execute would only hang
+    # A lifecycle that no worker executes would only hang.
+    executed = areas() if len(kinds) == 1 else _served(session.settings)
     keys: list[Key] = []
     unlisted = 0
     for kind in kinds:
@@ -88,6 +91,15 @@ async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
             unlisted += not isinstance(error, Denied) or len(kinds) == 1
     done = await asyncio.gather(*(woken(key) for key in keys))
     return Woken(woken=sum(done), failed=len(done) - sum(done) + unlisted)
+
+
+def _served(settings: Settings) -> Sequence[str]:
+    from workers.main import served_areas
+
+    try:
+        return served_areas(settings)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
 
 
 async def keys_of(session: Session, kind: Kind) -> list[Key]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
@@ -21,7 +22,7 @@ from engine.settings import Settings
 from starters.cli import audits, lifecycle, retrying, session, waking
 from starters.cli.listing import Row
 from starters.cli.main import build
-from starters.cli.output import Format
+from starters.cli.output import CommandError, Format
 from starters.cli.retrying import Sought
 from starters.cli.session import Session
 from starters.cli.target import Target
@@ -35,6 +36,7 @@ class Cluster:
 
     def __init__(self) -> None:
         self.refused: dict[str, ApiError] = {}
+        self.settings = Settings()
 
     async def list(self, kind: Kind, namespace: str = "") -> Listing:
         if kind.name in self.refused:
@@ -48,9 +50,10 @@ class Cluster:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """What commands talk to, without a server."""
     found = Cluster()
-    opened = Session(Settings(), cast("Any", found), temporal=cast("Any", None))
 
-    perform = performing(opened)
+    def perform(work: Callable[[Session], Awaitable[Any]]) -> Any:
+        return performing(Session(found.settings, cast("Any", found), temporal=cast("Any", None)))(work)
+
     for module in (session, retrying):
         monkeypatch.setattr(module, "perform", perform)
     return found
@@ -82,6 +85,21 @@ def test_one_that_cannot_be_woken_keeps_no_other(cluster: Cluster, woken: list[s
     assert sorted(woken) == ["Account/ns/two", "AccountClaim/ns/one", "AccountClaim/ns/two"]
     assert "Account/ns/one is not woken: Temporal at" in warned
     assert "RESOURCE_EXHAUSTED: slow down" in warned
+
+
+def test_of_areas_that_this_installation_does_not_serve_only_what_is_named_is_woken(
+    cluster: Cluster, woken: list[str]
+) -> None:
+    cluster.settings = Settings(areas=("claims",))
+    assert wake("--all") == (0, "0 lifecycles woken\n", "")
+    assert wake("accountclaim", "--all")[1] == "2 lifecycles woken\n"
+
+
+def test_an_area_that_there_is_none_of_is_no_choice(cluster: Cluster, woken: list[str]) -> None:
+    cluster.settings = Settings(areas=("acounts",))
+    done = CliRunner().invoke(build(), ["wake", "--all"], env=NO_SERVER)
+    assert isinstance(done.exception, CommandError)
+    assert "PERDURE_AREAS names acounts" in done.exception.message
 
 
 def test_kinds_that_may_not_be_read_are_left_out_with_a_warning(cluster: Cluster, woken: list[str]) -> None:
