@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 from rich.table import Table
 
 from localcloud.building import BuildError
@@ -36,6 +37,7 @@ class Output(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    YAML = "yaml"
 
 
 def register(app: typer.Typer) -> None:
@@ -115,12 +117,14 @@ def down(
 
 def status(
     state: StateOption = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to print it.")] = Output.TABLE,
+    output: Annotated[Output, typer.Option("--output", "-o", help="`json` or `yaml` for programs.")] = Output.TABLE,
 ) -> None:
     """Show what runs, where, and whether it is healthy; exit code 1 when something is not."""
     report = Deployment(state).status()
     if output is Output.JSON:
         typer.echo(report.model_dump_json(indent=2))
+    elif output is Output.YAML:
+        typer.echo(yaml.safe_dump(report.model_dump(mode="json"), sort_keys=False, allow_unicode=True), nl=False)
     elif not report.running:
         say(f"Nothing runs in {report.state_directory}.")
     else:

@@ -17,7 +17,7 @@ from domain.identity import all_kinds
 from domain.levers import PAUSED
 from starters.cli.completing import complete_areas, complete_kinds, complete_objects
 from starters.cli.environment import StateOption
-from starters.cli.output import Format, FormatOption, say
+from starters.cli.output import Format, FormatOption, printed, say
 from starters.cli.target import KindArgument, NameArgument, Target, kind_named, target
 
 ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="Why, for those who read the record.")]
@@ -128,15 +128,16 @@ def pause(
     area: AreaOption = "",
     everything: AllOption = False,
     reason: ReasonOption = "",
+    output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
     """Hold an object, an area or everything: nothing is changed, in the cluster or in a cloud, until it is resumed."""
     from starters.cli import pausing
 
     if wide := pausing.named(kind, name, area, everything=everything):
-        pausing.pause(wide, reason)
+        pausing.pause(wide, reason, output)
     else:
-        _hold(target(kind, name), held=True, reason=reason)
+        _hold(target(kind, name), held=True, reason=reason, form=output)
 
 
 def resume(
@@ -145,15 +146,16 @@ def resume(
     area: AreaOption = "",
     everything: AllOption = False,
     reason: ReasonOption = "",
+    output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
     """Let go on what was paused; objects that are held by themselves stay so."""
     from starters.cli import pausing
 
     if wide := pausing.named(kind, name, area, everything=everything):
-        pausing.resume(wide, reason)
+        pausing.resume(wide, reason, output)
     else:
-        _hold(target(kind, name), held=False, reason=reason)
+        _hold(target(kind, name), held=False, reason=reason, form=output)
 
 
 def wake(
@@ -168,6 +170,7 @@ def wake(
     everything: Annotated[
         bool, typer.Option("--all", help="Wake everything of the kind, or of all that are served.")
     ] = False,
+    output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
     """Have an object's lifecycle look again; harmless at any time, and starts it where it does not run."""
@@ -179,7 +182,8 @@ def wake(
     if everything:
         kinds = (kind_named(kind),) if kind else tuple(all_kinds().values())
         done = perform(lambda session: waking.wake_all(session, kinds))
-        say(f"{done.woken} lifecycles woken")
+        if not printed(done, output):
+            say(f"{done.woken} lifecycles woken")
         if done.failed:
             raise typer.Exit(1)
         return
@@ -189,12 +193,14 @@ def wake(
         await waking.wake_one(session, await lifecycle.find_key(session, asked))
 
     perform(tell)
-    say(f"{asked}: woken")
+    if not printed(waking.Woken(woken=1, failed=0), output):
+        say(f"{asked}: woken")
 
 
-def _hold(asked: Target, *, held: bool, reason: str) -> None:
+def _hold(asked: Target, *, held: bool, reason: str, form: Format) -> None:
     from engine.kube.json import JsonObject, text
     from starters.cli import lifecycle, waking
+    from starters.cli.pausing import Held
     from starters.cli.records import annotate, record
     from starters.cli.session import ClusterSession, perform_on_cluster
 
@@ -207,8 +213,9 @@ def _hold(asked: Target, *, held: bool, reason: str) -> None:
         return obj
 
     written = perform_on_cluster(write)
-    if written is None:
-        say(f"{asked}: {'already paused' if held else 'was not paused'}")
-        return
-    say(f"{asked}: {'paused' if held else 'resumed'}")
-    waking.tell_lifecycle(asked, written)
+    stands = Held(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, paused=held)
+    if not printed(stands, form):
+        before, after = ("already paused", "paused") if held else ("was not paused", "resumed")
+        say(f"{asked}: {before if written is None else after}")
+    if written is not None:
+        waking.tell_lifecycle(asked, written)

@@ -9,12 +9,23 @@ from __future__ import annotations
 import typer
 
 from domain.identity import all_areas
+from domain.model import Model
 from domain.pauses import CONFIG_MAP_NAME, EVERYTHING, RESUMED, Pause, Pauses, pauses_in
 from domain.resource import timestamp
 from engine.errors import ApiError, Denied
 from starters.cli.config_maps import read_config_map, write_config_map
-from starters.cli.output import say, utc_now, warn
+from starters.cli.output import Format, printed, say, utc_now, warn
 from starters.cli.session import ClusterSession, perform_on_cluster, person
+
+
+class Held(Model):
+    """How something stands after a pause or its end, for programs: one object, an area, or `all`."""
+
+    kind: str = ""
+    namespace: str = ""
+    name: str = ""
+    area: str = ""
+    paused: bool
 
 
 def named(kind: str, name: str, area: str, *, everything: bool) -> str:
@@ -30,7 +41,7 @@ def named(kind: str, name: str, area: str, *, everything: bool) -> str:
     return EVERYTHING if everything else area
 
 
-def pause(what: str, reason: str) -> None:
+def pause(what: str, reason: str, form: Format) -> None:
     """Hold it."""
     if not reason:
         raise typer.BadParameter("say why: others will find it paused", param_hint="--reason")
@@ -40,10 +51,11 @@ def pause(what: str, reason: str) -> None:
         await write_config_map(session, CONFIG_MAP_NAME, {what: held.written()})
 
     perform_on_cluster(write)
-    say(held.told(what))
+    if not printed(Held(area=what, paused=True), form):
+        say(held.told(what))
 
 
-def resume(what: str, reason: str) -> None:
+def resume(what: str, reason: str, form: Format) -> None:
     """Let it go on."""
 
     async def write(session: ClusterSession) -> Pauses:
@@ -54,10 +66,9 @@ def resume(what: str, reason: str) -> None:
         return before
 
     before = perform_on_cluster(write)
-    if what not in before:
-        say(f"{'everything' if what == EVERYTHING else what}: was not paused")
-    else:
-        say(f"{'everything' if what == EVERYTHING else what} goes on")
+    if not printed(Held(area=what, paused=False), form):
+        told = "everything" if what == EVERYTHING else what
+        say(f"{told} goes on" if what in before else f"{told}: was not paused")
     for other in sorted(before.keys() - {what}):
         if EVERYTHING in (other, what):
             warn(f"still: {before[other].told(other)}")

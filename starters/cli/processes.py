@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from domain.model import Model
 from starters.cli.environment import StateOption, UnusedStateOption
-from starters.cli.output import CommandError, say
+from starters.cli.output import CommandError, Format, FormatOption, printed, say
 
 if TYPE_CHECKING:
     from engine.settings import Settings
@@ -32,6 +33,12 @@ OnlyOption = Annotated[
 BuildOption = Annotated[
     str, typer.Option("--build-id", help="This worker's version; else PERDURE_WORKER_BUILD_ID, or none.")
 ]
+
+
+class Installed(Model):
+    """What is installed, for programs."""
+
+    version: str
 
 
 def register(app: typer.Typer) -> None:
@@ -62,11 +69,13 @@ def run(only: OnlyOption = "", state: StateOption = None) -> None:
     execute("run", lambda settings: _together(settings, areas))
 
 
-def version(state: UnusedStateOption = None) -> None:
+def version(output: FormatOption = Format.TEXT, state: UnusedStateOption = None) -> None:
     """Print the version."""
     from engine.telemetry import version as installed
 
-    say(f"perdure {installed()}")
+    found = Installed(version=installed())
+    if not printed(found, output):
+        say(f"perdure {found.version}")
 
 
 def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:

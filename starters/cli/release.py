@@ -13,13 +13,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from domain.model import Model
 from starters.cli.environment import StateOption
-from starters.cli.output import CommandError, say
+from starters.cli.output import CommandError, Format, FormatOption, printed, say
 from starters.cli.target import KindArgument, NameArgument, target
 
 if TYPE_CHECKING:
     from engine.kube import JsonObject
     from starters.cli.session import ClusterSession
+
+
+class Released(Model):
+    """What was let go, for programs."""
+
+    kind: str
+    namespace: str
+    name: str
+    why: str
 
 
 def register(app: typer.Typer) -> None:
@@ -31,6 +41,7 @@ def release(
     kind: KindArgument,
     name: NameArgument,
     reason: Annotated[str, typer.Option("--reason", "-r", help="Why; kept on the object.")],
+    output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
     """Have a deleted AccountClaim (or Account) let go without the clean-up that AWS refuses."""
@@ -59,5 +70,7 @@ def release(
         return obj
 
     written = perform_on_cluster(write)
-    say(f"{asked}: let go without a clean-up")
+    done = Released(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, why=reason)
+    if not printed(done, output):
+        say(f"{asked}: let go without a clean-up")
     waking.tell_lifecycle(asked, written)
