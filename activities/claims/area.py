@@ -69,7 +69,7 @@ class ClaimsArea:
         bundles = Bundles(known, writer, managed, evaluation, requesters)
         judging = Judging(known, writer, evaluation)
         tools = Tools(known, writer, judging, bundles, Releasing(known, writer, managed), settings)
-        serving = Serving(known, writer, evaluation, judging, bundles)
+        serving = Serving(known, writer, evaluation, judging, bundles, tools.hold)
 
         async def opened(key: Key, world: ObjectWorld, *, told: str = "") -> None:
             if known.may_be_opened(key):

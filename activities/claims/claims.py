@@ -1,6 +1,6 @@
 """The pass over a ResourceClaim that has its own workflow to look after it: bound, detached, ignored or on its way out.
 
-gone | held | ignored | being deleted | not begun | detached --> each its own short way
+gone | held, or its handle is | ignored | being deleted | not begun | detached --> each its own short way
 no handle --> the binder is asked
 bound --> judged (judging.py) --> handle and resources (bundle.py) --> ended, detached or settled
 """
@@ -105,6 +105,8 @@ class ClaimActivities:
             believed = {n: v for n, v in object_at(claim, "status").items() if n not in ("resourceHandle", "lifespan")}
             await self._writer.put_status(RESOURCE_CLAIM, claim, believed)
             return await self._unbound(key, moment)
+        if hold := self._tools.hold(handle):
+            return await self._would(look, claim, f"its handle is {hold}", moment)
         if value_at(handle, "metadata", "deletionTimestamp"):
             return await self._end_handle(look, handle, "its handle is being deleted")
         if not look.woken and passed(end_of_handle(handle), moment):
@@ -215,8 +217,9 @@ class ClaimActivities:
             holder = object_at(handle, "spec", "resourceClaim")
             if handle is None or (text_at(holder, "namespace"), text_at(holder, "name")) != (key.namespace, key.name):
                 continue
-            # What cannot be asked to go is the handle's to go on with: the claim disappears all the same.
-            if IGNORE_LABEL in object_at(handle, "metadata", "labels"):
+            # What cannot be asked to go is the handle's to go on with: the claim disappears all the same. A handle that
+            # is left alone or paused is only marked, which keeps it from a claim made anew under the name.
+            if IGNORE_LABEL in object_at(handle, "metadata", "labels") or self._tools.hold(handle):
                 await self._writer.delete(RESOURCE_HANDLE, handle)
             else:
                 await self._tools.releasing.end(handle)
@@ -248,6 +251,8 @@ class ClaimActivities:
     async def _would(self, look: PassClaim, claim: JsonObject, hold: str, moment: datetime) -> ObjectWorld:
         """What a pass would do."""
         decision, planned = await would(self._tools, look, claim, moment)
+        if passed(decision.deadline, moment):  # nothing is done at it, and what ends the hold wakes
+            decision = decision.model_copy(update={"deadline": moment + self._tools.settings.claims_interval})
         return ObjectWorld(key=look.key, hold=hold, known=look.known, decision=standing.held(decision, planned))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from activities.claims import metrics
@@ -61,13 +61,21 @@ class Serving:
     """Giving handles to claims."""
 
     def __init__(
-        self, known: Known, writer: Writer, evaluation: Evaluation, judging: Judging, bundles: Bundles
+        self,
+        known: Known,
+        writer: Writer,
+        evaluation: Evaluation,
+        judging: Judging,
+        bundles: Bundles,
+        hold: Callable[[JsonObject], str],
     ) -> None:
+        """`hold`: why nothing may be changed on behalf of an object now, empty if it may."""
         self._known = known
         self._writer = writer
         self._evaluation = evaluation
         self._judging = judging
         self._bundles = bundles
+        self._hold = hold
 
     async def serve(self, key: Key, claim: JsonObject, now: datetime) -> tuple[Judged, Settled | None]:
         """Serve the claim: how it was judged, and what came of it if it has a handle now.
@@ -101,7 +109,7 @@ class Serving:
         hurry = made and len(self._known.waiting) > BURST
         if not hurry:
             claim = await self._writer.put_status(RESOURCE_CLAIM, claim, object_at(claim, "status"), unwritten=True)
-        if IGNORE_LABEL in object_at(handle, "metadata", "labels"):
+        if IGNORE_LABEL in object_at(handle, "metadata", "labels") or self._hold(handle):
             # A backup may be restored in any order: the claim has its handle, which is looked after once it may be.
             return judged, Settled(handle, claim, HandlePlan(handle_status=object_at(handle, "status")))
         bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True, unwritten=hurry)

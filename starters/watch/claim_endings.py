@@ -26,7 +26,7 @@ def claim_ending(before: Projection | None, after: Projection | None, index: Ind
     """A claim that goes as its end has come, or has gone after it was marked."""
     if after is None:
         return before is not None and before.deleting
-    return after.deleting and _over(after)
+    return after.deleting and _over(after) and not _let_go(before, after)
 
 
 def handle_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
@@ -35,7 +35,8 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
         return before is not None and before.deleting
     namespace, _, name = after.fact("claim").partition("/")
     claim = index.get(RESOURCE_CLAIM.name, namespace, name) if name else None
-    return after.deleting and (_over(after) or (claim is not None and (claim.deleting or _over(claim))))
+    goes = _over(after) or (claim is not None and (claim.deleting or _over(claim)))
+    return after.deleting and goes and not _let_go(before, after)
 
 
 def managed_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
@@ -45,6 +46,11 @@ def managed_ending(before: Projection | None, after: Projection | None, index: I
         return False
     handle = index.get(RESOURCE_HANDLE.name, OPERATOR_NAMESPACE, subject.fact("handle"))
     return handle is not None and handle.deleting
+
+
+def _let_go(before: Projection | None, after: Projection) -> bool:
+    """Whether it was paused until now: nobody carries its end out yet."""
+    return before is not None and bool(before.fact("paused")) and not after.fact("paused")
 
 
 def _over(known: Projection) -> bool:

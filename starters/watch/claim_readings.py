@@ -99,11 +99,12 @@ def read_handle(obj: JsonObject) -> View:
     """A ResourceHandle."""
     spec, status = mapping(obj, "spec"), mapping(obj, "status")
     bound = bool(mapping(spec, "resourceClaim"))
-    healthy, ready, ignored = _truth(status, "healthy"), _truth(status, "ready"), _ignored(obj)
+    healthy, ready, ignored, paused = _truth(status, "healthy"), _truth(status, "ready"), _ignored(obj), _paused(obj)
     free = not (bound or ignored or _deleting(obj))
     references = [_reference(obj, index) for index in range(len(sequence(spec, "resources")))]
     return View(
         fingerprint=_content(obj),
+        handed=(paused,),  # a lever pulled in its own workflow is for the claim's, which looks after both
         settled=_left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
         facts=_facts(
             obj,
@@ -111,7 +112,7 @@ def read_handle(obj: JsonObject) -> View:
             claim=_path(mapping(spec, "resourceClaim")),
             end=_earliest(text(spec, "lifespan", "end")),
             ignored=_word(ignored),
-            paused=_word(_paused(obj)),
+            paused=_word(paused),
             stalled=_word(_stalled(obj)),
             healthy=healthy,
             ready=ready,

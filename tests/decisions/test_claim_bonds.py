@@ -132,6 +132,10 @@ class Nothing:
         return HandlePlan()
 
 
+def not_held(_: object) -> str:
+    return ""
+
+
 @pytest.fixture
 def woken() -> list[Key]:
     """Whom the process has woken."""
@@ -161,7 +165,7 @@ async def taken(
     known.learn(RESOURCE_CLAIM, cast(Any, CLAIM))
     writer = Writer(cast(KubeApi, cluster), known)
     parts = (cast(Evaluation, answers or Answers()), cast(Judging, None), cast(Bundles, None))
-    serving = Serving(known, writer, *parts)
+    serving = Serving(known, writer, *parts, not_held)
     plan = PLAN.model_copy(update={"creation": creation})
     handle = await serving._take_free(KEY, cast(Any, CLAIM), plan, NOW)
     return str(cast(Json, handle)["metadata"]["name"]) if handle else ""
@@ -230,7 +234,7 @@ async def test_a_handle_that_is_made_without_an_answer_is_found(know: Knower, fa
     cluster.fates = fates
     known = know(cluster)
     parts = (cast(Evaluation, Answers()), cast(Judging, None), cast(Bundles, Nothing()))
-    serving = Serving(known, Writer(cast(KubeApi, cluster), known), *parts)
+    serving = Serving(known, Writer(cast(KubeApi, cluster), known), *parts, not_held)
     plan = ClaimPlan(creation={"spec": {"resourceClaim": HOLDER}})
     if made:
         handle = cast(Json, await serving._create(KEY, cast(Any, CLAIM), plan, NOW))
@@ -255,7 +259,7 @@ async def test_a_claims_handle_that_is_to_be_left_alone_is_shown_and_not_written
     cluster.there["mine"] = CLAIM
     writer = Writer(cast(KubeApi, cluster), known)
     parts = (cast(Evaluation, Answers()), cast(Judging, Accepts()), cast(Bundles, None))
-    _, settled = await Serving(known, writer, *parts).serve(KEY, cast(Any, CLAIM), NOW)
+    _, settled = await Serving(known, writer, *parts, not_held).serve(KEY, cast(Any, CLAIM), NOW)
     assert settled is not None
     assert not settled.over
     assert (cluster.written, cluster.there["guid-first"]) == (["mine"], left_alone)

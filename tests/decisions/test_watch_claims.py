@@ -22,6 +22,7 @@ from domain.claims.constants import (
 )
 from domain.claims.names import watch_name
 from domain.identity import Key
+from domain.levers import PAUSED
 from engine.kube.api import KubeApi
 from starters.watch.claim_views import wanted_views
 from starters.watch.claims import NAMESPACES, WATCHED, managed
@@ -206,6 +207,20 @@ def test_a_handle_whose_claim_does_not_look_after_it_carries_itself(holder: Obj)
 
 async def test_a_handle_that_is_ignored_carries_itself_and_tells_its_claim() -> None:
     assert Scene(served()).changed(bound(), labelled(bound())) == {"ResourceHandle/guid-b7k2q", "ResourceClaim/mine"}
+
+
+@pytest.mark.parametrize("writer", ["kubectl", "perdure"])
+def test_a_bound_handle_that_is_paused_or_goes_on_wakes_its_claim(writer: str) -> None:
+    before, held = bound(), annotated(bound(), **{PAUSED: "true"})
+    assert Scene(served()).changed(written(before, "perdure"), written(held, writer)) == {"ResourceClaim/mine"}
+    assert Scene(served()).changed(written(held, "perdure"), written(before, writer)) == {"ResourceClaim/mine"}
+
+
+async def test_a_paused_handle_on_its_way_out_goes_on_at_once_although_its_end_has_come() -> None:
+    over = deleting(bound(lifespan={"end": "2026-11-21T12:00:00Z"}))
+    scene = Scene()
+    scene.changed(annotated(over, **{PAUSED: "true"}), over)
+    assert [key.name for key in scene.watcher.queue._waiting] == ["guid-b7k2q"]
 
 
 def test_a_free_handle_carries_itself() -> None:
