@@ -110,6 +110,8 @@ class PoolTools:
             handle = await known.fresh(RESOURCE_HANDLE, known.namespace, name)
             if handle is None or object_at(handle, "spec", "resourceClaim"):
                 return ""
+            if hold := self.tools.hold(handle):
+                return f"{name} is {hold}"
             try:
                 ended = await self.tools.releasing.end(handle, as_seen=True)
             except Conflict as error:

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
+from domain.levers import PAUSED
+
 JsonObject = dict[str, JsonValue]
 
 
@@ -39,6 +41,11 @@ def text_at(value: JsonValue, *path: str) -> str:
     """The string at the path, `""` if there is none."""
     found = value_at(value, *path)
     return found if isinstance(found, str) else ""
+
+
+def is_paused(value: JsonValue) -> bool:
+    """Whether a person holds the object."""
+    return text_at(value, "metadata", "annotations", PAUSED) == "true"
 
 
 def present(**fields: JsonValue) -> JsonObject:

@@ -29,7 +29,7 @@ from pydantic import JsonValue
 from domain.claims.constants import IGNORE_LABEL, MANAGE_POOLS_INTERVAL, POOL_SCALING_NAME_LABEL
 from domain.claims.durations import UnreadableMoment, parse_moment, whole_seconds
 from domain.claims.moments import born
-from domain.claims.objects import JsonObject, object_at, present, text_at, value_at
+from domain.claims.objects import JsonObject, is_paused, object_at, present, text_at, value_at
 from domain.claims.resources.shared import ScalingState
 from domain.decision import earliest
 from domain.model import Model
@@ -41,13 +41,17 @@ LONGEST_REST = timedelta(seconds=2)
 
 
 class PoolHandle(Model):
-    """A handle of the pool that no claim has taken; None is unknown. `scaling` names what made it, if a scaling did."""
+    """A handle of the pool that no claim has taken; None is unknown. `scaling` names what made it, if a scaling did.
+
+    One that is `paused` counts, and is not given up.
+    """
 
     name: str
     created: datetime
     healthy: bool | None = None
     ready: bool | None = None
     scaling: str = ""
+    paused: bool = False
 
 
 class Scaling(Model):
@@ -183,6 +187,7 @@ def pool_handle(handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
         healthy=healthy if isinstance(healthy, bool) else None,
         ready=ready if isinstance(ready, bool) else None,
         scaling=text_at(labels, POOL_SCALING_NAME_LABEL),
+        paused=is_paused(handle),
     )
 
 
@@ -229,7 +234,7 @@ def scaling_status(scaling: Scaling) -> JsonObject:
 
 
 def _unhealthy(wants: Wants, handles: Iterable[PoolHandle]) -> tuple[PoolHandle, ...]:
-    return tuple(handle for handle in handles if wants.delete_unhealthy and handle.healthy is False)
+    return tuple(h for h in handles if wants.delete_unhealthy and h.healthy is False and not h.paused)
 
 
 def _older(handle: PoolHandle, moment: datetime | None) -> bool:

@@ -28,6 +28,7 @@ from domain.claims.matching import (
 )
 from domain.claims.merging import TooDeep
 from domain.claims.objects import JsonObject
+from domain.levers import PAUSED
 from domain.resource import timestamp
 
 NOW = datetime(2025, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -357,6 +358,7 @@ def test_a_hand_made_handle_needs_nothing_but_a_name() -> None:
         pytest.param(with_fields("metadata", deletionTimestamp=timestamp(NOW)), id="being deleted"),
         pytest.param(with_fields("metadata", labels={IGNORE_LABEL: ""}), id="ignored, whatever the label's value"),
         pytest.param(with_fields("status", healthy=False), id="unhealthy"),
+        pytest.param(with_fields("metadata", annotations={PAUSED: "true"}), id="paused"),
     ],
 )
 def test_what_no_claim_may_take_is_not_free(body: JsonObject) -> None:

@@ -19,6 +19,7 @@ from domain.claims.passes import PoolKnown, PoolWorld
 from domain.claims.plans import Fault, HandleBody, HandlePlan, PoolQuestion
 from domain.claims.references import pool_reference
 from domain.identity import Key
+from domain.levers import PAUSED
 from domain.resource import timestamp
 from engine.errors import Conflict
 from engine.settings import Settings
@@ -165,6 +166,17 @@ async def test_a_handle_that_is_written_while_it_is_deleted_goes_all_the_same(
     cluster.end = end  # type: ignore[method-assign]
     assert await cluster.tools().delete_handle("guid-a") == said
     assert ("guid-a" in cluster.handles) is there
+
+
+async def test_a_paused_handle_stays_and_its_pool_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("activities.claims.pools.now", lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    cluster = Cluster()
+    metadata = {"name": "guid-a", "annotations": {PAUSED: "true"}}
+    cluster.handles = {"guid-a": {"metadata": metadata, "spec": {"resourcePool": pool_reference(cast(Any, POOL))}}}
+    world = await PoolActivities(cluster.tools())._end(KEY, cast(Any, POOL))
+    assert world.exists
+    assert world.decision.why.endswith(f"guid-a is paused by its annotation {PAUSED}")
+    assert (list(cluster.handles), cluster.let_go_with) == (["guid-a"], None)
 
 
 async def test_free_handles_that_the_mirror_does_not_know_go_with_the_pool() -> None:

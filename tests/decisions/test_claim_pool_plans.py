@@ -45,6 +45,17 @@ def scaling(name: str = "more", count: int = 3, **fields: Any) -> Scaling:
     return Scaling.model_validate({"name": name, "uid": f"uid-{name}", "count": count, "at": BORN, **fields})
 
 
+# --- a pause ---
+
+
+def test_a_paused_handle_is_neither_given_up_nor_replaced() -> None:
+    unhealthy = some(1, healthy=False, ready=False, scaling="more")
+    held = [handle.model_copy(update={"paused": True}) for handle in unhealthy]
+    wants, grown = Wants(min_available=1, delete_unhealthy=True), scaling(count=1, made=1, serials=1, state="done")
+    assert plan(wants, held, [grown], NOW) == PoolPlan()
+    assert plan(wants, unhealthy, [grown], NOW).delete == (unhealthy[0].name,)
+
+
 # --- the minimum ---
 
 

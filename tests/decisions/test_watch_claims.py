@@ -315,6 +315,13 @@ async def test_a_new_free_handle_wakes_the_binder_while_claims_wait() -> None:
     assert "ClaimBinder" not in Scene(served()).changed(None, ours(handle()))
 
 
+async def test_a_free_handle_that_goes_on_after_a_pause_may_be_taken_and_given_up_at_once() -> None:
+    held = annotated(handle(**POOLED), **{PAUSED: "true"})
+    assert "ClaimBinder" not in Scene(claim(), pool()).changed(None, ours(held))
+    woken = Scene(claim(), pool()).changed(held, handle(**POOLED))
+    assert woken == {"ClaimBinder", "ResourcePool/spare", "ResourceHandle/guid-b7k2q"}
+
+
 def test_a_free_handle_whose_spec_changes_may_fit_a_claim_now() -> None:
     assert "ClaimBinder" in Scene(claim()).changed(handle(), edited(handle(), "metadata.generation", 2))
 
