@@ -12,6 +12,7 @@ the status; the others are made all the same, except those that wait for it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -38,6 +39,10 @@ from domain.claims.struggle import Struggle, struggle_after, whole
 from domain.identity import Key
 from domain.resource import timestamp
 from engine.errors import ApiError, Conflict
+
+# So often one object is patched in one pass: linked resources lend values to each other down a chain, and a template
+# that depends on chance asks for another change each time.
+MOST_PATCHES = 4
 
 
 @dataclass(frozen=True)
@@ -169,7 +174,7 @@ class Bundles:
     async def _make_true(self, bundle: Bundle, question: HandleQuestion, made: _Made, *before: Fault) -> Settled:
         handle = bundle.handle
         faults: dict[int, Fault] = {}
-        done: set[int] = set()
+        sent: defaultdict[int, list[tuple[JsonObject, ...]]] = defaultdict(list)
         changed: list[Operations] = []
         while True:
             plan = await self._evaluation.handle(question)
@@ -187,9 +192,11 @@ class Bundles:
                     self._take(index, outcome, states, faults)
             for operations in plan.updates:
                 state = states[operations.index]
-                if state is not None and operations.index not in done:
+                tried = sent[operations.index]
+                # Once more where a linked resource has just changed what it lends; never what did not take effect.
+                if state is not None and operations.patch not in tried and len(tried) < MOST_PATCHES:
                     acted = True
-                    done.add(operations.index)
+                    tried.append(operations.patch)
                     after = await self._managed.update(state, operations)
                     changed += [operations] if _differs(state, after) else []
                     self._take(operations.index, after, states, faults)
@@ -207,6 +214,7 @@ class Bundles:
             faults[index] = outcome
         else:
             states[index] = outcome
+            faults.pop(index, None)
 
     async def _show(self, bundle: Bundle, plan: HandlePlan, faults: tuple[Fault, ...], now: datetime) -> Settled:
         """Write the statuses, the handle's first; the claim's spec where its end moves."""

@@ -1,0 +1,130 @@
+"""A pass over a handle and its resources, from the plan to the API server: it ends when nothing is left to do."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, cast
+
+import jsonpatch
+from claim_scenes import BOUND, NOW, asking, entry, handle, provider
+
+from activities.claims.bundle import MOST_PATCHES, Bundle, Bundles, Settled
+from domain.claims.handle_pass import plan_handle
+from domain.claims.linked import NOBODY, Requester
+from domain.claims.objects import object_at, objects_at, text_at
+from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
+from domain.identity import Key
+
+Json = dict[str, Any]
+KEY = Key(kind="ResourceClaim", namespace="user-ada", name="mine", uid="claim-uid")
+GADGET = {"apiVersion": "lab.perdure.dev/v1", "kind": "Gadget"}
+ANYTHING = [{"pathMatch": "/spec/.*"}]
+
+
+class Server:
+    """A claim, its handle and the live objects of its resources, as an API server has them; plans are the real ones."""
+
+    def __init__(self, asked: Json | None, held: Json, *providers: Json) -> None:
+        self.claim, self.held = asked, held
+        self.providers = {each["metadata"]["name"]: each for each in providers}
+        self.live: dict[str, Json] = {}
+        self.versions = itertools.count(1)
+        self.patches: list[tuple[str, Any]] = []
+        self.asked = 0
+
+    async def settle(self) -> Settled:
+        part = cast(Any, self)
+        bundle = Bundle(KEY, cast(Any, self.held), cast(Any, self.claim), push=self.claim is not None)
+        settled = await Bundles(part, part, part, part, part).settle(bundle, NOW)
+        self.held, self.claim = cast(Any, settled.handle), cast(Any, settled.claim)
+        return settled
+
+    async def of(self, *_: object) -> Requester:
+        return NOBODY
+
+    async def providers_for(self, *_: object) -> Any:
+        return self.providers
+
+    async def handle(self, question: HandleQuestion) -> HandlePlan:
+        self.asked += 1
+        return plan_handle(question)
+
+    async def states(self, held: Any) -> tuple[Json | None, ...]:
+        names = [text_at(each, "reference", "name") for each in objects_at(held, "spec", "resources")]
+        return tuple(self.live.get(name) for name in names)
+
+    async def create(self, held: Json, definition: Json) -> Json | Fault:
+        return self._written(definition)
+
+    async def update(self, state: Json, operations: Operations) -> Json | Fault:
+        patch = list(operations.patch)
+        self.patches.append((state["metadata"]["name"], [each["path"] for each in patch]))
+        return self._written(jsonpatch.apply_patch(state, patch))
+
+    def _written(self, obj: Json) -> Json:
+        name = obj["metadata"]["name"]
+        self.live[name] = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(next(self.versions))}}
+        return self.live[name]
+
+    async def take_back(self, *_: object) -> bool:
+        return False
+
+    async def put(self, kind: object, before: Json, after: Json) -> Json:
+        return after
+
+    async def put_status(self, kind: object, before: Json, status: Json, **_: object) -> Json:
+        return {**before, "status": status}
+
+    async def tell(self, *_: object, **__: object) -> None:
+        return None
+
+
+def specs(server: Server) -> dict[str, Json]:
+    return {text_at(each, "metadata", "name"): object_at(each, "spec") for each in server.live.values()}
+
+
+def gadget(name: str, **spec: str) -> Json:
+    return {**GADGET, "metadata": {"name": name}, "spec": spec}
+
+
+async def test_what_a_linked_resource_lends_anew_reaches_the_other_in_the_same_pass() -> None:
+    allowed = {"updateFilters": ANYTHING, "parameters": [{"name": "size", "allowUpdate": True}]}
+    base = provider("base", template={"definition": gadget("base", size="{{ size }}")}, **allowed)
+    link = {
+        "name": "base",
+        "parameterValues": {"size": "{{ size }}"},
+        "templateVars": [{"name": "base_size", "from": "/spec/size"}],
+    }
+    top = provider(
+        "top",
+        template={"definition": gadget("top", size="{{ size }}"), "enable": True},
+        override={"spec": {"baseSize": "{{ base_size | default('none') }}"}},
+        linkedResourceProviders=[link],
+        **allowed,
+    )
+    server = Server(asking({"size": "1"}, {"size": "1"}, "top"), handle(provider={"name": "top"}, **BOUND), base, top)
+    await server.settle()
+    assert specs(server) == {"base": {"size": "1"}, "top": {"size": "1", "baseSize": "1"}}
+    server.claim = asking({"size": "2"}, {"size": "2"}, "top")
+    await server.settle()
+    assert specs(server) == {"base": {"size": "2"}, "top": {"size": "2", "baseSize": "2"}}
+
+
+async def test_what_is_another_each_time_ends_by_itself() -> None:
+    chance = provider(
+        override={**gadget("chance", word="{{ '[a-z]{20}' | strgen }}")},
+        template={"enable": True},
+        updateFilters=ANYTHING,
+    )
+    server = Server(None, handle(entry("base")), chance)
+    await server.settle()
+    assert len(server.patches) <= MOST_PATCHES
+
+
+async def test_what_does_not_take_effect_is_sent_once() -> None:
+    server = Server(None, handle(entry("base")), provider(override=gadget("fixed", size="2"), updateFilters=ANYTHING))
+    await server.settle()
+    before = server.live["fixed"] = {**server.live["fixed"], "spec": {"size": "1"}}
+    server._written = lambda obj: before  # type: ignore[method-assign]
+    await server.settle()
+    assert server.patches == [("fixed", ["/spec/size"])]
