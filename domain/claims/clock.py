@@ -1,7 +1,8 @@
-"""Whether the templates that were rendered for a handle or a claim give something else merely because time passes.
+"""Whether the templates that were rendered for a handle or a claim give something else without any event.
 
-Such an object is looked at again by the clock, all others on events only. Counted are the templates of every provider
-that can be reached from it, whether or not its link holds now: it may the next moment.
+Merely because time passes: such an object is looked at again by the clock, all others on events only. Or because of
+what the very pass has written into handle and claim: those are rendered once more by it. Counted are the templates of
+every provider that can be reached from it, whether or not its link holds now: it may the next moment.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pydantic import JsonValue
 
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.providers import links, named_providers
-from domain.claims.templates import depends_on_time
+from domain.claims.templates import depends_on_time, reads_what_passes_write
 from domain.claims.templates.renderer import condition_template
 from domain.claims.terms import lifespan_texts
 
@@ -20,6 +21,14 @@ from domain.claims.terms import lifespan_texts
 def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
     """Whether the handle, or what its claim shows, has to be looked at again as time passes."""
     return depends_on_time(_texts(handle, claim, providers, newer))
+
+
+def by_own_writes(handle: JsonObject, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
+    """Whether what is rendered for the handle reads what a pass writes: statuses and lifespans of handle and claim."""
+    texts = [
+        text for provider in _reached(named_providers(handle), providers) for text in _provider_texts(provider, newer)
+    ]
+    return reads_what_passes_write([*texts, *(_strings(object_at(handle, "spec", "vars")) if newer else ())])
 
 
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:

@@ -91,12 +91,12 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
     )
 
 
-def ended(handle: JsonObject, end: datetime | None) -> JsonObject:
-    """The handle with this end, if it is another one than it has."""
-    if end is None or end == end_of_handle(handle):
-        return handle
-    spec = object_at(handle, "spec")
-    return {**handle, "spec": {**spec, "lifespan": {**object_at(spec, "lifespan"), "end": timestamp(end)}}}
+def ended(obj: JsonObject, end: datetime | None) -> JsonObject:
+    """The handle or claim with this end in its spec, if it is another one than it has."""
+    if end is None or end == end_of_handle(obj):
+        return obj
+    spec = object_at(obj, "spec")
+    return {**obj, "spec": {**spec, "lifespan": {**object_at(spec, "lifespan"), "end": timestamp(end)}}}
 
 
 def claim_lifespan(claim: JsonObject, handle: JsonObject, lifespan: HandleLifespan) -> JsonObject:

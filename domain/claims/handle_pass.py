@@ -4,6 +4,10 @@
                                                                                               └─► autoDelete, autoDetach
 
 What the claim asks for reaches the handle only if the claim was accepted (`push`); everything else happens in any case.
+Templates may read what the pass itself writes (that the handle is ready, when it ends). Where one does, and that has
+become another than it was rendered with, the part from the resource list on is done once more with it; once, as such a
+template may give something else each time.
+
 A fault ends its own step only, and is told: a handle whose templates fail creates and changes nothing, and still shows
 how its resources are and ends in time. A resource list that cannot be made anew stays as it is.
 
@@ -15,11 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from domain.claims.claim_status import claim_status
-from domain.claims.clock import by_clock
+from domain.claims.clock import by_clock, by_own_writes
 from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.definitions import WaitingFor, definitions, doubled, reference_of, where
 from domain.claims.differences import update, update_filters
@@ -37,6 +42,16 @@ from domain.resource import timestamp
 
 # What each resource has to be or waits for; None where that could not be found out.
 Outcomes = Sequence[JsonObject | WaitingFor] | None
+
+
+class _Look(NamedTuple):
+    """What came of one look at the resources, and the statuses that it was made with."""
+
+    saw: tuple[JsonObject, JsonObject]
+    outcomes: Outcomes
+    creations: tuple[tuple[int, JsonObject], ...]
+    updates: tuple[Operations, ...]
+    unevaluated: tuple[str, ...]
 
 
 def plan_handle(question: HandleQuestion) -> HandlePlan:
@@ -59,19 +74,22 @@ class _Pass:
         question = self.question
         if question.push and question.claim is not None:
             self._push()
+        of_claim = tuple(self.faults)
         self._recompute()
         lifespan = self._settle_lifespan()
-        outcomes = self._define()
-        self._record(outcomes)
-        creations, updates = self._deeds(outcomes)
-        unevaluated = self._show(outcomes, lifespan)
+        look = self._look(lifespan)
+        if look.saw != self._written() and self._reads_own_writes():
+            self.faults = [*of_claim]
+            self._recompute()
+            self.faults += lifespan.faults if lifespan else ()
+            look = self._look(lifespan)
         auto_delete, auto_detach = self._holds("autoDelete"), self._holds("autoDetach")
         faults = each_once(self.faults)
         settled = lifespan.settled if lifespan else None
         return HandlePlan(
             spec=object_at(self.handle, "spec"),
-            creations=creations,
-            updates=updates,
+            creations=look.creations,
+            updates=look.updates,
             handle_status=with_stalled(object_at(self.handle, "status"), summed(faults), question.now),
             claim_status=self._claim_status(faults),
             requested_end=self._requested_end(lifespan),
@@ -81,10 +99,10 @@ class _Pass:
             look_at=settled.moves_at if settled else None,
             wish=settled.wish if settled else None if question.push else question.honoured,
             end_was_cut=bool(settled and settled.news),
-            waits=tuple(self._waits(outcomes)),
+            waits=tuple(self._waits(look.outcomes)),
             refused=self.refused,
             faults=faults,
-            unevaluated=unevaluated,
+            unevaluated=look.unevaluated,
             by_clock=by_clock(self.handle, question.claim, question.providers, newer=question.newer),
         )
 
@@ -99,6 +117,23 @@ class _Pass:
 
     def _resources(self) -> Resources:
         return Resources(self.scene, self.question.states, self.question.requester)
+
+    # --- what the pass itself writes ---
+
+    def _look(self, lifespan: HandleLifespan | None) -> _Look:
+        """The resources and the statuses, as they follow from handle and claim as they are now."""
+        saw = self._written()
+        outcomes = self._define()
+        self._record(outcomes)
+        creations, updates = self._deeds(outcomes)
+        return _Look(saw, outcomes, creations, updates, self._show(outcomes, lifespan))
+
+    def _written(self) -> tuple[JsonObject, JsonObject]:
+        """What templates may read that this pass writes; the handle's end stands in the claim's status."""
+        return object_at(self.handle, "status"), object_at(self.scene.claim, "status")
+
+    def _reads_own_writes(self) -> bool:
+        return by_own_writes(self.handle, self.question.providers, newer=self.question.newer)
 
     # --- the handle's spec ---
 
@@ -134,7 +169,8 @@ class _Pass:
         ready = question.shown and self._is_ready()
         lifespan = handle_lifespan(self.scene, ready=ready, accepted=question.push, honoured=question.honoured)
         self.faults += lifespan.faults
-        self.scene = replace(self.scene, handle=ended(self.handle, lifespan.end))
+        claim = ended(self.scene.claim, lifespan.requested_end)
+        self.scene = replace(self.scene, handle=ended(self.handle, lifespan.end), claim=claim)
         return lifespan
 
     def _is_ready(self) -> bool:

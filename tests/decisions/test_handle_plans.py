@@ -10,10 +10,12 @@ import jsonpatch
 import pytest
 from claim_scenes import BOUND, NOW, POOLED, asking, claim, config_map, entry, handle, link, provider, reference
 
+from domain.claims import handle_pass
 from domain.claims.constants import CLAIM_NAME_LABEL, DOMAIN, RESOURCE_CLAIM_NAME_ANNOTATION
+from domain.claims.definitions import definitions
 from domain.claims.handle_pass import plan_handle
 from domain.claims.lifespan import Wish
-from domain.claims.linked import Requester
+from domain.claims.linked import Requester, Resources
 from domain.claims.objects import objects_at, text_at
 from domain.claims.plans import HandlePlan, HandleQuestion
 from domain.resource import timestamp
@@ -688,6 +690,74 @@ def test_a_free_handle_ends_when_it_says() -> None:
     plan = ask(handle(entry("base"), lifespan={"end": timestamp(NOW + HOUR)}, **POOLED), maps())
     assert (plan.end, plan.spec["lifespan"]) == (NOW + HOUR, {"end": timestamp(NOW + HOUR)})
     assert ask(handle(entry("base")), maps()).end is None
+
+
+# What a pass writes, as its own templates see it
+
+AGAIN = timestamp(NOW + 6 * HOUR)
+
+
+def test_a_summary_is_of_the_readiness_that_is_shown_beside_it() -> None:
+    word = "{{ 'ready' if resource_handle.is_ready else 'pending' }}"
+    live = Live(long(), holding(), maps(statusSummaryTemplate={"s": word}))
+    live.look()
+    assert (live.claim["status"].get("ready"), live.claim["status"]["summary"]) == (False, {"s": "pending"})
+    live.states = [{**live.states[0], **READY}]
+    live.look()
+    for each in (live.handle, live.claim):
+        assert (each["status"]["ready"], each["status"]["summary"]) == (True, {"s": "ready"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ resource_claim.lifespan_end_timestamp }}",
+        "{{ resource_claim.status.lifespan.end }}",
+        "{{ resource_handle.spec.lifespan.end }}",
+        "{% set it = resource_handle %}{{ it.lifespan_end_timestamp }}",
+    ],
+)
+@pytest.mark.parametrize("part", ["override", "definition"])
+def test_an_end_reaches_the_live_object_in_the_pass_that_settles_it(part: str, text: str) -> None:
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"until": text}}
+    said = (
+        {"override": made, "template": {"enable": True}} if part == "override" else {"template": {"definition": made}}
+    )
+    base = provider(**said, updateFilters=[{"pathMatch": "/data/.*"}])
+    held = handle(entry("base"), provider={"name": "base"}, lifespan={"end": timestamp(NOW + 4 * HOUR)}, **BOUND)
+    status = {**BEGUN, "provider": {"name": "base", "parameterValues": {}}}
+    live = Live(claim(status, provider={"name": "base"}), held, base)
+    live.look()
+    assert live.states[0]["data"]["until"] == timestamp(NOW + 4 * HOUR)
+    live.claim["spec"] = {**live.claim["spec"], "lifespan": {"end": AGAIN}}
+    plan = live.look()
+    assert plan.faults == ()
+    assert (live.states[0]["data"]["until"], lifespan(plan)["end"]) == (AGAIN, AGAIN)
+
+
+@pytest.mark.parametrize(
+    ("summary", "at_first", "later"),
+    [
+        ("{{ resource_claim.metadata.name }} {{ resource_handle.name }} {{ resource_handle.guid }}", 1, 1),
+        ("{{ resources | length }}", 1, 1),
+        ("{{ resource_handle.is_ready }}", 2, 1),
+        ("{{ 'b' if resource_handle.status.summary.s == 'a' else 'a' }}", 2, 2),
+    ],
+    ids=["what no pass writes", "nothing of them", "readiness", "another each time"],
+)
+def test_only_what_reads_what_the_pass_writes_is_rendered_again_and_not_for_ever(
+    summary: str, at_first: int, later: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Resources] = []
+    monkeypatch.setattr(handle_pass, "definitions", lambda seen: made.append(seen) or definitions(seen))
+    base = maps(statusSummaryTemplate={"s": summary})
+    live = Live(long(), holding(), base, states=[state(ready="yes")])
+    bound(live.claim, live.handle, base, states=live.states)
+    assert len(made) == at_first
+    live.look()
+    made.clear()
+    live.look()
+    assert len(made) == later
 
 
 # autoDelete and autoDetach

@@ -10,7 +10,7 @@ Pure: no clock, file or network is read; `now` and all that depends on it come f
 with. Never imported by workflow code: Jinja2 compiles and imports as it goes.
 """
 
-from domain.claims.templates.cadence import depends_on_time
+from domain.claims.templates.cadence import depends_on_time, reads_what_passes_write
 from domain.claims.templates.errors import TemplateError
 from domain.claims.templates.renderer import Json, Renderer
 from domain.claims.templates.views import ClaimView, HandleView, PoolView, ProviderView
@@ -24,4 +24,5 @@ __all__ = [
     "Renderer",
     "TemplateError",
     "depends_on_time",
+    "reads_what_passes_write",
 ]
