@@ -6,6 +6,8 @@ nothing that a look in time would not have given. A claim that does not know sin
 or its status was blanked) starts now. A handle that was ready when the claim took it counts as ready from the start,
 and its end was counted then.
 
+An end in the past that a person gives the handle itself counts, unless its claim has asked for another meanwhile.
+
 What cannot be rendered or read leaves the end as it is, and what the claim shows too.
 """
 
@@ -70,7 +72,8 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
     since = fresh.first_ready if fresh and not over else _recorded(claim, "firstReady")
     wish = fresh.requested_end if fresh and fresh.requested_end else asked if accepted else None
     settled: SettledEnd | None = None
-    if terms is not None and wish is not None:
+    by_hand = over and _set_by_hand(claim, handle, terms, wish, honoured)
+    if terms is not None and wish is not None and not by_hand:
         with told(faults):
             settled = settled_end(
                 terms,
@@ -89,6 +92,18 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
         terms=terms,
         faults=tuple(faults),
     )
+
+
+def _set_by_hand(
+    claim: JsonObject, handle: JsonObject, terms: Terms | None, wish: datetime | None, honoured: Wish | None
+) -> bool:
+    """Whether the handle's end is none that was settled: not shown by its claim, whose wish is the one settled last.
+
+    A rolling end is another each time, so that one which was not shown yet could not be told from it.
+    """
+    rolls = terms is not None and terms.relative_maximum is not None
+    kept = honoured is not None and wish is not None and honoured.end == whole_seconds(wish)
+    return kept and not rolls and end_of_handle(handle) != _recorded(claim, "end")
 
 
 def ended(obj: JsonObject, end: datetime | None) -> JsonObject:

@@ -612,6 +612,37 @@ def test_a_later_end_that_was_asked_for_meanwhile_counts_although_the_last_has_p
     assert timestamp(plan.end or NOW) == "2026-11-21T20:00:00Z"
 
 
+def test_a_past_end_that_a_person_gives_the_handle_ends_it() -> None:
+    live = Live(long(), holding(default="2h", end=timestamp(NOW + HOUR)), maps(), states=[state(ready="yes")])
+    live.look()
+    live.look()
+    assert live.claim["spec"]["lifespan"]["end"] == timestamp(NOW + 2 * HOUR)
+    settled, given = live.handle, timestamp(NOW - HOUR)
+    live.handle = {**settled, "spec": {**settled["spec"], "lifespan": {"default": "2h", "end": given}}}
+    assert live.look().end == NOW - HOUR
+    live.claim["spec"] = {**live.claim["spec"], "lifespan": {"end": timestamp(NOW + 3 * HOUR)}}
+    assert live.look().end == NOW + 3 * HOUR
+
+
+def test_an_end_that_has_passed_in_an_outage_is_not_taken_for_a_persons() -> None:
+    begun, mood = (
+        long(BEGUN, timestamp(NOW + 9 * HOUR)),
+        "{{ resource_claim.annotations.mood == 'fine' and '3h' or '4h' }}",
+    )
+    live = Live(begun, holding(maximum=mood), maps(), states=[state()])
+    assert live.look().end == NOW + 2 * HOUR
+    live.claim["metadata"] = {**live.claim["metadata"], "annotations": {"mood": "better"}}
+    assert live.look(NOW + 2 * HOUR).end == NOW + 3 * HOUR
+
+
+def test_a_rolling_end_that_has_passed_in_an_outage_goes_on_whatever_the_claim_shows() -> None:
+    live = Live(long(BEGUN, timestamp(NOW + 90 * HOUR)), holding(relativeMaximum="2h"), maps(), states=[state()])
+    live.look()
+    shown = live.claim["status"]
+    live.claim["status"] = {**shown, "lifespan": {**shown["lifespan"], "end": timestamp(NOW + HOUR)}}
+    assert live.look(NOW + 5 * HOUR).end == NOW + 7 * HOUR
+
+
 def test_a_claim_that_may_not_be_written_keeps_its_handle_ending_when_it_says() -> None:
     live = Live(long(BEGUN), holding(default="1h", end=timestamp(NOW + HOUR)), maps(), states=[state(ready="yes")])
     kept = live.claim
