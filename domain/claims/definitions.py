@@ -52,8 +52,10 @@ def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
     found: list[JsonObject | WaitingFor] = []
     for index in range(len(resources.entries)):
         outcome = definition_or_wait(resources, index)
-        if not isinstance(outcome, WaitingFor) and not resources.recorded(index):
-            resources = resources.with_reference(index, reference_of(outcome))
+        if not isinstance(outcome, WaitingFor):
+            reference = reference_for(resources, index, outcome)
+            if reference != resources.recorded(index):
+                resources = resources.with_reference(index, reference)
         found.append(outcome)
     return found
 
@@ -73,6 +75,18 @@ def reference_of(defined: JsonObject) -> JsonObject:
     metadata = object_at(defined, "metadata")
     found: JsonObject = {"apiVersion": defined["apiVersion"], "kind": defined["kind"], "name": metadata["name"]}
     return {**found, "namespace": metadata["namespace"]} if metadata.get("namespace") else found
+
+
+def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
+    """The reference to record for resource `index`: the one recorded, to which the definition is pinned.
+
+    Without a namespace no object of a namespaced kind can be made: what is not there takes the one it has got since.
+    """
+    recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
+    if not recorded:
+        return reference_of(defined)
+    lacks = bool(namespace) and not recorded.get("namespace") and resources.state(index) is None
+    return {**recorded, "namespace": namespace} if lacks else recorded
 
 
 def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -> dict[int, int]:

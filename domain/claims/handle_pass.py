@@ -26,7 +26,7 @@ from pydantic import JsonValue
 from domain.claims.claim_status import claim_status
 from domain.claims.clock import by_clock, by_own_writes
 from domain.claims.conditions import with_handles_stalled, with_stalled
-from domain.claims.definitions import WaitingFor, definitions, doubled, reference_of, where
+from domain.claims.definitions import WaitingFor, definitions, doubled, reference_for, reference_of, where
 from domain.claims.differences import update, update_filters
 from domain.claims.faults import each_once, summed, told
 from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan
@@ -205,9 +205,10 @@ class _Pass:
         entries = []
         for index, entry in enumerate(resources.entries):
             outcome = outcomes[index] if outcomes is not None else WaitingFor.DEFINITION
-            recorded = resources.recorded(index)
-            if not recorded and not isinstance(outcome, WaitingFor):
-                recorded = reference_of(outcome)
+            if isinstance(outcome, WaitingFor):
+                recorded = resources.recorded(index)
+            else:
+                recorded = reference_for(resources, index, outcome)
             entries.append({**entry, "reference": recorded} if recorded else entry)
         self._set_entries(entries)
 

@@ -272,6 +272,21 @@ def test_a_reference_that_only_the_status_has_is_honoured_and_put_in_the_spec() 
     assert plan.creations[0][1]["metadata"]["name"] == "old"  # type: ignore[index, call-overload]
 
 
+def test_a_namespace_that_was_forgotten_is_recorded_before_the_object_is_made_in_it() -> None:
+    recorded = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}
+    placed = entry("base", template=config_map("a"), reference=recorded)
+    plan = ask(handle(placed), maps())
+    assert entries(plan)[0]["reference"] == {**recorded, "namespace": "things"}
+    assert plan.creations[0][1]["metadata"]["namespace"] == "things"  # type: ignore[index, call-overload]
+    assert plan.handle_status["resources"][0]["reference"] == {**recorded, "namespace": "things"}  # type: ignore[index, call-overload]
+
+
+def test_an_object_of_the_cluster_keeps_its_reference_whatever_namespace_a_template_says() -> None:
+    recorded = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}
+    placed = entry("base", template=config_map("a"), reference=recorded)
+    assert entries(ask(handle(placed), maps(), states=[state("a")]))[0]["reference"] == recorded
+
+
 def test_what_is_there_is_changed_through_the_filters_and_what_is_not_is_made() -> None:
     base = maps(updateFilters=[{"pathMatch": "/data/x"}])
     held = handle(entry("base", template={"data": {"x": "2", "y": "2"}}), entry("base", "b"))
