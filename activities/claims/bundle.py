@@ -156,8 +156,12 @@ class Bundles:
         self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None
     ) -> HandleQuestion:
         requester = await self._requesters.of(bundle.key, bundle.claim)
+        unserved: tuple[int, ...] = ()
+        outdated: tuple[int, ...] = ()
         if states is None:
             states = await self._managed.states(bundle.handle)
+            if None in states:
+                unserved, outdated = await self._managed.unknown_kinds(bundle.handle, states)
         return HandleQuestion(
             now=now,
             handle=bundle.handle,
@@ -169,6 +173,8 @@ class Bundles:
             push=bundle.push,
             shown=bundle.shown,
             honoured=bundle.known.honoured,
+            unserved=unserved,
+            outdated=outdated,
         )
 
     async def _make_true(self, bundle: Bundle, question: HandleQuestion, made: _Made, *before: Fault) -> Settled:

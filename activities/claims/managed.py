@@ -63,6 +63,32 @@ class Managed:
             return None
         return None if await self._other_owner(handle, there) else there
 
+    async def unknown_kinds(
+        self, handle: JsonObject, states: Sequence[JsonObject | None]
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The resources whose recorded kind its group serves in no version, and those whose in another one only.
+
+        Asked of what is not there; what the API server cannot tell, or will not, is neither.
+        """
+        unserved: list[int] = []
+        outdated: list[int] = []
+        for index, state in enumerate(states):
+            reference = recorded_reference(handle, index)
+            if state is not None or not reference:
+                continue
+            with suppress(ApiError):
+                if not await self._is_served(reference):
+                    names = text_at(reference, "apiVersion"), text_at(reference, "kind")
+                    (outdated if await self._discovery.in_any_version(*names) else unserved).append(index)
+        return tuple(unserved), tuple(outdated)
+
+    async def _is_served(self, reference: JsonObject) -> bool:
+        try:
+            await self._kind(reference)
+        except Absent:
+            return False
+        return True
+
     async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
         """The object made from its definition, or the one that is there already; or why it cannot be."""
         namespace, name = text_at(definition, "metadata", "namespace"), text_at(definition, "metadata", "name")

@@ -7,7 +7,9 @@ operator's annotations. Parameter values are no variables here: they reach a res
 While a resource waits it is neither created nor updated, although it may exist.
 
 A resource is pinned to its recorded reference: name and namespace silently follow it, so that editing a template never
-makes a second object, and a change of apiVersion or kind is an error.
+makes a second object, and a change of apiVersion or kind is an error. Not so where the API server does not know what is
+recorded: of a kind that its group serves in no version there can be no object, and a version that is not served gives
+way to another.
 
 Names end in the handle's guid, so two entries with one generateName come to the same name. One object cannot be two
 resources (their annotations alone differ): the one that was first recorded, else the one that stands first, has it; the
@@ -27,6 +29,8 @@ from domain.claims.merging import TooDeep, merge
 from domain.claims.names import guid_of, resource_name
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.providers import provider_name
+
+_KIND = ("apiVersion", "kind")
 
 
 class WaitingFor(StrEnum):
@@ -83,7 +87,7 @@ def reference_for(resources: Resources, index: int, defined: JsonObject) -> Json
     Without a namespace no object of a namespaced kind can be made: what is not there takes the one it has got since.
     """
     recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
-    if not recorded:
+    if any(defined[field] != recorded.get(field) for field in _KIND):
         return reference_of(defined)
     lacks = bool(namespace) and not recorded.get("namespace") and resources.state(index) is None
     return {**recorded, "namespace": namespace} if lacks else recorded
@@ -105,9 +109,12 @@ def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -
 
 def _identity(defined: JsonObject) -> tuple[str, ...]:
     """What tells the object from others: its group, whatever the version, kind, namespace and name."""
-    group = text_at(defined, "apiVersion").rpartition("/")[0]
     metadata = object_at(defined, "metadata")
-    return group, text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
+    return _group(defined), text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
+
+
+def _group(obj: JsonObject) -> str:
+    return text_at(obj, "apiVersion").rpartition("/")[0]
 
 
 def definition(resources: Resources, index: int, provider: JsonObject, lent: Lent) -> JsonObject:
@@ -120,7 +127,7 @@ def definition(resources: Resources, index: int, provider: JsonObject, lent: Len
         raise DefinitionError(f"{here}: the definition is {error}") from error
     if not isinstance(merged, dict) or not isinstance(merged.get("metadata", {}), dict):
         raise DefinitionError(f"{here}: the definition or its metadata is no object")
-    for field in ("apiVersion", "kind"):
+    for field in _KIND:
         if not text_at(merged, field):
             raise DefinitionError(f"{here}: the definition has no {field}")
     return {**merged, "metadata": _metadata(resources, index, provider, merged)}
@@ -174,14 +181,15 @@ def _metadata(resources: Resources, index: int, provider: JsonObject, merged: Js
 def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
     """The name, and the namespace if it has one: of the recorded reference, else of the definition."""
     recorded = resources.recorded(index)
-    if not recorded:
+    differs = [field for field in _KIND if merged[field] != recorded.get(field)]
+    if not recorded or (differs and index in resources.unserved):
         metadata = object_at(merged, "metadata")
         name, generate_name = text_at(metadata, "name"), text_at(metadata, "generateName")
         return {"name": resource_name(name, generate_name, guid=_guid(resources.handle), index=index)}
-    for field in ("apiVersion", "kind"):
-        if merged[field] != recorded.get(field):
-            was = recorded.get(field)
-            raise DefinitionError(f"{where(resources, index)}: {field} may not change from {was} to {merged[field]}")
+    same_kind = differs == ["apiVersion"] and _group(merged) == _group(recorded)
+    if differs and not (same_kind and index in resources.outdated):
+        field, was = differs[0], recorded.get(differs[0])
+        raise DefinitionError(f"{where(resources, index)}: {field} may not change from {was} to {merged[field]}")
     return {field: recorded[field] for field in ("name", "namespace") if recorded.get(field)}
 
 

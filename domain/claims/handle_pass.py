@@ -116,7 +116,8 @@ class _Pass:
         self.scene = replace(self.scene, handle={**self.handle, "spec": kept})
 
     def _resources(self) -> Resources:
-        return Resources(self.scene, self.question.states, self.question.requester)
+        question = self.question
+        return Resources(self.scene, question.states, question.requester, question.unserved, question.outdated)
 
     # --- what the pass itself writes ---
 

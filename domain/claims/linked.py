@@ -30,11 +30,16 @@ NOBODY = Requester()
 
 @dataclass(frozen=True)
 class Resources:
-    """The handle's resources as one pass sees them; `states` are the live objects, None for one that is not there."""
+    """The handle's resources as one pass sees them; `states` are the live objects, None for one that is not there.
+
+    `unserved` and `outdated`: see `HandleQuestion`.
+    """
 
     scene: Scene
     states: Sequence[JsonObject | None]
     requester: Requester = NOBODY
+    unserved: Sequence[int] = ()
+    outdated: Sequence[int] = ()
 
     @property
     def handle(self) -> JsonObject:

@@ -141,8 +141,9 @@ class HandleQuestion(Question):
 
     `claim` is the one that holds it, None for a free one. `push`: what the claim asks for reaches the handle, because
     the claim was accepted in this pass. `shown`: the claim's own object may be written. `honoured` is the `wish` of the
-    last answer, None if it is not known. A handle that is about to be made has no uid yet: only `spec` of the answer
-    counts then.
+    last answer, None if it is not known. `unserved` are the resources whose recorded kind its group serves in no
+    version, `outdated` those where it does in another one only. A handle that is about to be made has no uid yet: only
+    `spec` of the answer counts then.
     """
 
     handle: JsonObject
@@ -153,6 +154,8 @@ class HandleQuestion(Question):
     push: bool = False
     shown: bool = True
     honoured: Wish | None = None
+    unserved: tuple[int, ...] = ()
+    outdated: tuple[int, ...] = ()
 
 
 class Operations(Model):

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from claim_scenes import BOUND, OPERATOR_NAMESPACE, POOLED, claim, config_map, entry, handle, provider, resources
 
 from domain.claims.constants import DOMAIN
-from domain.claims.definitions import DefinitionError, WaitingFor, definition_or_wait, definitions, reference_of
+from domain.claims.definitions import (
+    DefinitionError,
+    WaitingFor,
+    definition_or_wait,
+    definitions,
+    reference_for,
+    reference_of,
+)
 from domain.claims.linked import NOBODY, Requester, pointed
 from domain.claims.providers import ProviderError, ProviderMissing
 from domain.claims.templates import TemplateError
@@ -356,6 +364,45 @@ def test_another_kind_than_recorded_is_refused(changed: dict[str, Any]) -> None:
     (field,) = changed
     with pytest.raises(DefinitionError, match=f"resource x of ResourceProvider base: {field} may not change from"):
         defined(held, provider("base"))
+
+
+NEW = {"apiVersion": "lab.dev/v1", "kind": "Gadget"}
+
+
+@pytest.mark.parametrize(
+    ("was", "unknown", "name"),
+    [
+        ({"kind": "Gadgett"}, "unserved", "new"),
+        ({"apiVersion": "lab.dve/v1"}, "unserved", "new"),
+        ({"apiVersion": "lab.dev/v11"}, "outdated", "old"),
+        ({}, "unserved", "old"),
+        ({"kind": "Gadgett"}, "outdated", ""),
+        ({"apiVersion": "lab.dve/v1"}, "outdated", ""),
+        ({"apiVersion": "lab.dev/v11"}, "", ""),
+    ],
+    ids=[
+        "a kind that does not exist",
+        "a group that does not exist",
+        "a version that is not served",
+        "the same as ever",
+        "a kind that another version serves",
+        "a group that serves it in another version",
+        "a version that is served",
+    ],
+)
+def test_what_the_api_server_does_not_know_pins_no_definition(was: dict[str, str], unknown: str, name: str) -> None:
+    reference = {**NEW, **was, "name": "old"}
+    held = handle(entry("base", template={**config_map("new"), **NEW}, reference=reference))
+    seen = resources(held, provider("base"))
+    seen = replace(seen, **{unknown: (0,)}) if unknown else seen
+    if not name:
+        with pytest.raises(DefinitionError, match="may not change"):
+            definitions(seen)
+        return
+    (made,) = definitions(seen)
+    assert not isinstance(made, WaitingFor)
+    assert (made["kind"], made["metadata"]["name"]) == ("Gadget", name)  # type: ignore[index, call-overload]
+    assert {**NEW, "name": name}.items() <= reference_for(seen, 0, made).items()
 
 
 @pytest.mark.parametrize(

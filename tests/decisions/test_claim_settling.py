@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 from typing import Any, cast
 
 import jsonpatch
+import pytest
 from claim_scenes import BOUND, NOW, asking, entry, handle, provider
 
 from activities.claims.bundle import MOST_PATCHES, Bundle, Bundles, Settled
+from activities.claims.managed import Managed
 from domain.claims.handle_pass import plan_handle
 from domain.claims.linked import NOBODY, Requester
 from domain.claims.objects import object_at, objects_at, text_at
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.identity import Key
+from engine.errors import Absent, Denied
+from engine.kube.errors import NO_SUCH_KIND
 
 Json = dict[str, Any]
 KEY = Key(kind="ResourceClaim", namespace="user-ada", name="mine", uid="claim-uid")
@@ -53,7 +58,13 @@ class Server:
         names = [text_at(each, "reference", "name") for each in objects_at(held, "spec", "resources")]
         return tuple(self.live.get(name) for name in names)
 
+    async def unknown_kinds(self, held: Any, states: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        kinds = [text_at(each, "reference", "kind") for each in objects_at(held, "spec", "resources")]
+        return tuple(index for index, kind in enumerate(kinds) if kind and kind != "Gadget"), ()
+
     async def create(self, held: Json, definition: Json) -> Json | Fault:
+        if definition["kind"] != "Gadget":
+            return Fault(reason="UnknownKind", message="the API server serves no such kind")
         return self._written(definition)
 
     async def update(self, state: Json, operations: Operations) -> Json | Fault:
@@ -128,3 +139,42 @@ async def test_what_does_not_take_effect_is_sent_once() -> None:
     server._written = lambda obj: before  # type: ignore[method-assign]
     await server.settle()
     assert server.patches == [("fixed", ["/spec/size"])]
+
+
+async def test_a_kind_that_was_mistyped_is_mended_by_an_edit_of_the_provider() -> None:
+    right, wrong = gadget("thing"), {**gadget("thing"), "kind": "Gadgett"}
+    server = Server(None, handle(entry("base")), provider(override=wrong))
+    assert [fault.reason for fault in (await server.settle()).faults] == ["UnknownKind"]
+    server.providers["base"] = provider(override=right)
+    assert (await server.settle()).faults == ()
+    assert list(server.live) == ["thing"]
+    recorded = {**GADGET, "name": "thing"}
+    assert [each["resources"][0]["reference"] for each in (server.held["spec"], server.held["status"])] == [
+        recorded
+    ] * 2
+
+
+class Discovery:
+    """Serves the Gadget in one version; may be refused an answer about what there is."""
+
+    def __init__(self, *, refused: bool) -> None:
+        self.refused = refused
+
+    async def served(self, api_version: str, kind: str) -> object:
+        if (api_version, kind) == ("lab.perdure.dev/v1", "Gadget"):
+            return SimpleNamespace(kind=None)
+        raise Absent("no such kind", code=NO_SUCH_KIND)
+
+    async def in_any_version(self, api_version: str, kind: str) -> object | None:
+        if self.refused:
+            raise Denied("the list of versions is forbidden")
+        return SimpleNamespace() if api_version.startswith("lab.perdure.dev/") and kind == "Gadget" else None
+
+
+@pytest.mark.parametrize(("refused", "unknown"), [(False, ((0, 1), (2,))), (True, ((), ()))])
+async def test_a_kind_is_unknown_only_where_the_api_server_says_so(refused: bool, unknown: object) -> None:
+    wrong = [{"kind": "Gadgett"}, {"apiVersion": "lab.perdure.dve/v1"}, {"apiVersion": "lab.perdure.dev/v11"}, {}, {}]
+    held = handle(*(entry("base", reference={**GADGET, **each, "name": "a"}) for each in wrong), entry("base"))
+    managed = Managed(cast(Any, None), cast(Any, Discovery(refused=refused)), cast(Any, None))
+    states = (None, None, None, None, {"kind": "Gadget"}, None)
+    assert await managed.unknown_kinds(cast(Any, held), cast(Any, states)) == unknown

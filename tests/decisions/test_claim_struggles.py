@@ -107,6 +107,9 @@ class Deleting(Api):
     async def handle(self, question: Any) -> HandlePlan:
         return HandlePlan(spec=HANDLE["spec"], creations=() if question.states[0] else ((0, {"kind": "Job"}),))
 
+    async def unknown_kinds(self, *_: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return (), ()
+
     async def create(self, handle: Any, definition: Any) -> Any:
         return {"metadata": {"resourceVersion": "1"}}
 
