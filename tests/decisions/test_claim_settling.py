@@ -148,10 +148,8 @@ async def test_a_kind_that_was_mistyped_is_mended_by_an_edit_of_the_provider() -
     server.providers["base"] = provider(override=right)
     assert (await server.settle()).faults == ()
     assert list(server.live) == ["thing"]
-    recorded = {**GADGET, "name": "thing"}
-    assert [each["resources"][0]["reference"] for each in (server.held["spec"], server.held["status"])] == [
-        recorded
-    ] * 2
+    for part in ("spec", "status"):
+        assert server.held[part]["resources"][0]["reference"] == {**GADGET, "name": "thing"}
 
 
 class Discovery:
