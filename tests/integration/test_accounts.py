@@ -18,6 +18,7 @@ from domain.resource import condition_of, parse_timestamp
 from engine.kube import SECRET
 from engine.kube.json import JsonObject, mapping
 from engine.temporal import wake
+from localcloud import services
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.deployment import Deployment
 from localcloud.objects import key_of
@@ -46,9 +47,10 @@ async def test_a_pool_without_the_payers_secret_says_so_and_fills_once_it_is_the
 
 @pytest.mark.parametrize("payers", [PAYER_ACCOUNT_ID, ""], ids=["payer listed", "payer not listed"])
 async def test_development_mode_shows_accounts_and_does_nothing_in_the_payers_own(
-    deployment: Deployment, payers: str
+    fresh: Deployment, payers: str
 ) -> None:
-    async with laboratory(deployment) as lab, product(deployment, FORCE_DEV_MODE="local"):
+    await asyncio.to_thread(fresh.up, only=services.SERVERS, tether=True)
+    async with laboratory(fresh) as lab, product(fresh, FORCE_DEV_MODE="local"):
         async with lab.configured("payer-account-ids"):
             await lab.configure({"payer-account-ids": payers})
             before = lab.emulator.world()

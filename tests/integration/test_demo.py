@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import psutil
 import pytest
 from product import perdure
@@ -48,7 +50,8 @@ def test_a_demo_that_has_no_time_says_what_it_waited_for(fresh: Deployment) -> N
     late = perdure(fresh, "demo", "accounts", "--exit", "--timeout", "12")
     assert late.returncode == 1, late.stdout
     assert "waited for: the pool's accounts are Ready" in late.stderr
-    assert "PendingVerification" in late.stderr
+    # How far it got depends on the machine.
+    assert re.search(r"Account/aws-account-operator/\S+ is (\w*Regions|Creating|PendingVerification): .", late.stderr)
 
 
 def test_an_unknown_demo_is_refused_with_the_names_there_are() -> None:
