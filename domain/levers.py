@@ -25,13 +25,18 @@ def retry_wanted(meta: ObjectMeta) -> str:
     return token if token and token != meta.annotations.get(RETRIED) else ""
 
 
+def is_paused(annotations: Mapping[str, object]) -> bool:
+    """True while a person holds the object with these annotations."""
+    return annotations.get(PAUSED) == "true"
+
+
 def paused(meta: ObjectMeta) -> bool:
-    """True while a person holds the object."""
-    return meta.annotations.get(PAUSED) == "true"
+    """The same of an object that has been read."""
+    return is_paused(meta.annotations)
 
 
 def held(annotations: Mapping[str, object], *, observing: bool) -> str:
     """Why nothing may be changed on behalf of the object with these annotations, empty if it may."""
     if observing:
         return "observe mode: nothing is written anywhere"
-    return f"paused by its annotation {PAUSED}" if annotations.get(PAUSED) == "true" else ""
+    return f"paused by its annotation {PAUSED}" if is_paused(annotations) else ""

@@ -20,20 +20,19 @@ from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import (
     DELETING,
-    finalizer_set,
     held,
     holds,
     invalid,
     patched,
     protected,
     status_written,
+    taken_in_hand,
     waiting,
     working,
 )
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.closing import closing, has_begun, why_freed
 from domain.accounts.config_condition import told_by_claim
-from domain.accounts.constants import FINALIZER
 from domain.accounts.finalizers import given_up, others_of
 from domain.accounts.letting_go import told_to
 from domain.accounts.naming import secret_of, support_role_arn
@@ -41,10 +40,8 @@ from domain.accounts.resources import Account, AccountClaimStatus, ClaimState
 from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision, Outcome
-from domain.levers import RETRIED, retry_wanted
 from domain.refusal import ErrorType
 from domain.resource import condition_of
-from domain.writes import JsonPatch
 
 # A new claim's own lifecycle writes nothing for so long: the pool's pass serves it, if it can, without a conflict.
 POOLS_TURN = timedelta(seconds=2)
@@ -79,11 +76,8 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
     if until := _pools_turn(world, now):
         why = "the pool serves it at once if it can"
         return waiting(claim, why, "AccountPool").model_copy(update={"deadline": until, "at_deadline": "say Pending"})
-    if FINALIZER not in claim.metadata.finalizers:
-        return working(claim, "set the finalizer", finalizer_set(world))
-    if token := retry_wanted(claim.metadata):
-        patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
-        return working(claim, "note the retry", patched(world, patch, note="retry honoured"))
+    if step := taken_in_hand(world):
+        return step
     satisfied = claim.spec.account_link and claim.status.state == ClaimState.READY
     if satisfied and claim.spec.account_ou not in NOT_MOVED:
         return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why=f"holds {claim.spec.account_link}")

@@ -17,18 +17,17 @@ from datetime import datetime
 from domain.accounts.actions.customers import DeliverCredentials, HoldInputSecret, LetSecretsGo, MakeCustomerAccount
 from domain.accounts.claim_steps import (
     DELETING,
-    finalizer_set,
     held,
     holds,
     invalid,
     patched,
     protected,
     status_written,
+    taken_in_hand,
     waiting,
     working,
 )
 from domain.accounts.claim_validation import customers_account, spec_fault
-from domain.accounts.constants import FINALIZER
 from domain.accounts.customer_account import TROUBLE
 from domain.accounts.letting_go import LET_GO, patience_ends, told_to
 from domain.accounts.naming import secret_of, support_role_arn
@@ -36,7 +35,6 @@ from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus,
 from domain.accounts.status import TRUE, failure_of, lifted, with_claim_state, with_latest
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision, Outcome
-from domain.levers import RETRIED, retry_wanted
 from domain.resource import Condition, condition_of
 from domain.writes import Delete
 
@@ -56,11 +54,8 @@ def of_customer(world: ClaimWorld) -> bool:
 def decide(world: ClaimWorld, now: datetime) -> Decision:
     """What a living claim on a customer's account needs now."""
     claim = world.claim
-    if FINALIZER not in claim.metadata.finalizers:
-        return working(claim, "set the finalizer", finalizer_set(world))
-    if token := retry_wanted(claim.metadata):
-        noted = patched(world, {"metadata": {"annotations": {RETRIED: token}}}, note="retry honoured")
-        return working(claim, "note the retry", noted)
+    if step := taken_in_hand(world):
+        return step
     if protected(world, account_id := customers_account(claim)):
         return waiting(claim, f"{account_id} is a payer or protected account: refused", "another account")
     if not claim.spec.account_link:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.actions.fake import FakeSecret
-from domain.accounts.claim_steps import DELETING, finalizer_set, invalid, patched, status_written, waiting, working
+from domain.accounts.claim_steps import DELETING, invalid, patched, status_written, taken_in_hand, waiting, working
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import FINALIZER
 from domain.accounts.finalizers import given_up
@@ -18,7 +18,6 @@ from domain.accounts.resources import ClaimState
 from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Decision, Outcome
-from domain.levers import RETRIED, retry_wanted
 
 FULFILLED = "Fake ccount claim fulfilled"  # the replaced operator's spelling, which clients may compare
 
@@ -28,14 +27,8 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
     if claim.metadata.deleting:
         return _ending(world)
-    if FINALIZER not in claim.metadata.finalizers:
-        return working(claim, "set the finalizer", finalizer_set(world))
-    if token := retry_wanted(claim.metadata):
-        return working(
-            claim,
-            "note the retry",
-            patched(world, {"metadata": {"annotations": {RETRIED: token}}}, note="retry honoured"),
-        )
+    if step := taken_in_hand(world):
+        return step
     if fault := spec_fault(claim):
         return invalid(world, *fault, now)
     if claim.status.state == ClaimState.READY:

@@ -14,7 +14,7 @@ from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
-from domain.levers import paused
+from domain.levers import RETRIED, paused, retry_wanted
 from domain.writes import JsonPatch, Patch
 
 DELETING = "Deleting"
@@ -71,14 +71,22 @@ def patched(world: ClaimWorld, patch: JsonPatch, *, subresource: str = "", note:
     )
 
 
-def finalizer_set(world: ClaimWorld) -> Patch:
-    """The first write of a claim: our finalizer, and the fields that clients find in what the operator has written."""
+def taken_in_hand(world: ClaimWorld) -> Decision | None:
+    """What comes before all else of a living claim: our finalizer, and a person's retry noted; None once that is done.
+
+    With the finalizer come the fields that clients find in whatever the replaced operator has written.
+    """
     claim = world.claim
-    patch: JsonPatch = {
-        "metadata": {"finalizers": [*claim.metadata.finalizers, FINALIZER]},
-        "spec": claim.always_written,
-    }
-    return patched(world, patch, note="finalizer")
+    if FINALIZER not in claim.metadata.finalizers:
+        held_by_us: JsonPatch = {
+            "metadata": {"finalizers": [*claim.metadata.finalizers, FINALIZER]},
+            "spec": claim.always_written,
+        }
+        return working(claim, "set the finalizer", patched(world, held_by_us, note="finalizer"))
+    if token := retry_wanted(claim.metadata):
+        noted: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
+        return working(claim, "note the retry", patched(world, noted, note="retry honoured"))
+    return None
 
 
 def status_written(world: ClaimWorld, status: AccountClaimStatus) -> Patch:

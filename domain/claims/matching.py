@@ -29,7 +29,7 @@ from domain.claims.constants import IGNORE_LABEL, NEAR_EXPIRY
 from domain.claims.differences import differences, matches
 from domain.claims.merging import TooDeep, contains
 from domain.claims.moments import born, end_of_handle
-from domain.claims.objects import JsonObject, is_paused, object_at, objects_at, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, objects_at, paused, text_at, value_at
 
 REMEMBERED_COMPARISONS = 100_000
 
@@ -224,7 +224,7 @@ def free_handle(handle: JsonObject) -> FreeHandle | None:
     """What binding reads of a ResourceHandle; None for one that is bound, being deleted, left alone or unhealthy."""
     held = value_at(handle, "spec", "resourceClaim")
     deleting = value_at(handle, "metadata", "deletionTimestamp")
-    left_alone = IGNORE_LABEL in object_at(handle, "metadata", "labels") or is_paused(handle)
+    left_alone = IGNORE_LABEL in object_at(handle, "metadata", "labels") or paused(handle)
     healthy = _known(value_at(handle, "status", "healthy"))
     if held or deleting or left_alone or healthy is False:
         return None

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from domain.levers import PAUSED
+from domain.levers import is_paused
 
 JsonObject = dict[str, JsonValue]
 
@@ -43,9 +43,9 @@ def text_at(value: JsonValue, *path: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-def is_paused(value: JsonValue) -> bool:
+def paused(value: JsonValue) -> bool:
     """Whether a person holds the object."""
-    return text_at(value, "metadata", "annotations", PAUSED) == "true"
+    return is_paused(object_at(value, "metadata", "annotations"))
 
 
 def present(**fields: JsonValue) -> JsonObject:

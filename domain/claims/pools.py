@@ -29,7 +29,7 @@ from pydantic import JsonValue
 from domain.claims.constants import IGNORE_LABEL, MANAGE_POOLS_INTERVAL, POOL_SCALING_NAME_LABEL
 from domain.claims.durations import UnreadableMoment, parse_moment, whole_seconds
 from domain.claims.moments import born
-from domain.claims.objects import JsonObject, is_paused, object_at, present, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, paused, present, text_at, value_at
 from domain.claims.resources.shared import ScalingState
 from domain.decision import earliest
 from domain.model import Model
@@ -187,7 +187,7 @@ def pool_handle(handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
         healthy=healthy if isinstance(healthy, bool) else None,
         ready=ready if isinstance(ready, bool) else None,
         scaling=text_at(labels, POOL_SCALING_NAME_LABEL),
-        paused=is_paused(handle),
+        paused=paused(handle),
     )
 
 

@@ -2,9 +2,8 @@
 
 Both are made of passes (`domain.passes`): one activity observes, decides and acts. A group's label rests on what Auto
 Scaling says when its workflow is woken, and on what events have told of launches and terminations, which Auto Scaling
-may list later: that is remembered here. Instances whose state EC2 tells
-otherwise than their label are found by one look at a place for all that live there, and told to their workflows; so are
-groups.
+may list later: that is remembered here. Instances whose state EC2 tells otherwise than their label are found by one
+look at a place for all that live there, and told to their workflows; so are groups.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from datetime import datetime
 from domain.model import Model
 from domain.refusal import Refusal
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT
-from domain.threescale.application_sync import known_id_of, sync_application
+from domain.threescale.application_sync import known_id_of, natural_key, sync_application
 from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
@@ -202,8 +202,8 @@ def _synced(
     if settled and not observed.look and found.untouched:
         return fine(application, now, fields, {})
     account_id = account.status.account_id or 0
-    alike = {"name": application.spec.name, "service_id": product.status.product_id}
-    namesakes = (each.id for each in observed.listed if not differing(alike, each))
+    key = natural_key(application, product)
+    namesakes = (each.id for each in observed.listed if not differing(key, each))
     claimed = (*namesakes, *(each.id for each in observed.holders))
     whole = sync_application(application, product, account_id, found, observed.plans, claimed, forgets=forgets)
     lacking = _lacking(observed, whole)

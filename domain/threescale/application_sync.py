@@ -41,6 +41,11 @@ def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: 
     return ours and found.id not in (*before, *claimed)
 
 
+def natural_key(application: Application, product: Product) -> dict[str, Json]:
+    """By what an application is found whose id is not known."""
+    return {"name": application.spec.name, "service_id": product.status.product_id}
+
+
 def known_id_of(application: Application, url: str) -> int:
     """What the tenant at the address has told, as status or annotation say; 0 if it has none there."""
     return known_at(url, application.status.provider_account_host if url else None, remembered_id(application))
@@ -105,7 +110,7 @@ def _creation(application: Application, product: Product, plan: FoundPlan, path:
         path=path,
         fields={"plan_id": plan.id, "name": spec.name, "description": spec.description},
         secrets=credentials(application, product),
-        key={"name": spec.name, "service_id": product.status.product_id},
+        key=natural_key(application, product),
         about=spec.name,
     )
 

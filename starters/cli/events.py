@@ -157,30 +157,32 @@ def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -
 
     alive = {str(place): opened(place) for place in chosen}
 
-    async def dead_of(place: Place) -> str:
+    async def dead_of(place: Place) -> tuple[str, SqsQueue] | None:
         for name in dict.fromkeys((place.dead_letters, REGION_DEAD)):
-            if await opened(place, name).exists():
-                return name
-        return ""
+            dead = opened(place, name)
+            if await dead.exists():
+                return name, dead
+        return None
 
     async def all_of_them() -> list[T]:
         found: list[T] = []
-        looked: set[tuple[str, str, str]] = set()
+        looked: set[str] = set()
         for place in chosen:
-            name = await dead_of(place)
-            if not name:
+            there = await dead_of(place)
+            if there is None:
                 warn(f"{place} has no dead letters: neither {place.dead_letters} nor {REGION_DEAD} exists")
                 continue
-            if (*place.where, name) in looked:
+            name, dead = there
+            if dead.name in looked:
                 continue
-            looked.add((*place.where, name))
+            looked.add(dead.name)
 
             def home(message: Message, name: str = name, place: Place = place) -> SqsQueue | None:
                 source = source_of(message, name, place, served)
                 return alive.get(str(source)) if source else None
 
             try:
-                found += await work(opened(place, name), home)
+                found += await work(dead, home)
             except Absent as error:
                 warn(f"{place}: {error}")
         return found

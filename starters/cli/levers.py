@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from domain.identity import all_kinds
-from domain.levers import PAUSED
+from domain.levers import PAUSED, is_paused
 from starters.cli.completing import complete_areas, complete_kinds, complete_objects
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, printed, say
@@ -198,7 +198,7 @@ def wake(
 
 
 def _hold(asked: Target, *, held: bool, reason: str, form: Format) -> None:
-    from engine.kube.json import JsonObject, text
+    from engine.kube.json import JsonObject, mapping
     from starters.cli import lifecycle, waking
     from starters.cli.pausing import Held
     from starters.cli.records import annotate, record
@@ -206,7 +206,7 @@ def _hold(asked: Target, *, held: bool, reason: str, form: Format) -> None:
 
     async def write(session: ClusterSession) -> JsonObject | None:
         obj = await lifecycle.find_object(session, asked)
-        if (text(obj, "metadata", "annotations", PAUSED) == "true") is held:
+        if is_paused(mapping(obj, "metadata", "annotations")) is held:
             return None
         await annotate(session, asked, {PAUSED: "true" if held else None})
         await record(session, asked, obj, "Paused" if held else "Resumed", reason)

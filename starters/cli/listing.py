@@ -16,7 +16,7 @@ import typer
 from rich.text import Text
 
 from domain.identity import Key, Kind, key_found
-from domain.levers import PAUSED
+from domain.levers import is_paused
 from domain.model import Model
 from domain.resource import parse_timestamp
 from starters.cli import output
@@ -202,7 +202,7 @@ async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple
 
 def _object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row:
     from domain.custom_resources import carrier_of, owner_of
-    from engine.kube.json import text
+    from engine.kube.json import mapping, text
     from starters.cli.lifecycle import key_of
     from starters.cli.target import Target
 
@@ -214,7 +214,7 @@ def _object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row
         name=target.name,
         phase=CARRIED if carrier else NO_LIFECYCLE,
         owner=carrier or owner_of(kind, item),
-        paused=text(item, "metadata", "annotations", PAUSED) == "true",
+        paused=is_paused(mapping(item, "metadata", "annotations")),
         created=parse_timestamp(text(item, "metadata", "creationTimestamp")),
         workflow_id=key_of(session, target, text(item, "metadata", "uid")).workflow_id,
     )

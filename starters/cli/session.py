@@ -12,7 +12,7 @@ import getpass
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -31,6 +31,7 @@ from engine.temporal import connect
 from engine.temporal_connection import TemporalRefused, temporal_address
 from starters.cli.output import CommandError
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 # The field manager of what people write: another one than the product's, whose own writes the watcher ignores.
@@ -70,12 +71,7 @@ def perform(work: Callable[[Session], Awaitable[T]]) -> T:
     Raises:
         CommandError: a server could not be reached, or refused.
     """
-
-    async def connected() -> T:
-        async with session() as opened:
-            return await work(opened)
-
-    return _run(connected())
+    return _run(_within(session(), work))
 
 
 def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
@@ -84,12 +80,7 @@ def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
     Raises:
         CommandError: the cluster could not be reached, or refused.
     """
-
-    async def connected() -> T:
-        async with cluster_session() as opened:
-            return await work(opened)
-
-    return _run(connected())
+    return _run(_within(cluster_session(), work))
 
 
 def perform_on_temporal(work: Callable[[Settings, Client], Awaitable[T]]) -> T:
@@ -104,6 +95,11 @@ def perform_on_temporal(work: Callable[[Settings, Client], Awaitable[T]]) -> T:
         return await work(found, await _temporal(found))
 
     return _run(connected())
+
+
+async def _within(connection: AbstractAsyncContextManager[S], work: Callable[[S], Awaitable[T]]) -> T:
+    async with connection as opened:
+        return await work(opened)
 
 
 def _run(work: Coroutine[object, object, T]) -> T:

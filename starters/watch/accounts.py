@@ -98,7 +98,7 @@ def read_account(obj: JsonObject) -> View:
     link = (text(spec, "claimLinkNamespace"), text(spec, "claimLink"))
     claimed = flag(status, "claimed")
     bound = bool(link[1])
-    paused = annotations.get(PAUSE_ANNOTATION) == _TRUE or annotations.get(levers.PAUSED) == _TRUE
+    paused = annotations.get(PAUSE_ANNOTATION) == _TRUE or levers.is_paused(annotations)
     entity = text(spec, "legalEntity", "id")
     has_id = bool(text(spec, "awsAccountID"))
     return View(
@@ -136,7 +136,7 @@ def read_account(obj: JsonObject) -> View:
             "trouble": _trouble(annotations, status),
             "legal entity": entity,
             "paused": _word(paused),
-            "held": _word(annotations.get(levers.PAUSED) == _TRUE),
+            "held": _word(levers.is_paused(annotations)),
             "closing": _closing(annotations),
         },
     )
@@ -167,7 +167,7 @@ def read_claim(obj: JsonObject) -> View:
             "pool": text(spec, "accountPool"),
             "account": link,
             "state": state,
-            "paused": _word(annotations.get(levers.PAUSED) == _TRUE),
+            "paused": _word(levers.is_paused(annotations)),
             "input secret": text(spec, "byocSecretRef", "name") if waits_for_secret else "",
             "terms": repr((annotations.get(LET_GO), *(spec.get(field) for field in _TERMS))) if byoc else "",
             "pool's turn": _word(_is_the_pools(obj, state)),
@@ -198,7 +198,7 @@ def read_pool(obj: JsonObject) -> View:
             "available": _number(obj, "status", "availableAccounts"),
             "progressing": _number(obj, "status", "accountsProgressing"),
             "stalled": _stalled(obj),
-            "paused": _word(annotations.get(levers.PAUSED) == _TRUE),
+            "paused": _word(levers.is_paused(annotations)),
         },
     )
 

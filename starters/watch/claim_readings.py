@@ -251,7 +251,7 @@ def _ignored(obj: JsonObject) -> bool:
 
 
 def _paused(obj: JsonObject) -> bool:
-    return mapping(obj, "metadata", "annotations").get(levers.PAUSED) == _TRUE
+    return levers.is_paused(mapping(obj, "metadata", "annotations"))
 
 
 def _stalled(obj: JsonObject) -> bool:

@@ -106,7 +106,7 @@ def _retry_wanted(annotations: Mapping[str, object]) -> bool:
 def _phase(obj: JsonObject, state: str) -> str:
     if text(obj, "metadata", "deletionTimestamp"):
         return "Deleting"
-    return "Paused" if text(obj, "metadata", "annotations", levers.PAUSED) == "true" else state
+    return "Paused" if levers.is_paused(mapping(obj, "metadata", "annotations")) else state
 
 
 def role_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:

@@ -106,7 +106,7 @@ def service_figures(obj: JsonObject) -> dict[str, str]:
 def _phase(obj: JsonObject, otherwise: str) -> str:
     if text(obj, "metadata", "deletionTimestamp"):
         return "Deleting"
-    return "Paused" if text(obj, "metadata", "annotations", levers.PAUSED) == "true" else otherwise
+    return "Paused" if levers.is_paused(mapping(obj, "metadata", "annotations")) else otherwise
 
 
 def _balancer_phase(counts: Mapping[str, str], address: str) -> str:
