@@ -51,7 +51,8 @@ class Action(Model):
     queue: ClassVar[Queue] = Queue.KUBE
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
-    heartbeat: ClassVar[timedelta | None] = None
+    # After how long it is tried elsewhere when its worker has died; what is quick never comes to a heartbeat.
+    heartbeat: ClassVar[timedelta] = timedelta(seconds=20)
     # How long the server goes on trying again, all attempts together; None: for ever.
     schedule_to_close: ClassVar[timedelta | None] = None
     # The server's retries of what passes by itself (throttled, unavailable, pending), unless the error names a delay.

@@ -72,7 +72,7 @@ class PassPool(Action):
     activity: ClassVar[str] = "accounts.pass_pool"
     result: ClassVar[type[Model] | None] = PoolWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
-    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=10)
+    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
     key: Key
     known: PoolKnown
@@ -103,7 +103,7 @@ class PassOrganization(Action):
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = OrganizationWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
-    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=30)
+    heartbeat: ClassVar[timedelta] = timedelta(seconds=30)
 
     key: Key
     known: OrganizationKnown
@@ -161,7 +161,6 @@ class EnsureUnits(Action):
 
     activity: ClassVar[str] = "accounts.ensure_units"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
-    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=20)
     result: ClassVar[type[Model] | None] = Units
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
 

@@ -87,7 +87,7 @@ class PassValidation(Action):
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = ValidationWorld
     start_to_close: ClassVar[timedelta] = timedelta(hours=1)
-    heartbeat: ClassVar[timedelta | None] = timedelta(minutes=1)
+    heartbeat: ClassVar[timedelta] = timedelta(minutes=1)
 
     key: Key
     known: ValidationKnown

@@ -85,7 +85,7 @@ class _Pass(Action):
 
     queue: ClassVar[Queue] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
-    heartbeat: ClassVar[timedelta | None] = HEARTBEAT
+    heartbeat: ClassVar[timedelta] = HEARTBEAT
 
     key: Key
     woken: bool = True
@@ -141,7 +141,7 @@ class Serve(Action):
     queue: ClassVar[Queue] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = BinderWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
-    heartbeat: ClassVar[timedelta | None] = BINDER_HEARTBEAT
+    heartbeat: ClassVar[timedelta] = BINDER_HEARTBEAT
 
     key: Key
     asked: tuple[Key, ...] = ()

@@ -12,7 +12,6 @@ from typing import ClassVar
 
 from domain.decision import Action, Queue
 from domain.identity import Key
-from domain.instances.constants import KILLED_NOTICED
 from domain.instances.hooks import HookTiming
 from domain.instances.lifecycle import FIND_NODE, InstanceWorld, KnownNode
 from domain.instances.record import (
@@ -98,7 +97,6 @@ class AskInstance(Action):
 
     activity: ClassVar[str] = "instances.ask"
     queue: ClassVar[Queue] = Queue.INSTANCES_AWS
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = Answer
 
     key: Key
@@ -118,7 +116,7 @@ class _HookAction(Action):
     queue: ClassVar[Queue] = Queue.INSTANCES_AWS
     # One quick call, which may have to come within half of a hook's timeout, and a hook's least is 30 s.
     start_to_close: ClassVar[timedelta] = timedelta(seconds=15)
-    heartbeat: ClassVar[timedelta | None] = timedelta(seconds=10)
+    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
     result: ClassVar[type[Model] | None] = Done
 
     key: Key
@@ -171,7 +169,6 @@ class DeleteOwner(Action):
 
     activity: ClassVar[str] = "instances.delete_machine"
     queue: ClassVar[Queue] = Queue.INSTANCES
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     observed_after: ClassVar[bool] = True
 
     key: Key
@@ -190,7 +187,6 @@ class _NodeAction(Action):
     """Something done to a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace."""
 
     queue: ClassVar[Queue] = Queue.INSTANCES
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     key: Key
     namespace: str
@@ -288,7 +284,6 @@ class TellRefuted(Action):
 
     activity: ClassVar[str] = "instances.tell_refuted"
     queue: ClassVar[Queue] = Queue.INSTANCES
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     key: Key
     cause: str

@@ -68,5 +68,3 @@ LONGEST_HOOK = timedelta(hours=48)
 HOOK_TIMEOUTS = 100
 DEFAULT_HEARTBEAT_TIMEOUT = timedelta(hours=1)
 LONGEST_HEARTBEAT = timedelta(seconds=300)
-# After how long an action is tried again elsewhere when its worker was killed: a Spot notice is worth two minutes.
-KILLED_NOTICED = timedelta(seconds=20)

@@ -13,7 +13,6 @@ from typing import ClassVar, Self
 
 from domain.decision import Action, Queue
 from domain.identity import Key
-from domain.instances.constants import KILLED_NOTICED
 from domain.instances.groups import GroupRecord, merged
 from domain.model import Model
 from domain.passes import PassedWorld
@@ -52,7 +51,6 @@ class LookAtGroup(Action):
     queue: ClassVar[Queue] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = GroupWorld
     start_to_close: ClassVar[timedelta] = timedelta(seconds=90)
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     key: Key
     record: GroupRecord = GroupRecord()
@@ -71,7 +69,6 @@ class SweepInstances(Action):
     queue: ClassVar[Queue] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = SweepWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=10)
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     key: Key
     memory: SweepMemory = SweepMemory()

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from domain.decision import Action, Queue
 from domain.identity import Key
-from domain.instances.constants import KILLED_NOTICED, TOPOLOGY_WORKFLOW
+from domain.instances.constants import TOPOLOGY_WORKFLOW
 from domain.instances.places import Place
 from domain.instances.takeover import cluster_queue_name, cluster_topology
 from domain.instances.topology import Attributes, Rule, Target, same_document, topology
@@ -49,7 +49,6 @@ class KeepTopology(Action):
     queue: ClassVar[Queue] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = TopologyWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     key: Key
     dry_run: bool = False

@@ -55,7 +55,7 @@ class _Pass(Action):
     queue: ClassVar[Queue] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = LoadBalancerWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
-    heartbeat: ClassVar[timedelta | None] = HEARTBEAT
+    heartbeat: ClassVar[timedelta] = HEARTBEAT
 
     key: Key
     memory: Memory = Memory()

@@ -62,7 +62,7 @@ class PassObject(Action):
     queue: ClassVar[Queue] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = ThreescaleWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
-    heartbeat: ClassVar[timedelta | None] = HEARTBEAT
+    heartbeat: ClassVar[timedelta] = HEARTBEAT
 
     key: Key
     memory: Memory = Memory()
@@ -82,7 +82,7 @@ class SweepTenants(Action):
     queue: ClassVar[Queue] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = ThreescaleWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
-    heartbeat: ClassVar[timedelta | None] = HEARTBEAT
+    heartbeat: ClassVar[timedelta] = HEARTBEAT
 
     key: Key
     memory: Memory = Memory()

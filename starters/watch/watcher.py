@@ -27,6 +27,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from domain.identity import Key, all_kinds
 from domain.resource import parse_timestamp
@@ -89,7 +90,7 @@ class Watcher:
         self._adopted = False
         self._doubtful: list[Key] = []
         self._watched = {entry.name: entry for entry in watched}
-        self._unread_lists: list[tuple[Watched, list[Projection]]] | None = []
+        self._until_listed: list[Callable[[], None]] | None = []  # None once the first lists have been read
         self._listed = asyncio.Event()
         self.index = Index()
         self.queue = WakeQueue(self._send, on_woken=lambda key: metrics.WAKES.labels(key.kind).inc())
@@ -133,8 +134,8 @@ class Watcher:
         """The first list of a kind is complete; what it wakes is known when the relatives' are, too."""
         for known in objects:
             self._mirrors.follow(watched, None, known)
-        if self._unread_lists is not None:
-            self._unread_lists.append((watched, objects))
+        if self._until_listed is not None:
+            self._until_listed.append(partial(self._take_first_list, watched, objects))
             self._notice_listed()
         else:
             self._take_first_list(watched, objects)
@@ -153,9 +154,9 @@ class Watcher:
         elif seen_live and (_echo(before, after) or _made_by_others(watched, before, after)):
             # Its own workflow's write, which that workflow knows of; what its relatives care about may still differ.
             metrics.ECHOES.labels(watched.name).inc()
-            self._wake_relatives(watched, before, after)
+            self._wake_now_and_once_listed(partial(self._wake_relatives, watched, before, after))
         else:
-            self._wake_with_relatives(watched, before, after)
+            self._wake_now_and_once_listed(partial(self._wake_with_relatives, watched, before, after))
         self._handover.noted(watched, before, after)
         self._mirrors.follow(watched, before, after)
 
@@ -192,6 +193,12 @@ class Watcher:
             self._put_all(keys)
         else:
             self._doubtful.extend(keys)
+
+    def _wake_now_and_once_listed(self, wake: Callable[[], None]) -> None:
+        """A change that comes before the relatives' first list finds them only with that."""
+        wake()
+        if self._until_listed is not None:
+            self._until_listed.append(wake)
 
     def _wake_with_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         subject = after or before
@@ -288,10 +295,10 @@ class Watcher:
             self._listed.set()
 
     def _take_first_lists(self) -> None:
-        """What the first lists wake, once they are all there, or those that are after some patience."""
-        lists, self._unread_lists = self._unread_lists, None
-        for watched, objects in lists or ():
-            self._take_first_list(watched, objects)
+        """What the first lists and the changes since wake, once they are all there, or those that are after a while."""
+        waiting, self._until_listed = self._until_listed, None
+        for wake in waiting or ():
+            wake()
 
     async def _adopt(self) -> None:
         slowly = self._carriers.of_all(self._doubtful)

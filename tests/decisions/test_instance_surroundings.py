@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -23,13 +22,11 @@ from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.observed import ObservedInstance
-from domain.instances.passes import LookAtGroup, SweepInstances
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import cordoned, heartbeat_sent, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.instances.resync import differs
 from domain.instances.steps import DrainNode
-from domain.instances.upkeep import KeepTopology
 from domain.instances.verification import ScheduledEvent
 from domain.refusal import ErrorType, Refusal
 from domain.writes import merge
@@ -57,20 +54,6 @@ def machine(labels: dict[str, str] | None = None, annotations: dict[str, str] | 
 def aws_machine(**labels: str) -> AWSMachine:
     named = {STATE_LABEL: labels.get("state", ""), INTERRUPTION_LABEL: labels.get("interruption", "")}
     return AWSMachine.model_validate(machine({name: value for name, value in named.items() if value}))
-
-
-# --- what the engine is told of actions ---
-
-
-def all_actions(of: type[Action] = Action) -> list[type[Action]]:
-    below = [each for child in of.__subclasses__() for each in all_actions(child)]
-    return below if of.__subclasses__() else [of]
-
-
-def test_a_killed_worker_is_noticed_before_a_spot_notice_is_worth_nothing() -> None:
-    ours = [each for each in all_actions() if each.__module__.startswith("domain.instances.") and not each.local]
-    assert {LookAtGroup, SweepInstances, KeepTopology} < set(ours)
-    assert [each.__name__ for each in ours if each.heartbeat is None or each.heartbeat > timedelta(seconds=20)] == []
 
 
 # --- settings ---

@@ -221,3 +221,18 @@ def test_one_that_begins_to_concern_us_or_ceases_to_is_woken() -> None:
     assert woken(seen(), seen(**LEFT)) == {OURS}
     assert woken(seen(), None) == {OURS}
     assert woken(None, seen(**FOREIGN), index(balancers=(seen_balancer(),))) == {OURS}
+
+
+def test_an_event_that_comes_before_the_list_of_load_balancers_still_reaches_its_service() -> None:
+    async def wake(_: Key) -> None:
+        raise AssertionError("not reached: nothing drains the queue here")
+
+    subject = Watcher(cast("KubeApi", None), wake, READING.watched())
+    watched = {each.name: each for each in READING.watched()}
+    told = {"metadata": {"namespace": "lbs", "name": "told.1"}, "involvedObject": {"name": "web--shop"}}
+    subject.changed(watched[EVENTS], None, project(EVENT.name, "", told, read_event), seen_live=True)
+    assert set(subject.queue._outstanding()) == set()
+    for each in (seen(), seen_balancer()):
+        subject.index.of(each.key.kind)[each.name] = each
+    subject.started(watched[SERVICE.name], [])
+    assert set(subject.queue._outstanding()) == {OURS}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import ClassVar
 
-from domain.accounts.actions.member import KILLED_NOTICED
 from domain.accounts.worlds import AccountWorld
 from domain.decision import Action, Queue
 from domain.model import Model
@@ -26,7 +24,6 @@ class OpenSupportCase(Action):
 
     activity: ClassVar[str] = "aws.open_support_case"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = SupportCase
     awaited_when_cancelled: ClassVar[bool] = True
 
@@ -56,7 +53,6 @@ class ResolveSupportCase(Action):
 
     activity: ClassVar[str] = "aws.resolve_support_case"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     account_id: str
     case_id: str

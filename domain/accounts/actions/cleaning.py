@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar, TypeVar
 
-from domain.accounts.actions.member import KILLED_NOTICED, MemberAction
+from domain.accounts.actions.member import MemberAction
 from domain.accounts.worlds import AccountWorld, ClaimWorld
 from domain.model import Model
 
@@ -28,7 +28,6 @@ class CleanRegion(MemberAction):
     activity: ClassVar[str] = "aws.clean_region"
     result: ClassVar[type[Model] | None] = Cleaned
     start_to_close: ClassVar[timedelta] = timedelta(minutes=30)
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     region: str
     marks: dict[str, str] = {}
@@ -55,7 +54,6 @@ class CleanGlobal(MemberAction):
     activity: ClassVar[str] = "aws.clean_global"
     result: ClassVar[type[Model] | None] = Cleaned
     start_to_close: ClassVar[timedelta] = timedelta(hours=2)
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     region: str
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import ClassVar
 
-from domain.accounts.actions.member import KILLED_NOTICED
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Queue
 from domain.model import Model
@@ -26,7 +24,6 @@ class CloseAccount(Action):
 
     activity: ClassVar[str] = "aws.close_account"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = Closing
     awaited_when_cancelled: ClassVar[bool] = True
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from domain.accounts.actions.member import KILLED_NOTICED
 from domain.accounts.worlds import AccountWorld
 from domain.decision import Action, Queue
 from domain.model import Model
@@ -34,7 +33,6 @@ class CreateAccount(Action):
 
     activity: ClassVar[str] = "aws.create_account"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = CreateRequest
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
     awaited_when_cancelled: ClassVar[bool] = True
@@ -77,7 +75,6 @@ class AwaitAccount(Action):
 
     activity: ClassVar[str] = "aws.await_account"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = CreatedAccount
     start_to_close: ClassVar[timedelta] = timedelta(minutes=1)
     longest_retry: ClassVar[timedelta] = timedelta(seconds=15)
@@ -110,7 +107,6 @@ class TagAccount(Action):
 
     activity: ClassVar[str] = "aws.tag_account"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     account_id: str
     tags: dict[str, str]

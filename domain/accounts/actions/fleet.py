@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar
 
-from domain.accounts.actions.member import KILLED_NOTICED, MemberAction
+from domain.accounts.actions.member import MemberAction
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Queue
 from domain.identity import Key
@@ -45,7 +45,6 @@ class DeliverRole(Action):
     activity: ClassVar[str] = "accounts.deliver_role"
     queue: ClassVar[Queue] = Queue.KUBE
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     claim: Key
     account: str

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import ClassVar
 
-from domain.accounts.actions.member import KILLED_NOTICED
 from domain.accounts.resources import LegalEntity
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Queue
@@ -28,7 +26,6 @@ class Fulfil(Action):
 
     activity: ClassVar[str] = "accounts.fulfil"
     queue: ClassVar[Queue] = Queue.AWS
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = Fulfilled
 
     claim: Key
@@ -69,7 +66,6 @@ class ReleaseAccount(Action):
 
     activity: ClassVar[str] = "accounts.release"
     queue: ClassVar[Queue] = Queue.KUBE
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     claim: Key
     account: str

@@ -8,9 +8,6 @@ from typing import ClassVar
 from domain.decision import Action, Queue
 from domain.model import Model
 
-# After how long an action is tried again elsewhere when its worker was killed.
-KILLED_NOTICED = timedelta(seconds=20)
-
 
 class Access(Model):
     """How an account is entered that the organization has not made: one of three ways.
@@ -34,7 +31,6 @@ class MemberAction(Action):
 
     queue: ClassVar[Queue] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     account_id: str
     partition: str = "aws"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar
 
-from domain.accounts.actions.member import KILLED_NOTICED, MemberAction
+from domain.accounts.actions.member import MemberAction
 from domain.accounts.worlds import AccountWorld, RegionOutcome
 from domain.identity import Key
 from domain.model import Model
@@ -47,7 +47,6 @@ class InitializeRegion(MemberAction):
     activity: ClassVar[str] = "aws.initialize_region"
     result: ClassVar[type[Model] | None] = RegionOutcome
     start_to_close: ClassVar[timedelta] = timedelta(minutes=15)
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     first_retry: ClassVar[timedelta] = timedelta(seconds=2)
     longest_retry: ClassVar[timedelta] = timedelta(seconds=512)
     awaited_when_cancelled: ClassVar[bool] = True

@@ -9,7 +9,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar
 
-from domain.accounts.actions.member import KILLED_NOTICED
 from domain.accounts.federated.resources import CustomPolicy
 from domain.accounts.federated.worlds import FederatedAccessWorld, FederatedRoleWorld, Verdict
 from domain.decision import Action, Queue
@@ -29,7 +28,6 @@ class ValidatePolicies(Action):
 
     activity: ClassVar[str] = "aws.validate_policies"
     queue: ClassVar[Queue] = Queue.AWS
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     result: ClassVar[type[Model] | None] = Verdict
 
     uid: str
@@ -58,7 +56,6 @@ class ClearValidation(Action):
 
     activity: ClassVar[str] = "aws.clear_validation"
     queue: ClassVar[Queue] = Queue.AWS
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     uid: str
 
@@ -76,7 +73,6 @@ class StampAccesses(Action):
     """Write on each access of a role when the role was validated: they look at it anew."""
 
     activity: ClassVar[str] = "accounts.stamp_accesses"
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     accesses: tuple[Key, ...]
     stamp: str
@@ -96,7 +92,6 @@ class DeleteAccesses(Action):
     """Delete the accesses of a role that is being deleted; each cleans up by itself."""
 
     activity: ClassVar[str] = "accounts.delete_accesses"
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
     observed_after: ClassVar[bool] = True
 
     accesses: tuple[Key, ...]
@@ -115,7 +110,6 @@ class CustomerAction(Action):
 
     queue: ClassVar[Queue] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=3)
-    heartbeat: ClassVar[timedelta | None] = KILLED_NOTICED
 
     secret: SecretReference
     partition: str = "aws"

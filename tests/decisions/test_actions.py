@@ -1,0 +1,31 @@
+"""What the engine is told of each action that an area has."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from datetime import timedelta
+
+import pytest
+
+import domain
+from domain.decision import Action
+
+
+def all_actions() -> list[type[Action]]:
+    for module in pkgutil.walk_packages(domain.__path__, "domain."):
+        importlib.import_module(module.name)
+    return [each for each in below(Action) if not each.local]
+
+
+def below(action: type[Action]) -> list[type[Action]]:
+    found = [each for child in action.__subclasses__() for each in below(child)]
+    return found if action.__subclasses__() else [action]
+
+
+@pytest.mark.parametrize("action", all_actions(), ids=lambda action: f"{action.__module__}.{action.__name__}")
+def test_a_killed_worker_is_noticed_long_before_its_action_had_to_end(action: type[Action]) -> None:
+    """A pass over a Service was once looked for after two minutes, and a spot notice is worth no more than that."""
+    urgent = action.__module__.startswith("domain.instances.")
+    assert action.heartbeat <= timedelta(seconds=20 if urgent else 60)
+    assert action.heartbeat <= max(action.start_to_close / 2, timedelta(seconds=20))
