@@ -7,6 +7,7 @@ import logging
 from activities.threescale.apis import BackendSubject, ProductSubject
 from activities.threescale.documents import DocumentSubject, PolicySubject
 from activities.threescale.generators import OpenApiSubject
+from activities.threescale.homes import Homes
 from activities.threescale.kept import Kept
 from activities.threescale.known import Known, View
 from activities.threescale.masters import TenantSubject
@@ -57,13 +58,19 @@ class Ground:
         self.tenants = tenants
         self.settings = settings
         self.kept = Kept()
+        self._homes = Homes()
         self.predecessor = Predecessor(kube, settings.threescale_operator_namespace)
         self._sources = sources
         self._models = {model.kind_of.name: model for model in custom_resources()}
         self._events = ToldOnce(kube)
 
-    def subject(self, resource: CustomResource, view: View, secrets: Secrets) -> Subject[CustomResource]:
+    def secrets(self) -> Secrets:
+        """The Secrets as one pass reads them."""
+        return Secrets(self.kube, self._homes)
+
+    def subject(self, resource: CustomResource, view: View) -> Subject[CustomResource]:
         """What a pass knows of an object, to begin with."""
+        secrets = self.secrets()
         made: object
         match resource:
             case Product():

@@ -7,9 +7,9 @@ An object is found under the names by which others refer to it, and under the na
 is not found at all; its own lifecycle says what is wrong with it.
 
 Mirrors are some milliseconds behind the API server. So every write's answer is put in at once; and a pass notes what it
-has asked for: a change of it that comes in afterwards wakes that lifecycle once more, as the pass may have missed what
-the watcher woke it for (a stream may hang for a minute before anybody notices). What this worker has written itself is
-no such news but for those who have read a moment before. Secrets are not mirrored: a worker may not list them.
+has asked for: news of it that comes in afterwards wakes that lifecycle once more, as the pass may have missed what the
+watcher woke it for (a stream may hang for a minute before anybody notices). What this worker has written itself is no
+such news but for those who have read a moment before. Secrets are not mirrored: a worker may not list them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from domain.identity import Key, Kind
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
 from domain.threescale import CUSTOM_KINDS
-from domain.threescale.wakes import called, known_as, refers_to
+from domain.threescale.notes import remembered_id
+from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
 from engine.errors import Absent, Unavailable
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, text
@@ -45,6 +46,7 @@ LISTED = 60.0
 UNREAD = 1.0
 
 Place = tuple[str, str, str]  # kind, namespace, name
+Asked = tuple[str, str]  # for objects of a kind, by a topic
 R = TypeVar("R", bound=CustomResource)
 Wake = Callable[[Key], Awaitable[None]]
 
@@ -62,8 +64,8 @@ class Known:
         self._wake = wake
         self._objects: dict[Place, CustomResource] = {}
         self._topics: defaultdict[str, dict[Place, None]] = defaultdict(dict)
-        self._readers: dict[Key, tuple[float, set[str]]] = {}
-        self._by_topic: defaultdict[str, dict[Key, None]] = defaultdict(dict)
+        self._readers: dict[Key, tuple[float, set[Asked]]] = {}
+        self._by_question: defaultdict[Asked, dict[Key, None]] = defaultdict(dict)
         self._learning = False
         self._learnt: dict[tuple[str, str], None] = {}  # own writes by uid and resourceVersion, in their order
         self._tasks: set[asyncio.Task[None]] = set()
@@ -125,17 +127,17 @@ class Known:
         """All objects of some kinds."""
         return [each for each in self._objects.values() if isinstance(each, models)]
 
-    def note(self, reader: Key, topic: str) -> None:
+    def note(self, reader: Key, asked: Asked) -> None:
         """A pass has asked for this."""
         if reader in self._readers:
-            self._readers[reader][1].add(topic)
-            self._by_topic[topic][reader] = None
+            self._readers[reader][1].add(asked)
+            self._by_question[asked][reader] = None
 
     def _forget(self, reader: Key) -> None:
-        for topic in self._readers.pop(reader, (0.0, set()))[1]:
-            self._by_topic[topic].pop(reader, None)
-            if not self._by_topic[topic]:
-                del self._by_topic[topic]
+        for asked in self._readers.pop(reader, (0.0, set()))[1]:
+            self._by_question[asked].pop(reader, None)
+            if not self._by_question[asked]:
+                del self._by_question[asked]
 
     def _forget_old(self) -> None:
         limit = time.monotonic() - MAY_HAVE_MISSED
@@ -149,7 +151,6 @@ class Known:
         obj = after or before or {}
         place = (kind, text(obj, "metadata", "namespace"), text(obj, "metadata", "name"))
         old, new = self._objects.pop(place, None), _resource(kind, after)
-        topics = _topics(old) | _topics(new)
         for topic in _topics(old):
             self._topics[topic].pop(place, None)
             if not self._topics[topic]:
@@ -158,12 +159,12 @@ class Known:
             self._objects[place] = new
             for topic in _topics(new):
                 self._topics[topic][place] = None
-        self._tell_readers(topics, after)
+        self._tell_readers(((kind, topic) for topic in _news(old, new)), after)
 
-    def _tell_readers(self, topics: Iterable[str], after: JsonObject | None) -> None:
+    def _tell_readers(self, answers: Iterable[Asked], after: JsonObject | None) -> None:
         limit = time.monotonic() - (UNREAD if self._learning else MAY_HAVE_MISSED)
         writer = _reader.get() if self._learning else None
-        readers = {reader for topic in topics for reader in self._by_topic.get(topic, ())}
+        readers = {reader for each in answers for reader in self._by_question.get(each, ())}
         for reader in readers:
             if reader == writer or self._readers[reader][0] < limit:
                 continue
@@ -208,8 +209,15 @@ class View:
         found = self._of(type(resource), name) if name else ()
         return tuple(each for each in found if each.metadata.uid != resource.metadata.uid)
 
+    def heeded(self, others: Iterable[R]) -> tuple[R, ...]:
+        """The others, of which this pass wants to know more than that they are there."""
+        found = tuple(others)
+        for each in found:
+            self._known.note(self._reader, (each.kind_of.name, known_as(each)[0]))
+        return found
+
     def _of(self, model: type[R], topic: str) -> tuple[R, ...]:
-        self._known.note(self._reader, topic)
+        self._known.note(self._reader, (model.kind_of.name, topic))
         return tuple(each for each in self._known.found(topic) if isinstance(each, model))
 
 
@@ -222,6 +230,22 @@ def _topics(resource: CustomResource | None) -> set[str]:
         return set()
     names = {*known_as(resource), *map(_to, refers_to(resource))}
     return names | ({called(resource)} if called(resource) else set())
+
+
+def _news(before: CustomResource | None, after: CustomResource | None) -> set[str]:
+    """The topics of whose readers something may follow from a change.
+
+    Who looks for the object by its name wants to know what it shows. Who looks for those that refer to something, or
+    are called like something, which may be hundreds, wants to know of those that come, go, or do so no more.
+    """
+    if before is None or after is None or before.metadata.deleting != after.metadata.deleting:
+        return _topics(before) | _topics(after)
+    told = _topics(before) ^ _topics(after)
+    return told if _shown(before) == _shown(after) else told | {*known_as(before), *known_as(after)}
+
+
+def _shown(resource: CustomResource) -> tuple[object, ...]:
+    return seen_by_others(resource), remembered_id(resource)
 
 
 def _resource(kind: str, obj: JsonObject | None) -> CustomResource | None:

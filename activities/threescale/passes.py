@@ -34,7 +34,7 @@ from activities.leaders import HELD_FOR
 from activities.threescale import metrics
 from activities.threescale.ground import Ground
 from activities.threescale.repeats import Repeats
-from activities.threescale.secrets import Secrets, insecure
+from activities.threescale.secrets import insecure
 from activities.threescale.subjects import Subject
 from activities.threescale.tenants import Calls
 from domain.decision import Decision, Outcome, earliest
@@ -96,7 +96,7 @@ class PassActivities:
             return ThreescaleWorld(key=key, exists=False, decision=GONE)
         if isinstance(resource, Malformed):
             return ThreescaleWorld(key=key, decision=_unreadable(resource))
-        subject = ground.subject(resource, view, Secrets(ground.kube))
+        subject = ground.subject(resource, view)
         await subject.gather()
         async with AsyncExitStack() as stack:
             one = _Pass(ground, subject, look, stack)

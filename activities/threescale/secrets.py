@@ -10,6 +10,7 @@ import binascii
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from activities.threescale.homes import Homes
 from domain.resource import CustomResource
 from domain.threescale.calls import SecretKey
 from domain.threescale.product import SecretText
@@ -41,10 +42,11 @@ class Content(NamedTuple):
 
 
 class Secrets:
-    """The Secrets of one pass."""
+    """The Secrets of one pass; `homes` is what passes know of other objects' tenants."""
 
-    def __init__(self, kube: KubeApi) -> None:
+    def __init__(self, kube: KubeApi, homes: Homes) -> None:
         self._kube = kube
+        self._homes = homes
         self._read: dict[tuple[str, str], Content | None] = {}
 
     async def content(self, namespace: str, name: str) -> Content | None:
@@ -103,7 +105,16 @@ class Secrets:
 
     async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
         """The tenant that a reference of the object leads to, or what is looked for without one."""
-        namespace, named = resource.metadata.namespace, reference.name if reference else ""
+        namespace, named = _place(resource, reference)
+        found = await self._account(namespace, named)
+        self._homes.note((namespace, named), found.url)
+        return found
+
+    async def home(self, resource: CustomResource, reference: LocalReference | None) -> str:
+        """The address of another object's tenant, as it was some seconds ago at most; empty if it has none."""
+        return self._homes.get(_place(resource, reference)) or (await self.account(resource, reference)).url
+
+    async def _account(self, namespace: str, named: str) -> ProviderAccount | NoAccount:
         chosen = await self.view(namespace, named or DEFAULT_SECRET)
         if chosen is not None or named:
             return provider_account(namespace, named, {chosen.name: chosen} if chosen else {})
@@ -144,6 +155,10 @@ class Secrets:
         version, uid = text(found, "metadata", "resourceVersion"), text(found, "metadata", "uid")
         labels = {name: str(value) for name, value in mapping(found, "metadata", "labels").items()}
         return Content(values, version, uid, labels)
+
+
+def _place(resource: CustomResource, reference: LocalReference | None) -> tuple[str, str]:
+    return resource.metadata.namespace, reference.name if reference else ""
 
 
 def insecure(resource: CustomResource) -> bool:

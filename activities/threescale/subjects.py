@@ -66,13 +66,14 @@ class Subject(ABC, Generic[R]):
         for each in self.view.namesakes(self.resource):
             if not _host(each):
                 with suppress(ApiError):  # then only those count that name the tenant as it does
-                    self._homes[each.metadata.uid] = (await self.secrets.account(each, _reference(each))).url
+                    self._homes[each.metadata.uid] = await self.secrets.home(each, _reference(each))
 
     def namesakes(self) -> tuple[R, ...]:
         """The others that are called as it is in 3scale, in the same tenant."""
         if isinstance(self.provider, NoAccount):
             return ()
-        return tuple(each for each in self.view.namesakes(self.resource) if self._is_of_tenant(each, self.provider.url))
+        found = self.view.namesakes(self.resource)
+        return self.view.heeded(each for each in found if self._is_of_tenant(each, self.provider.url))
 
     def _is_of_tenant(self, other: CustomResource, url: str) -> bool:
         """As far as its status says, else as it names its tenant."""

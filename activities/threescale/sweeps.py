@@ -76,7 +76,7 @@ class SweepActivities:
             return _world(look, "what was just made is in step", moment + interval)
         if moment < due:
             return _world(look, "all tenants have been looked at", due)
-        secrets = Secrets(self._ground.kube)
+        secrets = self._ground.secrets()
         unread: set[str] = set()
         tenants = await self._tenants(objects, secrets, unread)
         found = await asyncio.gather(*(self._swept(each, secrets, moment, look) for each in tenants))

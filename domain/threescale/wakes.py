@@ -8,9 +8,12 @@ for what it has made, which is known by its name.
 
 from __future__ import annotations
 
-from domain.resource import CustomResource
+from domain.resource import Condition, CustomResource
 from domain.threescale import OPEN_API
+from domain.threescale.belonging import CASCADE
+from domain.threescale.conditions import IN_SYNC
 from domain.threescale.gateway import secrets_of
+from domain.threescale.memo import GATEWAY, MENDED, SYNCED
 from domain.threescale.people import password_of
 from domain.threescale.providers import DEFAULT_SECRET, SEED_SECRET
 from domain.threescale.resources import (
@@ -61,6 +64,19 @@ def called(resource: CustomResource) -> str:
     if isinstance(resource, Tenant):
         return f"{kind} called {resource.spec.organization_name}"
     return ""
+
+
+def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
+    """What others decide upon, as one value that compares: its spec, its ids, how it stands, what it remembers.
+
+    No times, and nothing of a sync that lasts: nothing follows from these.
+    """
+    meta, status = resource.metadata, getattr(resource, "status", None)
+    memo = tuple(meta.annotations.get(each) for each in (SYNCED, GATEWAY, MENDED, CASCADE))
+    shown = status.model_dump_json(exclude={"conditions"}) if status is not None else ""
+    conditions: list[Condition] = getattr(status, "conditions", None) or []
+    standing = sorted((each.type, each.status, each.message or "") for each in conditions if each.type != IN_SYNC)
+    return meta.generation, memo, shown, tuple(standing)
 
 
 def users_of_account(namespace: str, account: str) -> str:

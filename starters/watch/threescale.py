@@ -4,6 +4,7 @@
 |---|---|
 | any object, in what others see of it | whoever refers to one of its names (`domain/threescale/wakes.py`) |
 | any object that goes, or is called otherwise in 3scale | those that are called as it was |
+| any object that says to be in another tenant | those that are called as it is, and are Invalid or Failed |
 | any new object | the sweep over all tenants |
 | Product: which backends it uses, its going | Backends that are being deleted and wait for it |
 | Application: its going | its product and its account, which 3scale may have refused something because of it |
@@ -39,12 +40,11 @@ from domain.threescale import (
     PROXY_CONFIG_PROMOTE,
     THE_TENANTS,
 )
-from domain.threescale.belonging import CASCADE
 from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, WAITING
 from domain.threescale.conditions import SYNCED as SYNCED_CONDITION
-from domain.threescale.memo import DRIFT, GATEWAY, LOOKED, MENDED, SYNCED
+from domain.threescale.memo import DRIFT, LOOKED
 from domain.threescale.providers import SEED_SECRET
-from domain.threescale.wakes import called, known_as, refers_to
+from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
 from domain.threescale.work import Phase
 from engine.kube import SECRET, JsonObject
 from engine.kube.json import mapping, sequence, text
@@ -59,6 +59,7 @@ AREA = "threescale"
 SECRETS_LINGER = 300.0
 _MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in CUSTOM_KINDS}
 _DONE = frozenset({SYNCED_CONDITION, READY})
+_REFUSED = frozenset({Phase.INVALID.value, Phase.FAILED.value})
 _WAITS = frozenset({ORPHAN, WAITING})
 # The first condition that is True says it.
 _PHASES = (
@@ -94,7 +95,8 @@ def read_object(kind: str, obj: JsonObject) -> View:
             "names": "\n".join(known_as(resource)),
             "refers": "\n".join(refers_to(resource)),
             "called": called(resource),
-            "seen": _seen_by_others(obj),
+            "seen": str(hash(seen_by_others(resource))),
+            "home": text(status, "providerAccountHost"),
             "phase": _phase(meta.deleting, status),
             "waits since": _waits_since(status),
         },
@@ -117,6 +119,8 @@ def object_dependents(before: Projection | None, after: Projection | None, index
         concerned |= _waiting_backends(side, index)
     if before is not None and (after is None or after.deleting or before.fact("called") != after.fact("called")):
         concerned |= _called_alike(before, index)
+    elif after is not None and before is not None and before.fact("home") != after.fact("home"):
+        concerned |= {key for key in _called_alike(after, index) if _is_refused(key, index)}
     elif after is not None and not before:
         concerned |= _called_alike(after, index)
         concerned.add(THE_TENANTS.model_copy(update={"cluster": after.key.cluster}))
@@ -189,15 +193,14 @@ def _called_alike(known: Projection, index: Index) -> set[Key]:
     return {each.key for each in index.find(known.key.kind, "called", name)} if name else set()
 
 
+def _is_refused(key: Key, index: Index) -> bool:
+    """Whether something stands in an object's way: an older one of its name in its tenant, for one."""
+    known = index.get(key.kind, key.namespace, key.name)
+    return known is not None and known.fact("phase") in _REFUSED
+
+
 def _told(known: Projection) -> tuple[object, ...]:
     return known.fact("seen"), known.fact("names"), known.fact("refers"), known.fact("called"), known.deleting
-
-
-def _seen_by_others(obj: JsonObject) -> str:
-    """What relatives decide upon, as one value that compares."""
-    annotations = mapping(obj, "metadata", "annotations")
-    memo = (annotations.get(SYNCED), annotations.get(GATEWAY), annotations.get(MENDED), annotations.get(CASCADE))
-    return str(hash(repr((generation(obj), memo, _standing(mapping(obj, "status"))))))
 
 
 def _standing(status: Mapping[str, object]) -> tuple[object, ...]:

@@ -15,7 +15,7 @@ from activities.threescale.known import Known
 from activities.threescale.notices import notices
 from domain.identity import Key
 from domain.threescale import APPLICATION_AUTH, BACKEND, PRODUCT
-from domain.threescale.resources import Backend, Product
+from domain.threescale.resources import Backend, Product, Tenant
 from domain.threescale.work import Phase, Work
 from engine.kube import KubeApi
 from engine.kube.store import Store
@@ -84,6 +84,52 @@ async def test_who_asked_for_what_comes_late_is_woken_once_more_and_nobody_else(
     ground.known.view(other).named(Backend, "Backend/shop/elsewhere")
     await ground.backend("store", systemName="stock")
     assert await ground.told() == ["goods"]
+
+
+SHOWN = {"status": {"backendId": 4}}
+UNSHOWN = {"metadata": {"finalizers": ["backend.capabilities.3scale.net/finalizer"], "labels": {"a": "b"}}}
+
+
+@pytest.mark.parametrize(("change", "woken"), [(SHOWN, ["goods"]), (UNSHOWN, [])], ids=["ids", "finalizer"])
+async def test_only_what_others_see_of_an_object_is_news(ground: Ground, change: Any, woken: list[str]) -> None:
+    await ground.backend("store", systemName="stock")
+    ground.known.view(READER).named(Backend, "Backend/shop/stock")
+    await ground.kube.patch(BACKEND, "shop", "store", change, subresource="status" if "status" in change else "")
+    assert await ground.told() == woken
+
+
+async def test_what_is_asked_of_one_kind_is_not_answered_by_another(ground: Ground) -> None:
+    """All products of a tenant refer to its Secret, and each looks for the Tenant that does."""
+    spec = {"name": "other", "systemName": "other"}
+    await ground.kube.create(PRODUCT, {"metadata": {"name": "other"}, "spec": spec}, "shop")
+    assert ground.known.view(READER).referring(Tenant, "Secret/shop/threescale-provider-account") == ()
+    await ground.kube.patch(PRODUCT, "shop", "other", {"status": {"productId": 4}}, subresource="status")
+    await ground.kube.create(PRODUCT, {"metadata": {"name": "third"}, "spec": {**spec, "systemName": "third"}}, "shop")
+    assert await ground.told() == []
+
+
+async def test_of_those_that_refer_to_the_same_only_those_are_news_that_come_or_go(ground: Ground) -> None:
+    spec = {"name": "other", "systemName": "other", "backendUsages": {"stock": {"path": "/"}}}
+    await ground.kube.create(PRODUCT, {"metadata": {"name": "other"}, "spec": spec}, "shop")
+    ground.known.view(READER).referring(Product, "Backend/shop/stock")
+    await ground.kube.patch(PRODUCT, "shop", "other", {"status": {"productId": 4}}, subresource="status")
+    assert await ground.told() == []
+    await ground.kube.patch(PRODUCT, "shop", "other", {"spec": {"backendUsages": {"stock": None}}})
+    assert await ground.told() == ["goods"]
+
+
+async def test_a_namesake_of_the_same_tenant_is_heeded_and_one_of_another_only_comes_and_goes(ground: Ground) -> None:
+    mine = Backend.model_validate({"metadata": {"name": "mine", "uid": "1"}, "spec": {"systemName": "stock"}})
+    await ground.backend("store", systemName="stock")
+    view = ground.known.view(READER)
+    (namesake,) = view.namesakes(mine)
+    await ground.kube.patch(BACKEND, "shop", "store", SHOWN, subresource="status")
+    assert await ground.told() == []
+    view.heeded([namesake])
+    await ground.kube.patch(BACKEND, "shop", "store", {"status": {"backendId": 5}}, subresource="status")
+    assert await ground.told() == ["goods"]
+    await ground.kube.delete(BACKEND, "shop", "store")
+    assert await ground.told() == ["goods", "goods"]
 
 
 async def test_what_a_pass_has_written_itself_is_no_news_to_it(ground: Ground) -> None:

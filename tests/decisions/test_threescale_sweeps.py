@@ -13,6 +13,8 @@ from temporalio.testing import ActivityEnvironment
 from threescale_objects import NOW, after, backend, product
 
 from activities.threescale.ground import Ground
+from activities.threescale.homes import Homes
+from activities.threescale.secrets import Secrets
 from activities.threescale.sweeps import SweepActivities
 from domain.threescale import THE_TENANTS
 from domain.threescale.calls import Read
@@ -75,6 +77,7 @@ async def swept(kube: object, objects: list[Any], calls: Callable[..., object]) 
         settings=Settings(),
         tenants=SimpleNamespace(calls=calls),
         predecessor=SimpleNamespace(leads=leads),
+        secrets=lambda: Secrets(cast("KubeApi", kube), Homes()),
     )
     look = SweepTenants(key=THE_TENANTS, memory=Memory(next_sweep=NOW))
     environment = ActivityEnvironment()

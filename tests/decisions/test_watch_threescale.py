@@ -118,6 +118,16 @@ def test_whoever_goes_wakes_those_that_are_called_alike() -> None:
     assert World(product(), younger).woken("goods", {"spec": {"systemName": "others"}}) == {"younger"}
 
 
+def test_whoever_moves_to_another_tenant_wakes_those_that_it_stood_in_the_way_of() -> None:
+    refused = {"conditions": [{"type": "Invalid", "status": "True"}]}
+    younger, busy = product("younger", status=refused), product("busy")
+    for each in (younger, busy):
+        each["spec"]["systemName"] = "goods"
+    world = World(product(status={"providerAccountHost": "https://a"}), younger, busy)
+    assert world.woken("goods", {"status": {"providerAccountHost": "https://b"}}) == {"younger"}
+    assert world.woken("goods", {"status": {"productId": 7}}) == set()
+
+
 def test_an_account_and_its_users_wake_each_other() -> None:
     account = obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme"})
     spec = {"username": "ann", "developerAccountRef": {"name": "acme"}, "passwordCredentialsRef": {"name": "password"}}

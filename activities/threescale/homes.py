@@ -1,0 +1,38 @@
+"""Where objects have their tenants, as a pass read it some seconds ago.
+
+Tenants are filled alike: each has its product `api`, and each of these wants to know of all the others whether one is
+of its own tenant. If every pass read their Secrets, a hundred tenants filled at once would cost ten thousand requests.
+Whoever moves to another tenant shows it in the status, and that counts first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+REMEMBERED_SECONDS = 10.0
+MOST_REMEMBERED = 10_000
+
+Place = tuple[str, str]  # namespace, and the Secret that objects of it name, empty for what is looked for without one
+
+
+class Homes:
+    """One worker's. `clock`: seconds that only grow."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._found: dict[Place, tuple[float, str]] = {}
+
+    def note(self, place: Place, url: str) -> None:
+        """The address to which a reference leads now; none is not remembered, as it may come at any moment."""
+        if not url:
+            self._found.pop(place, None)
+            return
+        if len(self._found) >= MOST_REMEMBERED:
+            self._found.clear()
+        self._found[place] = (self._clock(), url)
+
+    def get(self, place: Place) -> str:
+        """The address, empty if it was not read lately."""
+        read, url = self._found.get(place, (float("-inf"), ""))
+        return url if self._clock() - read < REMEMBERED_SECONDS else ""
