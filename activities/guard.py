@@ -52,6 +52,7 @@ class CallGuard:
         self._calling = 0
         self._silences = 0  # calls in a row that had no answer
         self._paused_until = 0.0
+        self._tries_next = False  # somebody has been told the very end of the pause
 
     @property
     def silences(self) -> int:
@@ -78,9 +79,9 @@ class CallGuard:
 
     def _enter(self) -> None:
         with self._lock:
-            left = self._paused_until - self._clock()
-            if left > 0:
-                raise self._silence(timedelta(seconds=left))
+            left = timedelta(seconds=self._paused_until - self._clock())
+            if left > timedelta(0):
+                raise self._silence(left + self._after_pause())
             if self._silences >= SILENCES and self._calling:
                 raise self._silence(spread(self.tried_delay))  # one call is out to see whether it answers
             if self._calling >= self._most:
@@ -95,12 +96,18 @@ class CallGuard:
     def _spend(self) -> None:
         """Refuse the call if another budget is used up; called with the lock held."""
 
+    def _after_pause(self) -> timedelta:
+        """How much longer than the pause one stays away: one tries at its end, the others would only be in the way."""
+        first, self._tries_next = not self._tries_next, True
+        return timedelta(0) if first else spread(self.tried_delay)
+
     def _leave(self, *, silent: bool) -> None:
         with self._lock:
             self._calling -= 1
             self._silences = self._silences + 1 if silent else 0
             paused = self._silences >= SILENCES
             self._paused_until = self._clock() + PAUSE.total_seconds() if paused else 0.0
+            self._tries_next = False
 
     def _silence(self, delay: timedelta) -> Throttled:
         return Throttled(

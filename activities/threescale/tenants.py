@@ -45,7 +45,8 @@ class Share:
         self._seats = asyncio.Semaphore(seats)
         self._turns = Turns(seats)
         self._waiting = 0
-        self._moved = 0.0  # when somebody last took or left a seat
+        self._seated = 0
+        self._moved = 0.0  # when somebody last left a seat with an answer, or took one where nobody sat
 
     @asynccontextmanager
     async def seat(self) -> AsyncIterator[None]:
@@ -64,12 +65,18 @@ class Share:
             raise self._full() from None
         finally:
             self._waiting -= 1
-        began = self._moved = time.monotonic()
+        began = time.monotonic()
+        if not self._seated:
+            self._moved = began
+        self._seated += 1
         try:
             yield
         finally:
-            self._moved = time.monotonic()
-            self._turns.sat(self._moved - began)
+            self._seated -= 1
+            left = time.monotonic()
+            if not self.guard.silences:
+                self._moved = left
+            self._turns.sat(left - began)
             self._seats.release()
 
     def _full(self) -> Throttled:

@@ -5,8 +5,8 @@
 Hundreds of objects of one tenant may be there at once, made by one `kubectl apply` or woken by a new token. If each of
 those without a seat came back every five seconds, their coming alone would take the processor that the seated need. How
 long a pass keeps its seat is learnt from the last ones. A tenant that gives no answers teaches nothing: where nobody
-has taken or left a seat for a while, nobody will for as long again, and of a silent one the guard tells when to come
-back. Nobody is sent away for longer than a minute.
+has left a seat with an answer for a while, nobody will for as long again, and of a silent one the guard tells when to
+come back. Nobody is sent away for longer than a minute.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Turns:
         self._sitting += _SHARE * (min(seconds, _LONGEST_SITTING) - self._sitting)
 
     def away(self, still_seconds: float = 0.0) -> timedelta:
-        """For how long a pass that finds no seat goes away; nobody has taken or left one for `still_seconds`."""
+        """For how long a pass that finds no seat goes away; nobody has left one with an answer for `still_seconds`."""
         now = self._clock()
         soonest = now + spread(max(COME_BACK, timedelta(seconds=still_seconds))).total_seconds()
         turn = max(self._next, soonest)

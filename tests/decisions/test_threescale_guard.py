@@ -27,6 +27,37 @@ def test_while_one_call_tries_a_silent_tenant_objects_stay_away_as_for_a_pause()
     assert PAUSE * 0.5 <= delay <= PAUSE * 1.5
 
 
+def test_at_the_end_of_a_pause_one_comes_back_and_the_others_after_it() -> None:
+    """Fifty objects of one silent tenant that came at once took the processor from those of the others."""
+    clock = Clock()
+    guard = Guard("3scale at https://a.example.com", 8, clock=clock)
+    silence(guard, clock)
+    delays = [refusal(guard, clock).delay or timedelta(0) for _ in range(50)]
+
+    assert delays[0] == PAUSE
+    assert PAUSE * 1.5 <= min(delays[1:]) < max(delays[1:]) <= PAUSE * 2.5
+
+
+async def test_who_sits_without_an_answer_shows_nobody_that_seats_get_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("activities.threescale.tenants.MOST_WAITING", 0)
+    share = Share("https://a.example.com", 2)
+    async with share.seat():
+        share._moved -= 40
+        share.guard._silences = 1
+        async with share.seat():
+            pass
+        async with share.seat():
+            still = await _refused(share)
+        share.guard._silences = 0
+        async with share.seat():
+            pass
+        async with share.seat():
+            answered = await _refused(share)
+
+    assert still >= timedelta(seconds=20)
+    assert answered <= COME_BACK * 1.5
+
+
 async def test_who_finds_all_seats_taken_stays_away_for_as_long_as_nobody_has_moved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
