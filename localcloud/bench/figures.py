@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
+import psutil
 from rich.console import Console
 from rich.table import Table
 
@@ -13,13 +14,19 @@ from domain.model import Model
 
 
 class Load(Model):
-    """How busy the machine was. Pressure is the share of time in which somebody waited for a CPU."""
+    """How busy the machine was.
+
+    Pressure is the share of time in which somebody waited for a CPU; stolen is the share of the CPU time in use that
+    the host of a virtual machine gave to others: times grow with it, and no program on the machine can tell why.
+    """
 
     cores: int
     load_average: float
     """Of the last minute, at the end."""
     pressure: float | None
     """Between start and end, 0 to 1; None where the kernel does not tell."""
+    stolen: float
+    """Between start and end, 0 to 1."""
 
 
 class Figure(Model):
@@ -62,6 +69,7 @@ class LoadMeter:
     def __init__(self, seconds_now: float) -> None:
         self._began = seconds_now
         self._waited = _waited_seconds()
+        self._cpu = _cpu_seconds()
 
     def read(self, seconds_now: float) -> Load:
         """The load since the start."""
@@ -74,6 +82,7 @@ class LoadMeter:
             pressure=round((after - before) / elapsed, 2)
             if known and after is not None and before is not None
             else None,
+            stolen=_stolen(self._cpu, _cpu_seconds()),
         )
 
 
@@ -84,6 +93,17 @@ def _waited_seconds() -> float | None:
     except OSError:
         return None
     return int(some.rpartition("total=")[2]) / 1e6
+
+
+def _cpu_seconds() -> dict[str, float]:
+    """The machine's CPU time since its start that was not idle, by what it went into."""
+    return {name: seconds for name, seconds in psutil.cpu_times()._asdict().items() if name not in ("idle", "iowait")}
+
+
+def _stolen(before: Mapping[str, float], after: Mapping[str, float]) -> float:
+    """The share of `steal`; 0 where the system does not tell."""
+    spent = {name: after[name] - before[name] for name in after}
+    return round(spent.get("steal", 0.0) / max(sum(spent.values()), 0.01), 2)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
@@ -97,7 +117,8 @@ def show(report: Report, console: Console) -> None:
     load = report.load
     pressure = f", somebody waited for a CPU {load.pressure:.0%} of the time" if load.pressure is not None else ""
     console.print(
-        f"bench {report.benchmark}: {report.seconds:.0f} s on {load.cores} cores, load {load.load_average}{pressure}",
+        f"bench {report.benchmark}: {report.seconds:.0f} s on {load.cores} cores, load {load.load_average}{pressure}, "
+        f"the host took {load.stolen:.0%} of what it used",
         highlight=False,
         soft_wrap=True,
     )
