@@ -120,6 +120,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
         self._product: Product | None = None
         self._keys: tuple[SecretKey, ...] = ()
         self._listed: tuple[FoundApplication, ...] = ()
+        self._claimed: frozenset[int] = frozenset()
         self._plans: tuple[FoundPlan, ...] | None = None
 
     async def gather(self) -> None:
@@ -156,6 +157,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
             self._plans = tuple(FoundPlan.model_validate(each) for each in listed)
             return
         self._listed = tuple(FoundApplication.model_validate(each) for each in listed)
+        self._claimed = frozenset(each.id for each in self._others())
         super().read(read, answer)
 
     def forget(self) -> None:
@@ -164,7 +166,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
 
     def is_it(self, found: FoundApplication) -> bool:
         """By the creation that it has noted, unless it is another's."""
-        return is_application(found, created(self.resource.metadata), (each.id for each in self._others()))
+        return is_application(found, created(self.resource.metadata), self._claimed)
 
     def _others(self) -> tuple[Holder, ...]:
         account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"

@@ -83,9 +83,9 @@ class Subject(ABC, Generic[R]):
 
     def holders(self, others: Iterable[CustomResource]) -> tuple[Holder, ...]:
         """Those of the others that have something in its tenant."""
-        url = self.provider.url
-        found = (Holder(metadata=each.metadata, id=known_at(url, _host(each), remembered_id(each))) for each in others)
-        return tuple(each for each in found if each.id and each.metadata.uid != self.resource.metadata.uid)
+        url, own = self.provider.url, self.resource.metadata.uid
+        ids = ((each.metadata, known_at(url, _host(each), remembered_id(each))) for each in others)
+        return tuple(Holder(metadata=meta, id=id_) for meta, id_ in ids if id_ and meta.uid != own)
 
     def belonging(self) -> Work | None:
         """That the object notes its Tenant, where that takes along what it has."""

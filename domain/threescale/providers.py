@@ -11,6 +11,7 @@ coincide, and what has the old one's there is somebody else's.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from domain.model import Model
@@ -119,6 +120,7 @@ def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccoun
     return ProviderAccount(url=secret.admin_url, token=token, version=secret.version)
 
 
+@lru_cache(maxsize=4096)
 def plain(address: str) -> tuple[str, str, str]:
     """What addresses of one tenant have in common; of what is no address its text."""
     try:

@@ -56,9 +56,10 @@ AREA = "claims"
 
 # A bundle of providers is applied within this, and nobody waits for it at a screen.
 PROVIDER_EDITS_GATHER = 0.5
-# The binder opens a claim's workflow within moments of binding, a pool those of the handles that it makes; one that is
-# not open by then was forgotten in a crash.
-RELIEVED = 5.0
+# The binder opens claims' workflows when nobody waits any more, fifteen seconds at most; a pool those of the handles
+# that it makes. One that is not open by then was forgotten in a crash. To open them sooner would have a burst wait for
+# it, the more so the slower the machine is.
+RELIEVED = 20.0
 # Claims of a kind come and go; listing their kind anew each time would cost more than watching on.
 DECLARED_LINGERS = 300.0
 
