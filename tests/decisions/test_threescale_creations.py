@@ -24,6 +24,7 @@ from activities.threescale.people import ApplicationSubject
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
 from domain.threescale.application_sync import is_application
+from domain.threescale.calls import Read, Resource
 from domain.threescale.found import (
     FoundAccount,
     FoundApplication,
@@ -156,6 +157,25 @@ def test_what_was_begun_for_a_product_that_is_gone_is_known_by_what_was_noted() 
 
     assert is_it(begun("Application"))
     assert not is_it(None)
+
+
+def test_what_the_other_applications_have_is_looked_at_once_for_a_whole_list() -> None:
+    """Five hundred of one account, each of which looked at all others for each that was listed, took the worker."""
+    asked: list[object] = []
+
+    def referring(*what: object) -> tuple[()]:
+        asked.append(what)
+        return ()
+
+    view = SimpleNamespace(referring=referring)
+    subject = ApplicationSubject(application(begun("Application")), cast("View", view), cast("Secrets", None))
+    listed = [{"application": {"id": id_, "name": "App", "service_id": 5}} for id_ in range(1, 100)]
+    read = Read(resource=Resource.APPLICATION, path=LOOKS["Application"])
+    subject.read(read, {"applications": listed})
+
+    assert subject.found.item is not None
+    assert subject.found.item.id == 1
+    assert len(asked) == 1
 
 
 def test_an_application_notes_who_has_had_its_name_before() -> None:
