@@ -26,6 +26,8 @@ from engine.errors import Throttled, Unavailable
 SILENT_SECONDS = 5.0
 SILENCES = 5
 PAUSE = timedelta(seconds=30)
+# For so long nobody else is told the very end of a pause.
+CHOSEN_SECONDS = 5.0
 
 
 class CallGuard:
@@ -52,7 +54,7 @@ class CallGuard:
         self._calling = 0
         self._silences = 0  # calls in a row that had no answer
         self._paused_until = 0.0
-        self._tries_next = False  # somebody has been told the very end of the pause
+        self._chosen = float("-inf")  # when somebody was told the very end of the pause
 
     @property
     def silences(self) -> int:
@@ -97,9 +99,14 @@ class CallGuard:
         """Refuse the call if another budget is used up; called with the lock held."""
 
     def _after_pause(self) -> timedelta:
-        """How much longer than the pause one stays away: one tries at its end, the others would only be in the way."""
-        first, self._tries_next = not self._tries_next, True
-        return timedelta(0) if first else spread(self.tried_delay)
+        """How much longer than the pause one stays away: one tries at its end, the others would only be in the way.
+
+        Who is chosen may be woken, and ask again, or have no use for it: so another is chosen after a while.
+        """
+        if self._clock() - self._chosen < CHOSEN_SECONDS:
+            return spread(self.tried_delay)
+        self._chosen = self._clock()
+        return timedelta(0)
 
     def _leave(self, *, silent: bool) -> None:
         with self._lock:
@@ -107,7 +114,7 @@ class CallGuard:
             self._silences = self._silences + 1 if silent else 0
             paused = self._silences >= SILENCES
             self._paused_until = self._clock() + PAUSE.total_seconds() if paused else 0.0
-            self._tries_next = False
+            self._chosen = float("-inf")
 
     def _silence(self, delay: timedelta) -> Throttled:
         return Throttled(

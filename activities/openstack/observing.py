@@ -89,9 +89,8 @@ class ProjectCloud:
             else (),
         )
         going = {each.id for each in security_groups_of(balancer, cloud).ours} if balancer.metadata.deleting else set()
-        return cloud.model_copy(
-            update={"group_users": tuple(each for each in self.ports if going & set(each.security_groups))}
-        )
+        in_use = tuple(each for each in self.ports if going & set(each.security_groups)) if going else ()
+        return cloud.model_copy(update={"group_users": in_use})
 
     def of_machine(self, machine: LoadBalancerMachine) -> MachineCloud:
         """The candidates of a machine, as `observe_machine` would find them."""

@@ -29,6 +29,7 @@ from domain.reading import Malformed, read
 from domain.resource import CustomResource
 from domain.threescale import CUSTOM_KINDS
 from domain.threescale.notes import remembered_id
+from domain.threescale.references import seniority
 from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
 from engine.errors import Absent, Unavailable
 from engine.kube import KubeApi
@@ -159,12 +160,21 @@ class Known:
             self._objects[place] = new
             for topic in _topics(new):
                 self._topics[topic][place] = None
-        self._tell_readers(((kind, topic) for topic in _news(old, new)), after)
+        readers = {reader for topic in _news(old, new) for reader in self._by_question.get((kind, topic), ())}
+        self._tell(readers | self._younger_namesakes(old, new), after)
 
-    def _tell_readers(self, answers: Iterable[Asked], after: JsonObject | None) -> None:
+    def _younger_namesakes(self, before: CustomResource | None, after: CustomResource | None) -> set[Key]:
+        """Who looked for those called alike before an older one was seen here: that goes before it."""
+        if before is not None or after is None:
+            return set()
+        kind, born = after.kind_of.name, seniority(after.metadata)
+        readers = self._by_question.get((kind, called(after)), {})
+        own = {each: self._objects.get((kind, each.namespace, each.name)) for each in readers}
+        return {each for each, found in own.items() if found is None or seniority(found.metadata) > born}
+
+    def _tell(self, readers: Iterable[Key], after: JsonObject | None) -> None:
         limit = time.monotonic() - (UNREAD if self._learning else MAY_HAVE_MISSED)
         writer = _reader.get() if self._learning else None
-        readers = {reader for each in answers for reader in self._by_question.get(each, ())}
         for reader in readers:
             if reader == writer or self._readers[reader][0] < limit:
                 continue
@@ -190,18 +200,21 @@ class View:
         self._known = known
         self._reader = reader
 
-    def named(self, model: type[R], name: str) -> tuple[R, ...]:
-        """The objects of a kind that are known by this name (`Kind/namespace/name`)."""
-        return self._of(model, name)
+    def named(self, model: type[R], name: str, *, heeded: bool = True) -> tuple[R, ...]:
+        """The objects of a kind that are known by this name (`Kind/namespace/name`).
+
+        Unless they are heeded nothing follows from others that come or from what becomes of them.
+        """
+        return self._of(model, name, heeded=heeded)
 
     def get(self, model: type[R], namespace: str, name: str) -> R | None:
         """The object of this very name, None if there is none."""
         found = self._of(model, f"{model.kind_of.name}/{namespace}/{name}")
         return next((each for each in found if each.metadata.name == name), None)
 
-    def referring(self, model: type[R], name: str) -> tuple[R, ...]:
+    def referring(self, model: type[R], name: str, *, heeded: bool = True) -> tuple[R, ...]:
         """The objects of a kind that refer to this name."""
-        return self._of(model, _to(name))
+        return self._of(model, _to(name), heeded=heeded)
 
     def namesakes(self, resource: R) -> tuple[R, ...]:
         """The other objects of its kind that are called the same in 3scale, whatever their tenant."""
@@ -216,8 +229,9 @@ class View:
             self._known.note(self._reader, (each.kind_of.name, known_as(each)[0]))
         return found
 
-    def _of(self, model: type[R], topic: str) -> tuple[R, ...]:
-        self._known.note(self._reader, (model.kind_of.name, topic))
+    def _of(self, model: type[R], topic: str, *, heeded: bool = True) -> tuple[R, ...]:
+        if heeded:
+            self._known.note(self._reader, (model.kind_of.name, topic))
         return tuple(each for each in self._known.found(topic) if isinstance(each, model))
 
 
@@ -236,12 +250,20 @@ def _news(before: CustomResource | None, after: CustomResource | None) -> set[st
     """The topics of whose readers something may follow from a change.
 
     Who looks for the object by its name wants to know what it shows. Who looks for those that refer to something, or
-    are called like something, which may be hundreds, wants to know of those that come, go, or do so no more.
+    are called like something, which may be hundreds, wants to know of those that come, go, or do so no more; of those
+    called alike that come, only who is younger.
     """
-    if before is None or after is None or before.metadata.deleting != after.metadata.deleting:
+    if before is None and after is not None:
+        return _topics(after) - {called(after)}
+    if before is None or after is None or _identity(before) != _identity(after):
         return _topics(before) | _topics(after)
     told = _topics(before) ^ _topics(after)
     return told if _shown(before) == _shown(after) else told | {*known_as(before), *known_as(after)}
+
+
+def _identity(resource: CustomResource) -> tuple[str, bool]:
+    """Which object it is, and whether it goes."""
+    return resource.metadata.uid, resource.metadata.deleting
 
 
 def _shown(resource: CustomResource) -> tuple[object, ...]:

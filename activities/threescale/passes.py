@@ -33,6 +33,7 @@ from activities.conflicts import until_undisturbed
 from activities.leaders import HELD_FOR
 from activities.threescale import metrics
 from activities.threescale.ground import Ground
+from activities.threescale.guard import Guard
 from activities.threescale.repeats import Repeats
 from activities.threescale.secrets import insecure
 from activities.threescale.subjects import Subject
@@ -124,6 +125,7 @@ class _Pass:
         self._repeats = Repeats()
         self._seated_since = 0.0
         self._told_in_sync = False
+        self._silent: ApiError | None = None  # the tenant gives no answers: all that is left waits for the same moment
         # Something may have been made that a list of a moment ago does not show.
         self._unsure = bool(look.memory.refused) or attempt.repeated()
 
@@ -231,6 +233,7 @@ class _Pass:
                 await self._patiently(each, slot)
             except ApiError as error:
                 self._note(slot, error)
+                self._silent = error if error.code == Guard.silent else None
                 return
             self._refused.pop(slot, None)
 
@@ -266,6 +269,8 @@ class _Pass:
         if isinstance(call, Read) and call.resource is Resource.TEXT:
             self._subject.read(call, await self._subject.fetch(call))
             return
+        if self._silent is not None:
+            raise self._silent
         calls = await self._seated()
         if isinstance(call, Read):
             self._subject.read(call, await calls.read(call, anew=self._unsure))

@@ -100,7 +100,7 @@ class UserSubject(SingleSubject[DeveloperUser, FoundUser]):
 
     def _siblings(self) -> tuple[DeveloperUser, ...]:
         account = self.resource.spec.developer_account_ref.name
-        return self.view.named(DeveloperUser, users_of_account(self.namespace, account))
+        return self.view.named(DeveloperUser, users_of_account(self.namespace, account), heeded=False)
 
     def is_it(self, found: FoundUser) -> bool:
         """By name and address."""
@@ -120,7 +120,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
         self._product: Product | None = None
         self._keys: tuple[SecretKey, ...] = ()
         self._listed: tuple[FoundApplication, ...] = ()
-        self._claimed: frozenset[int] = frozenset()
+        self._holders: tuple[Holder, ...] = ()
         self._plans: tuple[FoundPlan, ...] | None = None
 
     async def gather(self) -> None:
@@ -132,6 +132,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
         self.provider = await self.secrets.account(application, reference)
         wanted = credentials(application, self._product).values() if self._product else ()
         self._keys = await self.secrets.there(wanted)
+        self._holders = self._others()
 
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
         """What is to be done now."""
@@ -140,7 +141,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
             provider=self.provider,
             account=self._account,
             product=self._product,
-            holders=self._others(),
+            holders=self._holders,
             secrets=self._keys,
             found=self.found,
             listed=self._listed,
@@ -157,7 +158,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
             self._plans = tuple(FoundPlan.model_validate(each) for each in listed)
             return
         self._listed = tuple(FoundApplication.model_validate(each) for each in listed)
-        self._claimed = frozenset(each.id for each in self._others())
+        self._holders = self._others()
         super().read(read, answer)
 
     def forget(self) -> None:
@@ -166,8 +167,16 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
 
     def is_it(self, found: FoundApplication) -> bool:
         """By the creation that it has noted, unless it is another's."""
-        return is_application(found, created(self.resource.metadata), self._claimed)
+        return is_application(found, created(self.resource.metadata), (each.id for each in self._holders))
 
     def _others(self) -> tuple[Holder, ...]:
         account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"
-        return self.holders(self.view.referring(Application, account))
+        others = self.view.referring(Application, account, heeded=False)
+        self.view.heeded(each for each in others if self._is_alike(each))
+        return self.holders(others)
+
+    def _is_alike(self, other: Application) -> bool:
+        """Whether what is made for the other may be taken for this one's: then its id is news."""
+        mine, its = self.resource, other.spec
+        wants_the_same = (its.name, its.product_cr.name) == (mine.spec.name, mine.spec.product_cr.name)
+        return wants_the_same and other.metadata.uid != mine.metadata.uid

@@ -48,6 +48,7 @@ class Secrets:
         self._kube = kube
         self._homes = homes
         self._read: dict[tuple[str, str], Content | None] = {}
+        self._noted: set[tuple[str, str]] = set()
 
     async def content(self, namespace: str, name: str) -> Content | None:
         """One Secret, None if there is none."""
@@ -105,9 +106,11 @@ class Secrets:
 
     async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
         """The tenant that a reference of the object leads to, or what is looked for without one."""
-        namespace, named = _place(resource, reference)
-        found = await self._account(namespace, named)
-        self._homes.note((namespace, named), found.url)
+        place = _place(resource, reference)
+        found = await self._account(*place)
+        if place not in self._noted:  # later answers are as old as the first
+            self._noted.add(place)
+            self._homes.note(place, found.url)
         return found
 
     async def home(self, resource: CustomResource, reference: LocalReference | None) -> str:

@@ -63,6 +63,8 @@ class Subject(ABC, Generic[R]):
     async def find_tenant(self) -> None:
         """Its tenant, and where those namesakes are to be that have not said so: one of them may be making it now."""
         self.provider = await self.secrets.account(self.resource, _reference(self.resource))
+        if isinstance(self.provider, NoAccount):
+            return
         for each in self.view.namesakes(self.resource):
             if not _host(each):
                 with suppress(ApiError):  # then only those count that name the tenant as it does
@@ -82,17 +84,22 @@ class Subject(ABC, Generic[R]):
         return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)
 
     def holders(self, others: Iterable[CustomResource]) -> tuple[Holder, ...]:
-        """Those of the others that have something in its tenant."""
-        url, own = self.provider.url, self.resource.metadata.uid
-        ids = ((each.metadata, known_at(url, _host(each), remembered_id(each))) for each in others)
-        return tuple(Holder(metadata=meta, id=id_) for meta, id_ in ids if id_ and meta.uid != own)
+        """Those of the others that have something in its tenant; who has what this one has is heeded."""
+        own, uid = self._id_of(self.resource), self.resource.metadata.uid
+        found = [(each, id_) for each in others if (id_ := self._id_of(each)) and each.metadata.uid != uid]
+        self.view.heeded(each for each, id_ in found if id_ == own)
+        return tuple(Holder(metadata=each.metadata, id=id_) for each, id_ in found)
+
+    def _id_of(self, resource: CustomResource) -> int:
+        """What an object has in the tenant of this one."""
+        return known_at(self.provider.url, _host(resource), remembered_id(resource))
 
     def belonging(self) -> Work | None:
         """That the object notes its Tenant, where that takes along what it has."""
         if isinstance(self.provider, NoAccount):
             return None
         token = self.provider.token
-        named = self.view.referring(Tenant, f"Secret/{token.namespace}/{token.name}")
+        named = self.view.heeded(self.view.referring(Tenant, f"Secret/{token.namespace}/{token.name}"))
         return belonging(self.resource, self.provider, named)
 
     @abstractmethod

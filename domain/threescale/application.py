@@ -204,7 +204,8 @@ def _synced(
     account_id = account.status.account_id or 0
     key = natural_key(application, product)
     namesakes = (each.id for each in observed.listed if not differing(key, each))
-    claimed = (*namesakes, *(each.id for each in observed.holders))
+    listed = {each.id for each in observed.listed}
+    claimed = (*namesakes, *(each.id for each in observed.holders if each.id not in listed))
     whole = sync_application(application, product, account_id, found, observed.plans, claimed, forgets=forgets)
     lacking = _lacking(observed, whole)
     if lacking is not None:

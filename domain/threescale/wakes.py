@@ -13,9 +13,10 @@ from domain.threescale import OPEN_API
 from domain.threescale.belonging import CASCADE
 from domain.threescale.conditions import IN_SYNC
 from domain.threescale.gateway import secrets_of
-from domain.threescale.memo import GATEWAY, MENDED, SYNCED
+from domain.threescale.memo import GATEWAY, MENDED, RETAIN, SYNCED
 from domain.threescale.people import password_of
-from domain.threescale.providers import DEFAULT_SECRET, SEED_SECRET
+from domain.threescale.production import PROMOTE
+from domain.threescale.providers import DEFAULT_SECRET, INSECURE, SEED_SECRET, plain
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -30,6 +31,8 @@ from domain.threescale.resources import (
     Tenant,
 )
 from domain.threescale.resources.shared import LocalReference
+
+_READ_BY_OTHERS = (SYNCED, GATEWAY, MENDED, CASCADE, RETAIN, PROMOTE, INSECURE)
 
 
 def known_as(resource: CustomResource) -> tuple[str, ...]:
@@ -62,7 +65,7 @@ def called(resource: CustomResource) -> str:
     if isinstance(resource, DeveloperAccount):
         return f"{kind} called {resource.spec.org_name}"
     if isinstance(resource, Tenant):
-        return f"{kind} called {resource.spec.organization_name}"
+        return f"{kind} called {resource.spec.organization_name} at {'/'.join(plain(resource.spec.system_master_url))}"
     return ""
 
 
@@ -72,7 +75,7 @@ def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
     No times, and nothing of a sync that lasts: nothing follows from these.
     """
     meta, status = resource.metadata, getattr(resource, "status", None)
-    memo = tuple(meta.annotations.get(each) for each in (SYNCED, GATEWAY, MENDED, CASCADE))
+    memo = tuple(meta.annotations.get(each) for each in _READ_BY_OTHERS)
     shown = status.model_dump_json(exclude={"conditions"}) if status is not None else ""
     conditions: list[Condition] = getattr(status, "conditions", None) or []
     standing = sorted((each.type, each.status, each.message or "") for each in conditions if each.type != IN_SYNC)

@@ -56,10 +56,11 @@ AREA = "claims"
 
 # A bundle of providers is applied within this, and nobody waits for it at a screen.
 PROVIDER_EDITS_GATHER = 0.5
-# The binder opens claims' workflows when nobody waits any more, fifteen seconds at most; a pool those of the handles
-# that it makes. One that is not open by then was forgotten in a crash. To open them sooner would have a burst wait for
-# it, the more so the slower the machine is.
+# The binder opens claims' workflows when nobody waits any more, fifteen seconds at most; one that is not open by then
+# was forgotten in a crash. To open them sooner would have a burst wait for it, the more so the slower the machine is.
+# A pool opens those of the handles that it makes, but of those whose resources could not be made.
 RELIEVED = 20.0
+MADE_BY_POOL = 5.0
 # Claims of a kind come and go; listing their kind anew each time would cost more than watching on.
 DECLARED_LINGERS = 300.0
 
@@ -295,7 +296,7 @@ WATCHED = (
         carrier=handle_carrier,
         ending=handle_ending,
         made_by_others=True,
-        relieved=RELIEVED,
+        relieved=MADE_BY_POOL,
         namespace=OPERATOR_NAMESPACE,
         missed_by=claims_without_handle,
         declares=managed_kinds,

@@ -4,8 +4,8 @@
 |---|---|
 | any object, in what others see of it | whoever refers to one of its names (`domain/threescale/wakes.py`) |
 | any object that goes, or is called otherwise in 3scale | those that are called as it was |
-| any object that says to be in another tenant | those that are called as it is, and are Invalid or Failed |
-| any new object | the sweep over all tenants |
+| any object that says to be in another tenant | those that are called as it is: there, and where Invalid or Failed |
+| any new object | the sweep over all tenants; those called as it is that are younger (a new watcher finds old ones) |
 | Product: which backends it uses, its going | Backends that are being deleted and wait for it |
 | Application: its going | its product and its account, which 3scale may have refused something because of it |
 | ProxyConfigPromote: its success | its Product and the Backends of that, unless in step: gateways count otherwise now |
@@ -43,7 +43,7 @@ from domain.threescale import (
 from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, WAITING
 from domain.threescale.conditions import SYNCED as SYNCED_CONDITION
 from domain.threescale.memo import DRIFT, LOOKED
-from domain.threescale.providers import SEED_SECRET
+from domain.threescale.providers import SEED_SECRET, same_tenant
 from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
 from domain.threescale.work import Phase
 from engine.kube import SECRET, JsonObject
@@ -96,6 +96,7 @@ def read_object(kind: str, obj: JsonObject) -> View:
             "refers": "\n".join(refers_to(resource)),
             "called": called(resource),
             "seen": str(hash(seen_by_others(resource))),
+            "born": text(obj, "metadata", "creationTimestamp"),
             "home": text(status, "providerAccountHost"),
             "phase": _phase(meta.deleting, status),
             "waits since": _waits_since(status),
@@ -120,9 +121,9 @@ def object_dependents(before: Projection | None, after: Projection | None, index
     if before is not None and (after is None or after.deleting or before.fact("called") != after.fact("called")):
         concerned |= _called_alike(before, index)
     elif after is not None and before is not None and before.fact("home") != after.fact("home"):
-        concerned |= {key for key in _called_alike(after, index) if _is_refused(key, index)}
+        concerned |= {key for key in _called_alike(after, index) if _may_yield(key, after, index)}
     elif after is not None and not before:
-        concerned |= _called_alike(after, index)
+        concerned |= {key for key in _called_alike(after, index) if _is_younger(key, after, index)}
         concerned.add(THE_TENANTS.model_copy(update={"cluster": after.key.cluster}))
     if after is None and before is not None:
         concerned |= _referents(before, index)
@@ -193,10 +194,16 @@ def _called_alike(known: Projection, index: Index) -> set[Key]:
     return {each.key for each in index.find(known.key.kind, "called", name)} if name else set()
 
 
-def _is_refused(key: Key, index: Index) -> bool:
-    """Whether something stands in an object's way: an older one of its name in its tenant, for one."""
+def _is_younger(key: Key, than: Projection, index: Index) -> bool:
+    """Whether an object may be the younger of two: times are whole seconds."""
     known = index.get(key.kind, key.namespace, key.name)
-    return known is not None and known.fact("phase") in _REFUSED
+    return known is not None and known.fact("born") >= than.fact("born")
+
+
+def _may_yield(key: Key, to: Projection, index: Index) -> bool:
+    """Whether one called alike may have stood back for what has moved, or has to from now on."""
+    known = index.get(key.kind, key.namespace, key.name)
+    return known is not None and (known.fact("phase") in _REFUSED or same_tenant(known.fact("home"), to.fact("home")))
 
 
 def _told(known: Projection) -> tuple[object, ...]:

@@ -60,6 +60,7 @@ def test_several_silences_in_a_row_stop_all_calls_for_a_while(guard: Guard, cloc
     refused = refusal(guard, clock)
     assert (refused.code, refused.delay) == (SILENT, PAUSE)
     clock.now += PAUSE.total_seconds() - 1
+    assert refusal(guard, clock).delay == timedelta(seconds=1)
     others = refusal(guard, clock).delay
     assert others is not None
     assert timedelta(seconds=1) + guard.tried_delay * 0.5 <= others, "one tries first"

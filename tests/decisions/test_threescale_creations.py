@@ -163,11 +163,11 @@ def test_what_the_other_applications_have_is_looked_at_once_for_a_whole_list() -
     """Five hundred of one account, each of which looked at all others for each that was listed, took the worker."""
     asked: list[object] = []
 
-    def referring(*what: object) -> tuple[()]:
+    def referring(*what: object, **_: object) -> tuple[()]:
         asked.append(what)
         return ()
 
-    view = SimpleNamespace(referring=referring)
+    view = SimpleNamespace(referring=referring, heeded=tuple)
     subject = ApplicationSubject(application(begun("Application")), cast("View", view), cast("Secrets", None))
     listed = [{"application": {"id": id_, "name": "App", "service_id": 5}} for id_ in range(1, 100)]
     read = Read(resource=Resource.APPLICATION, path=LOOKS["Application"])

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from guarded_calls import Clock, refusal, silence
 
-from activities.guard import PAUSE
+from activities.guard import CHOSEN_SECONDS, PAUSE
 from activities.threescale.guard import Guard
 from activities.threescale.tenants import Share
 from activities.threescale.turns import COME_BACK
@@ -36,6 +36,17 @@ def test_at_the_end_of_a_pause_one_comes_back_and_the_others_after_it() -> None:
 
     assert delays[0] == PAUSE
     assert PAUSE * 1.5 <= min(delays[1:]) < max(delays[1:]) <= PAUSE * 2.5
+
+
+def test_whoever_asks_some_seconds_later_may_try_too() -> None:
+    """Who was told the end of the pause may have been woken before, and be another now."""
+    clock = Clock()
+    guard = Guard("3scale at https://a.example.com", 8, clock=clock)
+    silence(guard, clock)
+    refusal(guard, clock)
+    clock.now += CHOSEN_SECONDS
+
+    assert refusal(guard, clock).delay == PAUSE - timedelta(seconds=CHOSEN_SECONDS)
 
 
 async def test_who_sits_without_an_answer_shows_nobody_that_seats_get_free(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from engine.kube import KubeApi
 from engine.kube.store import Store
 
 READER = Key(kind="Product", namespace="shop", name="goods", uid="1")
+OTHER = Key(kind="Product", namespace="shop", name="somebody", uid="3")
 
 
 class Ground:
@@ -116,6 +117,31 @@ async def test_of_those_that_refer_to_the_same_only_those_are_news_that_come_or_
     assert await ground.told() == []
     await ground.kube.patch(PRODUCT, "shop", "other", {"spec": {"backendUsages": {"stock": None}}})
     assert await ground.told() == ["goods"]
+
+
+async def test_another_object_of_the_same_name_is_news_to_all_who_would_find_it(ground: Ground) -> None:
+    spec = {"name": "other", "systemName": "other", "backendUsages": {"stock": {"path": "/"}}}
+    await ground.kube.create(PRODUCT, {"metadata": {"name": "other"}, "spec": spec}, "shop")
+    ground.known.view(READER).referring(Product, "Backend/shop/stock")
+    ground.known.view(OTHER)  # whose pass writes what comes now
+    found = await ground.kube.get(PRODUCT, "shop", "other")
+    ground.known.learn(PRODUCT, {**found, "metadata": {**found["metadata"], "uid": "9", "resourceVersion": "99"}})
+    assert await ground.told() == ["goods"]
+
+
+async def test_of_those_called_alike_only_an_older_one_that_comes_late_is_news(ground: Ground) -> None:
+    def backend(name: str, born: str) -> Any:
+        meta = {"name": name, "namespace": "shop", "uid": name, "creationTimestamp": born, "resourceVersion": "1"}
+        return {"apiVersion": BACKEND.api_version, "kind": "Backend", "metadata": meta, "spec": {"systemName": "stock"}}
+
+    ground.known.learn(BACKEND, backend("mine", "2026-11-21T00:00:05Z"))
+    reader = Key(kind="Backend", namespace="shop", name="mine", uid="mine")
+    ground.known.view(reader).namesakes(Backend.model_validate(backend("mine", "2026-11-21T00:00:05Z")))
+    ground.known.view(OTHER)
+    ground.known.learn(BACKEND, backend("younger", "2026-11-21T00:00:09Z"))
+    assert await ground.told() == []
+    ground.known.learn(BACKEND, backend("older", "2026-11-21T00:00:01Z"))
+    assert await ground.told() == ["mine"]
 
 
 async def test_a_namesake_of_the_same_tenant_is_heeded_and_one_of_another_only_comes_and_goes(ground: Ground) -> None:

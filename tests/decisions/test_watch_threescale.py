@@ -128,6 +128,33 @@ def test_whoever_moves_to_another_tenant_wakes_those_that_it_stood_in_the_way_of
     assert world.woken("goods", {"status": {"productId": 7}}) == set()
 
 
+def test_whoever_comes_into_a_tenant_wakes_those_that_are_called_alike_there() -> None:
+    """The elder may take what the younger has; neither sees that of the other."""
+    there = product("there", status={**SYNCED, "providerAccountHost": "https://b.example.com"})
+    elsewhere = product("elsewhere", status={**SYNCED, "providerAccountHost": "https://c.example.com"})
+    for each in (there, elsewhere):
+        each["spec"]["systemName"] = "goods"
+    world = World(product(), there, elsewhere)
+    assert world.woken("goods", {"status": {"providerAccountHost": "https://b.example.com:443"}}) == {"there"}
+
+
+def test_of_those_called_alike_a_new_object_wakes_only_the_younger() -> None:
+    """A thousand tenants that are filled alike would have each wake all others."""
+    older = product("older", creationTimestamp="2026-11-21T00:00:00Z")
+    younger = product("younger", creationTimestamp="2026-11-21T00:00:09Z")
+    for each in (older, younger):
+        each["spec"]["systemName"] = "goods"
+    assert World(older, younger).arriving(product(creationTimestamp="2026-11-21T00:00:05Z")) == {"younger"}
+
+
+def test_tenants_are_called_alike_where_they_have_the_same_master() -> None:
+    def tenant(name: str, master: str) -> Json:
+        return obj("Tenant", name, {"organizationName": "acme", "systemMasterUrl": master})
+
+    world = World(tenant("elder", "https://a"), tenant("younger", "https://b"), tenant("third", "https://a:443/"))
+    assert world.woken("elder", {"spec": {"systemMasterUrl": "https://c"}}) == {"third"}
+
+
 def test_an_account_and_its_users_wake_each_other() -> None:
     account = obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme"})
     spec = {"username": "ann", "developerAccountRef": {"name": "acme"}, "passwordCredentialsRef": {"name": "password"}}
