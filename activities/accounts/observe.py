@@ -11,11 +11,12 @@ from activities.accounts.handover import KEY_FIELDS
 from activities.accounts.metrics import claim_seen
 from activities.accounts.reading import Reader, same_object
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS
+from domain.accounts.candidates import Rejections
 from domain.accounts.claim_steps import holds
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.resources import AWSFederatedAccountAccess
 from domain.accounts.observations import ObserveAccount, ObserveClaim
-from domain.accounts.pool import offered, why_none
+from domain.accounts.pool import offered
 from domain.accounts.resources import Account, AccountClaim
 from domain.accounts.worlds import AccountWorld, ClaimWorld, InputSecret
 from domain.reading import read_all
@@ -159,7 +160,7 @@ class ObserveActivities:
             return world.model_copy(update={"pool_exists": False})
         accounts = await self._read.accounts(OPERATOR_NAMESPACE)
         given = [account for account in accounts if offered(account, pool, world.config)]
-        return world.model_copy(update={"unserved": why_none(given, world.claim)})
+        return world.model_copy(update={"unserved": Rejections(given).of(world.claim)})
 
 
 def _entered_by_its_claim(account: Account) -> bool:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from domain.accounts.candidates import Candidates, Rejections, is_free
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.config import OperatorConfig
 from domain.accounts.constants import AT_LIMIT_CONDITION, AT_LIMIT_REASON
@@ -288,22 +289,19 @@ def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datet
 
 def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
     """Accounts for the waiting claims, oldest claim first; and why the others get none."""
+    if not view.claims:
+        return (), {}
     bindings: list[Binding] = []
     unserved: dict[str, str] = {}
     accounts = [account for account in view.accounts if offered(account, view.pool, view.config)]
-    free = [account for account in accounts if _free(account)]
+    candidates, rejections = Candidates(accounts), Rejections(accounts)
     for claim in sorted(view.claims, key=_age):
-        name = f"{claim.metadata.namespace}/{claim.metadata.name}"
-        linked = _linked(accounts, claim)
-        if linked is not None:
+        if linked := candidates.linked(claim):
             bindings.append(Binding(account=linked, claim=claim, complete=True))
-            continue
-        account = _choose(free, claim)
-        if account is None:
-            unserved[name] = why_none(accounts, claim)
-            continue
-        free.remove(account)
-        bindings.append(Binding(account=account, claim=claim))
+        elif account := candidates.take(claim):
+            bindings.append(Binding(account=account, claim=claim))
+        else:
+            unserved[f"{claim.metadata.namespace}/{claim.metadata.name}"] = rejections.of(claim)
     return tuple(bindings), unserved
 
 
@@ -321,46 +319,6 @@ def _age(claim: AccountClaim) -> tuple[str, str, str]:
     return (timestamp(born) if born else "", claim.metadata.namespace, claim.metadata.name)
 
 
-def _linked(accounts: Sequence[Account], claim: AccountClaim) -> Account | None:
-    """The Account that names the claim already; never one of another legal entity, whose claim of that name is gone."""
-    meta, entity = claim.metadata, claim.spec.legal_entity.id
-    return next(
-        (
-            account
-            for account in accounts
-            if account.spec.claim_link == meta.name
-            and account.spec.claim_link_namespace == meta.namespace
-            and account.spec.legal_entity.id == entity
-        ),
-        None,
-    )
-
-
-def _free(account: Account) -> bool:
-    spec, status = account.spec, account.status
-    held = status.claimed or spec.claim_link or _paused(account) or account.metadata.deleting or spec.byoc
-    return not held and status.state == AccountState.READY and bool(spec.aws_account_id) and bool(spec.iam_user_secret)
-
-
-def _paused(account: Account) -> bool:
-    return account.paused or paused(account.metadata)
-
-
-def _choose(free: Sequence[Account], claim: AccountClaim) -> Account | None:
-    """A reused account of the same legal entity first, else the oldest one that no legal entity ever had."""
-    entity = claim.spec.legal_entity.id
-    ordered = sorted(
-        free,
-        key=lambda a: (
-            timestamp(a.metadata.creation_timestamp) if a.metadata.creation_timestamp else "",
-            a.metadata.name,
-        ),
-    )
-    own = [a for a in ordered if a.spec.legal_entity.id == entity]
-    fresh = [a for a in ordered if not a.spec.legal_entity.id and not a.status.reused]
-    return next(iter([*own, *fresh]), None)
-
-
 def moving(view: PoolView, decision: PoolDecision) -> bool:
     """True while accounts are on their way to Ready: changes come in bursts then, and one look serves many."""
     opting_in = any(account.status.state in OPT_IN_STATES for account in view.accounts)
@@ -369,28 +327,12 @@ def moving(view: PoolView, decision: PoolDecision) -> bool:
 
 def has_free(view: PoolView) -> bool:
     """True if some account of the pool could be given to a claim."""
-    return any(_free(account) and offered(account, view.pool, view.config) for account in view.accounts)
+    return any(is_free(account) and offered(account, view.pool, view.config) for account in view.accounts)
 
 
 def has_bound(view: PoolView) -> bool:
     """True if some account names a claim and is not claimed yet: its claim's own link may be missing."""
     return any(account.spec.claim_link and not account.status.claimed for account in view.accounts)
-
-
-def why_none(accounts: Sequence[Account], claim: AccountClaim) -> str:
-    """Why none of the pool's accounts fits the claim: the rejected candidates by reason."""
-    if not accounts:
-        return "the pool has no accounts"
-    free = [account for account in accounts if _free(account)]
-    others = sum(a.spec.legal_entity.id not in {"", claim.spec.legal_entity.id} for a in free)
-    parts = {
-        "held by other claims": sum(bool(a.spec.claim_link or a.status.claimed) for a in accounts),
-        "of other legal entities": others,
-        "not ready yet": sum(a.status.state in PROGRESSING_STATES | {""} for a in accounts),
-        "failed": sum(a.failed for a in accounts),
-        "paused": sum(_paused(a) for a in accounts),
-    }
-    return ", ".join(f"{number} {what}" for what, number in parts.items() if number) or "no account fits"
 
 
 def mourned(

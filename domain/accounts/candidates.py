@@ -1,0 +1,87 @@
+"""Which of a pool's accounts may serve which claim, and why none does.
+
+The accounts are looked through once for all claims of a pass: bursts of claims meet large pools.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import chain
+
+from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState
+from domain.levers import paused
+from domain.resource import timestamp
+
+
+class Candidates:
+    """The accounts that are offered to the claims of a pass; one that is taken is gone for those that follow."""
+
+    def __init__(self, accounts: Sequence[Account]) -> None:
+        self._by_holder: dict[tuple[str, str, str], Account] = {}
+        for account in accounts:
+            spec = account.spec
+            holder = (spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id)
+            self._by_holder.setdefault(holder, account)
+        ordered = sorted(filter(is_free, accounts), key=_age)
+        by_entity: defaultdict[str, list[Account]] = defaultdict(list)
+        for account in ordered:
+            by_entity[account.spec.legal_entity.id].append(account)
+        # Iterators, so that nobody looks again at what was taken.
+        self._own = {entity: iter(own) for entity, own in by_entity.items()}
+        self._fresh = iter([a for a in ordered if not a.spec.legal_entity.id and not a.status.reused])
+        self._taken: set[str] = set()
+
+    def linked(self, claim: AccountClaim) -> Account | None:
+        """The one that names the claim already; never one of another legal entity, whose claim of that name is gone."""
+        return self._by_holder.get((claim.metadata.namespace, claim.metadata.name, claim.spec.legal_entity.id))
+
+    def take(self, claim: AccountClaim) -> Account | None:
+        """A reused account of the same legal entity first, else the oldest one that no legal entity ever had."""
+        for account in chain(self._own.get(claim.spec.legal_entity.id, ()), self._fresh):
+            if account.metadata.name not in self._taken:  # a claim without a legal entity meets fresh ones as its own
+                self._taken.add(account.metadata.name)
+                return account
+        return None
+
+
+class Rejections:
+    """Why none of the pool's accounts fits a claim: the rejected candidates by reason."""
+
+    def __init__(self, accounts: Sequence[Account]) -> None:
+        self._empty = not accounts
+        self._kept = Counter(a.spec.legal_entity.id for a in accounts if is_free(a) and a.spec.legal_entity.id)
+        self._all_kept = self._kept.total()
+        self._held = sum(bool(a.spec.claim_link or a.status.claimed) for a in accounts)
+        self._unready = sum(a.status.state in PROGRESSING_STATES | {""} for a in accounts)
+        self._failed = sum(a.failed for a in accounts)
+        self._paused = sum(_paused(a) for a in accounts)
+
+    def of(self, claim: AccountClaim) -> str:
+        """The reasons, for people."""
+        if self._empty:
+            return "the pool has no accounts"
+        parts = {
+            "held by other claims": self._held,
+            "of other legal entities": self._all_kept - self._kept[claim.spec.legal_entity.id],
+            "not ready yet": self._unready,
+            "failed": self._failed,
+            "paused": self._paused,
+        }
+        return ", ".join(f"{number} {what}" for what, number in parts.items() if number) or "no account fits"
+
+
+def is_free(account: Account) -> bool:
+    """True if the account could be given to a claim."""
+    spec, status = account.spec, account.status
+    held = status.claimed or spec.claim_link or _paused(account) or account.metadata.deleting or spec.byoc
+    return not held and status.state == AccountState.READY and bool(spec.aws_account_id) and bool(spec.iam_user_secret)
+
+
+def _paused(account: Account) -> bool:
+    return account.paused or paused(account.metadata)
+
+
+def _age(account: Account) -> tuple[str, str]:
+    born = account.metadata.creation_timestamp
+    return (timestamp(born) if born else "", account.metadata.name)
