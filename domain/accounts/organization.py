@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -198,10 +199,11 @@ def judge(
     slots = budget.in_flight - len(creating | set(open_permits))
     free_at = recent[0] + budget.window if recent and left <= 0 else None
 
+    present = _Present(accounts, census, strangers)
     permits: dict[str, Permit] = {}
     for account in wanting:
         name = account.metadata.name
-        found = _found(account, accounts, census, email_domain, strangers)
+        found = present.under_name_of(account, email_domain)
         if found is not None:
             permits[name] = found.model_copy(update={"until": now + PERMIT_LIFETIME})
         elif name in open_permits:
@@ -246,7 +248,8 @@ def adopted(
     Who has been told has asked for the account itself: only of the others it is worth a call to ask whose it is.
     """
     wanting = (account for account in accounts if wants_account(account) and account.metadata.name not in told)
-    found = (_found(account, accounts, census, email_domain, strangers) for account in wanting)
+    present = _Present(accounts, census, strangers)
+    found = (present.under_name_of(account, email_domain) for account in wanting)
     return {permit.account_id for permit in found if permit and permit.account_id}
 
 
@@ -298,29 +301,38 @@ def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool
     return any(attempt.name == name and attempt.requested_at >= given for attempt in attempts)
 
 
-def _found(
-    account: Account, accounts: Sequence[Account], census: Census, email_domain: str, strangers: Collection[str]
-) -> Permit | None:
-    """What the organization already has under this Account's name: adopted, so that nothing is asked for twice.
+class _Present:
+    """What the organization has already, by name: looked through once for all Accounts that want an AWS account."""
 
-    A stranger's is not: AWS refuses the request then, since the address is in use, and another Account takes its place.
-    """
-    name = account.metadata.name
-    email = email_of(name, email_domain)
-    taken = {*(other.spec.aws_account_id for other in accounts), *strangers}
-    for existing in census.accounts:
-        if existing.name == name and existing.email == email and existing.active and existing.id not in taken:
-            return Permit(verdict=Verdict.GRANTED, message="found in the organization", account_id=existing.id)
-    gone = {existing.id for existing in census.accounts if not existing.active}
-    for attempt in census.attempts:
-        if attempt.name != name:
-            continue
-        if attempt.state == "IN_PROGRESS":
-            return Permit(verdict=Verdict.GRANTED, message="already being created", request_id=attempt.request_id)
-        if attempt.state == "SUCCEEDED" and attempt.account_id and attempt.account_id not in taken | gone:
-            # Not in the list of accounts yet.
-            return Permit(verdict=Verdict.GRANTED, message="just created", account_id=attempt.account_id)
-    return None
+    def __init__(self, accounts: Iterable[Account], census: Census, strangers: Collection[str]) -> None:
+        self._taken = {*(account.spec.aws_account_id for account in accounts), *strangers}
+        self._gone = {existing.id for existing in census.accounts if not existing.active}
+        self._existing: defaultdict[str, list[MemberAccount]] = defaultdict(list)
+        for existing in census.accounts:
+            self._existing[existing.name].append(existing)
+        self._attempts: defaultdict[str, list[CreateAttempt]] = defaultdict(list)
+        for attempt in census.attempts:
+            self._attempts[attempt.name].append(attempt)
+
+    def under_name_of(self, account: Account, email_domain: str) -> Permit | None:
+        """What there is under this Account's name: adopted, so that nothing is asked for twice.
+
+        A stranger's is not: AWS refuses the request then, since the address is in use, and another Account takes its
+        place.
+        """
+        name = account.metadata.name
+        email = email_of(name, email_domain)
+        for existing in self._existing.get(name, ()):
+            if existing.email == email and existing.active and existing.id not in self._taken:
+                return Permit(verdict=Verdict.GRANTED, message="found in the organization", account_id=existing.id)
+        for attempt in self._attempts.get(name, ()):
+            if attempt.state == "IN_PROGRESS":
+                return Permit(verdict=Verdict.GRANTED, message="already being created", request_id=attempt.request_id)
+            void = attempt.account_id in self._taken or attempt.account_id in self._gone
+            if attempt.state == "SUCCEEDED" and attempt.account_id and not void:
+                # Not in the list of accounts yet.
+                return Permit(verdict=Verdict.GRANTED, message="just created", account_id=attempt.account_id)
+        return None
 
 
 # --- support cases ---

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import permutations
 from typing import Any
@@ -285,6 +286,24 @@ def test_a_strangers_account_of_that_name_is_not_adopted() -> None:
     found = judge(accounts, (), CONFIG, of, {}, Budget(), "redhat.com", NOW, {there.id, "000000000999"})
     assert (found.permits[name].verdict, found.permits[name].account_id) == (Verdict.GRANTED, "")
     assert found.strangers == (there.id,)
+
+
+class LookedThrough(list[Account]):
+    """A list that counts how often somebody goes through it."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[Account]:
+        self.times += 1
+        return super().__iter__()
+
+
+def test_accounts_are_looked_through_as_often_for_many_that_wait_as_for_one() -> None:
+    one, many = LookedThrough(wanting(1)), LookedThrough(wanting(9))
+    for accounts in (one, many):
+        judged(accounts, census(10))
+        adopted(accounts, census(10), (), "redhat.com", ())
+    assert one.times == many.times
 
 
 def test_a_request_under_way_under_that_name_is_adopted() -> None:
