@@ -217,7 +217,7 @@ def judge(
             message = f"the organization is at its limit: {census.active} active accounts, account-limit {limit}"
             permits[name] = Permit(verdict=Verdict.LIMIT_REACHED, message=message)
         elif left <= 0:
-            message = f"the create budget is spent: {len(recent)} accounts since {timestamp(since)}"
+            message = f"the create budget is spent: {len(recent)} accounts {_within(since, budget.window, now)}"
             permits[name] = Permit(verdict=Verdict.BUDGET_SPENT, message=message)
         elif slots <= 0:
             message = f"waits its turn: {budget.in_flight} accounts are being created"
@@ -299,6 +299,13 @@ def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool
     """
     given = until - PERMIT_LIFETIME - timedelta(seconds=1)
     return any(attempt.name == name and attempt.requested_at >= given for attempt in attempts)
+
+
+def _within(since: datetime, window: timedelta, now: datetime) -> str:
+    """From when on creations count, in words that stay the same while nothing changes: others are news to Accounts."""
+    if since > now - window:
+        return f"since {timestamp(since)}"
+    return f"within {window / timedelta(minutes=1):g} minutes"
 
 
 class _Present:

@@ -193,7 +193,20 @@ def test_the_budget_counts_every_request_of_the_window_failed_ones_too() -> None
     spent = [attempt(f"a{i}", "FAILED" if i % 2 else "SUCCEEDED", at=NOW - timedelta(minutes=i)) for i in range(29)]
     found = judged(wanting(2), census(10, *spent))
     assert verdicts(found) == ["Granted", "BudgetSpent"]
-    assert "29 accounts since" in list(found.permits.values())[1].message
+    message = "the create budget is spent: 29 accounts within 60 minutes"
+    assert list(found.permits.values())[1].message == message
+
+
+@pytest.mark.parametrize(
+    "lifted", [(), (pool(meta={"annotations": {"perdure.dev/create-budget-since": ago(minutes=50)}}),)]
+)
+def test_who_waits_for_the_budget_is_told_the_same_while_nothing_changes(lifted: tuple[AccountPool, ...]) -> None:
+    spent = [attempt(f"a{i}", at=NOW - timedelta(minutes=5)) for i in range(30)]
+    looks = [
+        judged(wanting(1), census(10, *spent), pools=lifted, now=NOW + timedelta(minutes=later)) for later in range(3)
+    ]
+    assert verdicts(looks[0]) == ["BudgetSpent"]
+    assert looks[0].permits == looks[1].permits == looks[2].permits
 
 
 def test_the_budget_has_room_again_when_its_oldest_request_leaves_the_window() -> None:
