@@ -116,7 +116,8 @@ def plan(
     unhealthy = _unhealthy(wants, handles)
     at_once = gave_up is None or now >= gave_up + pace
     given_up = tuple(handle for handle in unhealthy if at_once or _older(handle, gave_up))
-    kept = tuple(handle for handle in handles if handle not in given_up)
+    names = {handle.name for handle in given_up}
+    kept = tuple(handle for handle in handles if handle.name not in names)
     in_order = sorted((_given_back(scaling, handles, given_up) for scaling in scalings), key=_turn)
     create = _creations(wants, kept, in_order, now)
     before = {scaling.name: scaling for scaling in scalings}

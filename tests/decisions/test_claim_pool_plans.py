@@ -114,6 +114,19 @@ def test_a_handle_that_is_given_up_is_no_unready_one() -> None:
     assert len(plan(wants, handles, (), NOW).create) == 1
 
 
+def test_a_pool_with_many_unhealthy_handles_compares_none_with_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+
+    def equal(one: PoolHandle, other: object) -> bool:
+        compared.append(one.name)
+        return one is other
+
+    handles = some(9, healthy=False, ready=False) + some(9)
+    monkeypatch.setattr(PoolHandle, "__eq__", equal)
+    decided = plan(Wants(delete_unhealthy=True), handles, (), NOW)
+    assert (len(decided.delete), compared) == (9, [])
+
+
 def test_a_deleted_pool_takes_its_free_handles_along() -> None:
     assert when_deleted(some(2)) == ("guid-truetrue-0", "guid-truetrue-1")
 
