@@ -29,6 +29,7 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
     @workflow.init
     def __init__(self, carry: Carry) -> None:
         super().__init__(carry, BinderWorld(key=carry.key))
+        self._asked = set(self.world.known.asked)  # the same claims: a tuple would be searched for each that asks
         self._given: set[Key] = set()  # who is looked at by the batch under way, and has not asked again since
 
     @workflow.run
@@ -47,12 +48,14 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
     def observed(self) -> None:
         """Those who had asked are answered. While somebody still waits, the next batch follows at once."""
         self.world = self.world.learn(asked=tuple(key for key in self.world.known.asked if key not in self._given))
+        self._asked = set(self.world.known.asked)
         self.dirty = self.dirty or self.world.more
 
     @workflow.signal(description="A claim that has no handle wants to be looked at.")
     def serve(self, claim: Key) -> None:
         """Remember it for the next batch."""
         self._given.discard(claim)
-        if claim not in self.world.known.asked:
+        if claim not in self._asked:
+            self._asked.add(claim)
             self.tell(self.world.learn(asked=(*self.world.known.asked, claim)))
         self.wake()

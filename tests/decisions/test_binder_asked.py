@@ -1,0 +1,59 @@
+"""The binder's workflow remembers each claim that asks once, without comparing it with all that have asked before."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.carry import Carry
+from domain.claims import RESOURCE_CLAIM, THE_BINDER
+from domain.identity import Key
+from workflows.claims.binder import ClaimBinderWorkflow
+
+
+def claim(number: int) -> Key:
+    return Key(kind=RESOURCE_CLAIM.name, namespace="users", name=f"claim-{number}", uid=f"uid-{number}")
+
+
+def batch(binder: ClaimBinderWorkflow, *meanwhile: Key) -> tuple[Key, ...]:
+    """One batch, during which these ask; who it looked at."""
+    look = binder.observation()
+    for asks in meanwhile:
+        binder.serve(asks)
+    binder.observed()
+    return tuple(look.asked)  # type: ignore[attr-defined]
+
+
+def test_a_claim_that_asks_is_compared_with_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+    plain = Key.__eq__
+
+    def equal(one: Key, other: object) -> bool:
+        compared.append(one.name)
+        return plain(one, other)
+
+    binder = ClaimBinderWorkflow(Carry(key=THE_BINDER))
+    claims = [claim(number) for number in range(20)]
+    monkeypatch.setattr(Key, "__eq__", equal)
+    for each in claims:
+        binder.serve(each)
+    assert compared == []
+    assert batch(binder) == tuple(claims)
+
+
+def test_each_claim_is_remembered_once_until_a_batch_has_looked_at_it_after_it_asked() -> None:
+    binder = ClaimBinderWorkflow(Carry(key=THE_BINDER))
+    for number in (0, 1, 0):
+        binder.serve(claim(number))
+    assert batch(binder, claim(2), claim(1), claim(2)) == (claim(0), claim(1))
+    assert batch(binder) == (claim(1), claim(2))
+    assert batch(binder) == ()
+    binder.serve(claim(0))
+    assert batch(binder) == (claim(0),)
+
+
+def test_a_claim_that_the_run_before_has_handed_over_is_not_remembered_twice() -> None:
+    known = {"asked": [claim(0).model_dump(mode="json")]}
+    binder = ClaimBinderWorkflow(Carry(key=THE_BINDER, known=known))
+    for number in (0, 1):
+        binder.serve(claim(number))
+    assert batch(binder) == (claim(0), claim(1))
