@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
+from functools import cache
+from typing import NamedTuple
 
 from domain.identity import Kind, all_kinds
 from domain.reading import read
@@ -25,6 +27,7 @@ _KIND = (
 )
 
 
+@cache
 def custom_resources() -> tuple[type[CustomResource], ...]:
     """The model of every kind that has a custom resource, in the order of the kinds."""
     kinds = all_kinds()
@@ -36,18 +39,22 @@ def custom_resources() -> tuple[type[CustomResource], ...]:
     return tuple(models[name] for name in kinds if name in models)
 
 
-def carrier_of(kind: Kind, obj: Mapping[str, object]) -> str:
-    """The object (`Kind/namespace/name`) whose workflow does the work of this one; empty if its own does."""
-    model = next((model for model in custom_resources() if model.kind_of == kind), None)
-    read_as = read(model, obj) if model is not None else None
-    return read_as.carrier if isinstance(read_as, CustomResource) else ""
+class Belonging(NamedTuple):
+    """The objects (`Kind/namespace/name`) that another hangs on, both empty where it cannot be read.
+
+    `carrier` is the one whose workflow does the work of this one; empty if its own does. `owner` is the one that this
+    one exists for; empty if for none.
+    """
+
+    carrier: str = ""
+    owner: str = ""
 
 
-def owner_of(kind: Kind, obj: Mapping[str, object]) -> str:
-    """The object (`Kind/namespace/name`) that this one exists for; empty if for none, or if it cannot be read."""
+def belonging_of(kind: Kind, obj: Mapping[str, object]) -> Belonging:
+    """What the object hangs on."""
     model = next((model for model in custom_resources() if model.kind_of == kind), None)
     read_as = read(model, obj) if model is not None else None
-    return read_as.owner if isinstance(read_as, CustomResource) else ""
+    return Belonging(read_as.carrier, read_as.owner) if isinstance(read_as, CustomResource) else Belonging()
 
 
 def all_crds(*, selectable_fields: bool = True) -> list[Document]:

@@ -201,19 +201,19 @@ async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple
 
 
 def _object_row(session: Session, kind: Kind, item: Mapping[str, object]) -> Row:
-    from domain.custom_resources import carrier_of, owner_of
+    from domain.custom_resources import belonging_of
     from engine.kube.json import mapping, text
     from starters.cli.lifecycle import key_of
     from starters.cli.target import Target
 
     target = Target(kind, text(item, "metadata", "namespace"), text(item, "metadata", "name"))
-    carrier = carrier_of(kind, item)
+    belonging = belonging_of(kind, item)
     return Row(
         kind=kind.name,
         namespace=target.namespace,
         name=target.name,
-        phase=CARRIED if carrier else NO_LIFECYCLE,
-        owner=carrier or owner_of(kind, item),
+        phase=CARRIED if belonging.carrier else NO_LIFECYCLE,
+        owner=belonging.carrier or belonging.owner,
         paused=is_paused(mapping(item, "metadata", "annotations")),
         created=parse_timestamp(text(item, "metadata", "creationTimestamp")),
         workflow_id=key_of(session, target, text(item, "metadata", "uid")).workflow_id,

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 from lb_objects import balancer, machine, machine_set
 
-from domain.custom_resources import owner_of
+from domain import custom_resources as module
+from domain.claims import RESOURCE_HANDLE
+from domain.custom_resources import belonging_of
+from domain.reading import read
 from domain.resource import CustomResource
-from starters.cli.listing import Row, branched
+from starters.cli.listing import CARRIED, NO_LIFECYCLE, Row, _object_row, branched
+from starters.cli.session import Session
 
 OWNED_MACHINE = {
     "metadata": {
@@ -94,4 +102,28 @@ def test_objects_that_own_each_other_end() -> None:
     ],
 )
 def test_load_balancers_say_for_whom_they_are(obj: CustomResource, owner: str) -> None:
-    assert owner_of(obj.kind_of, obj.model_dump(mode="json", by_alias=True, exclude_unset=True)) == owner
+    assert belonging_of(obj.kind_of, obj.model_dump(mode="json", by_alias=True, exclude_unset=True)).owner == owner
+
+
+@pytest.mark.parametrize(
+    ("spec", "phase", "owner"),
+    [
+        ({"resourceClaim": {"namespace": "users", "name": "mine"}}, CARRIED, "ResourceClaim/users/mine"),
+        ({}, NO_LIFECYCLE, ""),
+        ({"resources": "none"}, NO_LIFECYCLE, ""),  # it cannot be read
+    ],
+)
+def test_an_object_is_read_once_for_its_row(
+    monkeypatch: pytest.MonkeyPatch, spec: dict[str, Any], phase: str, owner: str
+) -> None:
+    readings: list[object] = []
+
+    def counted(model: type[CustomResource], obj: Mapping[str, object]) -> object:
+        readings.append(obj)
+        return read(model, obj)
+
+    monkeypatch.setattr(module, "read", counted)
+    handle = {"metadata": {"namespace": "poolboy", "name": "guid-a", "uid": "a"}, "spec": spec}
+    session = cast(Session, SimpleNamespace(settings=SimpleNamespace(cluster="")))
+    found = _object_row(session, RESOURCE_HANDLE, handle)
+    assert (found.phase, found.owner, len(readings)) == (phase, owner, 1)
