@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from activities.loadbalancers.known import Known
 from activities.loadbalancers.predecessor import Predecessor
+from activities.loadbalancers.reports import Reports
 from activities.openstack.errors import QUOTA
 from activities.openstack.guard import BUSY, SPENT
 from activities.openstack.projects import Projects
@@ -20,6 +21,7 @@ from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALA
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
+from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import Timings
 from domain.loadbalancers.hindrances import Hindrance, worst
 from domain.loadbalancers.notices import Notice
@@ -71,14 +73,21 @@ class Ground:
         where = settings.loadbalancers_yawol_namespace
         self._yawol = {kind.name: Predecessor(kube, where, kind) for kind in kinds}
         self._events = ToldOnce(kube)
+        self._reports = Reports()
 
     # --- Kubernetes ---
 
     async def everywhere(self, model: type[R]) -> tuple[R, ...]:
         """Every object of a kind in the installation, for passes that are seldom."""
-        mirror = self.known.mirror(model.kind_of)
-        found = mirror.all() if mirror is not None else (await self.kube.list(model.kind_of)).items
-        return tuple(model.model_validate(each) for each in found)
+        return tuple(model.model_validate(each) for each in await self._documents(model.kind_of))
+
+    async def fleet(self, now: datetime) -> Fleet:
+        """All machines of the installation together."""
+        return self._reports.fleet(await self._documents(LOAD_BALANCER_MACHINE), now, self.timings)
+
+    async def _documents(self, kind: Kind) -> Iterable[JsonObject]:
+        mirror = self.known.mirror(kind)
+        return mirror.all() if mirror is not None else (await self.kube.list(kind)).items
 
     async def patch(self, before: R, patch: JsonPatch, *, status: bool = False) -> R:
         """The object after a merge patch of what was read; as it was if there is nothing to patch."""

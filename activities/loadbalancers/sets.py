@@ -14,7 +14,7 @@ from activities.loadbalancers.known import View
 from domain.decision import Decision, Outcome
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import QUOTA_ANNOTATION, SET_COMPONENT
-from domain.loadbalancers.fleet import Fleet, fleet_of
+from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import Standing, health_of
 from domain.loadbalancers.machine_set import SetPhase, SetWork, created, work_for_set
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassSet
@@ -110,7 +110,7 @@ class SetActivities:
         standings = (health_of(each, moment, self._ground.timings) for each in machines if not each.metadata.deleting)
         if not any(each.standing is Standing.CONDEMNED and each.reported for each in standings):
             return Fleet()
-        return fleet_of(await self._ground.everywhere(LoadBalancerMachine), moment, self._ground.timings)
+        return await self._ground.fleet(moment)
 
 
 def _selected(machine_set: LoadBalancerSet, machine: LoadBalancerMachine) -> bool:

@@ -30,12 +30,26 @@ class Fleet(Model):
         return self.reported > 0 and self.reporting == 0
 
 
+# When a machine has reported last, and its set (`namespace/name`).
+Report = tuple[datetime, str]
+
+
 def fleet_of(machines: Iterable[LoadBalancerMachine], now: datetime, timings: Timings = DEFAULT_TIMINGS) -> Fleet:
     """All machines of the installation together."""
-    alive = (machine for machine in machines if not machine.metadata.deleting)
-    reports = [(moment, _set_of(machine)) for machine in alive if (moment := last_report(machine)) is not None]
+    return fleet_that_reported(map(report_of, machines), now, timings)
+
+
+def fleet_that_reported(found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS) -> Fleet:
+    """The same by what `report_of` says of each machine."""
+    reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
     return Fleet(reported=len(reports), reporting=reporting, scout=min(reports)[1] if reports else "")
+
+
+def report_of(machine: LoadBalancerMachine) -> Report | None:
+    """The machine's last report; None if it never has reported, or is being deleted."""
+    moment = None if machine.metadata.deleting else last_report(machine)
+    return None if moment is None else (moment, _set_of(machine))
 
 
 def _set_of(machine: LoadBalancerMachine) -> str:
