@@ -1,6 +1,9 @@
 """What a worker knows of load balancers, sets and machines, so that a pass reads them without a request.
 
-    watch streams, own writes --> mirrors --> views, one per pass
+    watch streams, own writes --> mirrors --> by name, by label --> views, one per pass
+
+Objects are found by one of the labels that are asked for, and so are those who have asked: neither a pass nor a change
+looks at everything.
 
 Mirrors are some milliseconds behind the API server. Where that could lose something it is made good:
 
@@ -18,7 +21,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -29,7 +33,7 @@ from domain.resource import CustomResource
 from engine.errors import Absent
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping, sequence, text
-from engine.kube.reflector import newer
+from engine.kube.reflector import Name, newer
 from engine.kube.store import Followed, Mirror, Store
 
 # For how long after a read a change of what was read may have been missed: longer than a stream may hang unseen.
@@ -39,6 +43,9 @@ ANSWERED = 0.5
 MOST_LEARNT = 10_000
 # For how long an answer may lie unread while the watcher has already woken who reads what was written.
 UNREAD = 1.0
+
+# Kind, namespace, a label and its value; a name, or all of the namespace, has the empty label.
+Topic = tuple[str, str, str, str]
 
 _reader: ContextVar[Key | None] = ContextVar("reader", default=None)  # whose pass this is
 
@@ -64,13 +71,21 @@ class _Selection:
             return text(obj, "metadata", "name") == self.name
         return self.labels.items() <= mapping(obj, "metadata", "labels").items()
 
+    @property
+    def topics(self) -> list[Topic]:
+        """What it holds is found under each of them, among others."""
+        if self.name or not self.labels:
+            return [(self.kind, self.namespace, "", self.name)]
+        return [(self.kind, self.namespace, label, value) for label, value in self.labels.items()]
+
 
 @dataclass
 class _Reading:
-    """What a lifecycle's last pass has read, and when."""
+    """What a lifecycle's last pass has read, when it began, and when it read last."""
 
+    begun: float
     at: float
-    selections: list[_Selection]
+    selections: list[tuple[Topic, _Selection]]
 
 
 class Known:
@@ -81,18 +96,23 @@ class Known:
         self._wake = wake
         kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE) if store else ()
         self._mirrors: dict[str, Mirror] = {kind.name: store.follow(Followed(kind)) for kind in kinds if store}
+        self._objects: defaultdict[Topic, dict[Name, None]] = defaultdict(dict)
         self._readings: dict[Key, _Reading] = {}
+        self._readers: defaultdict[Topic, dict[Key, None]] = defaultdict(dict)
         self._learning = False
         self._learnt: dict[tuple[str, str], None] = {}  # own writes by uid and resourceVersion, in their order
         self._tasks: set[asyncio.Task[None]] = set()
         for kind, mirror in self._mirrors.items():
+            for obj in mirror.all():
+                self._file(kind, None, obj)
             mirror.listen(lambda before, after, kind=kind: self._changed(kind, before, after))  # type: ignore[misc]
 
     def view(self, reader: Key, *, fresh: bool) -> View:
         """What the next pass of a lifecycle reads; from the API server where it is to be fresh."""
         _reader.set(reader)
-        self._readings.pop(reader, None)
-        self._readings[reader] = _Reading(time.monotonic(), [])
+        self._forget(reader)
+        moment = time.monotonic()
+        self._readings[reader] = _Reading(moment, moment, [])
         self._forget_old()
         return View(self, reader, fresh=fresh)
 
@@ -119,7 +139,15 @@ class Known:
         reading = self._readings.get(reader)
         if reading is not None:
             reading.at = time.monotonic()
-            reading.selections.append(selection)
+            topic = _rarest(selection, self._readers)
+            reading.selections.append((topic, selection))
+            self._readers[topic][reader] = None
+
+    def found(self, mirror: Mirror, selection: _Selection) -> list[JsonObject]:
+        """The objects of a mirror that a selection holds."""
+        names = self._objects.get(_rarest(selection, self._objects), ())
+        objects = (mirror.get(*name) for name in names)
+        return [each for each in objects if each is not None and selection.holds(selection.kind, each)]
 
     async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         """The object as the API server has it, None if there is none."""
@@ -135,24 +163,45 @@ class Known:
         selector = ",".join(f"{name}={value}" for name, value in labels.items())
         return list((await self._api.list(kind, namespace, label_selector=selector)).items)
 
+    def _forget(self, reader: Key) -> None:
+        reading = self._readings.pop(reader, None)
+        for topic, _ in reading.selections if reading else ():
+            self._readers[topic].pop(reader, None)
+            if not self._readers[topic]:
+                del self._readers[topic]
+
     def _forget_old(self) -> None:
         limit = time.monotonic() - MAY_HAVE_MISSED
         while self._readings:
             oldest = next(iter(self._readings))
             if self._readings[oldest].at >= limit:
                 return
-            del self._readings[oldest]
+            self._forget(oldest)
+
+    def _file(self, kind: str, before: JsonObject | None, after: JsonObject | None) -> None:
+        """Let an object be found by what it is now."""
+        old, new = _topics(kind, before), _topics(kind, after)
+        for topic in old - new:
+            self._objects[topic].pop(_name(before), None)
+            if not self._objects[topic]:
+                del self._objects[topic]
+        for topic in new:
+            self._objects[topic][_name(after)] = None
 
     def _changed(self, kind: str, before: JsonObject | None, after: JsonObject | None) -> None:
+        self._file(kind, before, after)
         if self._wake is None or (before and after and _essence(before) == _essence(after)):
             return
         limit = time.monotonic() - (UNREAD if self._learning else MAY_HAVE_MISSED)
         writer = _reader.get() if self._learning else None
         sides = [side for side in (before, after) if side is not None]
-        for reader, reading in self._readings.items():
+        topics = _topics(kind, before) | _topics(kind, after)
+        readers = {reader for topic in topics for reader in self._readers.get(topic, ())}
+        for reader in sorted(readers, key=lambda each: self._readings[each].begun):
+            reading = self._readings[reader]
             if reader == writer or reading.at < limit:
                 continue
-            if any(each.holds(kind, side) for each in reading.selections for side in sides):
+            if any(each.holds(kind, side) for _, each in reading.selections for side in sides):
                 told = self._told(self._wake, reader, None if self._learning else after)
                 task = asyncio.get_running_loop().create_task(told)
                 self._tasks.add(task)
@@ -167,6 +216,25 @@ class Known:
             await wake(key)
         except Exception as error:  # the watcher wakes as well; this is the second chance
             log.warning("%s could not be woken: %s", key, error)
+
+
+def _topics(kind: str, obj: JsonObject | None) -> set[Topic]:
+    """Under what an object is found: its name, each of its labels, and as one of its namespace."""
+    if obj is None:
+        return set()
+    namespace, name = _name(obj)
+    labels = mapping(obj, "metadata", "labels").items()
+    found = {(kind, namespace, label, value) for label, value in labels if isinstance(value, str)}
+    return found | {(kind, namespace, "", name), (kind, namespace, "", "")}
+
+
+def _rarest(selection: _Selection, index: Mapping[Topic, Collection[object]]) -> Topic:
+    """The topic under which the fewest are found: one label may be everybody's."""
+    return min(selection.topics, key=lambda each: len(index.get(each, ())))
+
+
+def _name(obj: JsonObject | None) -> Name:
+    return text(obj, "metadata", "namespace"), text(obj, "metadata", "name")
 
 
 def _version(obj: JsonObject) -> tuple[str, str]:
@@ -213,7 +281,7 @@ class View:
             found = await self._known.list(kind, namespace, labels)
         else:
             self._known.note(self._reader, selection)
-            found = [each for each in mirror.all() if selection.holds(kind.name, each)]
+            found = self._known.found(mirror, selection)
         return tuple(model.model_validate(each) for each in found)
 
     async def _read(self, kind: Kind, namespace: str, name: str, uid: str = "", version: str = "") -> JsonObject | None:
