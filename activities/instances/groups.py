@@ -50,7 +50,7 @@ class GroupActivities:
         """One look; a group that no pool has is nobody's, and Auto Scaling is not asked about it."""
         await self._known.ready()
         key = GroupKey.of(look.key)
-        pools = [pool for pool in self._known.pools() if pool.group == key]
+        pools = self._known.pools_of(key)
         if not pools:
             return _gone(look.key, "no AWSMachinePool has this group")
         caller = self._ground.caller(key.account, key.region)

@@ -1,6 +1,6 @@
-"""The objects of instances as one worker process knows them, found by the instance's id without a request.
+"""The objects of instances as one worker process knows them, found by the instance or the group without a request.
 
-    watch streams, own writes --> mirrors --> by instance id
+    watch streams, own writes --> mirrors --> by instance id, by group
 
 A mirror is some milliseconds behind the API server. A look says in which version its AWSMachine was seen last, and is
 given nothing older; what a write answered is put in at once. A mirror whose stream is broken is not read: whoever hands
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
+from typing import TypeVar
 
 from domain.identity import Kind
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
-from domain.instances.names import instance_of_provider_id
+from domain.instances.names import GroupKey, group_of_arn, instance_of_provider_id
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.reading import read_all
 from engine.errors import Absent, Unavailable
@@ -25,8 +26,9 @@ from engine.kube.json import JsonObject, sequence, text
 from engine.kube.reflector import Name, newer
 from engine.kube.store import Followed, Mirror, Store
 
-# Which instances an object names.
-_Ids = Callable[[JsonObject], tuple[str, ...]]
+# Which instances, or groups, an object names.
+_Id = TypeVar("_Id", bound=Hashable)
+_Ids = Callable[[JsonObject], tuple[_Id, ...]]
 
 _KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE)
 _FIRST_LIST = 20.0
@@ -42,8 +44,11 @@ class KnownInstances:
         self._mirrors: dict[str, Mirror] = {kind.name: store.follow(Followed(kind)) for kind in _KINDS}
         self._machines: defaultdict[str, set[Name]] = defaultdict(set)
         self._pools: defaultdict[str, set[Name]] = defaultdict(set)
+        self._groups: defaultdict[GroupKey, set[Name]] = defaultdict(set)
         self._mirrors[AWS_MACHINE.name].listen(lambda before, after: _move(self._machines, _machine_ids, before, after))
-        self._mirrors[AWS_MACHINE_POOL.name].listen(lambda before, after: _move(self._pools, _pool_ids, before, after))
+        pools = self._mirrors[AWS_MACHINE_POOL.name]
+        pools.listen(lambda before, after: _move(self._pools, _pool_ids, before, after))
+        pools.listen(lambda before, after: _move(self._groups, _pool_groups, before, after))
 
     async def ready(self) -> None:
         """Until everything is known; one patience for all lists, and one for all streams.
@@ -76,6 +81,11 @@ class KnownInstances:
     def pools(self) -> tuple[AWSMachinePool, ...]:
         """Every AWSMachinePool."""
         return read_all(AWSMachinePool, self._mirrors[AWS_MACHINE_POOL.name].all())[0]
+
+    def pools_of(self, group: GroupKey) -> tuple[AWSMachinePool, ...]:
+        """Every AWSMachinePool that has this group."""
+        found = (self._mirrors[AWS_MACHINE_POOL.name].get(*name) for name in sorted(self._groups.get(group, ())))
+        return read_all(AWSMachinePool, (each for each in found if each is not None))[0]
 
     async def machine(self, instance: str, version: str = "") -> AWSMachine | None:
         """The AWSMachine of an instance, no older than it was seen last."""
@@ -130,8 +140,8 @@ async def _until(mirror: Mirror, so: Awaitable[None], deadline: float, otherwise
 
 
 def _move(
-    index: defaultdict[str, set[Name]],
-    ids: _Ids,
+    index: defaultdict[_Id, set[Name]],
+    ids: _Ids[_Id],
     before: JsonObject | None,
     after: JsonObject | None,
 ) -> None:
@@ -159,3 +169,9 @@ def _machine_ids(obj: JsonObject) -> tuple[str, ...]:
 def _pool_ids(obj: JsonObject) -> tuple[str, ...]:
     named = (instance_of_provider_id(each) for each in sequence(obj, "spec", "providerIDList") if isinstance(each, str))
     return tuple(each for each in named if each)
+
+
+def _pool_groups(obj: JsonObject) -> tuple[GroupKey, ...]:
+    """A pool's one group, if it has one."""
+    found = group_of_arn(text(obj, "spec", "providerID"))
+    return (found,) if found else ()

@@ -42,7 +42,7 @@ class World:
     async def ready(self) -> None:
         pass
 
-    def pools(self) -> tuple[AWSMachinePool, ...]:
+    def pools_of(self, group: GroupKey) -> tuple[AWSMachinePool, ...]:
         return (self.pool,)
 
     def learn(self, kind: object, answer: Any) -> None:

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
+from memory_kube import MemoryKube
 
 from activities.instances import known as known_module
 from activities.instances.known import KnownInstances
+from domain.instances import AWS_MACHINE_POOL
+from domain.instances.names import GroupKey
+from domain.instances.resources import AWSMachinePool
 from engine.errors import Unavailable
-from engine.kube.store import Followed
+from engine.kube import KubeApi
+from engine.kube.store import Followed, Store
 
 
 class _Mirror:
@@ -73,3 +79,29 @@ async def test_streams_that_come_back_one_after_another_share_one_patience(monke
         loop.call_later(back, mirror.running.set)
     with pytest.raises(Unavailable, match="is not followed: 503"):
         await known.ready()
+
+
+async def test_a_group_s_pools_are_found_without_reading_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    kube = MemoryKube()
+    known = KnownInstances(cast(KubeApi, kube), cast(Store, kube))
+    arn = "arn:aws:autoscaling:eu-central-1:123456789012:autoScalingGroup:26e7:autoScalingGroupName/"
+    for name, group in (("b", "g1"), ("a", "g1"), ("c", "g2"), ("d", "")):
+        spec = {"providerID": arn + group} if group else {}
+        await kube.create(AWS_MACHINE_POOL, {"metadata": {"name": name}, "spec": spec}, "ns")
+    await kube.create(AWS_MACHINE_POOL, {"metadata": {"name": "odd"}, "spec": {"providerID": 7}}, "ns")
+    read: list[Any] = []
+    validate = AWSMachinePool.model_validate
+    monkeypatch.setattr(AWSMachinePool, "model_validate", lambda obj: read.append(obj) or validate(obj))
+
+    def pools_of(group: str) -> list[str]:
+        key = GroupKey(account="123456789012", region="eu-central-1", group=group)
+        found = known.pools_of(key)
+        assert all(each.group == key for each in found)
+        return [each.metadata.name for each in found]
+
+    assert pools_of("g1") == ["a", "b"]
+    assert len(read) == 2
+    await kube.patch(AWS_MACHINE_POOL, "ns", "b", {"spec": {"providerID": arn + "g2"}})
+    await kube.patch(AWS_MACHINE_POOL, "ns", "d", {"spec": {"providerID": arn + "g3"}})
+    await kube.delete(AWS_MACHINE_POOL, "ns", "a")
+    assert (pools_of("g1"), pools_of("g2"), pools_of("g3")) == ([], ["b", "c"], ["d"])
