@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from temporalio import activity
 
@@ -19,8 +19,11 @@ from domain.accounts.federated.worlds import (
     ObserveFederatedRole,
     SeenAccess,
 )
+from domain.identity import Key
 from domain.reading import read_all
 from engine.errors import Absent, Conflict
+
+AT_ONCE = 20
 
 
 class FederatedObjects:
@@ -68,24 +71,22 @@ class FederatedObjects:
     @activity.defn(name=StampAccesses.activity)
     async def stamp_accesses(self, action: StampAccesses) -> None:
         """Write the stamp on each that is still there."""
-        patch = {"metadata": {"annotations": {LAST_ROLE_UPDATE: action.stamp}}}
-        for key in action.accesses:
-            activity.heartbeat()
-            body = {"metadata": {**patch["metadata"], "uid": key.uid}}
-            try:
-                await self._kube.patch(AWS_FEDERATED_ACCOUNT_ACCESS, key.namespace, key.name, body)
-            except (Absent, Conflict):
-                continue
+        annotations = {LAST_ROLE_UPDATE: action.stamp}
+
+        async def stamp(key: Key) -> None:
+            body = {"metadata": {"annotations": annotations, "uid": key.uid}}
+            await self._kube.patch(AWS_FEDERATED_ACCOUNT_ACCESS, key.namespace, key.name, body)
+
+        await _each(action.accesses, stamp)
 
     @activity.defn(name=DeleteAccesses.activity)
     async def delete_accesses(self, action: DeleteAccesses) -> None:
         """Ask for the deletion of each that is still there."""
-        for key in action.accesses:
-            activity.heartbeat()
-            try:
-                await self._kube.delete(AWS_FEDERATED_ACCOUNT_ACCESS, key.namespace, key.name, uid=key.uid)
-            except (Absent, Conflict):
-                continue
+
+        async def delete(key: Key) -> None:
+            await self._kube.delete(AWS_FEDERATED_ACCOUNT_ACCESS, key.namespace, key.name, uid=key.uid)
+
+        await _each(action.accesses, delete)
 
     async def _role(self, namespace: str, name: str) -> AWSFederatedRole | None:
         try:
@@ -111,3 +112,17 @@ class FederatedObjects:
             if (access.spec.aws_federated_role.namespace, access.spec.aws_federated_role.name)
             == (meta.namespace, meta.name)
         )
+
+
+async def _each(accesses: Sequence[Key], effect: Callable[[Key], Awaitable[None]]) -> None:
+    """Have the effect on every access that is still there, on some at a time: a role may have hundreds."""
+
+    async def one(key: Key) -> None:
+        try:
+            await effect(key)
+        except (Absent, Conflict):
+            return
+
+    for start in range(0, len(accesses), AT_ONCE):
+        activity.heartbeat()
+        await asyncio.gather(*(one(key) for key in accesses[start : start + AT_ONCE]))

@@ -16,6 +16,9 @@ from domain.identity import Key
 from domain.model import Model
 from domain.resource import SecretReference
 
+# A role may have hundreds of accesses, and the API server may let a client make only a few requests a second.
+ALL_ACCESSES = timedelta(minutes=10)
+
 # --- of roles ---
 
 
@@ -73,6 +76,7 @@ class StampAccesses(Action):
     """Write on each access of a role when the role was validated: they look at it anew."""
 
     activity: ClassVar[str] = "accounts.stamp_accesses"
+    start_to_close: ClassVar[timedelta] = ALL_ACCESSES
 
     accesses: tuple[Key, ...]
     stamp: str
@@ -93,6 +97,7 @@ class DeleteAccesses(Action):
 
     activity: ClassVar[str] = "accounts.delete_accesses"
     observed_after: ClassVar[bool] = True
+    start_to_close: ClassVar[timedelta] = ALL_ACCESSES
 
     accesses: tuple[Key, ...]
 
