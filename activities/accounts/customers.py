@@ -46,7 +46,7 @@ class CustomerActivities:
     @activity.defn(name=MakeCustomerAccount.activity)
     async def make_account(self, action: MakeCustomerAccount) -> MadeAccount:
         """The oldest Account that names the claim, else a new one."""
-        accounts = await self._read.accounts(OPERATOR_NAMESPACE)
+        accounts = await self._read.accounts_held_by(action.claim)
         own = [each for each in accounts if _serves(each, action) and not each.metadata.deleting]
         if own:
             return MadeAccount(name=min(own, key=_age).metadata.name)

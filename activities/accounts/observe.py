@@ -149,8 +149,7 @@ class ObserveActivities:
 
     async def _bound_to(self, claim: AccountClaim) -> Account | None:
         """The Account that names a claim whose own link was never written, or says something else by now."""
-        accounts = await self._read.accounts(OPERATOR_NAMESPACE)
-        return next((account for account in accounts if holds(claim, account)), None)
+        return next(iter(await self._read.accounts_held_by(claim.key)), None)
 
     async def _with_pool(self, world: ClaimWorld) -> ClaimWorld:
         """Whether the pool of a waiting claim exists, and why none of its accounts fits."""

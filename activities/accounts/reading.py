@@ -23,7 +23,7 @@ from domain.identity import Key
 from domain.resource import CustomResource, ObjectMeta
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
-from engine.kube.json import mapping
+from engine.kube.json import mapping, text
 from engine.pauses import held
 from engine.settings import Settings
 
@@ -79,6 +79,14 @@ class Reader:
         listing = await self.kube.list(ACCOUNT, namespace)
         return tuple(_readable(Account, listing.items))
 
+    async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
+        """The Accounts that name the claim as their holder, those that can be read.
+
+        Only they are made models of: claims ask one by one, and there may be thousands of Accounts.
+        """
+        listing = await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)
+        return tuple(_readable(Account, [item for item in listing.items if _names(item, claim)]))
+
     async def claims(self) -> tuple[AccountClaim, ...]:
         """Every AccountClaim that can be read."""
         listing = await self.kube.list(ACCOUNT_CLAIM)
@@ -129,6 +137,11 @@ class Reader:
 def same_object(found: Account | AccountClaim | AccountPool | None, key: Key) -> bool:
     """True if this is the object that the key names, not one recreated under its name."""
     return found is not None and found.metadata.uid == key.uid
+
+
+def _names(account: JsonObject, claim: Key) -> bool:
+    spec = mapping(account, "spec")
+    return text(spec, "claimLink") == claim.name and text(spec, "claimLinkNamespace") == claim.namespace
 
 
 def _readable(model: type[R], items: Sequence[JsonObject]) -> list[R]:

@@ -8,11 +8,13 @@ import pytest
 from account_objects import AWS_ID, NAME, account, ago, claim
 from memory_kube import MemoryKube
 
+from activities.accounts import reading
 from activities.accounts.observe import ObserveActivities
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import FINALIZER
 from domain.accounts.observations import ObserveClaim
+from domain.accounts.resources import Account
 from engine.settings import Settings
 
 OTHER = "osd-creds-mgmt-zzz999"
@@ -45,3 +47,28 @@ async def test_a_deleted_claim_gives_back_the_account_that_names_it(link: str, b
 @pytest.mark.parametrize(("link", "found"), [("nonsense", ""), (OTHER, OTHER), (NAME, NAME)])
 async def test_a_living_claim_sees_what_it_names(link: str, found: str) -> None:
     assert await seen(link, held(NAME, "claim"), held(OTHER, "another")) == found
+
+
+async def test_of_many_accounts_only_the_one_that_names_the_claim_is_made_a_model_of(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+
+    class Noted(Account):
+        """Notes which Account it is made of."""
+
+        @classmethod
+        def model_validate(cls, obj: Any, **_: Any) -> Account:  # type: ignore[override]
+            made.append(obj["metadata"]["name"])
+            return Account.model_validate(obj)
+
+    monkeypatch.setattr(reading, "Account", Noted)
+    elsewhere = held("osd-creds-mgmt-eeeeee", "claim", claimLinkNamespace="elsewhere")
+    others = [held(f"osd-creds-mgmt-{number:06}", f"claim-{number}") for number in range(9)]
+    assert await seen("", elsewhere, *others, held(NAME, "claim"), **GOING) == NAME
+    assert made == [NAME]
+
+
+async def test_an_account_that_cannot_be_read_stops_no_claim_from_finding_its_own() -> None:
+    garbled = {**held("osd-creds-mgmt-aaaaaa", "claim"), "status": {"claimed": "perhaps"}}
+    assert await seen("", garbled, held(NAME, "claim"), **GOING) == NAME
