@@ -3,6 +3,8 @@
     ask ──► a call of this place is under way: gather        ┐ one call answers
        └──► none is: call at once, for all who ask by then   ┘ up to 200 instances
 
+The hooks of a group are asked for once for all of its instances in such an answer, beside the next call.
+
 Thousands of instances may be asked about within seconds; EC2's limits are per account and region, as are the calls.
 boto3 blocks, so each call takes a thread, and there is one at a time in each place.
 """
@@ -10,7 +12,8 @@ boto3 blocks, so each call takes a thread, and there is one at a time in each pl
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,6 +25,7 @@ from activities.aws.session import Services
 from activities.instances import metrics
 from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance, BeatHook, Done, EndHook
+from domain.instances.hooks import HookTiming
 from domain.instances.names import InstanceKey
 from domain.instances.places import Place
 from domain.instances.verification import Facts, Question
@@ -36,7 +40,7 @@ class _Asked:
     instance: str
     questions: tuple[Question, ...]
     at: datetime
-    answer: asyncio.Future[Facts]
+    answer: asyncio.Future[Answer]
 
 
 class Ground:
@@ -70,6 +74,7 @@ class AskActivities:
         self._ground = ground
         self._waiting: dict[tuple[str, str], list[_Asked]] = {}
         self._calls: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._hooks: set[asyncio.Task[None]] = set()
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -78,13 +83,7 @@ class AskActivities:
     @activity.defn(name=AskInstance.activity)
     async def ask(self, question: AskInstance) -> Answer:
         """What AWS says of the instance, and of its group's hooks where its group is asked for."""
-        key = InstanceKey.of(question.key)
-        caller = self._ground.caller(key.account, key.region)
-        facts = await self._gathered(key, question.questions)
-        if not facts.group:
-            return Answer(facts=facts)
-        timings = await asyncio.to_thread(hook_timings, caller, key.region, facts.group)
-        return Answer(facts=facts, timings=timings)
+        return await self._gathered(InstanceKey.of(question.key), question.questions)
 
     @activity.defn(name=BeatHook.activity)
     async def heartbeat(self, beat: BeatHook) -> Done:
@@ -105,7 +104,7 @@ class AskActivities:
         key = InstanceKey.of(lifecycle)
         return self._ground.caller(key.account, key.region), key.region
 
-    async def _gathered(self, key: InstanceKey, questions: tuple[Question, ...]) -> Facts:
+    async def _gathered(self, key: InstanceKey, questions: tuple[Question, ...]) -> Answer:
         where = (key.account, key.region)
         asked = _Asked(key.instance_id, questions, now(), asyncio.get_running_loop().create_future())
         self._waiting.setdefault(where, []).append(asked)
@@ -133,11 +132,39 @@ class AskActivities:
             caller = self._ground.caller(account, region)
             moment = min(each.at for each in asked)
             found = await asyncio.to_thread(describe, caller, region, ids, questions, moment)
-        except Exception as error:  # each of those who wait has it
-            for each in asked:
-                if not each.answer.done():
-                    each.answer.set_exception(error)
+        except Exception as error:
+            _refuse(asked, error)
             return
+        groups: defaultdict[str, list[_Asked]] = defaultdict(list)
         for each in asked:
-            if not each.answer.done():
-                each.answer.set_result(found[each.instance].model_copy(update={"at": each.at}))
+            groups[found[each.instance].group].append(each)
+        _tell(groups.pop("", ()), found, {})
+        for group, members in groups.items():
+            task = asyncio.create_task(self._answer_group(caller, region, group, members, found))
+            self._hooks.add(task)
+            task.add_done_callback(self._hooks.discard)
+
+    async def _answer_group(
+        self, caller: Services, region: str, group: str, asked: Sequence[_Asked], found: Mapping[str, Facts]
+    ) -> None:
+        """One call for the hooks of a group."""
+        try:
+            timings = await asyncio.to_thread(hook_timings, caller, region, group)
+        except Exception as error:
+            _refuse(asked, error)
+            return
+        _tell(asked, found, timings)
+
+
+def _tell(asked: Iterable[_Asked], found: Mapping[str, Facts], timings: Mapping[str, HookTiming]) -> None:
+    for each in asked:
+        if not each.answer.done():
+            facts = found[each.instance].model_copy(update={"at": each.at})
+            each.answer.set_result(Answer(facts=facts, timings=dict(timings)))
+
+
+def _refuse(asked: Iterable[_Asked], error: Exception) -> None:
+    """Each of those who wait has it."""
+    for each in asked:
+        if not each.answer.done():
+            each.answer.set_exception(error)
