@@ -32,6 +32,9 @@ from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import ApiError
 
+# So many are compared without a break.
+TOGETHER = 100
+
 Owner = LoadBalancer | LoadBalancerMachine
 
 
@@ -69,7 +72,9 @@ class SweepActivities:
                 troubles.append(error.message)
                 continue
             differing = 0
-            for each in members:
+            for number, each in enumerate(members, 1):
+                if number % TOGETHER == 0:
+                    await asyncio.sleep(0)  # heartbeats of all activities go out meanwhile
                 difference = _difference(each, cloud, owners, moment)
                 differing += bool(difference)
                 if difference and not (look.dry_run or ground.hold(each.metadata)):

@@ -1,0 +1,75 @@
+"""A sweep over many objects of one project lets others go on while it compares them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+from lb_objects import ago, balancer
+from temporalio.testing import ActivityEnvironment
+
+from activities.loadbalancers import metrics
+from activities.loadbalancers import sweeps as module
+from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.sweeps import SweepActivities
+from activities.openstack.observing import ProjectCloud
+from activities.openstack.session import Project
+from domain.identity import Key
+from domain.loadbalancers.passes import SweepProjects
+from domain.loadbalancers.resources import LoadBalancer
+from engine.settings import Settings
+
+MANY = 10
+
+
+class Scene:
+    """Load balancers of one project that are as they should be, and which of them were compared between two breaks."""
+
+    def __init__(self) -> None:
+        self.settings = Settings()
+        self.projects = self
+        self.place = ("project",)
+        self.runs = [0]
+
+    async def leads(self, kind: object) -> str:
+        return ""
+
+    async def everywhere(self, model: type) -> tuple[LoadBalancer, ...]:
+        names = range(MANY) if model is LoadBalancer else ()
+        status = {"lastOpenstackReconcile": ago(minutes=1)}
+        return tuple(balancer(metadata={"name": f"web-{each}", "uid": f"uid-{each}"}, status=status) for each in names)
+
+    def project(self, reference: object) -> Project:
+        return cast(Project, self)
+
+    def difference(self, *_: Any) -> str:
+        self.runs[-1] += 1
+        return ""
+
+    async def others(self) -> None:
+        while True:
+            if self.runs[-1]:
+                self.runs.append(0)
+            await asyncio.sleep(0)
+
+    async def swept(self) -> Sequence[int]:
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, started_time=datetime.now(UTC))
+        key = Key(kind="Sweep", namespace="", name="projects", uid="")
+        others = asyncio.create_task(self.others())
+        await environment.run(SweepActivities(cast(Ground, self)).sweep_projects, SweepProjects(key=key))
+        others.cancel()
+        return self.runs
+
+
+async def test_others_go_on_between_the_objects_of_one_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene()
+    monkeypatch.setattr(metrics, "SWEEPS", metrics.SweepCount())
+    monkeypatch.setattr(module, "TOGETHER", 4)
+    monkeypatch.setattr(module, "_difference", scene.difference)
+    monkeypatch.setattr(module, "observe_project", lambda _: ProjectCloud())
+    assert [each for each in await scene.swept() if each] == [3, 4, 3]
