@@ -119,11 +119,11 @@ def object_dependents(before: Projection | None, after: Projection | None, index
     for side in sides:
         concerned |= _waiting_backends(side, index)
     if before is not None and (after is None or after.deleting or before.fact("called") != after.fact("called")):
-        concerned |= _called_alike(before, index)
+        concerned |= {each.key for each in _called_alike(before, index)}
     elif after is not None and before is not None and before.fact("home") != after.fact("home"):
-        concerned |= {key for key in _called_alike(after, index) if _may_yield(key, after, index)}
+        concerned |= {each.key for each in _called_alike(after, index) if _may_yield(each, after)}
     elif after is not None and not before:
-        concerned |= {key for key in _called_alike(after, index) if _is_younger(key, after, index)}
+        concerned |= {each.key for each in _called_alike(after, index) if _may_be_younger(each, after)}
         concerned.add(THE_TENANTS.model_copy(update={"cluster": after.key.cluster}))
     if after is None and before is not None:
         concerned |= _referents(before, index)
@@ -189,21 +189,19 @@ def _backends_of(product: Projection, index: Index) -> list[Projection]:
     return [each for name in used for each in index.find(BACKEND.name, "names", name)]
 
 
-def _called_alike(known: Projection, index: Index) -> set[Key]:
+def _called_alike(known: Projection, index: Index) -> list[Projection]:
     name = known.fact("called")
-    return {each.key for each in index.find(known.key.kind, "called", name)} if name else set()
+    return index.find(known.key.kind, "called", name) if name else []
 
 
-def _is_younger(key: Key, than: Projection, index: Index) -> bool:
+def _may_be_younger(one: Projection, than: Projection) -> bool:
     """Whether an object may be the younger of two: times are whole seconds."""
-    known = index.get(key.kind, key.namespace, key.name)
-    return known is not None and known.fact("born") >= than.fact("born")
+    return one.fact("born") >= than.fact("born")
 
 
-def _may_yield(key: Key, to: Projection, index: Index) -> bool:
+def _may_yield(one: Projection, to: Projection) -> bool:
     """Whether one called alike may have stood back for what has moved, or has to from now on."""
-    known = index.get(key.kind, key.namespace, key.name)
-    return known is not None and (known.fact("phase") in _REFUSED or same_tenant(known.fact("home"), to.fact("home")))
+    return one.fact("phase") in _REFUSED or same_tenant(one.fact("home"), to.fact("home"))
 
 
 def _told(known: Projection) -> tuple[object, ...]:
