@@ -22,11 +22,11 @@ from domain.accounts.actions.customers import (
     MadeAccount,
     MakeCustomerAccount,
 )
+from domain.accounts.candidates import age
 from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.resources import Account
-from domain.resource import timestamp
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET
 from engine.kube.json import JsonObject, mapping, sequence, text
@@ -49,7 +49,7 @@ class CustomerActivities:
         accounts = await self._read.accounts_held_by(action.claim)
         own = [each for each in accounts if _serves(each, action) and not each.metadata.deleting]
         if own:
-            return MadeAccount(name=min(own, key=_age).metadata.name)
+            return MadeAccount(name=min(own, key=age).metadata.name)
         for serial in count():
             suffix = suffix_of(action.claim.uid, str(serial))
             try:
@@ -126,11 +126,6 @@ class CustomerActivities:
 def _serves(account: Account, action: MakeCustomerAccount) -> bool:
     same = account.spec.aws_account_id == action.account_id
     return account.customers and same and named_by(account, action.claim)
-
-
-def _age(account: Account) -> tuple[str, str]:
-    born = account.metadata.creation_timestamp
-    return (timestamp(born) if born else "", account.metadata.name)
 
 
 def _finalizers(obj: JsonObject) -> list[str]:

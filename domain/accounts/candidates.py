@@ -23,7 +23,7 @@ class Candidates:
             spec = account.spec
             holder = (spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id)
             self._by_holder.setdefault(holder, account)
-        ordered = sorted(filter(is_free, accounts), key=_age)
+        ordered = sorted(filter(is_free, accounts), key=age)
         by_entity: defaultdict[str, list[Account]] = defaultdict(list)
         for account in ordered:
             by_entity[account.spec.legal_entity.id].append(account)
@@ -82,6 +82,7 @@ def _paused(account: Account) -> bool:
     return account.paused or paused(account.metadata)
 
 
-def _age(account: Account) -> tuple[str, str]:
+def age(account: Account) -> tuple[str, str]:
+    """By which the oldest comes first; of those of one second by name."""
     born = account.metadata.creation_timestamp
     return (timestamp(born) if born else "", account.metadata.name)
