@@ -206,7 +206,7 @@ class KubeApi:
         """The object as it would be after a server-side apply, checked and with its defaults; nothing is written."""
         name = text(obj, "metadata", "name")
         body = {"apiVersion": kind.api_version, "kind": kind.name, **obj}
-        parameters = {**_manager(field_manager), "dryRun": "All", "force": "true"}
+        parameters = {"fieldManager": field_manager, "dryRun": "All", "force": "true"}
         attempt = _attempt("apply, as a trial,", kind, namespace, name)
         return await self._send("PATCH", attempt, _path(kind, namespace, name), parameters, body, content_type=_APPLY)
 
@@ -222,7 +222,7 @@ class KubeApi:
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
         body = {"apiVersion": kind.api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("create", kind, namespace, name))
-        return await self._send("POST", attempt, _path(kind, namespace), _manager(field_manager), body)
+        return await self._send("POST", attempt, _path(kind, namespace), _written_by(field_manager), body)
 
     async def create_under(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
@@ -261,7 +261,7 @@ class KubeApi:
             body["metadata"] = {**mapping(patch, "metadata"), "resourceVersion": resource_version}
         attempt = self._mutation(_attempt("patch", kind, namespace, name, subresource))
         path = _path(kind, namespace, name, subresource)
-        return await self._send("PATCH", attempt, path, _manager(field_manager), body, content_type=_MERGE_PATCH)
+        return await self._send("PATCH", attempt, path, _written_by(field_manager), body, content_type=_MERGE_PATCH)
 
     async def json_patch(
         self,
@@ -278,7 +278,7 @@ class KubeApi:
         body = [*operations, expected] if resource_version else [*operations]
         attempt = self._mutation(_attempt("patch", kind, namespace, name))
         path = _path(kind, namespace, name)
-        return await self._send("PATCH", attempt, path, _manager(field_manager), body, content_type=_JSON_PATCH)
+        return await self._send("PATCH", attempt, path, _written_by(field_manager), body, content_type=_JSON_PATCH)
 
     async def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
@@ -287,7 +287,7 @@ class KubeApi:
         body = {"apiVersion": kind.api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("replace", kind, namespace, name, subresource))
         return await self._send(
-            "PUT", attempt, _path(kind, namespace, name, subresource), _manager(FIELD_MANAGER), body
+            "PUT", attempt, _path(kind, namespace, name, subresource), _written_by(FIELD_MANAGER), body
         )
 
     async def delete(
@@ -438,5 +438,8 @@ def _parameters(**values: str) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
 
 
-def _manager(field_manager: str) -> dict[str, str]:
-    return {"fieldManager": field_manager}
+def _written_by(field_manager: str) -> dict[str, str]:
+    """Whose write it is. What a kind's schema does not know is dropped in any case: by default the API server looks for
+    it, only to warn of it.
+    """
+    return {"fieldManager": field_manager, "fieldValidation": "Ignore"}
