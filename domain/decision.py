@@ -139,7 +139,8 @@ class Decision(Model):
 
     `phase` is the kind's own word (what `kubectl get` shows). `why` is a sentence for a person. `waits_for` names what
     must happen next; `deadline` (UTC) is the nearest moment at which deciding again may give something else, and
-    `at_deadline` says what happens then.
+    `at_deadline` says what happens then. Where another lifecycle does that, for many at once, this one does it only if
+    it has not been done after some `patience`.
     """
 
     phase: str
@@ -149,6 +150,7 @@ class Decision(Model):
     waits_for: tuple[str, ...] = ()
     deadline: datetime | None = None
     at_deadline: str = ""
+    patience: timedelta = timedelta(0)
     owner: str = ""  # Kind/namespace/name of what owns the object, for lists
     planned: tuple[str, ...] = ()  # lines for people, where a pass is one activity: what it would have done if it might
 

@@ -110,6 +110,19 @@ async def wake_open(client: Client, key: Key) -> None:
     await wake_listed(client, key.workflow_id)
 
 
+async def tell_open(client: Client, key: Key, signal: str, about: BaseModel) -> None:
+    """Signal the object's lifecycle if it is open; none is started, as for an object that is gone.
+
+    Raises:
+        RPCError: as for `wake`.
+    """
+    try:
+        await client.get_workflow_handle(key.workflow_id).signal(signal, about)
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+
+
 async def wake_listed(client: Client, workflow_id: str) -> bool:
     """The same for one that a list has shown; False if it has ended meanwhile.
 

@@ -212,10 +212,11 @@ class Entity(Generic[W]):
                 self.dirty = True  # what was refused is looked at again before it is tried again
 
     def _deadline(self, decision: Decision) -> datetime | None:
-        """The decision's deadline; where it asks for a look, not sooner after the last look than looks may follow."""
-        if decision.deadline and self.looks_at_deadline and self._looked_at:
-            return max(decision.deadline, self._looked_at + LOOK_REST)
-        return decision.deadline
+        """When to act; where that is a look, not sooner after the last look than looks may follow."""
+        moment = decision.deadline and decision.deadline + decision.patience
+        if moment and self.looks_at_deadline and self._looked_at:
+            return max(moment, self._looked_at + LOOK_REST)
+        return moment
 
     def _overdue(self, decision: Decision) -> bool:
         """True if the moment for the next look was over when the last look's answer came: a worker died with it."""
@@ -543,9 +544,11 @@ def _has_bug(refusals: Mapping[str, Refusal]) -> bool:
 
 def _timer_summary(decision: Decision, until: datetime, retries: dict[str, datetime]) -> str:
     """What the timeline says of the timer: until when, and what then."""
-    if until == decision.deadline:
-        then = decision.at_deadline or "decide again"
-    else:
+    then = decision.at_deadline or "decide again"
+    if decision.deadline and decision.patience and until == decision.deadline + decision.patience:
+        seconds = decision.patience.total_seconds()
+        return f"until {decision.deadline:%H:%M:%S} UTC, then: {then}; by itself {seconds:g} s later"[:SUMMARY_LENGTH]
+    if until != decision.deadline and until in retries.values():
         then = f"try again {', '.join(slot for slot, moment in retries.items() if moment == until)}"
     return f"until {until:%H:%M:%S} UTC, then: {then}"[:SUMMARY_LENGTH]
 

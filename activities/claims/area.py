@@ -33,7 +33,7 @@ from engine.kube import KubeApi
 from engine.kube.discovery import Discovery
 from engine.kube.store import Store
 from engine.settings import Settings, present_variables
-from engine.temporal import open_with, tell, wake
+from engine.temporal import open_with, tell, tell_open, wake
 
 ACTIVITIES = (ClaimActivities, HandleActivities, PoolActivities, BinderActivities)
 
@@ -78,13 +78,17 @@ class ClaimsArea:
                     await self._wake(key)
 
         async def open_claim(key: Key, world: ObjectWorld) -> None:
-            await opened(key, world, told="served")
+            if world.exists:
+                await opened(key, world, told="served")
+            else:
+                await tell_open(client, key, "ended", world)
 
+        claims = ClaimActivities(tools, self._ask_binder)
         return [
-            *ClaimActivities(tools, self._ask_binder).all(),
+            *claims.all(),
             *HandleActivities(tools, self._ask_binder).all(),
             *PoolActivities(PoolTools(tools, evaluation, opened)).all(),
-            *BinderActivities(tools, serving, open_claim, self._wake).all(),
+            *BinderActivities(tools, serving, claims.look, open_claim, self._wake).all(),
         ]
 
     async def _wake(self, key: Key) -> None:

@@ -1,10 +1,14 @@
 """The batch of the ClaimBinder: it serves claims as they come, for some seconds, then gives way to the next batch.
 
-    waiting claims --16 at once--> serve (serving.py) --> their own workflows are opened, when nobody waits
+    waiting claims ----16 at once--> serve (serving.py) --> their own workflows are opened, when nobody waits
+    claims whose end has come --'--> end (claims.py) -----> their own workflows are told, when nobody waits
 
 It pulls: a claim that comes while others are served is begun at once. One claim that cannot be served never holds up
 the others; it is told its own workflow, which asks again when it is time. A batch that is made again after its worker
 died wakes the claims that were bound in its time, since their workflows may not have been opened.
+
+What of an end is not plain (a limit or a person has moved it, somebody holds it up) is left to the claim's own
+workflow, which acts at the moment itself, and so is what fails here.
 """
 
 from __future__ import annotations
@@ -12,23 +16,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
 
 from temporalio import activity
+from temporalio.service import RPCError
 
 from activities.claims.filling import gathered
-from activities.claims.known import Name, looked_after
+from activities.claims.known import Name, looked_after, may_end
 from activities.claims.serving import Serving
 from activities.claims.tools import SOON, Tools
 from activities.conflicts import MOST_CONFLICTS
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
-from domain.claims.moments import passed, start_of
+from domain.claims.moments import agreed_end, passed, start_of
 from domain.claims.objects import JsonObject, text_at
-from domain.claims.passes import BinderWorld, ObjectWorld, Serve, idle
+from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve, idle
 from domain.claims.plans import Halt
-from domain.claims.references import key_of
+from domain.claims.references import holder_of, key_of
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.refusal import FIRST_RETRY, LONGEST_RETRY
@@ -37,16 +43,21 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 
 AT_ONCE = 16
+# While claims wait, so many of the places are theirs: those who end together would keep them waiting for seconds.
+SERVED_AT_LEAST = 8
 # Between two batches all workflows of those served are opened, which those who still wait would wait for: a burst is
 # one batch also on a busy machine. A claim that asks anew meanwhile waits for the next one.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
+# Ends are carried on for so long, as the others would wait until the workflows of those that have ended are told.
+LONGEST_WITH_ENDS = 60.0
 # A claim may be known here some milliseconds after the watcher has woken the binder for it.
 LINGER = 0.25
 OPENED_AT_ONCE = 8
 MOST_REMEMBERED = 20_000
 
 Open = Callable[[Key, ObjectWorld], Awaitable[None]]
+Look = Callable[[PassClaim], Awaitable[ObjectWorld]]
 Wake = Callable[[Key], Awaitable[None]]
 
 log = logging.getLogger(__name__)
@@ -55,10 +66,13 @@ log = logging.getLogger(__name__)
 class BinderActivities:
     """The ClaimBinder's activity."""
 
-    def __init__(self, tools: Tools, serving: Serving, open_claim: Open, wake: Wake) -> None:
+    def __init__(self, tools: Tools, serving: Serving, look_at_claim: Look, open_claim: Open, wake: Wake) -> None:
+        """`open_claim` opens the claim's workflow with what came of it; where the claim is gone it is only told."""
         self._tools = tools
+        self._look_at_claim = look_at_claim
         self._known = tools.known
         self._serving = serving
+        self.crowd = tools.releasing.crowd
         self._open_claim = open_claim
         self._wake = wake
         self._told: dict[str, Decision] = {}
@@ -73,7 +87,7 @@ class BinderActivities:
         """One batch."""
         await self._known.settled()
         if look.dry_run:
-            return BinderWorld(key=look.key, decision=self._idle())
+            return BinderWorld(key=look.key, decision=self._idle(self._known.ends.next))
         for asked in look.asked:
             self._told.pop(asked.uid, None)  # it is waiting for an answer
             self._known.await_binder((asked.namespace, asked.name))
@@ -84,10 +98,12 @@ class BinderActivities:
             more = await _Batch(self, look.key.cluster).run()
         finally:
             self._known.serving = False
-        return BinderWorld(key=look.key, decision=self._idle(), more=more)
+        return BinderWorld(key=look.key, decision=self._idle(self._known.ends.wait()), more=more)
 
-    def _idle(self) -> Decision:
-        return idle(f"{len(self._known.free)} handles are free, {len(self._known.waiting)} claims wait to be looked at")
+    def _idle(self, next_end: datetime | None) -> Decision:
+        free, waiting = len(self._known.free), len(self._known.waiting)
+        decision = idle(f"{free} handles are free, {waiting} claims wait to be looked at", deadline=next_end)
+        return decision.model_copy(update={"at_deadline": "end the claims whose lifespan is over"} if next_end else {})
 
     async def _wake_bound_since(self, look: Serve) -> None:
         since = activity.info().scheduled_time - timedelta(seconds=1)
@@ -127,6 +143,39 @@ class BinderActivities:
         else:
             return None  # it stays among those that wait
         return self._news(key, world.model_copy(update={"at": began})) if key else None
+
+    def ending(self) -> Name | None:
+        """A claim whose end has come and is plainly so; each is given once."""
+        while (handle_name := self._known.ends.take(now())) is not None:
+            handle = self._known.get(RESOURCE_HANDLE, self._known.namespace, handle_name)
+            name = holder_of(handle)
+            claim = self._known.get(RESOURCE_CLAIM, *name) if name else None
+            if claim is None or handle is None or not may_end(claim, handle):
+                continue
+            if agreed_end(claim, handle) is not None and not (self._tools.hold(claim) or self._tools.hold(handle)):
+                return name
+        return None
+
+    def end_again(self, name: Name) -> None:
+        """The claim was being ended, and whether it was is not known."""
+        for handle in self._known.handles_of_claim(*name):
+            self._known.ends.give_back(text_at(handle, "metadata", "name"))
+
+    async def end(self, name: Name, cluster: str) -> tuple[Key, ObjectWorld] | None:
+        """End a claim, as its own workflow would; how it stands then, None if that has to see to it."""
+        claim = self._known.get(RESOURCE_CLAIM, *name)
+        if claim is None:
+            return None
+        key = key_of(RESOURCE_CLAIM, claim, cluster)
+        try:
+            return key, await self._look_at_claim(PassClaim(key=key, woken=False))
+        except ApiError as error:
+            log.warning("%s could not be ended with others: %s", key, error.message)
+        except Exception:  # a bug must not hold up the others
+            log.exception("%s could not be ended with others", key)
+        with suppress(RPCError):
+            await self._wake(key)
+        return None
 
     async def _leave_to_its_end(self, key: Key) -> None:
         """The claim was deleted while it was served: what it has got meanwhile has to end as well."""
@@ -187,6 +236,7 @@ class BinderActivities:
             settled.faults,
             claimed=True,
             look_at=self._tools.next_look(settled, moment),
+            binder_ends_at=agreed_end(settled.claim, settled.handle),
         )
         return ObjectWorld(key=key, decision=decision, known=settled.known), judged.claim
 
@@ -206,11 +256,12 @@ class BinderActivities:
 
 
 class _Batch:
-    """One batch over the claims that wait."""
+    """One batch over the claims that wait, and those that end meanwhile."""
 
     def __init__(self, activities: BinderActivities, cluster: str) -> None:
         self._activities = activities
         self._known = activities._known
+        self._crowd = activities.crowd
         self._cluster = cluster
         self._under_way: dict[asyncio.Task[tuple[Key, ObjectWorld] | None], Name] = {}
         self._to_open: list[tuple[Key, ObjectWorld]] = []
@@ -219,10 +270,9 @@ class _Batch:
 
     async def run(self) -> bool:
         """Serve until nobody waits, or for long enough; whether somebody still waits."""
-        until = time.monotonic() + LONGEST_BATCH
-        quiet_since = time.monotonic()
+        began = quiet_since = time.monotonic()
         try:
-            while time.monotonic() < until and self._served < MOST_SERVED:
+            while self._goes_on(time.monotonic() - began):
                 self._known.news.clear()
                 self._begin()
                 if self._under_way:
@@ -231,9 +281,10 @@ class _Batch:
                     continue
                 await self._open_while_quiet()
                 left = quiet_since + LINGER - time.monotonic()
-                if left <= 0 and not self._startable():
+                if left <= 0 and not self._startable() and not self._known.ends.is_near(now()):
                     break
-                await self._news_within(left)
+                await self._news_within(max(left, self._until_next_end()))
+            self._crowd.is_asked()
             while self._under_way:
                 await self._next()
             await self._open(self._to_open)
@@ -244,22 +295,51 @@ class _Batch:
         finally:
             for task in self._under_way:
                 task.cancel()
-        return bool(self._known.waiting)
+            for name in self._crowd.disperse():
+                self._activities.end_again(name)
+        return bool(self._known.waiting) or self._known.ends.is_near(now())
+
+    def _goes_on(self, seconds: float) -> bool:
+        if self._known.ends.are_over(now()):
+            return seconds < LONGEST_WITH_ENDS
+        return seconds < LONGEST_BATCH and self._served < MOST_SERVED
+
+    def _until_next_end(self) -> float:
+        end = self._known.ends.next if self._known.ends.is_near(now()) else None
+        return max(0.0, (end - now()).total_seconds()) if end is not None else 0.0
 
     def _startable(self) -> list[Name]:
         taken = set(self._under_way.values())
         return [n for n in self._known.waiting if n not in taken and self._retried.get(n, 0) < MOST_CONFLICTS]
 
     def _begin(self) -> None:
-        for name in self._startable()[: AT_ONCE - len(self._under_way)]:
-            self._served += 1
+        startable = self._startable()
+        most_ending = AT_ONCE - (SERVED_AT_LEAST if startable else 0)
+        while self._places() > 0 and self._crowd.asking < most_ending:
+            if (name := self._activities.ending()) is None:
+                break
+            self._crowd.join(name)
+            self._start(name, self._activities.end(name, self._cluster))
+        if self._known.ends.are_over(now()):
+            self._crowd.gathers(self._known.news.set)
+        elif not self._crowd.asking:
+            self._crowd.is_asked()
+        for name in startable[: self._places()]:
             self._retried[name] = self._retried.get(name, 0) + 1
-            self._under_way[asyncio.create_task(self._activities.one(name, self._cluster))] = name
+            self._start(name, self._activities.one(name, self._cluster))
+
+    def _places(self) -> int:
+        return AT_ONCE - len(self._under_way) + self._crowd.asked
+
+    def _start(self, name: Name, work: Coroutine[None, None, tuple[Key, ObjectWorld] | None]) -> None:
+        self._served += 1
+        self._under_way[asyncio.create_task(work)] = name
 
     async def _next(self) -> None:
         """Until one has ended, or another claim has come while there is room."""
         waits: set[asyncio.Task[object]] = set(self._under_way)
-        news = asyncio.create_task(self._known.news.wait()) if len(self._under_way) < AT_ONCE else None
+        has_room = self._places() > 0 or self._crowd.is_gathering
+        news = asyncio.create_task(self._known.news.wait()) if has_room else None
         if news is not None:
             waits.add(news)
         done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -267,7 +347,7 @@ class _Batch:
             news.cancel()
         for task in done:
             if task in self._under_way:
-                del self._under_way[task]  # type: ignore[arg-type]
+                self._crowd.leave(self._under_way.pop(task))  # type: ignore[arg-type]
                 if told := task.result():
                     self._to_open.append(told)  # type: ignore[arg-type]
 
@@ -279,7 +359,7 @@ class _Batch:
 
     async def _open_while_quiet(self) -> None:
         """Open the workflows of those served; behind them, so that it costs nobody latency."""
-        while self._to_open and not self._known.news.is_set():
+        while self._to_open and not self._known.news.is_set() and not self._known.ends.are_over(now()):
             some, self._to_open = self._to_open[:OPENED_AT_ONCE], self._to_open[OPENED_AT_ONCE:]
             await self._open(some)
 

@@ -20,7 +20,7 @@ from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.constants import IGNORE_LABEL, OUR_FINALIZERS
 from domain.claims.durations import UnreadableMoment
-from domain.claims.moments import end_of_detached, end_of_handle, passed, start_of
+from domain.claims.moments import agreed_end, end_of_detached, end_of_handle, passed, start_of
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import Halt
@@ -48,8 +48,12 @@ class ClaimActivities:
 
     @activity.defn(name=PassClaim.activity)
     async def pass_claim(self, look: PassClaim) -> ObjectWorld:
-        """One pass; another one at once where somebody has written what was read."""
+        """One pass."""
         await self._known.settled()
+        return await self.look(look)
+
+    async def look(self, look: PassClaim) -> ObjectWorld:
+        """One pass; another one at once where somebody has written what was read."""
 
         async def attempt(number: int) -> ObjectWorld:
             began = now()
@@ -165,7 +169,14 @@ class ClaimActivities:
             return world_of(key, decision, known=settled.known)
         faults = (*((judged.plan.fault,) if judged.plan.fault else ()), *settled.faults)
         look_at = self._tools.next_look(settled, moment, faulty=bool(faults))
-        decision = standing.settled(settled.handle, settled.plan, faults, claimed=True, look_at=look_at)
+        decision = standing.settled(
+            settled.handle,
+            settled.plan,
+            faults,
+            claimed=True,
+            look_at=look_at,
+            binder_ends_at=agreed_end(settled.claim, settled.handle),
+        )
         return world_of(key, decision, known=settled.known)
 
     async def _over(self, look: PassClaim, settled: Settled, moment: datetime) -> ObjectWorld:

@@ -1,6 +1,6 @@
 """What a worker knows of claims, handles, pools and providers, so that a pass reads others' objects without a request.
 
-    watch streams, own writes --> mirrors --> indices: free handles, handles by claim and by pool, waiting claims
+    watch streams, own writes --> mirrors --> indices: free handles, handles by claim and by pool, ends, waiting claims
 
 Mirrors are some milliseconds behind the API server. Where that could lose something it is made good:
 
@@ -8,7 +8,7 @@ Mirrors are some milliseconds behind the API server. Where that could lose somet
 - a pass that was woken reads its own objects from the API server;
 - what a pass has read of others is noted (`read`): a change of it that comes in right afterwards wakes that lifecycle
   once more, as the pass may have missed what the watcher woke it for;
-- claims that came in and that no batch has taken wake the binder.
+- claims that came in and that no batch has taken wake the binder, and so does an end that it does not expect.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from typing import TypeVar, cast
 
+from activities.claims.ends import Ends
 from domain.claims import (
     RESOURCE_CLAIM,
     RESOURCE_HANDLE,
@@ -31,6 +33,7 @@ from domain.claims import (
 from domain.claims.constants import IGNORE_LABEL
 from domain.claims.matching import FreeHandles, free_handle, may_fit_now
 from domain.claims.merging import TooDeep
+from domain.claims.moments import end_of_handle
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.providers import named_providers, providers_to_fetch
 from domain.claims.references import holder_of, key_of
@@ -44,6 +47,8 @@ from engine.settings import Settings
 # For how long after a read a change of what was read may have been missed: far more than a mirror ever lags.
 MAY_HAVE_MISSED = 2.0
 UNTAKEN = 1.0
+# Ends that come in together are told to the binder together.
+ENDS_GATHER = 0.2
 
 K = TypeVar("K")
 Name = tuple[str, str]
@@ -71,9 +76,11 @@ class Known:
             for mirror in (self.claims, self.handles, self.pools, self.scalings, self.providers, self.namespaces)
         }
         self.free = FreeHandles()
+        self.ends = Ends()
         self.waiting: set[Name] = set()  # unbound claims that have to be looked at
         self.news = asyncio.Event()  # something has come to wait
         self.serving = False  # a batch of this process looks at those that wait
+        self._end_untold = False
         self._untaken: set[Name] = set()  # those that the binder is woken for, if they still wait in a moment
         self._unbound: set[Name] = set()
         self._by_claim: defaultdict[Name, set[str]] = defaultdict(set)
@@ -207,6 +214,26 @@ class Known:
         if untaken & self.waiting and not self.serving:
             self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
 
+    # --- ends that the binder carries out ---
+
+    def _await_end(self, name: str, handle: JsonObject | None) -> None:
+        going = value_at(handle, "metadata", "deletionTimestamp")
+        end = end_of_handle(handle) if handle and holder_of(handle) and not going else None
+        if not self.ends.put(name, end):
+            return
+        if self.serving:
+            self.news.set()
+        elif not self._end_untold:
+            self._end_untold = True
+            asyncio.get_running_loop().call_later(ENDS_GATHER, self._tell_of_end)
+
+    def _tell_of_end(self) -> None:
+        self._end_untold = False
+        # This machine's clock: it tells only whether to ask, and the binder goes by the engine's.
+        if not self.serving and self.ends.is_unexpected(datetime.now(UTC)):
+            self.ends.wait()
+            self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
+
     # --- changes ---
 
     def _claim_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
@@ -237,6 +264,7 @@ class Known:
         for pool in {_pool(before), _pool(after)} - {None}:
             self._tell_readers(f"pool/{pool}")
         self._free_or_not(name, after)
+        self._await_end(name, after)
         if self._unbound and may_fit_now(free_before, self.free.get(name)):
             self.await_binder_all()
 
@@ -288,10 +316,17 @@ def unbound(claim: JsonObject) -> bool:
 
 
 def looked_after(claim: JsonObject) -> bool:
-    """Whether the claim may have a handle: it is neither being deleted nor left alone."""
+    """Whether the claim may have a handle, or a handle a claim: it is neither being deleted nor left alone."""
     return not (
         value_at(claim, "metadata", "deletionTimestamp") or IGNORE_LABEL in object_at(claim, "metadata", "labels")
     )
+
+
+def may_end(claim: JsonObject, handle: JsonObject) -> bool:
+    """Whether the claim holds the handle, and neither is left alone, given up or on its way out."""
+    link = object_at(claim, "status", "resourceHandle")
+    holds = text_at(link, "name") == text_at(handle, "metadata", "name") and link.get("detached") is not True
+    return holds and looked_after(claim) and looked_after(handle)
 
 
 def _move(index: defaultdict[K, set[str]], name: str, before: K | None, after: K | None) -> None:

@@ -3,7 +3,7 @@
     handle marked as deleted --> resources, newest first --> claim (unless detached) --> finalizer of the handle dropped
 
 The mark comes first: from then on nobody binds or renews it, and whoever finds it goes on from there. Resources are
-asked to go and not waited for. The finalizer stays while one of them cannot be asked.
+asked to go and not waited for. The finalizer stays while one of them cannot be asked, and of a crowd until all are.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from activities.claims.crowd import Crowd
 from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.moments import born
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.references import holder_of
 from domain.resource import parse_timestamp
 from engine.errors import ApiError, Conflict
 
@@ -36,6 +38,7 @@ class Releasing:
         self._known = known
         self._writer = writer
         self._managed = managed
+        self.crowd = Crowd()
 
     async def end(
         self,
@@ -57,7 +60,8 @@ class Releasing:
         refused = await self._managed.delete_all(marked, states)
         ended = await self._end_claim(marked, claim)
         if not refused:
-            await self._writer.let_go(RESOURCE_HANDLE, marked)
+            async with self.crowd.behind_the_others(holder_of(handle)):
+                await self._writer.let_go(RESOURCE_HANDLE, marked)
         return Ended(tuple(refused), ended)
 
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:

@@ -9,6 +9,7 @@ Whose workflow does the work for an object, and so writes it:
 |---|---|---|
 | ResourceClaim | it has no handle | the ClaimBinder, which opens the claim's own behind it |
 | ResourceClaim | it has a handle, is detached, ignored or being deleted | its own |
+| ResourceClaim | its end has come, as claim and handle say | the ClaimBinder, for all that end together |
 | ResourceHandle | a claim holds it | the claim's: both are written in one pass, the handle first |
 | ResourceHandle | it is free, or its claim is gone or left alone | its own |
 | ResourcePool, its ResourcePoolScalings, the creation of its handles | always | the pool's |

@@ -57,6 +57,19 @@ def end_of_detached(claim: JsonObject) -> datetime | None:
     return _recorded(claim, "status", "lifespan", "end") if detached else None
 
 
+def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime | None:
+    """When both end, where claim and handle say the same of it: then nothing is left to settle at that moment.
+
+    None where they differ (a limit has cut what the claim asks for, somebody has written one of them) or there is none.
+    """
+    if claim is None or handle is None:
+        return None
+    end, asked = end_of_handle(handle), text_at(claim, "spec", "lifespan", "end")
+    shown = _recorded(claim, "status", "lifespan", "end")
+    wanted = _recorded(claim, "spec", "lifespan", "end") if asked else end
+    return end if end == shown == wanted else None
+
+
 def passed(moment: datetime | None, now: datetime) -> bool:
     """True from the moment on; never for none."""
     return moment is not None and moment <= now

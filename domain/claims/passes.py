@@ -135,7 +135,10 @@ class PassPool(_Pass):
 
 
 class Serve(Action):
-    """Serve the claims that have no handle, as they come, for some seconds; `asked` are to be looked at in any case."""
+    """Serve the claims that have no handle, as they come, for some seconds, and end those whose time has come.
+
+    `asked` are to be looked at in any case.
+    """
 
     activity: ClassVar[str] = "claims.serve"
     queue: ClassVar[Queue] = Queue.CLAIMS
@@ -150,7 +153,7 @@ class Serve(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "bind or create handles for the claims that have none"
+        return "bind or create handles for the claims that have none, end those whose lifespan is over"
 
 
 def idle(why: str, *, phase: str = "Idle", deadline: datetime | None = None) -> Decision:

@@ -7,7 +7,7 @@ again by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
@@ -16,6 +16,9 @@ from domain.claims.pools import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
 
 BINDING, STALLED, DELETING, BUG = "Binding", "Stalled", "Deleting", "Bug"
+# The binder ends claims when their time has come; one that it has not ended by then ends itself. Sooner, those who end
+# together would also look at themselves together, which takes longer than all their ends.
+LEFT_TO_BINDER = timedelta(seconds=20)
 # Where a person's retry means something: after a mend that nothing tells of, it is looked at again at once.
 RETRYABLE = (STALLED, DELETING, BUG)
 
@@ -101,15 +104,29 @@ def waits_for_free(plan: ClaimPlan, look_at: datetime) -> Decision:
 
 
 def settled(
-    handle: JsonObject, plan: HandlePlan, faults: Sequence[Fault], *, claimed: bool, look_at: datetime | None
+    handle: JsonObject,
+    plan: HandlePlan,
+    faults: Sequence[Fault],
+    *,
+    claimed: bool,
+    look_at: datetime | None,
+    binder_ends_at: datetime | None = None,
 ) -> Decision:
-    """A handle whose resources are as they have to be, or as near to it as they can come now."""
+    """A handle whose resources are as they have to be, or as near to it as they can come now.
+
+    `binder_ends_at`: when the binder ends it with its claim, None if their own lifecycle does.
+    """
     status = plan.handle_status
     name, end = text_at(handle, "metadata", "name"), plan.end
     deadline = earliest([end, plan.look_at, look_at])
     at_deadline = _ends(claimed=claimed) if deadline is not None and deadline == end else "look again"
     of = f"by ResourceHandle {name}" if claimed else "for a claim"
-    common = {"deadline": deadline, "at_deadline": at_deadline, "owner": owner(handle, claimed=claimed)}
+    common: dict[str, Any] = {
+        "deadline": deadline,
+        "at_deadline": at_deadline,
+        "patience": LEFT_TO_BINDER if deadline is not None and deadline == binder_ends_at else timedelta(0),
+        "owner": owner(handle, claimed=claimed),
+    }
     if faults:
         return Decision(
             phase=STALLED,

@@ -47,8 +47,9 @@ from starters.watch.silence import EVERY, Silence
 
 # Relatives of what is in a list are known when their own list is there; one that does not come holds nobody up longer.
 PATIENCE_WITH_LISTS = 10.0
-# An end takes some tens of milliseconds, and seconds when hundreds come at once.
-ENDS_BY_ITSELF = 5.0
+# An end takes some tens of milliseconds, and ten seconds when hundreds come at once on a small machine: passes of those
+# that have gone already would hold up the others.
+ENDS_BY_ITSELF = 15.0
 
 Wake = Callable[[Key], Awaitable[None]]
 # For a kind and the keys of its objects: whom to wake because object or workflow lacks the other.

@@ -21,6 +21,7 @@ AWAY_SECONDS = 20.0
 WITHOUT_EVENTS_SECONDS = 30.0
 AFTER_RESTART_SECONDS = 60.0
 BURST = 60
+CROWD = 60
 
 
 @pytest.fixture
@@ -236,6 +237,33 @@ def test_an_end_that_passes_while_nothing_runs_is_kept_right_after_the_start(lab
     del lab.expected.claims[name]
     lab.watch.start()
     lab.settle()
+
+
+@pytest.mark.parametrize("of_them", [1, CROWD // 2])
+def test_claims_that_end_together_all_end_although_the_worker_dies_in_the_middle(
+    lab: ClaimsLab, record: Record, record_property: Callable[[str, object], None], of_them: int
+) -> None:
+    record([("expire", f"{CROWD} in one second")], f"worker killed when {of_them} are on their way out")
+    end = datetime.now(UTC) + timedelta(seconds=30)
+    names = [lab.claim("chest", lifespan={"end": f"{end:%Y-%m-%dT%H:%M:%SZ}"}) for _ in range(CROWD)]
+    lab.until_ready(names, 25)
+
+    def stand() -> int:
+        claims = lab.oracle.look().claims.values()
+        return sum(at(claim, "metadata", "deletionTimestamp") is None for claim in claims)
+
+    until(lambda: stand() <= CROWD - of_them, "some are on their way out", 60)
+    lab.worker.kill()
+    assert lab.oracle.look().claims, "all were gone before the worker died: nothing was tried"
+    lab.worker.start()
+    lab.await_worker()
+    began = time.monotonic()
+    until(lambda: not lab.oracle.look().claims, "all are gone", AFTER_RESTART_SECONDS)
+    record_property("seconds", round(time.monotonic() - began, 1))
+    for name in names:
+        del lab.expected.claims[name]
+    lab.settle()
+    lab.audit()
 
 
 def test_templates_that_depend_on_the_clock_go_on_after_a_restart(lab: ClaimsLab, record: Record) -> None:

@@ -64,7 +64,7 @@ async def test_a_claim_without_handle_is_looked_at_by_the_clock_where_that_may_h
 ) -> None:
     monkeypatch.setattr("activities.claims.binder.now", lambda: NOW)
     answers = Answers(ClaimPlan(halt=halt, by_clock=by_clock), None)
-    activities = BinderActivities(tools(answers), answers, cast(Any, None), cast(Any, None))  # type: ignore[arg-type]
+    activities = BinderActivities(tools(answers), answers, *[cast(Any, None)] * 3)  # type: ignore[arg-type]
     world, _ = await activities._serve(KEY, CLAIM)
     assert world.decision.deadline == (None if after is None else NOW + after)
 

@@ -23,7 +23,7 @@ from domain.why import Why
 from domain.writes import Patch
 from engine import clock
 from engine.errors import Denied, Unavailable
-from engine.temporal import open_with, tell, wake
+from engine.temporal import open_with, tell, tell_open, wake
 
 PASSES: dict[Key, type[Action]] = {claim(): PassClaim, HANDLE: PassHandle, POOL: PassPool, THE_BINDER: Serve}
 OF_OBJECTS = [key for key in PASSES if key != THE_BINDER]
@@ -84,6 +84,32 @@ async def test_a_workflow_opened_behind_a_pass_looks_only_at_the_deadline(claims
     looks = await claims.looks(PASSES[key], 1)
     assert looks[0].woken is False, "a moment has come: nobody says that anything has changed"
     assert abs(claims.times(PASSES[key])[0] - end) < timedelta(seconds=1)
+
+
+async def test_a_claim_that_the_binder_ends_looks_at_itself_only_when_nobody_has(claims: Area) -> None:
+    end = await claims.now() + timedelta(hours=1)
+    patient = until_then(end).model_copy(update={"patience": timedelta(seconds=20)})
+    await open_with(claims.env.client, claim(), ObjectWorld(key=claim(), decision=patient))
+    why = await claims.why(claim(), lambda why: why.phase == "Ready")
+    assert why.deadline == end
+    await claims.env.sleep(timedelta(hours=1, seconds=15))
+    assert claims.asked(PassClaim) == []
+    claims.play(PassClaim, always(standing.GONE, exists=False))
+    await claims.env.sleep(timedelta(seconds=30))
+    await claims.looks(PassClaim, 1)
+    assert abs(claims.times(PassClaim)[0] - end - timedelta(seconds=20)) < timedelta(seconds=1)
+
+
+async def test_a_claim_that_the_binder_has_ended_is_told_and_ends_without_a_look(claims: Area) -> None:
+    end = await claims.now() + timedelta(hours=1)
+    patient = until_then(end).model_copy(update={"patience": timedelta(seconds=20)})
+    await open_with(claims.env.client, claim(), ObjectWorld(key=claim(), decision=patient))
+    gone = ObjectWorld(key=claim(), exists=False, decision=standing.GONE, at=end)
+    await tell_open(claims.env.client, claim(), "ended", gone)
+    async with asyncio.timeout(20):
+        await claims.handle(claim()).result()
+    assert claims.asked(PassClaim) == []
+    await tell_open(claims.env.client, claim(), "ended", gone)  # nobody is there any more, which is no error
 
 
 @pytest.mark.parametrize("key", PASSES, ids=lambda key: key.kind)

@@ -1,9 +1,10 @@
 """The ClaimBinder's workflow: it gives handles to claims, for a whole operator namespace, one batch after the other.
 
-    wake, or a claim asks --> batch (serve claims as they come, for some seconds) --> wait, or the next batch
+    wake, a claim asks, the next end --> batch (serve claims as they come, for some seconds) --> wait, or the next batch
 
 There is one of it, and one batch at a time, so that every handle is given once without any lock. It is woken when
-claims, free handles or providers change; `serve` names a claim that wants to be looked at whatever has changed.
+claims, free handles or providers change; `serve` names a claim that wants to be looked at whatever has changed. Its
+timer is for the nearest end of a claim's lifespan: those that end together are ended by one batch.
 """
 
 from __future__ import annotations

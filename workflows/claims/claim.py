@@ -1,9 +1,9 @@
 """A ResourceClaim's workflow: opened by the binder when it has served the claim, it looks after it from then on.
 
-    served --> wait for the nearest moment (end, slow look) or a wake --> pass --> wait ...
+    served --> wait for the nearest moment (end, slow look) or a wake --> pass --> wait ... --> ended
 
 Each pass is one activity over the claim, its handle and their resources. While the claim has no handle a pass asks the
-binder, which answers with `served`.
+binder, which answers with `served`. At the end it is the binder that acts, and says `ended`; else a pass does.
 """
 
 from __future__ import annotations
@@ -41,3 +41,8 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
     def served(self, world: ObjectWorld) -> None:
         """Take it over, unless it is known better by now."""
         self.tell(self.world.heard(world))
+
+    @workflow.signal(description="The binder has ended the claim, as its end had come: it is gone.")
+    def ended(self, world: ObjectWorld) -> None:
+        """Take it over, unless it is known better by now."""
+        self.served(world)

@@ -262,6 +262,29 @@ async def test_a_claim_ends_on_the_second_with_all_that_it_has(ground: Ground) -
     await ground.gone(GADGET, gadget, PROMPT)
 
 
+async def test_claims_that_end_together_end_on_the_second(ground: Ground) -> None:
+    await ground.provider()
+    end, names = ahead(20), [f"together-{number}" for number in range(20)]
+    await asyncio.gather(*(ground.ask(name, provider="lab", lifespan={"end": end}) for name in names))
+    for name in names:
+        await ground.ready(name)
+    instant = moment_of_end(ground, names[0])
+    await ground.until("all have ended", lambda: not ground.claims(), (instant - now()).total_seconds() + PROMPT)
+    assert timedelta(0) <= now() - instant
+    await ground.until("with all that they had", lambda: not (ground.handles() or ground.gadgets()), PROMPT)
+
+
+async def test_an_end_that_is_brought_forward_counts(ground: Ground) -> None:
+    await provider(ground, default="1h")
+    await ground.ask("mine", provider="lab")
+    await ground.ready()
+    await ground.edit_claim(lifespan={"end": ahead(4)})
+    await ground.until("it is known", lambda: ends(ground) != "" and moment_of_end(ground) < now() + HOUR / 2, PROMPT)
+    end = moment_of_end(ground)
+    await ground.gone(RESOURCE_CLAIM, "mine", (end - now()).total_seconds() + PROMPT)
+    assert now() >= end
+
+
 async def test_an_end_in_the_past_means_now(ground: Ground) -> None:
     await provider(ground, default="1h")
     await ground.ask("mine", provider="lab")

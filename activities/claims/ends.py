@@ -1,0 +1,74 @@
+"""The ends of bound handles, as one worker knows them: which comes next, and which have come.
+
+The binder ends claims whose time has come, as many at once as it serves: each by its own workflow, 200 ends in one
+second took three times as long. It is told when an end comes before the one that it waits for.
+"""
+
+from __future__ import annotations
+
+import heapq
+from datetime import datetime, timedelta
+
+NEAR = timedelta(seconds=2)
+
+
+class Ends:
+    """Ends by the names of handles."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, datetime] = {}
+        self._taken: dict[str, datetime] = {}
+        self._ahead: list[tuple[datetime, str]] = []  # a heap; what is not in `_of` any more is dropped when it is met
+        self._awaited: datetime | None = None
+
+    def put(self, name: str, end: datetime | None) -> bool:
+        """The handle ends then, or has no end to be kept here; True if this is news, and now the nearest of all."""
+        if end is None:
+            self._of.pop(name, None)
+            self._taken.pop(name, None)
+        elif end not in (self._of.get(name), self._taken.get(name)):
+            self._taken.pop(name, None)
+            before, self._of[name] = self.next, end
+            heapq.heappush(self._ahead, (end, name))
+            return before is None or end < before
+        return False
+
+    @property
+    def next(self) -> datetime | None:
+        """The nearest end that nobody has taken, which may have come already."""
+        while self._ahead and self._of.get(self._ahead[0][1]) != self._ahead[0][0]:
+            heapq.heappop(self._ahead)
+        return self._ahead[0][0] if self._ahead else None
+
+    def is_near(self, now: datetime) -> bool:
+        """Whether one has come, or comes so soon that it is not worth going away until then."""
+        end = self.next
+        return end is not None and end - now < NEAR
+
+    def are_over(self, now: datetime) -> bool:
+        """Whether one has come that nobody has taken."""
+        end = self.next
+        return end is not None and end <= now
+
+    def take(self, now: datetime) -> str | None:
+        """A handle whose end has come. Each end is given once: who is not ended then ends itself."""
+        if not self.are_over(now):
+            return None
+        _, name = heapq.heappop(self._ahead)
+        self._taken[name] = self._of.pop(name)
+        return name
+
+    def give_back(self, name: str) -> None:
+        """What was taken was not done."""
+        if (end := self._taken.pop(name, None)) is not None:
+            self.put(name, end)
+
+    def wait(self) -> datetime | None:
+        """The moment that the binder waits for from now on."""
+        self._awaited = self.next
+        return self._awaited
+
+    def is_unexpected(self, now: datetime) -> bool:
+        """Whether an end comes before whatever the binder is known to wait for."""
+        end, awaited = self.next, self._awaited
+        return end is not None and (awaited is None or awaited <= now or end < awaited)

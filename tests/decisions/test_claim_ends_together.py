@@ -1,0 +1,419 @@
+"""Claims whose ends have come are ended by the binder, many at once; all are asked to go before one is let go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+
+from activities.claims import binder as binder_module
+from activities.claims import known as known_module
+from activities.claims.binder import AT_ONCE, SERVED_AT_LEAST, BinderActivities, _Batch
+from activities.claims.crowd import Crowd
+from activities.claims.ends import Ends
+from activities.claims.known import Known
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, THE_BINDER, standing
+from domain.claims.constants import IGNORE_LABEL
+from domain.claims.moments import agreed_end
+from domain.claims.passes import ObjectWorld, PassClaim
+from domain.claims.plans import HandlePlan
+from domain.decision import Decision, Outcome
+from domain.identity import Key
+from domain.resource import timestamp
+from engine.errors import Unavailable
+from engine.kube import KubeApi
+from engine.kube.store import Followed, Mirror, Store
+from engine.settings import Settings
+from workflows.entity import _timer_summary
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MOMENT = 0.05
+LATER, LATEST = NOW + timedelta(hours=1), NOW + timedelta(hours=2)
+
+
+# --- which end is plain ---
+
+
+def a_claim(name: str = "mine", *, end: datetime | None = NOW, **status: Any) -> dict[str, Any]:
+    shown = {"lifespan": {"end": timestamp(end)}} if end else {}
+    return {
+        "metadata": {"namespace": "users", "name": name, "uid": name, "resourceVersion": "1"},
+        "spec": {},
+        "status": {"resourceHandle": {"name": f"guid-{name}"}, **shown, **status},
+    }
+
+
+def a_handle(name: str = "mine", *, end: datetime | None = NOW, version: int = 1) -> dict[str, Any]:
+    return {
+        "metadata": {"namespace": "poolboy", "name": f"guid-{name}", "uid": name, "resourceVersion": str(version)},
+        "spec": {
+            "resourceClaim": {"namespace": "users", "name": name},
+            **({"lifespan": {"end": timestamp(end)}} if end else {}),
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown", "of_handle", "agreed"),
+    [
+        ("", NOW, NOW, NOW),
+        (timestamp(NOW), NOW, NOW, NOW),
+        ("2026-01-01T00:00:00.0Z", NOW, NOW, NOW),
+        (timestamp(LATER), NOW, NOW, None),
+        ("soon", NOW, NOW, None),
+        ("", LATER, NOW, None),
+        ("", None, NOW, None),
+        (timestamp(NOW), NOW, None, None),
+        ("", None, None, None),
+    ],
+)
+def test_an_end_is_plain_where_claim_and_handle_say_the_same(
+    asked: str, shown: datetime | None, of_handle: datetime | None, agreed: datetime | None
+) -> None:
+    claim = a_claim(end=shown) | {"spec": {"lifespan": {"end": asked}} if asked else {}}
+    assert agreed_end(cast(Any, claim), cast(Any, a_handle(end=of_handle))) == agreed
+
+
+@pytest.mark.parametrize(
+    ("binder_ends_at", "look_at", "patient"),
+    [(LATER, LATEST, True), (None, LATEST, False), (LATER, NOW, False), (LATER, LATER, True)],
+)
+def test_a_claim_that_the_binder_ends_is_patient_only_at_its_end(
+    binder_ends_at: datetime | None, look_at: datetime, patient: bool
+) -> None:
+    decision = standing.settled(
+        cast(Any, a_handle(end=LATER)),
+        HandlePlan(end=LATER),
+        (),
+        claimed=True,
+        look_at=look_at,
+        binder_ends_at=binder_ends_at,
+    )
+    assert decision.patience == (standing.LEFT_TO_BINDER if patient else timedelta(0))
+
+
+# --- which end comes next ---
+
+
+def test_ends_are_given_in_their_order_each_once() -> None:
+    ends = Ends()
+    for name, end in (("b", LATER), ("a", NOW), ("c", LATEST)):
+        ends.put(name, end)
+    assert ends.next == NOW
+    assert [ends.take(LATER) for _ in range(3)] == ["a", "b", None]
+    ends.put("a", NOW)
+    assert ends.next == LATEST, "the same end told again is not given again"
+    ends.put("a", LATER)
+    assert ends.next == LATER, "another end is"
+
+
+def test_an_end_that_moves_or_goes_is_forgotten() -> None:
+    ends = Ends()
+    ends.put("a", NOW)
+    ends.put("a", LATEST)
+    ends.put("b", LATER)
+    ends.put("b", None)
+    assert (ends.next, ends.take(LATER)) == (LATEST, None)
+
+
+def test_what_was_not_done_is_given_again() -> None:
+    ends = Ends()
+    ends.put("a", NOW)
+    assert ends.take(NOW) == "a"
+    ends.give_back("a")
+    ends.give_back("b")
+    assert ends.take(NOW) == "a"
+
+
+@pytest.mark.parametrize(
+    ("awaited", "comes", "unexpected"),
+    [(None, LATER, True), (LATEST, LATER, True), (LATER, LATEST, False), (NOW, LATER, True)],
+)
+def test_the_binder_is_told_of_an_end_that_it_does_not_wait_for(
+    awaited: datetime | None, comes: datetime, unexpected: bool
+) -> None:
+    ends = Ends()
+    if awaited:
+        ends.put("a", awaited)
+        ends.wait()
+    ends.put("b", comes)
+    if awaited == NOW:
+        ends.put("a", None)
+    assert ends.is_unexpected(NOW) is unexpected
+
+
+# --- the worker tells the binder ---
+
+
+class Mirrors:
+    """Mirrors that learn only what is told."""
+
+    def follow(self, followed: Followed) -> Mirror:
+        return Mirror(cast(KubeApi, None), followed)
+
+
+@pytest.fixture
+def woken(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
+    """Whom the process has woken."""
+    monkeypatch.setattr(known_module, "ENDS_GATHER", MOMENT)
+    return []
+
+
+@pytest.fixture
+def known(woken: list[Key]) -> Known:
+    async def wake(key: Key) -> None:
+        woken.append(key)
+
+    return Known(cast(KubeApi, None), cast(Store, Mirrors()), Settings(), wake)
+
+
+async def a_moment() -> None:
+    await asyncio.sleep(3 * MOMENT)
+
+
+def far(hours: int) -> datetime:
+    return datetime.now(UTC).replace(microsecond=0) + timedelta(hours=hours)
+
+
+async def test_ends_that_come_in_wake_the_binder_once_and_again_only_for_a_sooner_one(
+    known: Known, woken: list[Key]
+) -> None:
+    for number in range(10):
+        known.learn(RESOURCE_HANDLE, cast(Any, a_handle(str(number), end=far(10 + number))))
+    await a_moment()
+    assert woken == [THE_BINDER]
+    known.learn(RESOURCE_HANDLE, cast(Any, a_handle("late", end=far(30))))
+    known.learn(RESOURCE_HANDLE, cast(Any, a_handle("0", end=far(40), version=2)))
+    await a_moment()
+    assert woken == [THE_BINDER]
+    known.learn(RESOURCE_HANDLE, cast(Any, a_handle("soon", end=far(1))))
+    await a_moment()
+    assert woken == [THE_BINDER] * 2
+
+
+async def test_a_batch_under_way_hears_of_a_nearer_end_by_itself(known: Known, woken: list[Key]) -> None:
+    known.serving = True
+    known.news.clear()
+    known.learn(RESOURCE_HANDLE, cast(Any, a_handle(end=far(1))))
+    assert known.news.is_set()
+    await a_moment()
+    assert woken == []
+
+
+async def test_handles_without_claim_or_on_their_way_out_end_by_themselves(known: Known, woken: list[Key]) -> None:
+    free, going = a_handle("free"), a_handle("going")
+    del free["spec"]["resourceClaim"]
+    going["metadata"]["deletionTimestamp"] = timestamp(NOW)
+    for each in (free, going):
+        known.learn(RESOURCE_HANDLE, cast(Any, each))
+    await a_moment()
+    assert (known.ends.next, woken) == (None, [])
+
+
+# --- the batch ---
+
+
+class Area:
+    """A worker's area with claims whose ends have come; what comes of looking at one is the test's."""
+
+    def __init__(self, known: Known, woken: list[Key]) -> None:
+        self.known, self.woken, self.held = known, woken, ""
+        self.crowd = Crowd()
+        self.looked: list[str] = []
+        self.told: list[tuple[str, bool]] = []
+        self.served: list[str] = []
+        self.answer: Callable[[str], Awaitable[None]] = self.gone
+        self.settings = Settings()
+
+    @property
+    def releasing(self) -> Any:
+        return self
+
+    def hold(self, obj: Any) -> str:
+        return self.held if obj["metadata"]["name"].endswith("held") else ""
+
+    async def gone(self, name: str) -> None:
+        await asyncio.sleep(0)
+
+    async def look(self, look: PassClaim) -> ObjectWorld:
+        assert look.woken is False
+        self.looked.append(look.key.name)
+        await self.answer(look.key.name)
+        return ObjectWorld(key=look.key, exists=False, decision=standing.GONE)
+
+    async def open(self, key: Key, world: ObjectWorld) -> None:
+        self.told.append((key.name, world.exists))
+
+    async def wake(self, key: Key) -> None:
+        self.woken.append(key)
+
+    def has(self, *claims: dict[str, Any], **fields: Any) -> None:
+        for claim in claims:
+            self.known.learn(RESOURCE_CLAIM, cast(Any, claim))
+            self.known.learn(RESOURCE_HANDLE, cast(Any, a_handle(claim["metadata"]["name"], **fields)))
+
+    async def batch(self) -> bool:
+        activities = BinderActivities(cast(Any, self), cast(Any, None), self.look, self.open, self.wake)
+        self.known.serving = True
+
+        async def serve(name: tuple[str, str], cluster: str) -> None:
+            self.served.append(name[1])
+            self.known.waiting.discard(name)
+
+        activities.one = serve  # type: ignore[assignment, method-assign]
+        return await _Batch(activities, "").run()
+
+
+@pytest.fixture
+def ended(known: Known, woken: list[Key], monkeypatch: pytest.MonkeyPatch) -> Area:
+    monkeypatch.setattr(binder_module, "now", lambda: NOW)
+    monkeypatch.setattr(binder_module, "LINGER", 0.01)
+    return Area(known, woken)
+
+
+async def test_all_that_end_are_ended_and_their_workflows_told(ended: Area) -> None:
+    names = [f"c{number}" for number in range(5 * AT_ONCE)]
+    ended.has(*map(a_claim, names))
+    assert await ended.batch() is False
+    assert sorted(ended.looked) == sorted(names)
+    assert sorted(ended.told) == sorted((name, False) for name in names)
+
+
+async def test_what_is_not_plain_is_left_to_its_own_workflow(ended: Area) -> None:
+    ignored, going, detached = a_claim("ignored"), a_claim("going"), a_claim("detached")
+    ignored["metadata"]["labels"] = {IGNORE_LABEL: "true"}
+    going["metadata"]["deletionTimestamp"] = timestamp(NOW)
+    detached["status"]["resourceHandle"]["detached"] = True
+    another, cut = a_claim("another"), a_claim("cut", end=LATER)
+    another["status"]["resourceHandle"]["name"] = "guid-of-another"
+    ended.held = "paused"
+    ended.has(ignored, going, detached, another, cut, a_claim("held"), a_claim("plain"))
+    await ended.batch()
+    assert ended.looked == ["plain"]
+
+
+async def test_one_that_cannot_be_ended_holds_up_nobody_and_looks_at_itself(
+    ended: Area, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(name: str) -> None:
+        if name == "unanswered":
+            raise Unavailable("no answer")
+        if name == "bug":
+            raise KeyError("a bug")
+
+    ended.answer = fail
+    ended.has(*map(a_claim, ("bug", "unanswered", "plain")))
+    await ended.batch()
+    assert ended.told == [("plain", False)]
+    assert sorted(key.name for key in ended.woken if key != THE_BINDER) == ["bug", "unanswered"]
+    assert "users/unanswered could not be ended with others: no answer" in caplog.text
+
+
+async def test_ends_leave_places_to_the_claims_that_wait(ended: Area) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(name: str) -> None:
+        await go_on.wait()
+
+    ended.answer = slow
+    ended.has(*(a_claim(f"c{number}") for number in range(3 * AT_ONCE)))
+    waiting = {("users", f"new-{number}") for number in range(SERVED_AT_LEAST)}
+    ended.known.waiting |= waiting
+    batch = asyncio.create_task(ended.batch())
+    await a_moment()
+    assert len(ended.served) == SERVED_AT_LEAST
+    go_on.set()
+    await batch
+    assert len(ended.looked) == 3 * AT_ONCE
+
+
+async def test_all_are_asked_to_go_before_the_first_is_let_go(ended: Area) -> None:
+    did: list[str] = []
+
+    async def end(name: str) -> None:
+        did.append("asked")
+        async with ended.crowd.behind_the_others(("users", name)):
+            did.append("let go")
+        did.append("gone")
+
+    ended.answer = end
+    many = 10 * AT_ONCE
+    ended.has(*(a_claim(f"c{number}") for number in range(many)))
+    async with asyncio.timeout(5):
+        await ended.batch()
+    assert did[:many] == ["asked"] * many
+    assert (did.count("let go"), did.count("gone")) == (many, many)
+
+
+async def test_who_was_being_ended_when_a_batch_died_is_ended_by_the_next(ended: Area) -> None:
+    async def never(name: str) -> None:
+        await asyncio.sleep(60)
+
+    ended.answer = never
+    ended.has(*(a_claim(f"c{number}") for number in range(3)))
+    batch = asyncio.create_task(ended.batch())
+    await a_moment()
+    batch.cancel()
+    await asyncio.gather(batch, return_exceptions=True)
+    ended.answer, ended.looked = ended.gone, []
+    await ended.batch()
+    assert sorted(ended.looked) == ["c0", "c1", "c2"]
+
+
+async def test_a_batch_goes_on_for_an_end_that_is_near(ended: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    monkeypatch.setattr(binder_module, "now", lambda: NOW + timedelta(seconds=loop.time() - began))
+    ended.has(a_claim("near", end=NOW + timedelta(seconds=1)), end=NOW + timedelta(seconds=1))
+    ended.has(a_claim("far", end=LATER), end=LATER)
+    assert await ended.batch() is False
+    assert ended.looked == ["near"]
+    assert loop.time() - began >= 0.9, "not before its time"
+
+
+async def test_who_is_no_member_of_the_crowd_goes_on_while_it_gathers() -> None:
+    crowd = Crowd()
+    arrived: list[bool] = []
+    crowd.join(("users", "one"))
+    crowd.gathers(lambda: arrived.append(True))
+    for name in (("users", "another"), None):
+        async with crowd.behind_the_others(name):
+            assert (crowd.asking, arrived) == (1, [])
+
+    async def let_go() -> None:
+        async with crowd.behind_the_others(("users", "one")):
+            pass
+
+    task = asyncio.create_task(let_go())
+    await asyncio.sleep(0)
+    assert (crowd.asking, crowd.asked, arrived, task.done()) == (0, 1, [True], False)
+    assert crowd.disperse() == {("users", "one")}
+    async with asyncio.timeout(1):
+        await task
+
+
+@pytest.mark.parametrize(
+    ("patience", "until", "retries", "told"),
+    [
+        (0, NOW, {}, "until 00:00:00 UTC, then: end"),
+        (20, NOW + timedelta(seconds=20), {}, "until 00:00:00 UTC, then: end; by itself 20 s later"),
+        (0, NOW + timedelta(seconds=1), {}, "until 00:00:01 UTC, then: end"),
+        (0, NOW, {"look": NOW}, "until 00:00:00 UTC, then: end"),
+        (0, LATER, {"look": LATER}, "until 01:00:00 UTC, then: try again look"),
+    ],
+)
+def test_the_timeline_tells_until_when_and_what_then(
+    patience: int, until: datetime, retries: dict[str, datetime], told: str
+) -> None:
+    decision = Decision(
+        phase="Ready",
+        outcome=Outcome.SETTLED,
+        why="a test",
+        deadline=NOW,
+        at_deadline="end",
+        patience=timedelta(seconds=patience),
+    )
+    assert _timer_summary(decision, until, retries) == told
