@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from temporalio import activity
 from temporalio.service import RPCError
 
+from activities.claims.crowd import Crowd
 from activities.claims.filling import gathered
 from activities.claims.known import Name, looked_after, may_end
 from activities.claims.serving import Serving
@@ -30,26 +31,28 @@ from activities.claims.tools import SOON, Tools
 from activities.conflicts import MOST_CONFLICTS
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
-from domain.claims.moments import agreed_end, passed, start_of
+from domain.claims.moments import agreed_end, ahead, passed, start_of
 from domain.claims.objects import JsonObject, text_at
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve, idle
 from domain.claims.plans import Halt
 from domain.claims.references import holder_of, key_of
 from domain.decision import Decision, Outcome
 from domain.identity import Key
-from domain.refusal import FIRST_RETRY, LONGEST_RETRY
+from domain.refusal import FIRST_RETRY, LONGEST_RETRY, ErrorType
 from domain.resource import parse_timestamp
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 
 AT_ONCE = 16
-# While claims wait, so many of the places are theirs: those who end together would keep them waiting for seconds.
+# So many places are always theirs: those who end together would keep who is new waiting for seconds, and a few slow
+# templates or webhooks of those who are served would move the others' ends.
 SERVED_AT_LEAST = 8
+ENDED_AT_LEAST = 4
 # Between two batches all workflows of those served are opened, which those who still wait would wait for: a burst is
 # one batch also on a busy machine. A claim that asks anew meanwhile waits for the next one.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
-# Ends are carried on for so long, as the others would wait until the workflows of those that have ended are told.
+# Ends are begun for so long, as they would wait for those who are served slowly.
 LONGEST_WITH_ENDS = 60.0
 # A claim may be known here some milliseconds after the watcher has woken the binder for it.
 LINGER = 0.25
@@ -72,11 +75,11 @@ class BinderActivities:
         self._look_at_claim = look_at_claim
         self._known = tools.known
         self._serving = serving
-        self.crowd = tools.releasing.crowd
         self._open_claim = open_claim
         self._wake = wake
         self._told: dict[str, Decision] = {}
         self._failures: dict[str, int] = {}
+        self.untold: list[tuple[Key, ObjectWorld]] = []  # who has ended, whose workflow is told when nobody waits
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -93,11 +96,11 @@ class BinderActivities:
             self._known.await_binder((asked.namespace, asked.name))
         if activity.info().attempt > 1:
             await self._wake_bound_since(look)
-        self._known.serving = True
+        self._known.serving += 1
         try:
             more = await _Batch(self, look.key.cluster).run()
         finally:
-            self._known.serving = False
+            self._known.serving -= 1
         return BinderWorld(key=look.key, decision=self._idle(self._known.ends.wait()), more=more)
 
     def _idle(self, next_end: datetime | None) -> Decision:
@@ -129,10 +132,12 @@ class BinderActivities:
                 break
             except (Conflict, Absent) as conflict:
                 log.info("%s: %s", key, conflict.message)
-                newest = await self._known.fresh(RESOURCE_CLAIM, *name)
-                if newest is None or not looked_after(newest):
-                    await self._leave_to_its_end(key)
-                    return None
+                try:
+                    if await self._is_leaving(key):
+                        return None
+                except (ApiError, RPCError) as error:
+                    world = self._failed(name, key, ErrorType.UNAVAILABLE.value, str(error))
+                    break
             except ApiError as error:
                 world = self._failed(name, key, error.type.value, error.message)
                 break
@@ -156,19 +161,17 @@ class BinderActivities:
                 return name
         return None
 
-    def end_again(self, name: Name) -> None:
-        """The claim was being ended, and whether it was is not known."""
-        for handle in self._known.handles_of_claim(*name):
-            self._known.ends.give_back(text_at(handle, "metadata", "name"))
-
-    async def end(self, name: Name, cluster: str) -> tuple[Key, ObjectWorld] | None:
+    async def end(self, name: Name, cluster: str, crowd: Crowd) -> tuple[Key, ObjectWorld] | None:
         """End a claim, as its own workflow would; how it stands then, None if that has to see to it."""
         claim = self._known.get(RESOURCE_CLAIM, *name)
         if claim is None:
             return None
         key = key_of(RESOURCE_CLAIM, claim, cluster)
         try:
-            return key, await self._look_at_claim(PassClaim(key=key, woken=False))
+            async with crowd.asks(name):
+                return key, await self._look_at_claim(PassClaim(key=key, woken=False))
+        except TimeoutError:
+            log.warning("%s could not be ended with others in time", key)
         except ApiError as error:
             log.warning("%s could not be ended with others: %s", key, error.message)
         except Exception:  # a bug must not hold up the others
@@ -177,13 +180,17 @@ class BinderActivities:
             await self._wake(key)
         return None
 
-    async def _leave_to_its_end(self, key: Key) -> None:
-        """The claim was deleted while it was served: what it has got meanwhile has to end as well."""
+    async def _is_leaving(self, key: Key) -> bool:
+        """Whether the claim was deleted while it was served: what it has got meanwhile has to end as well."""
         name = (key.namespace, key.name)
+        newest = await self._known.fresh(RESOURCE_CLAIM, *name)
+        if newest is not None and looked_after(newest):
+            return False
         self._known.waiting.discard(name)
         for handle in self._known.handles_of_claim(*name):
             await self._wake(key_of(RESOURCE_HANDLE, handle, key.cluster))
         await self._wake(key)
+        return True
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
         """Only what the claim's workflow has not been told already."""
@@ -236,7 +243,7 @@ class BinderActivities:
             settled.faults,
             claimed=True,
             look_at=self._tools.next_look(settled, moment),
-            binder_ends_at=agreed_end(settled.claim, settled.handle),
+            binder_ends_at=ahead(agreed_end(settled.claim, settled.handle), now()),
         )
         return ObjectWorld(key=key, decision=decision, known=settled.known), judged.claim
 
@@ -261,10 +268,10 @@ class _Batch:
     def __init__(self, activities: BinderActivities, cluster: str) -> None:
         self._activities = activities
         self._known = activities._known
-        self._crowd = activities.crowd
+        self._crowd = Crowd(activities._known.news.set)
         self._cluster = cluster
         self._under_way: dict[asyncio.Task[tuple[Key, ObjectWorld] | None], Name] = {}
-        self._to_open: list[tuple[Key, ObjectWorld]] = []
+        self._to_open, activities.untold = activities.untold, []
         self._served = 0
         self._retried: dict[Name, int] = {}
 
@@ -272,22 +279,28 @@ class _Batch:
         """Serve until nobody waits, or for long enough; whether somebody still waits."""
         began = quiet_since = time.monotonic()
         try:
-            while self._goes_on(time.monotonic() - began):
+            while True:
+                seconds = time.monotonic() - began
+                serves = seconds < LONGEST_BATCH and self._served < MOST_SERVED
                 self._known.news.clear()
-                self._begin()
+                if seconds < LONGEST_WITH_ENDS:
+                    self._begin_ends()
+                if serves:
+                    self._begin()
                 if self._under_way:
                     await self._next()
                     quiet_since = time.monotonic()
                     continue
+                if not serves:
+                    break
                 await self._open_while_quiet()
                 left = quiet_since + LINGER - time.monotonic()
                 if left <= 0 and not self._startable() and not self._known.ends.is_near(now()):
                     break
-                await self._news_within(max(left, self._until_next_end()))
-            self._crowd.is_asked()
-            while self._under_way:
-                await self._next()
-            await self._open(self._to_open)
+                near = self._until_next_end() if self._known.ends.is_near(now()) else None
+                await self._news_within(max(left, near or 0.0))
+            self._activities.untold = [told for told in self._to_open if not told[1].exists]
+            await self._open([told for told in self._to_open if told[1].exists])
         except BaseException:
             for key, _ in self._to_open:
                 self._activities.forget(key)
@@ -295,36 +308,34 @@ class _Batch:
         finally:
             for task in self._under_way:
                 task.cancel()
-            for name in self._crowd.disperse():
-                self._activities.end_again(name)
-        return bool(self._known.waiting) or self._known.ends.is_near(now())
+            for name in self._crowd.members:
+                self._known.end_again(name)
+        return bool(self._known.waiting or self._activities.untold) or self._known.ends.is_near(now())
 
-    def _goes_on(self, seconds: float) -> bool:
-        if self._known.ends.are_over(now()):
-            return seconds < LONGEST_WITH_ENDS
-        return seconds < LONGEST_BATCH and self._served < MOST_SERVED
-
-    def _until_next_end(self) -> float:
-        end = self._known.ends.next if self._known.ends.is_near(now()) else None
-        return max(0.0, (end - now()).total_seconds()) if end is not None else 0.0
+    def _until_next_end(self) -> float | None:
+        end = ahead(self._known.ends.next, now())
+        return (end - now()).total_seconds() if end is not None else None
 
     def _startable(self) -> list[Name]:
         taken = set(self._under_way.values())
         return [n for n in self._known.waiting if n not in taken and self._retried.get(n, 0) < MOST_CONFLICTS]
 
-    def _begin(self) -> None:
-        startable = self._startable()
-        most_ending = AT_ONCE - (SERVED_AT_LEAST if startable else 0)
-        while self._places() > 0 and self._crowd.asking < most_ending:
+    def _begin_ends(self) -> None:
+        most = AT_ONCE - (SERVED_AT_LEAST if self._startable() else 0)
+        while self._crowd.asking < (most if self._places() > 0 else ENDED_AT_LEAST):
             if (name := self._activities.ending()) is None:
                 break
             self._crowd.join(name)
-            self._start(name, self._activities.end(name, self._cluster))
+            self._start(name, self._activities.end(name, self._cluster, self._crowd))
         if self._known.ends.are_over(now()):
-            self._crowd.gathers(self._known.news.set)
+            self._crowd.gathers()
         elif not self._crowd.asking:
             self._crowd.is_asked()
-        for name in startable[: self._places()]:
+
+    def _begin(self) -> None:
+        serving = len(self._under_way) - self._crowd.asking - self._crowd.asked
+        for name in self._startable()[: max(0, self._places(), SERVED_AT_LEAST - serving)]:
+            self._served += 1
             self._retried[name] = self._retried.get(name, 0) + 1
             self._start(name, self._activities.one(name, self._cluster))
 
@@ -332,17 +343,17 @@ class _Batch:
         return AT_ONCE - len(self._under_way) + self._crowd.asked
 
     def _start(self, name: Name, work: Coroutine[None, None, tuple[Key, ObjectWorld] | None]) -> None:
-        self._served += 1
         self._under_way[asyncio.create_task(work)] = name
 
     async def _next(self) -> None:
-        """Until one has ended, or another claim has come while there is room."""
+        """Until one has ended, or another claim has come while there is room, or the next end."""
         waits: set[asyncio.Task[object]] = set(self._under_way)
-        has_room = self._places() > 0 or self._crowd.is_gathering
+        has_room = self._places() > 0 or self._crowd.asking or self._crowd.is_gathering
         news = asyncio.create_task(self._known.news.wait()) if has_room else None
         if news is not None:
             waits.add(news)
-        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        # Those ends that have come already have no place yet.
+        done, _ = await asyncio.wait(waits, timeout=self._until_next_end(), return_when=asyncio.FIRST_COMPLETED)
         if news is not None:
             news.cancel()
         for task in done:

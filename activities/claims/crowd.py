@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 
 from activities.claims.known import Name
 
 LET_GO_AT_ONCE = 16
+# One that cannot be asked in this time is left to its own workflow.
+LONGEST_ASKING = 10.0
+# And it keeps the others no longer than this.
+LONGEST_WAIT = 5.0
 
 
 class Crowd:
-    """The claims that the binder ends now: each joins, is asked to go, waits for the others, is let go, and leaves."""
+    """The claims that a batch ends: each is asked to go, waits for the others, and is let go."""
 
-    def __init__(self) -> None:
+    def __init__(self, arrived: Callable[[], None]) -> None:
+        """`arrived` is called when one begins to wait."""
+        self._arrived = arrived
         self._members: set[Name] = set()
         self._asked: set[Name] = set()
-        self._arrived: Callable[[], None] = lambda: None
         self._everyone_asked = asyncio.Event()
         self._everyone_asked.set()
         self._places = asyncio.Semaphore(LET_GO_AT_ONCE)
@@ -35,25 +42,10 @@ class Crowd:
         self._members.discard(claim)
         self._asked.discard(claim)
 
-    def disperse(self) -> set[Name]:
-        """Nobody waits any more; those who had not left."""
-        self.is_asked()
-        left, self._members, self._asked = self._members, set(), set()
-        return left
-
-    def gathers(self, arrived: Callable[[], None]) -> None:
-        """From now on who was asked waits for the others; `arrived` is called when one begins to."""
-        self._arrived = arrived
-        self._everyone_asked.clear()
-
-    def is_asked(self) -> None:
-        """Everyone has been asked: they are let go, some at once."""
-        self._everyone_asked.set()
-
     @property
-    def is_gathering(self) -> bool:
-        """Whether its members wait for each other."""
-        return not self._everyone_asked.is_set()
+    def members(self) -> set[Name]:
+        """Those who have not left."""
+        return set(self._members)
 
     @property
     def asking(self) -> int:
@@ -65,15 +57,64 @@ class Crowd:
         """How many have been asked, and wait or are let go."""
         return len(self._asked)
 
+    @property
+    def is_gathering(self) -> bool:
+        """Whether its members wait for each other."""
+        return not self._everyone_asked.is_set()
+
+    def gathers(self) -> None:
+        """From now on who was asked waits for the others."""
+        self._everyone_asked.clear()
+
+    def is_asked(self) -> None:
+        """Everyone has been asked: they are let go, some at once."""
+        self._everyone_asked.set()
+
     @asynccontextmanager
-    async def behind_the_others(self, claim: Name | None) -> AsyncIterator[None]:
-        """For letting go of this claim and its handle; who is no member goes on."""
-        if claim not in self._members:
-            yield
-            return
+    async def asks(self, claim: Name) -> AsyncIterator[None]:
+        """For ending a member.
+
+        Raises:
+            TimeoutError: it could not be asked in time.
+        """
+        async with asyncio.timeout(LONGEST_ASKING) as limit:
+            token = _asked_here.set(_Asked(self, claim, limit))
+            try:
+                yield
+            finally:
+                _asked_here.reset(token)
+
+    @asynccontextmanager
+    async def lets_go(self, claim: Name) -> AsyncIterator[None]:
+        """For letting go of a member, in its turn."""
         self._asked.add(claim)
         if self.is_gathering:
             self._arrived()
-            await self._everyone_asked.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._everyone_asked.wait(), LONGEST_WAIT)
         async with self._places:
             yield
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Whom the task at hand ends as a member of a crowd."""
+
+    crowd: Crowd
+    claim: Name
+    limit: asyncio.Timeout
+
+
+_asked_here: ContextVar[_Asked | None] = ContextVar("asked_here", default=None)
+
+
+@asynccontextmanager
+async def behind_the_others() -> AsyncIterator[None]:
+    """For letting go of what the task at hand has asked to go; whoever ends no member of a crowd waits for nobody."""
+    asked = _asked_here.get()
+    if asked is None:
+        yield
+        return
+    asked.limit.reschedule(None)
+    async with asked.crowd.lets_go(asked.claim):
+        yield

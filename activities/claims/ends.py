@@ -19,6 +19,7 @@ class Ends:
         self._of: dict[str, datetime] = {}
         self._taken: dict[str, datetime] = {}
         self._ahead: list[tuple[datetime, str]] = []  # a heap; what is not in `_of` any more is dropped when it is met
+        self._overdue: set[str] = set()
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
@@ -28,9 +29,11 @@ class Ends:
             self._taken.pop(name, None)
         elif end not in (self._of.get(name), self._taken.get(name)):
             self._taken.pop(name, None)
-            before, self._of[name] = self.next, end
+            before = self.next
+            is_first = before is None or end < before or self._ahead[0][1] in self._overdue
+            self._of[name] = end
             heapq.heappush(self._ahead, (end, name))
-            return before is None or end < before
+            return is_first
         return False
 
     @property
@@ -61,7 +64,17 @@ class Ends:
     def give_back(self, name: str) -> None:
         """What was taken was not done."""
         if (end := self._taken.pop(name, None)) is not None:
+            self._overdue.discard(name)
             self.put(name, end)
+
+    def become_overdue(self, now: datetime) -> bool:
+        """Whether ends have come since this was asked last, and nobody has taken them."""
+        before, self._overdue = self._overdue, {name for name, end in self._of.items() if end <= now}
+        return bool(self._overdue - before)
+
+    def next_after(self, now: datetime) -> datetime | None:
+        """The nearest end that has not come yet."""
+        return min((end for end in self._of.values() if end > now), default=None)
 
     def wait(self) -> datetime | None:
         """The moment that the binder waits for from now on."""

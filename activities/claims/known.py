@@ -18,7 +18,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar, cast
 
 from activities.claims.ends import Ends
@@ -49,6 +49,7 @@ MAY_HAVE_MISSED = 2.0
 UNTAKEN = 1.0
 # Ends that come in together are told to the binder together.
 ENDS_GATHER = 0.2
+END_OVERDUE = timedelta(seconds=1)
 
 K = TypeVar("K")
 Name = tuple[str, str]
@@ -79,8 +80,11 @@ class Known:
         self.ends = Ends()
         self.waiting: set[Name] = set()  # unbound claims that have to be looked at
         self.news = asyncio.Event()  # something has come to wait
-        self.serving = False  # a batch of this process looks at those that wait
+        self.serving = (
+            0  # so many batches of this process look at those that wait: one, or one that is given up as well
+        )
         self._end_untold = False
+        self._end_timer: asyncio.TimerHandle | None = None
         self._untaken: set[Name] = set()  # those that the binder is woken for, if they still wait in a moment
         self._unbound: set[Name] = set()
         self._by_claim: defaultdict[Name, set[str]] = defaultdict(set)
@@ -217,10 +221,10 @@ class Known:
     # --- ends that the binder carries out ---
 
     def _await_end(self, name: str, handle: JsonObject | None) -> None:
-        going = value_at(handle, "metadata", "deletionTimestamp")
-        end = end_of_handle(handle) if handle and holder_of(handle) and not going else None
-        if not self.ends.put(name, end):
+        # One that is on its way out keeps its end: who was ending it may have died in the middle.
+        if not self.ends.put(name, end_of_handle(handle) if handle and holder_of(handle) else None):
             return
+        self._look_after_next_end()
         if self.serving:
             self.news.set()
         elif not self._end_untold:
@@ -233,6 +237,32 @@ class Known:
         if not self.serving and self.ends.is_unexpected(datetime.now(UTC)):
             self.ends.wait()
             self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
+
+    def end_again(self, claim: Name) -> None:
+        """The claim was being ended, and whether it was is not known."""
+        for handle in self.handles_of_claim(*claim):
+            self.ends.give_back(text_at(handle, "metadata", "name"))
+        self.news.set()
+        self._look_after_next_end()
+
+    def _look_after_next_end(self) -> None:
+        """Who should have told the binder may have died, or not been heard: what it does not take is told once more."""
+        if self._end_timer is not None:
+            self._end_timer.cancel()
+        moment = datetime.now(UTC)
+        end = moment if self.ends.are_over(moment) else self.ends.next
+        if end is not None:
+            seconds = (end - moment + END_OVERDUE).total_seconds()
+            self._end_timer = asyncio.get_running_loop().call_later(seconds, self._tell_of_overdue)
+
+    def _tell_of_overdue(self) -> None:
+        moment = datetime.now(UTC)
+        if self.ends.become_overdue(moment) and not self.serving:
+            self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
+        end = self.ends.next_after(moment)
+        if end is not None:
+            seconds = (end - moment + END_OVERDUE).total_seconds()
+            self._end_timer = asyncio.get_running_loop().call_later(seconds, self._tell_of_overdue)
 
     # --- changes ---
 
@@ -316,17 +346,17 @@ def unbound(claim: JsonObject) -> bool:
 
 
 def looked_after(claim: JsonObject) -> bool:
-    """Whether the claim may have a handle, or a handle a claim: it is neither being deleted nor left alone."""
+    """Whether the claim may have a handle: it is neither being deleted nor left alone."""
     return not (
         value_at(claim, "metadata", "deletionTimestamp") or IGNORE_LABEL in object_at(claim, "metadata", "labels")
     )
 
 
 def may_end(claim: JsonObject, handle: JsonObject) -> bool:
-    """Whether the claim holds the handle, and neither is left alone, given up or on its way out."""
+    """Whether the claim holds the handle, and neither is left alone or given up."""
     link = object_at(claim, "status", "resourceHandle")
     holds = text_at(link, "name") == text_at(handle, "metadata", "name") and link.get("detached") is not True
-    return holds and looked_after(claim) and looked_after(handle)
+    return holds and not any(IGNORE_LABEL in object_at(each, "metadata", "labels") for each in (claim, handle))
 
 
 def _move(index: defaultdict[K, set[str]], name: str, before: K | None, after: K | None) -> None:

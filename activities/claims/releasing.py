@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from activities.claims.crowd import Crowd
+from activities.claims.crowd import behind_the_others
 from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.moments import born
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
-from domain.claims.references import holder_of
 from domain.resource import parse_timestamp
 from engine.errors import ApiError, Conflict
 
@@ -38,7 +37,6 @@ class Releasing:
         self._known = known
         self._writer = writer
         self._managed = managed
-        self.crowd = Crowd()
 
     async def end(
         self,
@@ -60,7 +58,7 @@ class Releasing:
         refused = await self._managed.delete_all(marked, states)
         ended = await self._end_claim(marked, claim)
         if not refused:
-            async with self.crowd.behind_the_others(holder_of(handle)):
+            async with behind_the_others():
                 await self._writer.let_go(RESOURCE_HANDLE, marked)
         return Ended(tuple(refused), ended)
 

@@ -70,6 +70,11 @@ def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime 
     return end if end == shown == wanted else None
 
 
+def ahead(moment: datetime | None, now: datetime) -> datetime | None:
+    """The moment, None once it has come."""
+    return None if passed(moment, now) else moment
+
+
 def passed(moment: datetime | None, now: datetime) -> bool:
     """True from the moment on; never for none."""
     return moment is not None and moment <= now

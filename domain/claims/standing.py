@@ -73,11 +73,16 @@ def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
     return faulty(plan.fault or Fault(reason="Stalled", message="see its status"), look_at)
 
 
-def halted_holding(plan: ClaimPlan, held: HandlePlan, look_at: datetime) -> Decision:
+def halted_holding(
+    plan: ClaimPlan, held: HandlePlan, look_at: datetime, binder_ends_at: datetime | None = None
+) -> Decision:
     """The same for one that has a handle, which is looked after as ever, and ends as ever."""
     deadline = earliest([held.end, look_at])
     at_deadline = _ends(claimed=True) if deadline == held.end else "look again"
-    return halted(plan, look_at).model_copy(update={"deadline": deadline, "at_deadline": at_deadline})
+    patience = _patience(deadline, binder_ends_at)
+    return halted(plan, look_at).model_copy(
+        update={"deadline": deadline, "at_deadline": at_deadline, "patience": patience}
+    )
 
 
 def faulty(fault: Fault, look_at: datetime) -> Decision:
@@ -124,7 +129,7 @@ def settled(
     common: dict[str, Any] = {
         "deadline": deadline,
         "at_deadline": at_deadline,
-        "patience": LEFT_TO_BINDER if deadline is not None and deadline == binder_ends_at else timedelta(0),
+        "patience": _patience(deadline, binder_ends_at),
         "owner": owner(handle, claimed=claimed),
     }
     if faults:
@@ -234,6 +239,10 @@ def owner(handle: JsonObject, *, claimed: bool) -> str:
 def _by_clock(plan: ClaimPlan, look_at: datetime) -> dict[str, Any]:
     """When to look again at a claim without a handle, if what it waits for may come by itself."""
     return {"deadline": look_at, "at_deadline": "look again"} if plan.by_clock else {}
+
+
+def _patience(deadline: datetime | None, binder_ends_at: datetime | None) -> timedelta:
+    return LEFT_TO_BINDER if deadline is not None and deadline == binder_ends_at else timedelta(0)
 
 
 def _ends(*, claimed: bool) -> str:

@@ -10,9 +10,10 @@ from typing import Any, cast
 import pytest
 
 from activities.claims import binder as binder_module
+from activities.claims import crowd as crowd_module
 from activities.claims import known as known_module
 from activities.claims.binder import AT_ONCE, SERVED_AT_LEAST, BinderActivities, _Batch
-from activities.claims.crowd import Crowd
+from activities.claims.crowd import Crowd, behind_the_others
 from activities.claims.ends import Ends
 from activities.claims.known import Known
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, THE_BINDER, standing
@@ -195,7 +196,7 @@ async def test_ends_that_come_in_wake_the_binder_once_and_again_only_for_a_soone
 
 
 async def test_a_batch_under_way_hears_of_a_nearer_end_by_itself(known: Known, woken: list[Key]) -> None:
-    known.serving = True
+    known.serving = 1
     known.news.clear()
     known.learn(RESOURCE_HANDLE, cast(Any, a_handle(end=far(1))))
     assert known.news.is_set()
@@ -203,12 +204,10 @@ async def test_a_batch_under_way_hears_of_a_nearer_end_by_itself(known: Known, w
     assert woken == []
 
 
-async def test_handles_without_claim_or_on_their_way_out_end_by_themselves(known: Known, woken: list[Key]) -> None:
-    free, going = a_handle("free"), a_handle("going")
+async def test_handles_without_claim_end_by_themselves(known: Known, woken: list[Key]) -> None:
+    free = a_handle("free")
     del free["spec"]["resourceClaim"]
-    going["metadata"]["deletionTimestamp"] = timestamp(NOW)
-    for each in (free, going):
-        known.learn(RESOURCE_HANDLE, cast(Any, each))
+    known.learn(RESOURCE_HANDLE, cast(Any, free))
     await a_moment()
     assert (known.ends.next, woken) == (None, [])
 
@@ -221,16 +220,13 @@ class Area:
 
     def __init__(self, known: Known, woken: list[Key]) -> None:
         self.known, self.woken, self.held = known, woken, ""
-        self.crowd = Crowd()
         self.looked: list[str] = []
+        self.begun = asyncio.Event()
         self.told: list[tuple[str, bool]] = []
         self.served: list[str] = []
+        self.slowly: asyncio.Event | None = None
         self.answer: Callable[[str], Awaitable[None]] = self.gone
         self.settings = Settings()
-
-    @property
-    def releasing(self) -> Any:
-        return self
 
     def hold(self, obj: Any) -> str:
         return self.held if obj["metadata"]["name"].endswith("held") else ""
@@ -241,6 +237,7 @@ class Area:
     async def look(self, look: PassClaim) -> ObjectWorld:
         assert look.woken is False
         self.looked.append(look.key.name)
+        self.begun.set()
         await self.answer(look.key.name)
         return ObjectWorld(key=look.key, exists=False, decision=standing.GONE)
 
@@ -256,15 +253,20 @@ class Area:
             self.known.learn(RESOURCE_HANDLE, cast(Any, a_handle(claim["metadata"]["name"], **fields)))
 
     async def batch(self) -> bool:
+        return await _Batch(self.activities(), "").run()
+
+    def activities(self) -> BinderActivities:
         activities = BinderActivities(cast(Any, self), cast(Any, None), self.look, self.open, self.wake)
-        self.known.serving = True
+        self.known.serving = 1
 
         async def serve(name: tuple[str, str], cluster: str) -> None:
             self.served.append(name[1])
+            if self.slowly is not None:
+                await self.slowly.wait()
             self.known.waiting.discard(name)
 
         activities.one = serve  # type: ignore[assignment, method-assign]
-        return await _Batch(activities, "").run()
+        return activities
 
 
 @pytest.fixture
@@ -283,14 +285,13 @@ async def test_all_that_end_are_ended_and_their_workflows_told(ended: Area) -> N
 
 
 async def test_what_is_not_plain_is_left_to_its_own_workflow(ended: Area) -> None:
-    ignored, going, detached = a_claim("ignored"), a_claim("going"), a_claim("detached")
+    ignored, detached = a_claim("ignored"), a_claim("detached")
     ignored["metadata"]["labels"] = {IGNORE_LABEL: "true"}
-    going["metadata"]["deletionTimestamp"] = timestamp(NOW)
     detached["status"]["resourceHandle"]["detached"] = True
     another, cut = a_claim("another"), a_claim("cut", end=LATER)
     another["status"]["resourceHandle"]["name"] = "guid-of-another"
     ended.held = "paused"
-    ended.has(ignored, going, detached, another, cut, a_claim("held"), a_claim("plain"))
+    ended.has(ignored, detached, another, cut, a_claim("held"), a_claim("plain"))
     await ended.batch()
     assert ended.looked == ["plain"]
 
@@ -335,7 +336,7 @@ async def test_all_are_asked_to_go_before_the_first_is_let_go(ended: Area) -> No
 
     async def end(name: str) -> None:
         did.append("asked")
-        async with ended.crowd.behind_the_others(("users", name)):
+        async with behind_the_others():
             did.append("let go")
         did.append("gone")
 
@@ -374,25 +375,125 @@ async def test_a_batch_goes_on_for_an_end_that_is_near(ended: Area, monkeypatch:
     assert loop.time() - began >= 0.9, "not before its time"
 
 
-async def test_who_is_no_member_of_the_crowd_goes_on_while_it_gathers() -> None:
-    crowd = Crowd()
+async def test_only_who_ends_a_member_waits_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     arrived: list[bool] = []
-    crowd.join(("users", "one"))
-    crowd.gathers(lambda: arrived.append(True))
-    for name in (("users", "another"), None):
-        async with crowd.behind_the_others(name):
-            assert (crowd.asking, arrived) == (1, [])
+    crowd = Crowd(lambda: arrived.append(True))
+    one = ("users", "one")
+    crowd.join(one)
+    crowd.gathers()
+    async with behind_the_others():  # a pass of the claim's own workflow, say
+        assert (crowd.asking, arrived) == (1, [])
 
     async def let_go() -> None:
-        async with crowd.behind_the_others(("users", "one")):
+        async with crowd.asks(one), behind_the_others():
             pass
 
     task = asyncio.create_task(let_go())
     await asyncio.sleep(0)
     assert (crowd.asking, crowd.asked, arrived, task.done()) == (0, 1, [True], False)
-    assert crowd.disperse() == {("users", "one")}
+    crowd.is_asked()
     async with asyncio.timeout(1):
         await task
+    monkeypatch.setattr(crowd_module, "LONGEST_WAIT", MOMENT)
+    crowd.gathers()
+    async with asyncio.timeout(1):
+        await let_go()
+
+
+async def test_one_that_cannot_be_asked_in_time_looks_at_itself_and_waiting_is_not_asking(
+    ended: Area, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crowd_module, "LONGEST_ASKING", MOMENT)
+
+    async def end(name: str) -> None:
+        if name == "hangs":
+            await asyncio.sleep(60)
+        async with behind_the_others():
+            await asyncio.sleep(2 * MOMENT)
+
+    ended.answer = end
+    ended.has(a_claim("hangs"), a_claim("plain"))
+    async with asyncio.timeout(5):
+        await ended.batch()
+    assert (ended.told, [key.name for key in ended.woken if key != THE_BINDER]) == ([("plain", False)], ["hangs"])
+
+
+async def test_an_end_comes_in_time_however_slowly_others_are_served(
+    ended: Area, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, slow = asyncio.get_running_loop(), asyncio.Event()
+    began = loop.time()
+    monkeypatch.setattr(binder_module, "now", lambda: NOW + timedelta(seconds=loop.time() - began))
+    monkeypatch.setattr(binder_module, "LONGEST_BATCH", 0.1)
+    end = NOW + timedelta(seconds=1)
+    ended.has(a_claim("mine", end=end), end=end)
+    ended.known.waiting |= {("users", f"new-{number}") for number in range(AT_ONCE)}
+    ended.slowly = slow
+    batch = asyncio.create_task(ended.batch())
+    async with asyncio.timeout(5):
+        await ended.begun.wait()
+    assert 0.9 <= loop.time() - began < 1.5, "while all places are taken, and no more claims are begun"
+    slow.set()
+    await batch
+
+
+async def test_who_is_new_is_served_however_slowly_others_end(ended: Area) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(name: str) -> None:
+        await go_on.wait()
+
+    ended.answer = slow
+    ended.has(*(a_claim(f"c{number}") for number in range(3 * AT_ONCE)))
+    batch = asyncio.create_task(ended.batch())
+    await a_moment()
+    ended.known.waiting.add(("users", "new"))
+    ended.known.news.set()
+    await a_moment()
+    assert ended.served == ["new"]
+    go_on.set()
+    await batch
+
+
+async def test_workflows_of_those_that_have_ended_are_told_by_the_next_batch_where_this_one_is_over(
+    ended: Area, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binder_module, "LONGEST_BATCH", 0.0)
+    ended.has(a_claim())
+    activities = ended.activities()
+    assert await _Batch(activities, "").run() is True
+    assert (ended.looked, ended.told) == (["mine"], [])
+    monkeypatch.setattr(binder_module, "LONGEST_BATCH", 1.0)
+    assert await _Batch(activities, "").run() is False
+    assert ended.told == [("mine", False)]
+
+
+async def test_who_is_on_its_way_out_already_goes_on_at_its_end(ended: Area) -> None:
+    going = a_claim("going")
+    going["metadata"]["deletionTimestamp"] = timestamp(NOW)
+    ended.has(going)
+    marked = a_handle("marked")
+    marked["metadata"]["deletionTimestamp"] = timestamp(NOW)
+    ended.has(a_claim("marked"))
+    ended.known.learn(RESOURCE_HANDLE, cast(Any, marked))
+    await ended.batch()
+    assert sorted(ended.looked) == ["going", "marked"]
+
+
+async def test_an_end_that_the_binder_does_not_take_is_told_once_more(
+    known: Known, woken: list[Key], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_module, "END_OVERDUE", timedelta(seconds=MOMENT))
+    monkeypatch.setattr(known_module, "ENDS_GATHER", 60.0)  # what is told at once has not been heard
+    known.learn(RESOURCE_HANDLE, cast(Any, a_handle(end=datetime.now(UTC))))
+    await a_moment()
+    assert woken == [THE_BINDER]
+    await a_moment()
+    assert woken == [THE_BINDER], "once: a paused one stays where it is"
+    soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
+    known.learn(RESOURCE_HANDLE, cast(Any, a_handle("next", end=soon)))
+    await asyncio.sleep((soon - datetime.now(UTC)).total_seconds() + 3 * MOMENT)
+    assert woken == [THE_BINDER] * 2
 
 
 @pytest.mark.parametrize(

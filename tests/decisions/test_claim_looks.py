@@ -16,6 +16,8 @@ from activities.claims.tools import Tools
 from domain.claims.passes import PassClaim
 from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
 from domain.identity import Key
+from domain.resource import timestamp
+from engine.errors import Conflict, Unavailable
 from engine.settings import Settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -86,7 +88,8 @@ async def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
     after: timedelta,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("activities.claims.tools.now", lambda: NOW)
+    for module in ("tools", "claims"):
+        monkeypatch.setattr(f"activities.claims.{module}.now", lambda: NOW)
     plan = HandlePlan(by_clock=by_clock, end=None if end is None else NOW + end)
     answers = Answers(ClaimPlan(halt=Halt.INVALID), Settled(HANDLE, CLAIM, plan, faults))
     activities = ClaimActivities(tools(answers), cast(Any, None))
@@ -99,8 +102,43 @@ async def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
 async def test_a_claim_that_could_not_be_judged_is_looked_at_again_soon(
     fault: Fault | None, after: timedelta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("activities.claims.tools.now", lambda: NOW)
+    for module in ("tools", "claims"):
+        monkeypatch.setattr(f"activities.claims.{module}.now", lambda: NOW)
     plan = ClaimPlan(halt=Halt.FAULT if fault else Halt.NONE, fault=fault)
     activities = ClaimActivities(tools(Answers(plan, Settled(HANDLE, CLAIM, HandlePlan()))), cast(Any, None))
     world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
     assert world.decision.deadline == NOW + after
+
+
+@pytest.mark.parametrize(("later", "patient"), [(timedelta(0), True), (timedelta(seconds=2), False)])
+@pytest.mark.parametrize("halt", [Halt.NONE, Halt.INVALID])
+async def test_an_end_that_has_come_while_it_was_settled_is_its_own_workflows(
+    halt: Halt, later: timedelta, patient: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("tools", "claims"):
+        monkeypatch.setattr(f"activities.claims.{module}.now", lambda: NOW + later)
+    end = NOW + timedelta(seconds=1)
+    handle = cast(Any, {**HANDLE, "spec": {"lifespan": {"end": timestamp(end)}}})
+    claim = cast(Any, {**CLAIM, "status": {"lifespan": {"end": timestamp(end)}}})
+    plan = ClaimPlan(halt=halt)
+    activities = ClaimActivities(tools(Answers(plan, Settled(handle, claim, HandlePlan(end=end)))), cast(Any, None))
+    world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
+    assert world.decision.deadline == end
+    assert (world.decision.patience > timedelta(0)) is patient
+
+
+async def test_a_conflict_that_cannot_be_looked_into_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("activities.claims.binder.now", lambda: NOW)
+
+    async def away(*_: object) -> None:
+        raise Unavailable("no answer")
+
+    async def contested(*_: object) -> Any:
+        raise Conflict("somebody else was quicker")
+
+    known = SimpleNamespace(get=lambda *_: CLAIM, fresh=away, waiting={("users", "mine")})
+    activities = BinderActivities(cast(Any, SimpleNamespace(known=known, settings=SETTINGS)), *[cast(Any, None)] * 4)
+    monkeypatch.setattr(activities, "_serve", contested)
+    told = await activities.one(("users", "mine"), "")
+    assert told is not None
+    assert (told[1].decision.at_deadline, known.waiting) == ("try again", set())

@@ -44,5 +44,5 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
 
     @workflow.signal(description="The binder has ended the claim, as its end had come: it is gone.")
     def ended(self, world: ObjectWorld) -> None:
-        """Take it over, unless it is known better by now."""
-        self.served(world)
+        """Take it over: nothing that is known of it is newer than that it is gone."""
+        self.tell(world.recall(self.world))
