@@ -52,7 +52,7 @@ ENDED_AT_LEAST = 4
 # one batch also on a busy machine. A claim that asks anew meanwhile waits for the next one.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
-# Ends are begun for so long, as they would wait for those who are served slowly.
+# A batch that is over, and cannot return as somebody is served slowly, goes on to begin ends for so long.
 LONGEST_WITH_ENDS = 60.0
 # A claim may be known here some milliseconds after the watcher has woken the binder for it.
 LINGER = 0.25
@@ -79,7 +79,7 @@ class BinderActivities:
         self._wake = wake
         self._told: dict[str, Decision] = {}
         self._failures: dict[str, int] = {}
-        self.untold: list[tuple[Key, ObjectWorld]] = []  # who has ended, whose workflow is told when nobody waits
+        self.untold: list[tuple[Key, ObjectWorld]] = []  # left by the last batch: whose workflows are still to be told
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -283,8 +283,11 @@ class _Batch:
                 seconds = time.monotonic() - began
                 serves = seconds < LONGEST_BATCH and self._served < MOST_SERVED
                 self._known.news.clear()
-                if seconds < LONGEST_WITH_ENDS:
+                self._known.nearer_end.clear()
+                if serves or (self._serving() and seconds < LONGEST_WITH_ENDS):
                     self._begin_ends()
+                else:
+                    self._crowd.is_asked()
                 if serves:
                     self._begin()
                 if self._under_way:
@@ -299,11 +302,13 @@ class _Batch:
                     break
                 near = self._until_next_end() if self._known.ends.is_near(now()) else None
                 await self._news_within(max(left, near or 0.0))
-            self._activities.untold = [told for told in self._to_open if not told[1].exists]
-            await self._open([told for told in self._to_open if told[1].exists])
+            await self._open_the_rest()
+            self._activities.untold = self._to_open
         except BaseException:
-            for key, _ in self._to_open:
-                self._activities.forget(key)
+            self._activities.untold = [told for told in self._to_open if not told[1].exists]
+            for key, world in self._to_open:
+                if world.exists:
+                    self._activities.forget(key)
             raise
         finally:
             for task in self._under_way:
@@ -325,6 +330,8 @@ class _Batch:
         while self._crowd.asking < (most if self._places() > 0 else ENDED_AT_LEAST):
             if (name := self._activities.ending()) is None:
                 break
+            if name in self._under_way.values():
+                continue  # it is served still, and sees by itself that its end has come
             self._crowd.join(name)
             self._start(name, self._activities.end(name, self._cluster, self._crowd))
         if self._known.ends.are_over(now()):
@@ -333,11 +340,13 @@ class _Batch:
             self._crowd.is_asked()
 
     def _begin(self) -> None:
-        serving = len(self._under_way) - self._crowd.asking - self._crowd.asked
-        for name in self._startable()[: max(0, self._places(), SERVED_AT_LEAST - serving)]:
+        for name in self._startable()[: max(0, self._places(), SERVED_AT_LEAST - self._serving())]:
             self._served += 1
             self._retried[name] = self._retried.get(name, 0) + 1
             self._start(name, self._activities.one(name, self._cluster))
+
+    def _serving(self) -> int:
+        return len(self._under_way) - len(self._crowd.members)
 
     def _places(self) -> int:
         return AT_ONCE - len(self._under_way) + self._crowd.asked
@@ -349,13 +358,12 @@ class _Batch:
         """Until one has ended, or another claim has come while there is room, or the next end."""
         waits: set[asyncio.Task[object]] = set(self._under_way)
         has_room = self._places() > 0 or self._crowd.asking or self._crowd.is_gathering
-        news = asyncio.create_task(self._known.news.wait()) if has_room else None
-        if news is not None:
-            waits.add(news)
+        event = self._known.news if has_room else self._known.nearer_end
+        news = asyncio.create_task(event.wait())
+        waits.add(news)
         # Those ends that have come already have no place yet.
         done, _ = await asyncio.wait(waits, timeout=self._until_next_end(), return_when=asyncio.FIRST_COMPLETED)
-        if news is not None:
-            news.cancel()
+        news.cancel()
         for task in done:
             if task in self._under_way:
                 self._crowd.leave(self._under_way.pop(task))  # type: ignore[arg-type]
@@ -372,6 +380,16 @@ class _Batch:
         """Open the workflows of those served; behind them, so that it costs nobody latency."""
         while self._to_open and not self._known.news.is_set() and not self._known.ends.are_over(now()):
             some, self._to_open = self._to_open[:OPENED_AT_ONCE], self._to_open[OPENED_AT_ONCE:]
+            await self._open(some)
+
+    async def _open_the_rest(self) -> None:
+        """The same when the batch is over: ends come first, and those who wait before those who are gone."""
+        self._to_open.sort(key=lambda told: not told[1].exists)
+        while self._to_open and not self._known.ends.are_over(now()):
+            some = self._to_open[:OPENED_AT_ONCE]
+            if self._known.waiting and not some[0][1].exists:
+                return
+            del self._to_open[:OPENED_AT_ONCE]
             await self._open(some)
 
     async def _open(self, some: Sequence[tuple[Key, ObjectWorld]]) -> None:

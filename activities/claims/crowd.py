@@ -87,13 +87,18 @@ class Crowd:
     @asynccontextmanager
     async def lets_go(self, claim: Name) -> AsyncIterator[None]:
         """For letting go of a member, in its turn."""
-        self._asked.add(claim)
+        if claim in self._members:
+            self._asked.add(claim)
         if self.is_gathering:
             self._arrived()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._everyone_asked.wait(), LONGEST_WAIT)
-        async with self._places:
-            yield
+        try:
+            async with self._places:
+                yield
+        except Exception:  # somebody has written it meanwhile: it is asked once more
+            self._asked.discard(claim)
+            raise
 
 
 @dataclass(frozen=True)
@@ -116,5 +121,9 @@ async def behind_the_others() -> AsyncIterator[None]:
         yield
         return
     asked.limit.reschedule(None)
-    async with asked.crowd.lets_go(asked.claim):
-        yield
+    try:
+        async with asked.crowd.lets_go(asked.claim):
+            yield
+    except Exception:
+        asked.limit.reschedule(asyncio.get_running_loop().time() + LONGEST_ASKING)
+        raise

@@ -81,7 +81,10 @@ class Ends:
         self._awaited = self.next
         return self._awaited
 
-    def is_unexpected(self, now: datetime) -> bool:
-        """Whether an end comes before whatever the binder is known to wait for."""
-        end, awaited = self.next, self._awaited
-        return end is not None and (awaited is None or awaited <= now or end < awaited)
+    def await_sooner(self, now: datetime) -> bool:
+        """Whether an end lies ahead, and before what the binder is known to wait for; it waits for that from now on."""
+        end, awaited = self.next_after(now), self._awaited
+        if end is None or (awaited is not None and now < awaited <= end):
+            return False
+        self._awaited = end
+        return True

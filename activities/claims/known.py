@@ -80,9 +80,8 @@ class Known:
         self.ends = Ends()
         self.waiting: set[Name] = set()  # unbound claims that have to be looked at
         self.news = asyncio.Event()  # something has come to wait
-        self.serving = (
-            0  # so many batches of this process look at those that wait: one, or one that is given up as well
-        )
+        self.nearer_end = asyncio.Event()  # an end has come in that is the next one now
+        self.serving = 0  # batches of this process: one, and at times one more that is being given up
         self._end_untold = False
         self._end_timer: asyncio.TimerHandle | None = None
         self._untaken: set[Name] = set()  # those that the binder is woken for, if they still wait in a moment
@@ -224,8 +223,9 @@ class Known:
         # One that is on its way out keeps its end: who was ending it may have died in the middle.
         if not self.ends.put(name, end_of_handle(handle) if handle and holder_of(handle) else None):
             return
-        self._look_after_next_end()
+        self._look_after(self.ends.next)
         if self.serving:
+            self.nearer_end.set()
             self.news.set()
         elif not self._end_untold:
             self._end_untold = True
@@ -234,35 +234,35 @@ class Known:
     def _tell_of_end(self) -> None:
         self._end_untold = False
         # This machine's clock: it tells only whether to ask, and the binder goes by the engine's.
-        if not self.serving and self.ends.is_unexpected(datetime.now(UTC)):
-            self.ends.wait()
+        if not self.serving and self.ends.await_sooner(datetime.now(UTC)):
             self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
 
     def end_again(self, claim: Name) -> None:
         """The claim was being ended, and whether it was is not known."""
         for handle in self.handles_of_claim(*claim):
             self.ends.give_back(text_at(handle, "metadata", "name"))
+        self.nearer_end.set()
         self.news.set()
-        self._look_after_next_end()
+        self._look_after(datetime.now(UTC))
 
-    def _look_after_next_end(self) -> None:
+    def _look_after(self, end: datetime | None) -> None:
         """Who should have told the binder may have died, or not been heard: what it does not take is told once more."""
-        if self._end_timer is not None:
-            self._end_timer.cancel()
-        moment = datetime.now(UTC)
-        end = moment if self.ends.are_over(moment) else self.ends.next
-        if end is not None:
-            seconds = (end - moment + END_OVERDUE).total_seconds()
-            self._end_timer = asyncio.get_running_loop().call_later(seconds, self._tell_of_overdue)
+        if end is None:
+            return
+        loop = asyncio.get_running_loop()
+        seconds = max(timedelta(0), end - datetime.now(UTC)) + END_OVERDUE
+        moment = loop.time() + seconds.total_seconds()
+        if self._end_timer is None or moment < self._end_timer.when():
+            if self._end_timer is not None:
+                self._end_timer.cancel()
+            self._end_timer = loop.call_at(moment, self._tell_of_overdue)
 
     def _tell_of_overdue(self) -> None:
+        self._end_timer = None
         moment = datetime.now(UTC)
         if self.ends.become_overdue(moment) and not self.serving:
             self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
-        end = self.ends.next_after(moment)
-        if end is not None:
-            seconds = (end - moment + END_OVERDUE).total_seconds()
-            self._end_timer = asyncio.get_running_loop().call_later(seconds, self._tell_of_overdue)
+        self._look_after(self.ends.next_after(moment))
 
     # --- changes ---
 

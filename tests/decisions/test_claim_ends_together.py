@@ -24,7 +24,7 @@ from domain.claims.plans import HandlePlan
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.resource import timestamp
-from engine.errors import Unavailable
+from engine.errors import Conflict, Unavailable
 from engine.kube import KubeApi
 from engine.kube.store import Followed, Mirror, Store
 from engine.settings import Settings
@@ -130,20 +130,19 @@ def test_what_was_not_done_is_given_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("awaited", "comes", "unexpected"),
-    [(None, LATER, True), (LATEST, LATER, True), (LATER, LATEST, False), (NOW, LATER, True)],
+    ("awaited", "comes", "told"),
+    [(None, LATER, True), (LATEST, LATER, True), (LATER, LATEST, False), (NOW, LATER, True), (LATER, NOW, False)],
 )
-def test_the_binder_is_told_of_an_end_that_it_does_not_wait_for(
-    awaited: datetime | None, comes: datetime, unexpected: bool
+def test_the_binder_is_told_of_an_end_ahead_that_it_does_not_wait_for(
+    awaited: datetime | None, comes: datetime, told: bool
 ) -> None:
     ends = Ends()
     if awaited:
         ends.put("a", awaited)
         ends.wait()
     ends.put("b", comes)
-    if awaited == NOW:
-        ends.put("a", None)
-    assert ends.is_unexpected(NOW) is unexpected
+    assert ends.await_sooner(NOW) is told
+    assert ends.await_sooner(NOW) is False, "once"
 
 
 # --- the worker tells the binder ---
@@ -455,10 +454,75 @@ async def test_who_is_new_is_served_however_slowly_others_end(ended: Area) -> No
     await batch
 
 
+async def test_a_batch_that_is_over_begins_no_more_ends_and_gives_way(
+    ended: Area, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binder_module, "LONGEST_BATCH", MOMENT)
+
+    async def slow(name: str) -> None:
+        await asyncio.sleep(2 * MOMENT)
+
+    ended.answer = slow
+    ended.has(*(a_claim(f"c{number}") for number in range(3 * AT_ONCE)))
+    assert await ended.batch() is True
+    assert len(ended.looked) == AT_ONCE
+    while await ended.batch():
+        pass
+    assert len(ended.looked) == 3 * AT_ONCE
+
+
+async def test_a_nearer_end_is_heard_while_all_places_are_taken(ended: Area) -> None:
+    slow = asyncio.Event()
+    ended.slowly = slow
+    ended.known.waiting |= {("users", f"new-{number}") for number in range(AT_ONCE)}
+    batch = asyncio.create_task(ended.batch())
+    await a_moment()
+    assert len(ended.served) == AT_ONCE
+    ended.has(a_claim())
+    async with asyncio.timeout(1):
+        await ended.begun.wait()
+    slow.set()
+    await batch
+
+
+async def test_a_claim_that_is_served_still_is_not_ended_beside_that(ended: Area) -> None:
+    slow = asyncio.Event()
+    ended.slowly = slow
+    ended.known.waiting.add(("users", "mine"))
+    batch = asyncio.create_task(ended.batch())
+    await a_moment()
+    ended.has(a_claim(), a_claim("other"))
+    await a_moment()
+    assert (ended.served, ended.looked) == (["mine"], ["other"])
+    slow.set()
+    await batch
+
+
+async def test_one_that_somebody_has_written_meanwhile_is_asked_once_more() -> None:
+    crowd = Crowd(lambda: None)
+    one = ("users", "one")
+    crowd.join(one)
+    async with crowd.asks(one):
+        with pytest.raises(Conflict):
+            async with behind_the_others():
+                raise Conflict("written")
+        assert (crowd.asking, crowd.asked) == (1, 0)
+        async with behind_the_others():
+            assert (crowd.asking, crowd.asked) == (0, 1)
+    crowd.leave(one)
+    assert (crowd.asking, crowd.asked) == (0, 0)
+
+
 async def test_workflows_of_those_that_have_ended_are_told_by_the_next_batch_where_this_one_is_over(
     ended: Area, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(binder_module, "LONGEST_BATCH", 0.0)
+    monkeypatch.setattr(binder_module, "LONGEST_BATCH", MOMENT)
+
+    async def slow(name: str) -> None:
+        await asyncio.sleep(2 * MOMENT)
+        ended.known.waiting.add(("users", "new"))
+
+    ended.answer = slow
     ended.has(a_claim())
     activities = ended.activities()
     assert await _Batch(activities, "").run() is True
