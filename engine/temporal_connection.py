@@ -171,7 +171,7 @@ _MEANINGS = (
     ("InvalidContentType", "speaks no TLS (TEMPORAL_TLS=false)"),
 )
 # A server that refuses how it is greeted sends an alert and hangs up: which of these is noticed first is chance.
-_HUNG_UP = ("BrokenPipe", "ConnectionReset", "connection closed")
+_HUNG_UP = ("BrokenPipe", "ConnectionReset", "connection closed", "connection was not ready")
 
 
 def _meaning(said: str, *, by_tls: bool) -> str:

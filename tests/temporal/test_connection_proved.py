@@ -168,6 +168,8 @@ async def test_without_tls_where_it_is_wanted_and_with_it_where_it_is_not(
         ("Io, Custom { kind: BrokenPipe, error: ... }", True, "wants a certificate of ours"),
         ("hyper::Error(Canceled, connection closed)", False, "without TLS"),
         ("hyper::Error(Canceled, connection closed)", True, "wants a certificate of ours"),
+        ('hyper::Error(Canceled, "connection was not ready")', False, "without TLS"),
+        ('hyper::Error(Canceled, "connection was not ready")', True, "wants a certificate of ours"),
         ("Io, Os { code: 111, kind: ConnectionRefused }", False, "does not answer"),
     ],
 )
