@@ -116,11 +116,7 @@ async def tell_open(client: Client, key: Key, signal: str, about: BaseModel) -> 
     Raises:
         RPCError: as for `wake`.
     """
-    try:
-        await client.get_workflow_handle(key.workflow_id).signal(signal, about)
-    except RPCError as error:
-        if error.status is not RPCStatusCode.NOT_FOUND:
-            raise
+    await _signal_open(client, key.workflow_id, signal, about)
 
 
 async def wake_listed(client: Client, workflow_id: str) -> bool:
@@ -129,8 +125,13 @@ async def wake_listed(client: Client, workflow_id: str) -> bool:
     Raises:
         RPCError: as for `wake`.
     """
+    return await _signal_open(client, workflow_id, WAKE)
+
+
+async def _signal_open(client: Client, workflow_id: str, signal: str, *about: BaseModel) -> bool:
+    """Signal one that is open; False if there is none."""
     try:
-        await client.get_workflow_handle(workflow_id).signal(WAKE)
+        await client.get_workflow_handle(workflow_id).signal(signal, args=about)
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return False

@@ -16,9 +16,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import islice
 
 from temporalio import activity
 from temporalio.service import RPCError
@@ -27,7 +28,7 @@ from activities.claims.crowd import Crowd
 from activities.claims.filling import gathered
 from activities.claims.known import Name, looked_after, may_end
 from activities.claims.serving import Serving
-from activities.claims.tools import SOON, Tools
+from activities.claims.tools import SOON, Tools, binder_ends_at
 from activities.conflicts import MOST_CONFLICTS
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
@@ -105,8 +106,11 @@ class BinderActivities:
 
     def _idle(self, next_end: datetime | None) -> Decision:
         free, waiting = len(self._known.free), len(self._known.waiting)
-        decision = idle(f"{free} handles are free, {waiting} claims wait to be looked at", deadline=next_end)
-        return decision.model_copy(update={"at_deadline": "end the claims whose lifespan is over"} if next_end else {})
+        return idle(
+            f"{free} handles are free, {waiting} claims wait to be looked at",
+            deadline=next_end,
+            at_deadline="end the claims whose lifespan is over" if next_end else "",
+        )
 
     async def _wake_bound_since(self, look: Serve) -> None:
         since = activity.info().scheduled_time - timedelta(seconds=1)
@@ -243,7 +247,7 @@ class BinderActivities:
             settled.faults,
             claimed=True,
             look_at=self._tools.next_look(settled, moment),
-            binder_ends_at=ahead(agreed_end(settled.claim, settled.handle), now()),
+            binder_ends_at=binder_ends_at(settled),
         )
         return ObjectWorld(key=key, decision=decision, known=settled.known), judged.claim
 
@@ -298,7 +302,7 @@ class _Batch:
                     break
                 await self._open_while_quiet()
                 left = quiet_since + LINGER - time.monotonic()
-                if left <= 0 and not self._startable() and not self._known.ends.is_near(now()):
+                if left <= 0 and not any(self._startable()) and not self._known.ends.is_near(now()):
                     break
                 near = self._until_next_end() if self._known.ends.is_near(now()) else None
                 await self._news_within(max(left, near or 0.0))
@@ -321,12 +325,12 @@ class _Batch:
         end = ahead(self._known.ends.next, now())
         return (end - now()).total_seconds() if end is not None else None
 
-    def _startable(self) -> list[Name]:
+    def _startable(self) -> Iterator[Name]:
         taken = set(self._under_way.values())
-        return [n for n in self._known.waiting if n not in taken and self._retried.get(n, 0) < MOST_CONFLICTS]
+        return (n for n in self._known.waiting if n not in taken and self._retried.get(n, 0) < MOST_CONFLICTS)
 
     def _begin_ends(self) -> None:
-        most = AT_ONCE - (SERVED_AT_LEAST if self._startable() else 0)
+        most = AT_ONCE - (SERVED_AT_LEAST if any(self._startable()) else 0)
         while self._crowd.asking < (most if self._places() > 0 else ENDED_AT_LEAST):
             if (name := self._activities.ending()) is None:
                 break
@@ -340,13 +344,14 @@ class _Batch:
             self._crowd.is_asked()
 
     def _begin(self) -> None:
-        for name in self._startable()[: max(0, self._places(), SERVED_AT_LEAST - self._serving())]:
+        room = max(0, self._places(), SERVED_AT_LEAST - self._serving())
+        for name in list(islice(self._startable(), room)):
             self._served += 1
             self._retried[name] = self._retried.get(name, 0) + 1
             self._start(name, self._activities.one(name, self._cluster))
 
     def _serving(self) -> int:
-        return len(self._under_way) - len(self._crowd.members)
+        return len(self._under_way) - len(self._crowd)
 
     def _places(self) -> int:
         return AT_ONCE - len(self._under_way) + self._crowd.asked

@@ -15,12 +15,12 @@ from temporalio import activity
 from activities.claims import metrics
 from activities.claims.bundle import Bundle, Settled
 from activities.claims.evaluation import Beyond
-from activities.claims.tools import SOON, Tools, world_of
+from activities.claims.tools import SOON, Tools, binder_ends_at, world_of
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.constants import IGNORE_LABEL, OUR_FINALIZERS
 from domain.claims.durations import UnreadableMoment
-from domain.claims.moments import agreed_end, ahead, end_of_detached, end_of_handle, passed, start_of
+from domain.claims.moments import end_of_detached, end_of_handle, passed, start_of
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import Halt
@@ -163,11 +163,10 @@ class ClaimActivities:
             if not look.woken and not (read and settled.ends):
                 return await self._again(look)
             return await self._over(look, settled, moment)
-        # The binder takes an end when it comes: what agrees only after that is for its own workflow, at once.
-        binder_ends_at = ahead(agreed_end(settled.claim, settled.handle), now())
+        ends_at = binder_ends_at(settled)
         if judged.halted and judged.plan.halt is not Halt.FAULT:
             look_at = self._tools.next_look(settled, moment)
-            decision = standing.halted_holding(judged.plan, settled.plan, look_at, binder_ends_at)
+            decision = standing.halted_holding(judged.plan, settled.plan, look_at, ends_at)
             return world_of(key, decision, known=settled.known)
         faults = (*((judged.plan.fault,) if judged.plan.fault else ()), *settled.faults)
         look_at = self._tools.next_look(settled, moment, faulty=bool(faults))
@@ -177,7 +176,7 @@ class ClaimActivities:
             faults,
             claimed=True,
             look_at=look_at,
-            binder_ends_at=binder_ends_at,
+            binder_ends_at=ends_at,
         )
         return world_of(key, decision, known=settled.known)
 

@@ -42,6 +42,9 @@ class Crowd:
         self._members.discard(claim)
         self._asked.discard(claim)
 
+    def __len__(self) -> int:
+        return len(self._members)
+
     @property
     def members(self) -> set[Name]:
         """Those who have not left."""

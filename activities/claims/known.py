@@ -65,6 +65,7 @@ class Known:
         self.namespace = settings.claims_namespace
         self._api = api
         self._cluster = settings.cluster
+        self._binder = THE_BINDER.model_copy(update={"cluster": settings.cluster})
         self._wake = wake
         self.claims = store.follow(Followed(RESOURCE_CLAIM))
         self.handles = store.follow(Followed(RESOURCE_HANDLE, self.namespace))
@@ -215,7 +216,7 @@ class Known:
         """One wake for all: while wakes keep coming faster than it ends a run, a run cannot end."""
         untaken, self._untaken = self._untaken, set()
         if untaken & self.waiting and not self.serving:
-            self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
+            self._spawn(self._binder)
 
     # --- ends that the binder carries out ---
 
@@ -235,7 +236,7 @@ class Known:
         self._end_untold = False
         # This machine's clock: it tells only whether to ask, and the binder goes by the engine's.
         if not self.serving and self.ends.await_sooner(datetime.now(UTC)):
-            self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
+            self._spawn(self._binder)
 
     def end_again(self, claim: Name) -> None:
         """The claim was being ended, and whether it was is not known."""
@@ -261,7 +262,7 @@ class Known:
         self._end_timer = None
         moment = datetime.now(UTC)
         if self.ends.become_overdue(moment) and not self.serving:
-            self._spawn(THE_BINDER.model_copy(update={"cluster": self._cluster}))
+            self._spawn(self._binder)
         self._look_after(self.ends.next_after(moment))
 
     # --- changes ---

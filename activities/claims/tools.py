@@ -11,6 +11,7 @@ from activities.claims.known import Known
 from activities.claims.releasing import Releasing
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM
+from domain.claims.moments import agreed_end, ahead
 from domain.claims.objects import JsonObject, object_at
 from domain.claims.passes import ObjectKnown, ObjectWorld
 from domain.claims.struggle import rest_in
@@ -49,6 +50,14 @@ class Tools:
         if settled.faults or faulty:
             interval = min(interval, self.settings.claims_interval)
         return moment + interval
+
+
+def binder_ends_at(settled: Settled) -> datetime | None:
+    """When the binder ends the claim with others; None where its own workflow does.
+
+    The binder takes an end when it comes: what agrees only after that is for the claim's own workflow, at once.
+    """
+    return ahead(agreed_end(settled.claim, settled.handle), now())
 
 
 def world_of(key: Key, decision: Decision, *, known: ObjectKnown | None = None) -> ObjectWorld:

@@ -156,6 +156,6 @@ class Serve(Action):
         return "bind or create handles for the claims that have none, end those whose lifespan is over"
 
 
-def idle(why: str, *, phase: str = "Idle", deadline: datetime | None = None) -> Decision:
+def idle(why: str, *, phase: str = "Idle", deadline: datetime | None = None, at_deadline: str = "") -> Decision:
     """Nothing to do until somebody wakes, or until then."""
-    return Decision(phase=phase, outcome=Outcome.SETTLED, why=why, deadline=deadline)
+    return Decision(phase=phase, outcome=Outcome.SETTLED, why=why, deadline=deadline, at_deadline=at_deadline)

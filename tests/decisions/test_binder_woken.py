@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, cast
 
 import pytest
+from told_known import MOMENT, a_moment, told_known
 
 from activities.claims import known as module
 from activities.claims.known import Known
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, THE_BINDER
 from domain.identity import Key
-from engine.kube import KubeApi
-from engine.kube.store import Followed, Mirror, Store
-from engine.settings import Settings
-
-MOMENT = 0.05
-
-
-class Mirrors:
-    """Mirrors that learn only what is told."""
-
-    def follow(self, followed: Followed) -> Mirror:
-        return Mirror(cast(KubeApi, None), followed)
 
 
 @pytest.fixture
@@ -34,20 +22,13 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
 
 @pytest.fixture
 def known(woken: list[Key]) -> Known:
-    async def wake(key: Key) -> None:
-        woken.append(key)
-
-    return Known(cast(KubeApi, None), cast(Store, Mirrors()), Settings(), wake)
+    return told_known(woken)
 
 
 def edit(known: Known, name: str, version: int, *, handle: str = "") -> None:
     status: Any = {"resourceHandle": {"name": handle}} if handle else {}
     metadata = {"namespace": "users", "name": name, "uid": name, "resourceVersion": str(version)}
     known.learn(RESOURCE_CLAIM, {"metadata": metadata, "spec": {}, "status": status})
-
-
-async def a_moment() -> None:
-    await asyncio.sleep(3 * MOMENT)
 
 
 async def test_many_edits_of_many_claims_wake_the_binder_once(known: Known, woken: list[Key]) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from told_known import MOMENT, a_moment, told_known
 
 from activities.claims import binder as binder_module
 from activities.claims import crowd as crowd_module
@@ -25,13 +26,10 @@ from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.resource import timestamp
 from engine.errors import Conflict, Unavailable
-from engine.kube import KubeApi
-from engine.kube.store import Followed, Mirror, Store
 from engine.settings import Settings
 from workflows.entity import _timer_summary
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-MOMENT = 0.05
 LATER, LATEST = NOW + timedelta(hours=1), NOW + timedelta(hours=2)
 
 
@@ -148,13 +146,6 @@ def test_the_binder_is_told_of_an_end_ahead_that_it_does_not_wait_for(
 # --- the worker tells the binder ---
 
 
-class Mirrors:
-    """Mirrors that learn only what is told."""
-
-    def follow(self, followed: Followed) -> Mirror:
-        return Mirror(cast(KubeApi, None), followed)
-
-
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
     """Whom the process has woken."""
@@ -164,14 +155,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
 
 @pytest.fixture
 def known(woken: list[Key]) -> Known:
-    async def wake(key: Key) -> None:
-        woken.append(key)
-
-    return Known(cast(KubeApi, None), cast(Store, Mirrors()), Settings(), wake)
-
-
-async def a_moment() -> None:
-    await asyncio.sleep(3 * MOMENT)
+    return told_known(woken)
 
 
 def far(hours: int) -> datetime:
@@ -232,6 +216,16 @@ class Area:
 
     async def gone(self, name: str) -> None:
         await asyncio.sleep(0)
+
+    def hangs(self) -> asyncio.Event:
+        """From now on each end waits for this."""
+        go_on = asyncio.Event()
+
+        async def wait(name: str) -> None:
+            await go_on.wait()
+
+        self.answer = wait
+        return go_on
 
     async def look(self, look: PassClaim) -> ObjectWorld:
         assert look.woken is False
@@ -313,12 +307,7 @@ async def test_one_that_cannot_be_ended_holds_up_nobody_and_looks_at_itself(
 
 
 async def test_ends_leave_places_to_the_claims_that_wait(ended: Area) -> None:
-    go_on = asyncio.Event()
-
-    async def slow(name: str) -> None:
-        await go_on.wait()
-
-    ended.answer = slow
+    go_on = ended.hangs()
     ended.has(*(a_claim(f"c{number}") for number in range(3 * AT_ONCE)))
     waiting = {("users", f"new-{number}") for number in range(SERVED_AT_LEAST)}
     ended.known.waiting |= waiting
@@ -437,12 +426,7 @@ async def test_an_end_comes_in_time_however_slowly_others_are_served(
 
 
 async def test_who_is_new_is_served_however_slowly_others_end(ended: Area) -> None:
-    go_on = asyncio.Event()
-
-    async def slow(name: str) -> None:
-        await go_on.wait()
-
-    ended.answer = slow
+    go_on = ended.hangs()
     ended.has(*(a_claim(f"c{number}") for number in range(3 * AT_ONCE)))
     batch = asyncio.create_task(ended.batch())
     await a_moment()

@@ -1,0 +1,36 @@
+"""What a worker knows of the claims area where nothing is watched: what a test tells it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import cast
+
+from activities.claims.known import Known
+from domain.identity import Key
+from engine.kube import KubeApi
+from engine.kube.store import Followed, Mirror, Store
+from engine.settings import Settings
+
+# Short, for whatever the process would wait for before it wakes somebody.
+MOMENT = 0.05
+
+
+class Mirrors:
+    """Mirrors that learn only what is told."""
+
+    def follow(self, followed: Followed) -> Mirror:
+        return Mirror(cast(KubeApi, None), followed)
+
+
+def told_known(woken: list[Key]) -> Known:
+    """A worker's knowledge; whom it wakes is added to the list."""
+
+    async def wake(key: Key) -> None:
+        woken.append(key)
+
+    return Known(cast(KubeApi, None), cast(Store, Mirrors()), Settings(), wake)
+
+
+async def a_moment() -> None:
+    """Long enough for what waits a moment."""
+    await asyncio.sleep(3 * MOMENT)
