@@ -19,7 +19,6 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from itertools import islice
 
 from temporalio import activity
 from temporalio.service import RPCError
@@ -32,6 +31,7 @@ from activities.claims.tools import SOON, Tools, binder_ends_at
 from activities.conflicts import MOST_CONFLICTS
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
+from domain.claims.matching import Wanted
 from domain.claims.moments import agreed_end, ahead, passed, start_of
 from domain.claims.objects import JsonObject, text_at
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve, idle
@@ -123,16 +123,16 @@ class BinderActivities:
         """Serve one claim; what its own workflow has to know, None where there is nothing new."""
         key: Key | None = None
         for _ in range(MOST_CONFLICTS):
-            began = now()
+            began, news_then = now(), self._known.news_for_all
             claim = self._known.get(RESOURCE_CLAIM, *name)
             if claim is None or not looked_after(claim):
                 self._known.waiting.discard(name)
                 return None  # it may have asked before it was deleted: its own workflow sees to that
             key = key_of(RESOURCE_CLAIM, claim, cluster)
             try:
-                world, left = await self._serve(key, claim)
+                world, left, lacks = await self._serve(key, claim)
                 self._failures.pop(key.uid, None)
-                self._known.looked_at(left)
+                self._known.looked_at(left, news_then, lacks)
                 break
             except (Conflict, Absent) as conflict:
                 log.info("%s: %s", key, conflict.message)
@@ -152,6 +152,15 @@ class BinderActivities:
         else:
             return None  # it stays among those that wait
         return self._news(key, world.model_copy(update={"at": began})) if key else None
+
+    def still_waits(self, name: Name) -> bool:
+        """Whether it waits for a free handle as its workflow has been told, so that there is no need to look at it."""
+        claim = self._known.get(RESOURCE_CLAIM, *name)
+        told = claim is not None and text_at(claim, "metadata", "uid") in self._told
+        if not told or not self._known.still_lacks(name, now()) or self._tools.hold(claim or {}):
+            return False
+        self._known.waiting.discard(name)
+        return True
 
     def ending(self) -> Name | None:
         """A claim whose end has come and is plainly so; each is given once."""
@@ -218,16 +227,16 @@ class BinderActivities:
         if self._told.pop(key.uid, None):
             self._known.await_binder((key.namespace, key.name))
 
-    async def _serve(self, key: Key, claim: JsonObject) -> tuple[ObjectWorld, JsonObject]:
-        """What its own workflow has to know, and the claim as this look has left it."""
+    async def _serve(self, key: Key, claim: JsonObject) -> tuple[ObjectWorld, JsonObject, Wanted | None]:
+        """What its own workflow has to know, the claim as this look has left it, and what it lacks (`looked_at`)."""
         moment = now()
         if hold := self._tools.hold(claim):
             decision = standing.held(standing.asked_binder(moment), ["bind a free handle, or make one"])
-            return ObjectWorld(key=key, hold=hold, decision=decision.model_copy(update={"deadline": None})), claim
+            return ObjectWorld(key=key, hold=hold, decision=decision.model_copy(update={"deadline": None})), claim, None
         try:
             start = start_of(claim)
             if not passed(start, moment):
-                return ObjectWorld(key=key, decision=standing.not_begun(start)), claim
+                return ObjectWorld(key=key, decision=standing.not_begun(start)), claim, None
         except UnreadableMoment:
             pass  # told as a fault when the claim is judged
         judged, settled = await self._serving.serve(key, claim, moment)
@@ -235,12 +244,12 @@ class BinderActivities:
             halted = judged.plan.halt is not Halt.NONE
             look_at = moment + self._tools.settings.claims_interval
             stands = standing.halted if halted else standing.waits_for_free
-            decision = stands(judged.plan, look_at)
-            return ObjectWorld(key=key, decision=decision), judged.claim
+            lacks = None if judged.plan.by_clock else judged.lacks
+            return ObjectWorld(key=key, decision=stands(judged.plan, look_at)), judged.claim, lacks
         if settled.over:
             # Nothing is ended here: its own workflow reads everything afresh before it does.
             decision = standing.asked_binder(moment).model_copy(update={"phase": "Bound", "why": "its end has come"})
-            return ObjectWorld(key=key, decision=decision), judged.claim
+            return ObjectWorld(key=key, decision=decision), judged.claim, None
         decision = standing.settled(
             settled.handle,
             settled.plan,
@@ -249,7 +258,7 @@ class BinderActivities:
             look_at=self._tools.next_look(settled, moment),
             binder_ends_at=binder_ends_at(settled),
         )
-        return ObjectWorld(key=key, decision=decision, known=settled.known), judged.claim
+        return ObjectWorld(key=key, decision=decision, known=settled.known), judged.claim, None
 
     def _failed(self, name: Name, key: Key, type_: str, message: str) -> ObjectWorld:
         self._known.waiting.discard(name)  # its own workflow asks again when it is time
@@ -345,7 +354,10 @@ class _Batch:
 
     def _begin(self) -> None:
         room = max(0, self._places(), SERVED_AT_LEAST - self._serving())
-        for name in list(islice(self._startable(), room)):
+        while room and (name := next(self._startable(), None)) is not None:
+            if self._activities.still_waits(name):
+                continue
+            room -= 1
             self._served += 1
             self._retried[name] = self._retried.get(name, 0) + 1
             self._start(name, self._activities.one(name, self._cluster))

@@ -16,6 +16,7 @@ from domain.claims import RESOURCE_CLAIM
 from domain.claims.assignment import assign
 from domain.claims.conditions import with_own_stalled
 from domain.claims.faults import FAULTS, fault_of
+from domain.claims.matching import Wanted
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt
 from domain.identity import Key
@@ -23,21 +24,24 @@ from domain.identity import Key
 
 @dataclass(frozen=True)
 class Judged:
-    """How a claim was judged, and the claim as it is now. `waits`: nothing may be made, and no free handle fits."""
+    """How a claim was judged, and the claim as it is now.
+
+    `lacks`: what it asks for, where no free handle fits it and none may be made.
+    """
 
     claim: JsonObject
     plan: ClaimPlan
     assigned: tuple[str, ...] = ()
-    waits: bool = False
+    lacks: Wanted | None = None
 
     @property
     def halted(self) -> bool:
         """Whether the pass goes no further."""
         return self.plan.halt is not Halt.NONE
 
-    def waiting_for_handle(self, claim: JsonObject) -> Judged:
+    def waiting_for(self, wanted: Wanted, claim: JsonObject) -> Judged:
         """The same for a claim that no free handle fits and that may have none made."""
-        return replace(self, claim=claim, waits=True)
+        return replace(self, claim=claim, lacks=wanted)
 
 
 class Judging:

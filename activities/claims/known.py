@@ -31,7 +31,8 @@ from domain.claims import (
     THE_BINDER,
 )
 from domain.claims.constants import IGNORE_LABEL
-from domain.claims.matching import FreeHandles, free_handle, may_fit_now
+from domain.claims.faults import FAULTS
+from domain.claims.matching import FreeHandles, Wanted, free_handle, may_fit_now
 from domain.claims.merging import TooDeep
 from domain.claims.moments import end_of_handle
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
@@ -81,12 +82,14 @@ class Known:
         self.ends = Ends()
         self.waiting: set[Name] = set()  # unbound claims that have to be looked at
         self.news = asyncio.Event()  # something has come to wait
+        self.news_for_all = 0  # how often something has changed that any unbound claim may wait for
         self.nearer_end = asyncio.Event()  # an end has come in that is the next one now
         self.serving = 0  # batches of this process: one, and at times one more that is being given up
         self._end_untold = False
         self._end_timer: asyncio.TimerHandle | None = None
         self._untaken: set[Name] = set()  # those that the binder is woken for, if they still wait in a moment
         self._unbound: set[Name] = set()
+        self._lacks: dict[Name, Wanted] = {}  # what claims ask for that no free handle was, while that is still so
         self._by_claim: defaultdict[Name, set[str]] = defaultdict(set)
         self._by_pool: defaultdict[str, set[str]] = defaultdict(set)
         self._readers: defaultdict[str, dict[Key, float]] = defaultdict(dict)
@@ -198,6 +201,7 @@ class Known:
 
     def await_binder_all(self) -> None:
         """Every unbound claim has to be looked at: something that any may wait for has changed."""
+        self.news_for_all += 1
         for name in tuple(self._unbound):
             self.await_binder(name)
 
@@ -205,12 +209,31 @@ class Known:
         """The handle was chosen and could not be bound: it is among the free ones again, if it is free."""
         self._free_or_not(name, self.get(RESOURCE_HANDLE, self.namespace, name))
 
-    def looked_at(self, claim: JsonObject) -> None:
-        """The binder has done what it can for the claim as it is now."""
+    def looked_at(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
+        """The binder has done what it can for the claim as it is now, if nothing came in while it did.
+
+        Args:
+            claim: As the look has left it.
+            news_then: `news_for_all` when the look began.
+            lacks: What it asks for, if no free handle is that, and only another one, or an edit, can change it.
+        """
         name = _name(claim)
         newest = self.get(RESOURCE_CLAIM, *name)
-        if newest is None or _version(newest) == _version(claim):
-            self.waiting.discard(name)
+        if newest is not None and (_version(newest) != _version(claim) or news_then != self.news_for_all):
+            return
+        self.waiting.discard(name)
+        if newest is not None and lacks is not None:
+            self._lacks[name] = lacks
+
+    def still_lacks(self, name: Name, moment: datetime) -> bool:
+        """Whether a look at the claim could only find what the last one has: nothing is new of it, nothing fits."""
+        lacks = self._lacks.get(name)
+        if lacks is None or self._by_claim.get(name):
+            return False
+        try:
+            return next(self.free.candidates(lacks, moment), None) is None
+        except FAULTS:
+            return False
 
     def _wake_binder(self) -> None:
         """One wake for all: while wakes keep coming faster than it ends a run, a run cannot end."""
@@ -270,6 +293,7 @@ class Known:
     def _claim_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         claim = after or before or {}
         name = _name(claim)
+        self._lacks.pop(name, None)
         if after is None or not unbound(after):
             self._unbound.discard(name)
             self.waiting.discard(name)
@@ -318,6 +342,7 @@ class Known:
 
     def _provider_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         self._tell_readers(f"provider/{text_at(after or before, 'metadata', 'name')}")
+        self._lacks.clear()
         self.await_binder_all()
 
     def _namespace_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:

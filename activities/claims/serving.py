@@ -138,13 +138,7 @@ class Serving:
         Raises:
             Unusable: only such were found, and none may be made.
         """
-        wanted = Wanted(
-            resources=tuple(
-                WantedResource(entry.provider, entry.name, entry.template, entry.match_ignore) for entry in plan.wanted
-            ),
-            pool=plan.wanted_pool,
-            provider=plan.provider,
-        )
+        wanted = _wanted(plan)
         tries: Counter[str] = Counter()
         unusable: list[Unusable] = []
         while len(unusable) < MOST_TRIES and (candidate := self._best(wanted, tries, now)) is not None:
@@ -262,7 +256,14 @@ class Serving:
         """No free handle fits, and none may be made: no fault, the claim waits for one."""
         status = with_own_stalled(object_at(judged.claim, "status"), None, now, bound=False)
         claim = await self._writer.put_status(RESOURCE_CLAIM, judged.claim, status)
-        return judged.waiting_for_handle(claim)
+        return judged.waiting_for(_wanted(judged.plan), claim)
+
+
+def _wanted(plan: ClaimPlan) -> Wanted:
+    resources = (
+        WantedResource(entry.provider, entry.name, entry.template, entry.match_ignore) for entry in plan.wanted
+    )
+    return Wanted(tuple(resources), pool=plan.wanted_pool, provider=plan.provider)
 
 
 def _with_handle(claim: JsonObject, handle: JsonObject, now: datetime) -> JsonObject:

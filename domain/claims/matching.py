@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
-from bisect import insort
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import groupby
@@ -129,7 +129,7 @@ class FreeHandles:
             return
         likeness, handle = known
         shelf = self._shelves[likeness]
-        shelf.ranked.remove((_rank(handle), handle))
+        del shelf.ranked[bisect_left(shelf.ranked, _rank(handle), key=lambda entry: entry[0])]
         if not shelf.ranked:
             del self._shelves[likeness]
             alike = self._by_providers[_providers(handle.resources)]

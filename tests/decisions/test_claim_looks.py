@@ -67,7 +67,7 @@ async def test_a_claim_without_handle_is_looked_at_by_the_clock_where_that_may_h
     monkeypatch.setattr("activities.claims.binder.now", lambda: NOW)
     answers = Answers(ClaimPlan(halt=halt, by_clock=by_clock), None)
     activities = BinderActivities(tools(answers), answers, *[cast(Any, None)] * 3)  # type: ignore[arg-type]
-    world, _ = await activities._serve(KEY, CLAIM)
+    world, *_ = await activities._serve(KEY, CLAIM)
     assert world.decision.deadline == (None if after is None else NOW + after)
 
 
@@ -136,7 +136,7 @@ async def test_a_conflict_that_cannot_be_looked_into_holds_up_nobody(monkeypatch
     async def contested(*_: object) -> Any:
         raise Conflict("somebody else was quicker")
 
-    known = SimpleNamespace(get=lambda *_: CLAIM, fresh=away, waiting={("users", "mine")})
+    known = SimpleNamespace(get=lambda *_: CLAIM, fresh=away, waiting={("users", "mine")}, news_for_all=0)
     activities = BinderActivities(cast(Any, SimpleNamespace(known=known, settings=SETTINGS)), *[cast(Any, None)] * 4)
     monkeypatch.setattr(activities, "_serve", contested)
     told = await activities.one(("users", "mine"), "")

@@ -1,0 +1,164 @@
+"""Claims that wait for a free handle are looked at when one may fit them, and not for every other's handle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+from told_known import told_known
+
+from activities.claims import binder as binder_module
+from activities.claims.binder import AT_ONCE, BinderActivities, _Batch
+from activities.claims.bundle import Settled
+from activities.claims.judging import Judged
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
+from domain.claims.matching import Wanted, WantedResource
+from domain.claims.passes import ObjectWorld
+from domain.claims.plans import ClaimPlan
+from domain.identity import Key
+from engine.settings import Settings
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+Json = dict[str, Any]
+
+
+class Area:
+    """A worker's area in which every claim asks for the pool `theirs`, and nothing may be made for it."""
+
+    def __init__(self) -> None:
+        self.known = told_known([])
+        self.known.serving = 1
+        self.settings = Settings()
+        self.held = ""
+        self.by_clock = False
+        self.meanwhile: Callable[[], object] | None = None  # what happens once while a claim is looked at
+        self.looked: list[str] = []
+        self.told: list[str] = []
+        self.activities = BinderActivities(cast(Any, self), cast(Any, self), cast(Any, None), self.open, self.open)
+        self.version = 0
+
+    def hold(self, obj: Json) -> str:
+        return self.held
+
+    async def open(self, key: Key, world: ObjectWorld | None = None) -> None:
+        self.told.append(key.name)
+
+    async def serve(self, key: Key, claim: Json, now: datetime) -> tuple[Judged, Settled | None]:
+        self.looked.append(key.name)
+        wanted = Wanted((WantedResource("things"),), pool="theirs")
+        plan = ClaimPlan(by_clock=self.by_clock)
+        if (free := next(self.known.free.candidates(wanted, now), None)) is None:
+            happens, self.meanwhile = self.meanwhile, None
+            if happens:
+                happens()
+            return Judged(claim, plan, lacks=wanted), None
+        self.handle(free.name, holder=key.name)
+        return Judged(self.claim(key.name, handle=free.name), plan, lacks=wanted), None
+
+    def claim(self, name: str, handle: str = "") -> Json:
+        status = {"resourceHandle": {"name": handle}} if handle else {}
+        return self._learn(RESOURCE_CLAIM, "users", name, status=status)
+
+    def handle(self, name: str, pool: str = "theirs", holder: str = "") -> None:
+        claim = {"resourceClaim": {"namespace": "users", "name": holder}} if holder else {}
+        spec = {"resourcePool": {"name": pool}, "resources": [{"provider": {"name": "things"}}], **claim}
+        self._learn(RESOURCE_HANDLE, "poolboy", name, spec=spec)
+
+    def _learn(self, kind: Any, namespace: str, name: str, **fields: Any) -> Json:
+        self.version += 1
+        metadata = {"namespace": namespace, "name": name, "uid": name, "resourceVersion": str(self.version)}
+        obj = {"metadata": metadata, "spec": {}, **fields}
+        self.known.learn(kind, cast(Any, obj))
+        return obj
+
+    def provider(self) -> None:
+        self._learn(RESOURCE_PROVIDER, "poolboy", "things")
+
+    async def batch(self) -> list[str]:
+        """Who was looked at."""
+        self.looked.clear()
+        assert not await _Batch(self.activities, "").run()
+        assert not self.known.waiting
+        return sorted(self.looked)
+
+
+@pytest.fixture
+async def area(monkeypatch: pytest.MonkeyPatch) -> Area:
+    """Three claims that wait."""
+    monkeypatch.setattr(binder_module, "now", lambda: NOW)
+    monkeypatch.setattr(binder_module, "LINGER", 0.01)
+    area = Area()
+    for name in ("a", "b", "c"):
+        area.claim(name)
+    assert await area.batch() == ["a", "b", "c"]
+    assert sorted(area.told) == ["a", "b", "c"]
+    return area
+
+
+async def test_a_handle_that_fits_nobody_has_nobody_looked_at(area: Area) -> None:
+    area.handle("guid-1", pool="others")
+    assert area.known.waiting
+    assert await area.batch() == []
+
+
+async def test_of_many_that_a_handle_fits_only_those_begun_together_are_looked_at(area: Area) -> None:
+    for number in range(2 * AT_ONCE):
+        area.claim(f"more-{number:02}")
+    await area.batch()
+    area.handle("guid-1")
+    assert len(await area.batch()) == AT_ONCE
+    assert area.known.free.get("guid-1") is None
+    area.handle("guid-2")
+    await area.batch()
+    assert area.known.free.get("guid-2") is None
+
+
+async def test_what_is_new_of_a_claim_has_it_looked_at(area: Area) -> None:
+    area.claim("b")
+    assert await area.batch() == ["b"]
+
+
+async def test_a_changed_provider_has_all_looked_at(area: Area) -> None:
+    area.provider()
+    assert await area.batch() == ["a", "b", "c"]
+
+
+async def test_one_whose_workflow_asks_is_looked_at(area: Area) -> None:
+    area.activities._told.pop("c")
+    area.known.await_binder(("users", "c"))
+    assert await area.batch() == ["c"]
+
+
+async def test_one_that_has_a_handle_already_is_looked_at(area: Area) -> None:
+    area.handle("guid-1", holder="a")
+    assert await area.batch() == ["a"]
+
+
+async def test_one_that_is_held_now_has_its_workflow_told(area: Area) -> None:
+    area.held = "the area is paused"
+    area.handle("guid-1", pool="others")
+    await area.batch()
+    assert sorted(area.told[3:]) == ["a", "b", "c"]
+
+
+async def test_what_time_may_change_is_looked_at(area: Area) -> None:
+    area.by_clock = True
+    area.claim("b")
+    await area.batch()
+    area.handle("guid-1", pool="others")
+    assert await area.batch() == ["b"]
+
+
+@pytest.mark.parametrize("what", ["an edit of the claim", "an edit of its provider", "a handle that fits"])
+async def test_what_comes_while_a_claim_is_looked_at_is_not_missed(area: Area, what: str) -> None:
+    comes = {
+        "an edit of the claim": lambda: area.claim("b"),
+        "an edit of its provider": area.provider,
+        "a handle that fits": lambda: area.handle("guid-1"),
+    }
+    area.meanwhile = comes[what]
+    area.claim("b")
+    assert (await area.batch()).count("b") == 2
+    assert area.known.free.get("guid-1") is None
