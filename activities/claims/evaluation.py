@@ -53,6 +53,7 @@ class Evaluation:
     def __init__(self, evaluator: Evaluator, settings: Settings) -> None:
         self._evaluator = evaluator
         self._newer = settings.claims_newer_templates
+        self._operators = settings.claims_namespace
 
     async def claim(self, question: ClaimQuestion) -> ClaimPlan:
         """What the claim has to be; raises `Beyond`."""
@@ -82,6 +83,8 @@ class Evaluation:
                 answer,
                 key=f"{namespace}/{name}",
                 author=namespace,
+                # Pools and free handles are all administrators': a bad one makes the others slow, and no more.
+                patient=namespace == self._operators,
             )
         except EvaluationLimit as error:
             raise Beyond(Fault(reason=TOO_MUCH, message=str(error))) from error

@@ -29,7 +29,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Self, TypeVar
 
-from activities.claims.evaluator_lanes import Lanes
+from activities.claims.evaluator_lanes import Crowded, Lanes
 from activities.claims.evaluator_nursery import Gone, Nursery, Process
 from activities.claims.evaluator_process import FAILED, LAST_RESULT, OUT_OF_MEMORY, TEMPLATE_ERROR
 from domain.claims.templates.errors import TemplateError
@@ -41,6 +41,9 @@ PROCESSES = 3
 TIME = timedelta(seconds=1.5)
 MEMORY_MIB = 256
 PENALTY = timedelta(minutes=10)
+MOST_REMEMBERED = 10_000
+
+_CROWDED = "too many wait for others that met a limit of time or memory; they are tried again"
 
 Q = TypeVar("Q", bound=Model)
 M = TypeVar("M", bound=Model)
@@ -94,6 +97,7 @@ class Evaluator:
         self._width = processes
         self._lanes = Lanes(processes, penalty.total_seconds())
         self._nursery = Nursery(list(self._numbers), self._seconds, memory_mib * 1024 * 1024)
+        self._met: dict[str, tuple[str, str]] = {}  # by object, the limit it has met last
         self._idle: list[Process] = []
         self._endings: set[asyncio.Future[int | None]] = set()
         self._closed = False
@@ -115,7 +119,14 @@ class Evaluator:
         await asyncio.gather(*self._endings, return_exceptions=True)
 
     async def call(
-        self, function: Callable[[Q], M], request: Q, result: type[M], *, key: str = "", author: str = ""
+        self,
+        function: Callable[[Q], M],
+        request: Q,
+        result: type[M],
+        *,
+        key: str = "",
+        author: str = "",
+        patient: bool = False,
     ) -> M:
         """What a function gives for a request.
 
@@ -125,24 +136,37 @@ class Evaluator:
             result: The model it gives.
             key: The object the call is for, `namespace/name`: its calls run one after the other.
             author: Who wrote the templates, a claim's namespace: slow templates of one author leave room for others.
+            patient: Wait as long as it takes where many of them have met a limit.
 
         Raises:
             TemplateError: The function raised one.
-            EvaluationLimit: It took too long, too much memory, or its process down; a TemplateError too.
+            EvaluationLimit: It took too long, too much memory, or its process down; or it was not tried, as too many
+                others wait that have met such a limit. A TemplateError too.
             EvaluationBug: It raised anything else.
         """
         name = _name(function)
         if name not in self._numbers:
             raise ValueError(f"{name} is none of the functions this evaluator was made with")
         text = request.model_dump_json().encode()
-        async with self._lanes.turn(key, author):
-            try:
-                reply = await self._evaluate(self._numbers[name], text, name)
-            except EvaluationLimit as error:
-                self._lanes.slow_down(key, author)
-                log.warning("Ended an evaluation for %s: %s", key or name, error)
-                raise
+        try:
+            async with self._lanes.turn(key, author, patient=patient):
+                try:
+                    reply = await self._evaluate(self._numbers[name], text, name)
+                except EvaluationLimit as error:
+                    self._met_limit(key, author, error)
+                    log.warning("Ended an evaluation for %s: %s", key or name, error)
+                    raise
+        except Crowded:
+            # What an object has met it is told again: a status that says so stays as it is.
+            raise EvaluationLimit(*self._met.get(key, (f"templates of {author or key}", _CROWDED))) from None
+        self._met.pop(key, None)
         return result.model_validate_json(reply)
+
+    def _met_limit(self, key: str, author: str, error: EvaluationLimit) -> None:
+        self._lanes.slow_down(key, author)
+        if len(self._met) >= MOST_REMEMBERED:
+            self._met.clear()
+        self._met[key] = (error.what, error.limit)
 
     async def _evaluate(self, number: int, request: bytes, name: str) -> bytes:
         """A call, and once more where a process went away by itself."""

@@ -5,7 +5,8 @@ Three lines are stood in, one after the other:
 1. the object's own: calls of one object run one after the other, so no object holds two processes;
 2. its author's (a claim's namespace): an author never holds all processes, so a wave of slow templates by one leaves
    one free for everybody else. An object or author that went beyond a limit of late stands in the slow lane instead,
-   which is one process wide for all of them together;
+   which is one process wide for all of them together, and short: who waits holds a place of the binder's or of an
+   activity, and a hundred such claims would otherwise keep everybody's from being looked at;
 3. the processes'.
 """
 
@@ -18,6 +19,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
 MOST_SLOW = 10_000  # names remembered
+SLOW_LANE = 5  # who is in it, the one that is evaluated among them
+
+
+class Crowded(Exception):  # noqa: N818 - how it is
+    """The slow lane is full."""
 
 
 class Lanes:
@@ -35,21 +41,48 @@ class Lanes:
         self._objects: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._authors: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._slow_lane = asyncio.Lock()
+        self._in_slow_lane = 0
         self._processes = asyncio.Semaphore(width)
         self._slow_until: dict[str, float] = {}
 
     @asynccontextmanager
-    async def turn(self, key: str, author: str) -> AsyncIterator[None]:
-        """The turn of a call of an object and its author; both may be unknown (empty)."""
+    async def turn(self, key: str, author: str, *, patient: bool = False) -> AsyncIterator[None]:
+        """The turn of a call of an object and its author; both may be unknown (empty).
+
+        Raises:
+            Crowded: The slow lane is full; never for those who are `patient`.
+        """
         async with AsyncExitStack() as lines:
             if key:
                 await lines.enter_async_context(self._of_object(key))
-            if self.is_slow(key) or self.is_slow(author):
-                await lines.enter_async_context(self._slow_lane)
-            elif author:
-                await lines.enter_async_context(self._of_author(author))
+            if author and not self._slow(key, author):
+                await self._stand_with_author(lines, key, author)
+            if self._slow(key, author):
+                await self._stand_in_slow_lane(lines, patient)
             await lines.enter_async_context(self._processes)
             yield
+
+    async def _stand_with_author(self, lines: AsyncExitStack, key: str, author: str) -> None:
+        """A place in the author's line; none where others of the author have met a limit before it was this turn."""
+        line = self._of_author(author)
+        await line.acquire()
+        if self._slow(key, author):
+            line.release()
+        else:
+            lines.callback(line.release)
+
+    async def _stand_in_slow_lane(self, lines: AsyncExitStack, patient: bool) -> None:
+        if self._in_slow_lane >= SLOW_LANE and not patient:
+            raise Crowded
+        self._in_slow_lane += 1
+        lines.callback(self._leave_slow_lane)
+        await lines.enter_async_context(self._slow_lane)
+
+    def _leave_slow_lane(self) -> None:
+        self._in_slow_lane -= 1
+
+    def _slow(self, key: str, author: str) -> bool:
+        return self.is_slow(key) or self.is_slow(author)
 
     def is_slow(self, name: str) -> bool:
         """Whether an object or author went beyond a limit of late."""

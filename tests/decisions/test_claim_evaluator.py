@@ -14,7 +14,7 @@ import pytest
 from evaluator_functions import Deed, Rendered, Rendering, misbehave, render
 
 from activities.claims.evaluator import EvaluationBug, EvaluationLimit, Evaluator
-from activities.claims.evaluator_lanes import Lanes
+from activities.claims.evaluator_lanes import SLOW_LANE, Crowded, Lanes
 from domain.claims.templates import TemplateError
 
 ENDLESS = "{% for a in range(90000) if range(90000) | sum == 1 %}{% endfor %}"
@@ -234,6 +234,50 @@ async def test_the_slow_lane_is_one_wide_for_all_and_left_after_a_while() -> Non
     await asyncio.sleep(1.0)
     await asyncio.gather(run("a/1", "a"), run("b/1", "b"), run("b/2", "b"))
     assert most == 3
+
+
+async def test_the_slow_lane_is_short_for_all_who_cannot_wait() -> None:
+    lanes = Lanes(3, penalty=60)
+    go_on = asyncio.Event()
+
+    async def run(number: int, *, patient: bool = False) -> None:
+        async with lanes.turn(f"a/{number}", "a", patient=patient):
+            await go_on.wait()
+
+    async def is_met() -> None:
+        async with lanes.turn("a/0", "a"):
+            await asyncio.sleep(0.05)
+            lanes.slow_down("a/0", "a")
+
+    # They came before anything was known of their author.
+    waves = [asyncio.create_task(is_met()), *(asyncio.create_task(run(number)) for number in range(1, 40))]
+    patients = [asyncio.create_task(run(number, patient=True)) for number in range(40, 60)]
+    await asyncio.sleep(0.2)
+    turned_away = [each for each in waves if each.done() and each.exception()]
+    assert all(isinstance(each.exception(), Crowded) for each in turned_away)
+    assert 39 - 2 - SLOW_LANE <= len(turned_away) < 39
+    assert not any(each.done() for each in patients)
+    async with asyncio.timeout(1), lanes.turn("b/1", "b"):
+        pass
+    go_on.set()
+    await asyncio.gather(*waves, *patients, return_exceptions=True)
+    async with asyncio.timeout(1):
+        await run(99)
+
+
+async def test_who_is_turned_away_from_the_slow_lane_is_told_why(hasty: Evaluator) -> None:
+    slow = endless(hasty, "a/1")
+    await asyncio.gather(*slow, return_exceptions=True)
+    more = endless(hasty, *(f"a/{number}" for number in range(2, 10)))
+    done, pending = await asyncio.wait(more, timeout=1)
+    assert (len(done), len(pending)) == (8 - SLOW_LANE, SLOW_LANE)
+    assert {str(each.exception()) for each in done} == {
+        "templates of a: too many wait for others that met a limit of time or memory; they are tried again"
+    }
+    (met,) = await asyncio.gather(*endless(hasty, "a/1"), return_exceptions=True)
+    await given_up(list(pending))
+    assert "took longer than 2 s" in str(slow[0].exception())
+    assert str(met) == str(slow[0].exception()), "what it has met it is told again"
 
 
 async def test_an_author_holds_all_processes_but_one() -> None:
