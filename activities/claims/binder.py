@@ -126,7 +126,7 @@ class BinderActivities:
             began, news_then = now(), self._known.news_for_all
             claim = self._known.get(RESOURCE_CLAIM, *name)
             if claim is None or not looked_after(claim):
-                self._known.waiting.discard(name)
+                self._known.waiting.pop(name, None)
                 return None  # it may have asked before it was deleted: its own workflow sees to that
             key = key_of(RESOURCE_CLAIM, claim, cluster)
             try:
@@ -159,7 +159,7 @@ class BinderActivities:
         told = claim is not None and text_at(claim, "metadata", "uid") in self._told
         if not told or not self._known.still_lacks(name, now()) or self._tools.hold(claim or {}):
             return False
-        self._known.waiting.discard(name)
+        self._known.waiting.pop(name, None)
         return True
 
     def ending(self) -> Name | None:
@@ -199,7 +199,7 @@ class BinderActivities:
         newest = await self._known.fresh(RESOURCE_CLAIM, *name)
         if newest is not None and looked_after(newest):
             return False
-        self._known.waiting.discard(name)
+        self._known.waiting.pop(name, None)
         for handle in self._known.handles_of_claim(*name):
             await self._wake(key_of(RESOURCE_HANDLE, handle, key.cluster))
         await self._wake(key)
@@ -261,7 +261,7 @@ class BinderActivities:
         return ObjectWorld(key=key, decision=decision, known=settled.known), judged.claim, None
 
     def _failed(self, name: Name, key: Key, type_: str, message: str) -> ObjectWorld:
-        self._known.waiting.discard(name)  # its own workflow asks again when it is time
+        self._known.waiting.pop(name, None)  # its own workflow asks again when it is time
         failures = self._failures[key.uid] = self._failures.get(key.uid, 0) + 1
         delay = min(LONGEST_RETRY, FIRST_RETRY * (1 << min(failures - 1, 10)))
         decision = Decision(

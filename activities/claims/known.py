@@ -80,7 +80,7 @@ class Known:
         }
         self.free = FreeHandles()
         self.ends = Ends()
-        self.waiting: set[Name] = set()  # unbound claims that have to be looked at
+        self.waiting: dict[Name, None] = {}  # unbound claims that have to be looked at, in this order
         self.news = asyncio.Event()  # something has come to wait
         self.news_for_all = 0  # how often something has changed that any unbound claim may wait for
         self.nearer_end = asyncio.Event()  # an end has come in that is the next one now
@@ -192,7 +192,7 @@ class Known:
 
     def await_binder(self, name: Name) -> None:
         """The claim has to be looked at by the binder."""
-        self.waiting.add(name)
+        self.waiting[name] = None
         self.news.set()
         if not self.serving:
             if not self._untaken:
@@ -200,10 +200,14 @@ class Known:
             self._untaken.add(name)
 
     def await_binder_all(self) -> None:
-        """Every unbound claim has to be looked at: something that any may wait for has changed."""
+        """Every unbound claim has to be looked at, the oldest first: something that any may wait for has changed."""
         self.news_for_all += 1
-        for name in tuple(self._unbound):
+        for name in sorted(self._unbound, key=self._age):
             self.await_binder(name)
+
+    def _age(self, claim: Name) -> tuple[str, Name]:
+        created = text_at(self.get(RESOURCE_CLAIM, *claim), "metadata", "creationTimestamp")
+        return created, claim
 
     def may_be_free(self, name: str) -> None:
         """The handle was chosen and could not be bound: it is among the free ones again, if it is free."""
@@ -221,7 +225,7 @@ class Known:
         newest = self.get(RESOURCE_CLAIM, *name)
         if newest is not None and (_version(newest) != _version(claim) or news_then != self.news_for_all):
             return
-        self.waiting.discard(name)
+        self.waiting.pop(name, None)
         if newest is not None and lacks is not None:
             self._lacks[name] = lacks
 
@@ -238,7 +242,7 @@ class Known:
     def _wake_binder(self) -> None:
         """One wake for all: while wakes keep coming faster than it ends a run, a run cannot end."""
         untaken, self._untaken = self._untaken, set()
-        if untaken & self.waiting and not self.serving:
+        if untaken & self.waiting.keys() and not self.serving:
             self._spawn(self._binder)
 
     # --- ends that the binder carries out ---
@@ -296,7 +300,7 @@ class Known:
         self._lacks.pop(name, None)
         if after is None or not unbound(after):
             self._unbound.discard(name)
-            self.waiting.discard(name)
+            self.waiting.pop(name, None)
             if after is None:
                 self._tell_readers(_of_object(RESOURCE_CLAIM.name, *name))
             elif unbound(before or {}):

@@ -78,7 +78,7 @@ def look(known: Known, *names: str) -> None:
     """The binder looks at these claims, and finds nothing for them."""
     for name in names:
         edit(known, name, 1)
-        known.looked_at(cast(Any, known.get(RESOURCE_CLAIM, "users", name)))
+        known.looked_at(cast(Any, known.get(RESOURCE_CLAIM, "users", name)), known.news_for_all)
 
 
 def write(known: Known, version: int, *, ready: bool = False, **spec: Any) -> None:
@@ -103,7 +103,7 @@ async def test_a_free_handle_that_may_fit_now_is_offered_to_every_claim(known: K
     write(known, 1, **before)
     look(known, "one", "two")
     write(known, 2, **after)
-    assert known.waiting == {("users", "one"), ("users", "two")}
+    assert known.waiting.keys() == {("users", "one"), ("users", "two")}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ async def test_a_claim_that_a_handle_comes_to_name_is_looked_at(known: Known) ->
     known.serving = True
     look(known, "one", "two")
     write(known, 1, resourceClaim={"namespace": "users", "name": "one"})
-    assert known.waiting == {("users", "one")}
+    assert known.waiting.keys() == {("users", "one")}
     look(known, "one")
     write(known, 2, ready=True, resourceClaim={"namespace": "users", "name": "one"})
     assert not known.waiting

@@ -256,7 +256,7 @@ class Area:
             self.served.append(name[1])
             if self.slowly is not None:
                 await self.slowly.wait()
-            self.known.waiting.discard(name)
+            self.known.waiting.pop(name, None)
 
         activities.one = serve  # type: ignore[assignment, method-assign]
         return activities
@@ -310,7 +310,7 @@ async def test_ends_leave_places_to_the_claims_that_wait(ended: Area) -> None:
     go_on = ended.hangs()
     ended.has(*(a_claim(f"c{number}") for number in range(3 * AT_ONCE)))
     waiting = {("users", f"new-{number}") for number in range(SERVED_AT_LEAST)}
-    ended.known.waiting |= waiting
+    ended.known.waiting |= dict.fromkeys(waiting)
     batch = asyncio.create_task(ended.batch())
     await a_moment()
     assert len(ended.served) == SERVED_AT_LEAST
@@ -415,7 +415,7 @@ async def test_an_end_comes_in_time_however_slowly_others_are_served(
     monkeypatch.setattr(binder_module, "LONGEST_BATCH", 0.1)
     end = NOW + timedelta(seconds=1)
     ended.has(a_claim("mine", end=end), end=end)
-    ended.known.waiting |= {("users", f"new-{number}") for number in range(AT_ONCE)}
+    ended.known.waiting |= dict.fromkeys(("users", f"new-{number}") for number in range(AT_ONCE))
     ended.slowly = slow
     batch = asyncio.create_task(ended.batch())
     async with asyncio.timeout(5):
@@ -430,7 +430,7 @@ async def test_who_is_new_is_served_however_slowly_others_end(ended: Area) -> No
     ended.has(*(a_claim(f"c{number}") for number in range(3 * AT_ONCE)))
     batch = asyncio.create_task(ended.batch())
     await a_moment()
-    ended.known.waiting.add(("users", "new"))
+    ended.known.waiting[("users", "new")] = None
     ended.known.news.set()
     await a_moment()
     assert ended.served == ["new"]
@@ -458,7 +458,7 @@ async def test_a_batch_that_is_over_begins_no_more_ends_and_gives_way(
 async def test_a_nearer_end_is_heard_while_all_places_are_taken(ended: Area) -> None:
     slow = asyncio.Event()
     ended.slowly = slow
-    ended.known.waiting |= {("users", f"new-{number}") for number in range(AT_ONCE)}
+    ended.known.waiting |= dict.fromkeys(("users", f"new-{number}") for number in range(AT_ONCE))
     batch = asyncio.create_task(ended.batch())
     await a_moment()
     assert len(ended.served) == AT_ONCE
@@ -472,7 +472,7 @@ async def test_a_nearer_end_is_heard_while_all_places_are_taken(ended: Area) -> 
 async def test_a_claim_that_is_served_still_is_not_ended_beside_that(ended: Area) -> None:
     slow = asyncio.Event()
     ended.slowly = slow
-    ended.known.waiting.add(("users", "mine"))
+    ended.known.waiting[("users", "mine")] = None
     batch = asyncio.create_task(ended.batch())
     await a_moment()
     ended.has(a_claim(), a_claim("other"))
@@ -504,7 +504,7 @@ async def test_workflows_of_those_that_have_ended_are_told_by_the_next_batch_whe
 
     async def slow(name: str) -> None:
         await asyncio.sleep(2 * MOMENT)
-        ended.known.waiting.add(("users", "new"))
+        ended.known.waiting[("users", "new")] = None
 
     ended.answer = slow
     ended.has(a_claim())

@@ -136,9 +136,9 @@ async def test_a_conflict_that_cannot_be_looked_into_holds_up_nobody(monkeypatch
     async def contested(*_: object) -> Any:
         raise Conflict("somebody else was quicker")
 
-    known = SimpleNamespace(get=lambda *_: CLAIM, fresh=away, waiting={("users", "mine")}, news_for_all=0)
+    known = SimpleNamespace(get=lambda *_: CLAIM, fresh=away, waiting={("users", "mine"): None}, news_for_all=0)
     activities = BinderActivities(cast(Any, SimpleNamespace(known=known, settings=SETTINGS)), *[cast(Any, None)] * 4)
     monkeypatch.setattr(activities, "_serve", contested)
     told = await activities.one(("users", "mine"), "")
     assert told is not None
-    assert (told[1].decision.at_deadline, known.waiting) == ("try again", set())
+    assert (told[1].decision.at_deadline, known.waiting) == ("try again", {})

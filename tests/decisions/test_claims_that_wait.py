@@ -15,6 +15,7 @@ from activities.claims.bundle import Settled
 from activities.claims.judging import Judged
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.matching import Wanted, WantedResource
+from domain.claims.objects import text_at
 from domain.claims.passes import ObjectWorld
 from domain.claims.plans import ClaimPlan
 from domain.identity import Key
@@ -57,18 +58,19 @@ class Area:
         self.handle(free.name, holder=key.name)
         return Judged(self.claim(key.name, handle=free.name), plan, lacks=wanted), None
 
-    def claim(self, name: str, handle: str = "") -> Json:
+    def claim(self, name: str, handle: str = "", created: str = "2026-01-01T00:00:00Z") -> Json:
         status = {"resourceHandle": {"name": handle}} if handle else {}
-        return self._learn(RESOURCE_CLAIM, "users", name, status=status)
+        return self._learn(RESOURCE_CLAIM, "users", name, created, status=status)
 
     def handle(self, name: str, pool: str = "theirs", holder: str = "") -> None:
         claim = {"resourceClaim": {"namespace": "users", "name": holder}} if holder else {}
         spec = {"resourcePool": {"name": pool}, "resources": [{"provider": {"name": "things"}}], **claim}
         self._learn(RESOURCE_HANDLE, "poolboy", name, spec=spec)
 
-    def _learn(self, kind: Any, namespace: str, name: str, **fields: Any) -> Json:
+    def _learn(self, kind: Any, namespace: str, name: str, created: str = "", **fields: Any) -> Json:
         self.version += 1
         metadata = {"namespace": namespace, "name": name, "uid": name, "resourceVersion": str(self.version)}
+        metadata |= {"creationTimestamp": created} if created else {}
         obj = {"metadata": metadata, "spec": {}, **fields}
         self.known.learn(kind, cast(Any, obj))
         return obj
@@ -113,6 +115,16 @@ async def test_of_many_that_a_handle_fits_only_those_begun_together_are_looked_a
     area.handle("guid-2")
     await area.batch()
     assert area.known.free.get("guid-2") is None
+
+
+async def test_who_has_waited_longest_is_served_first(area: Area) -> None:
+    for number in range(3 * AT_ONCE):
+        area.claim(f"more-{number:02}", created=f"2025-01-01T00:00:{59 - number:02}Z")
+    await area.batch()
+    area.handle("guid-1")
+    await area.batch()
+    last = f"more-{3 * AT_ONCE - 1:02}"
+    assert text_at(area.known.get(RESOURCE_CLAIM, "users", last), "status", "resourceHandle", "name") == "guid-1"
 
 
 async def test_what_is_new_of_a_claim_has_it_looked_at(area: Area) -> None:
