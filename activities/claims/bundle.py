@@ -158,8 +158,9 @@ class Bundles:
         requester = await self._requesters.of(bundle.key, bundle.claim)
         unserved: tuple[int, ...] = ()
         outdated: tuple[int, ...] = ()
+        unreadable: tuple[int, ...] = ()
         if states is None:
-            states = await self._managed.states(bundle.handle)
+            states, unreadable = await self._managed.states(bundle.handle)
             if None in states:
                 unserved, outdated = await self._managed.unknown_kinds(bundle.handle, states)
         return HandleQuestion(
@@ -175,6 +176,7 @@ class Bundles:
             honoured=bundle.known.honoured,
             unserved=unserved,
             outdated=outdated,
+            unreadable=unreadable,
         )
 
     async def _make_true(self, bundle: Bundle, question: HandleQuestion, made: _Made, *before: Fault) -> Settled:

@@ -112,6 +112,8 @@ class ClaimActivities:
         if hold := self._tools.hold(handle):
             return await self._would(look, claim, f"its handle is {hold}", moment)
         if value_at(handle, "metadata", "deletionTimestamp"):
+            if IGNORE_LABEL in object_at(handle, "metadata", "labels"):
+                return world_of(key, standing.HANDLE_LEFT_ALONE)
             return await self._end_handle(look, handle, "its handle is being deleted")
         if not look.woken and passed(end_of_handle(handle), moment):
             return await self._settle_at_end(look, handle, moment)
@@ -149,14 +151,21 @@ class ClaimActivities:
         return world_of(key, standing.asked_binder(moment + BINDER_PATIENCE))
 
     async def _settle(
-        self, look: PassClaim, claim: JsonObject, handle: JsonObject, moment: datetime, *, read: bool = False
+        self,
+        look: PassClaim,
+        claim: JsonObject,
+        handle: JsonObject,
+        moment: datetime,
+        *,
+        read: bool = False,
+        judged_before: bool = False,
     ) -> ObjectWorld:
-        """`read`: the claim is as the API server has it."""
+        """`read`: the claim is as the API server has it; `judged_before`: this pass has refused it already."""
         key = look.key
         judged = await self._tools.judging.judge(key, claim, moment, handle=handle)
         ignored = IGNORE_LABEL in object_at(handle, "metadata", "labels")
         if ignored:
-            return world_of(key, standing.LEFT_ALONE.model_copy(update={"why": "its handle is left alone by a label"}))
+            return world_of(key, standing.HANDLE_LEFT_ALONE)
         bundle = Bundle(key, handle, judged.claim, assigned=judged.assigned, push=not judged.halted, known=look.known)
         settled = await self._tools.bundles.settle(bundle, moment)
         if settled.over:
@@ -165,7 +174,14 @@ class ClaimActivities:
             return await self._over(look, settled, moment)
         ends_at = binder_ends_at(settled)
         if judged.halted and judged.plan.halt is not Halt.FAULT:
-            look_at = self._tools.next_look(settled, moment)
+            if (
+                settled.claim
+                and object_at(settled.handle, "status") != object_at(handle, "status")
+                and not judged_before
+            ):
+                # It was refused by statuses that are not so any more; our own write of them wakes nobody.
+                return await self._settle(look, settled.claim, settled.handle, moment, read=read, judged_before=True)
+            look_at = self._tools.next_look(settled, moment, faulty=judged.plan.by_clock)
             decision = standing.halted_holding(judged.plan, settled.plan, look_at, ends_at)
             return world_of(key, decision, known=settled.known)
         faults = (*((judged.plan.fault,) if judged.plan.fault else ()), *settled.faults)

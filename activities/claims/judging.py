@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pydantic import ValidationError
@@ -17,7 +17,7 @@ from domain.claims.assignment import assign
 from domain.claims.conditions import with_own_stalled
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.matching import Wanted
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt
 from domain.identity import Key
 
@@ -26,12 +26,14 @@ from domain.identity import Key
 class Judged:
     """How a claim was judged, and the claim as it is now.
 
-    `lacks`: what it asks for, where no free handle fits it and none may be made.
+    `shown` is the status that others can see, which may be older than that of `claim` (`show` of `judge`). `lacks`:
+    what it asks for, where no free handle fits it and none may be made.
     """
 
     claim: JsonObject
     plan: ClaimPlan
     assigned: tuple[str, ...] = ()
+    shown: JsonObject = field(default_factory=dict)
     lacks: Wanted | None = None
 
     @property
@@ -61,7 +63,7 @@ class Judging:
         """
         plan, assigned = await self.plan(key, claim, now, handle=handle)
         claim = await self._writer.put(RESOURCE_CLAIM, claim, _prepared(claim, plan))
-        judged = Judged({**claim, "status": plan.status}, plan, assigned)
+        judged = Judged({**claim, "status": plan.status}, plan, assigned, shown=object_at(claim, "status"))
         if not (judged.halted or show):
             return judged
         written = await self._writer.put_status(RESOURCE_CLAIM, claim, plan.status)
@@ -88,13 +90,17 @@ class Judging:
             return _faulty(claim, fault_of_evaluation(error, key), now), assigned
 
     async def fault(self, judged: Judged, fault: Fault, now: datetime) -> Judged:
-        """The claim with a fault that was found after it was judged."""
-        plan = _faulty(judged.claim, fault, now)
-        before = await self._known.fresh(
-            RESOURCE_CLAIM, text_at(judged.claim, "metadata", "namespace"), text_at(judged.claim, "metadata", "name")
-        )
-        claim = judged.claim if before is None else await self._writer.put_status(RESOURCE_CLAIM, before, plan.status)
-        await self._tell(before or claim, plan, now)
+        """The claim with a fault that was found after it was judged.
+
+        Raises:
+            Conflict: somebody has written what was judged; look again.
+        """
+        # The plan was without fault: whether this one is new is seen by the conditions that others see.
+        status = {**object_at(judged.claim, "status"), **only(judged.shown, "conditions")}
+        plan = _faulty({**judged.claim, "status": status}, fault, now)
+        before = {**judged.claim, "status": judged.shown}
+        claim = await self._writer.put_status(RESOURCE_CLAIM, before, plan.status)
+        await self._tell(before, plan, now)
         return replace(judged, claim=claim, plan=plan)
 
     def _assigned(self, claim: JsonObject) -> tuple[str, ...]:
@@ -116,9 +122,9 @@ class Judging:
 def _prepared(claim: JsonObject, plan: ClaimPlan) -> JsonObject:
     """The claim as one that we look after, with what its plan adds."""
     prepared = in_hand(RESOURCE_CLAIM, claim)
-    for field, added in (("annotations", plan.annotations), ("labels", plan.labels)):
+    for part, added in (("annotations", plan.annotations), ("labels", plan.labels)):
         if added:
-            prepared = with_metadata(prepared, **{field: {**object_at(prepared, "metadata", field), **added}})
+            prepared = with_metadata(prepared, **{part: {**object_at(prepared, "metadata", part), **added}})
     return prepared if plan.resources is None else with_spec(prepared, resources=[*plan.resources])
 
 

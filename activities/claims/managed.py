@@ -11,16 +11,17 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
-from typing import cast
+from typing import NamedTuple, cast
 
 from activities.claims.known import Known
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.constants import RESOURCE_FIELD_MANAGER, RESOURCE_HANDLE_NAME_ANNOTATION
 from domain.claims.definitions import reference_of
 from domain.claims.linked import recorded_reference
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, without
 from domain.claims.plans import Fault, Operations
 from domain.identity import Kind
+from engine import kube
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid
 from engine.kube import KubeApi
 from engine.kube.discovery import Discovery
@@ -31,6 +32,13 @@ MOST_DELETIONS = 3
 _OWNER = ("metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION)
 
 
+class States(NamedTuple):
+    """The live objects of resources: None for what is not there, and for what may not be read (`unreadable`)."""
+
+    objects: tuple[JsonObject | None, ...]
+    unreadable: tuple[int, ...] = ()
+
+
 class Managed:
     """Managed resources on the API server."""
 
@@ -39,8 +47,8 @@ class Managed:
         self._discovery = discovery
         self._known = known
 
-    async def states(self, handle: JsonObject) -> tuple[JsonObject | None, ...]:
-        """The live objects of the handle's resources, in order; None for what is not there, or may not be read.
+    async def states(self, handle: JsonObject) -> States:
+        """The live objects of the handle's resources, in order.
 
         A reference is recorded before its object is made, so it may lead to one that another living handle manages:
         that is none of this handle's, and stays as it is.
@@ -48,9 +56,18 @@ class Managed:
         Raises:
             ApiError: no answer, which is no reason to take them for absent.
         """
+        unreadable: list[int] = []
+
+        async def read(index: int) -> JsonObject | None:
+            try:
+                return await self._state(handle, recorded_reference(handle, index))
+            except Denied:
+                unreadable.append(index)
+                return None
+
         entries = objects_at(handle, "spec", "resources")
-        references = (recorded_reference(handle, index) for index in range(len(entries)))
-        return tuple(await asyncio.gather(*(self._state(handle, reference) for reference in references)))
+        states = await asyncio.gather(*(read(index) for index in range(len(entries))))
+        return States(tuple(states), tuple(unreadable))
 
     async def _state(self, handle: JsonObject, reference: JsonObject) -> JsonObject | None:
         if not reference:
@@ -58,8 +75,8 @@ class Managed:
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
         try:
             kind = await self._kind(reference)
-            there = cast("JsonObject", await self._api.get(kind, namespace, name))
-        except (Absent, Denied, Invalid):
+            there = _seen(await self._api.get(kind, namespace, name))
+        except (Absent, Invalid):
             return None
         return None if await self._other_owner(handle, there) else there
 
@@ -101,11 +118,11 @@ class Managed:
             kind = await self._kind(definition)
             try:
                 made = await self._api.create(kind, definition, namespace, field_manager=RESOURCE_FIELD_MANAGER)
-                return cast("JsonObject", made)
+                return _seen(made)
             except Conflict as taken:
                 if taken.code != "AlreadyExists":
                     raise
-            there = cast("JsonObject", await self._api.get(kind, namespace, name))
+            there = _seen(await self._api.get(kind, namespace, name))
             if owner := await self._other_owner(handle, there):
                 return Fault(reason="ResourceOwned", message=f"{where} belongs to ResourceHandle {owner}, which exists")
             return there
@@ -135,7 +152,7 @@ class Managed:
             )
         except (Denied, Invalid) as error:
             return _refused(error, state)
-        return cast("JsonObject", answer)
+        return _seen(answer)
 
     async def delete_all(self, handle: JsonObject, states: Sequence[JsonObject | None] = ()) -> list[ApiError]:
         """Ask for the deletion of the handle's resources, newest first; what could not be asked for.
@@ -241,6 +258,16 @@ class Managed:
     async def _kind(self, obj: JsonObject) -> Kind:
         served = await self._discovery.served(text_at(obj, "apiVersion"), text_at(obj, "kind"))
         return served.kind
+
+
+def _seen(answer: kube.JsonObject) -> JsonObject:
+    """A live object as templates, filters and claims see it: the bookkeeping of others' writes is left out."""
+    state = cast("JsonObject", answer)
+    for part, field in (("metadata", "managedFields"), ("status", "diffBase")):
+        inner = state.get(part)
+        if isinstance(inner, dict) and field in inner:
+            state = {**state, part: without(inner, (field,))}
+    return state
 
 
 def _refused(error: Denied | Invalid, obj: JsonObject) -> Fault:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from activities.claims import metrics
 from activities.claims.bundle import Bundle, Bundles, Settled
@@ -32,10 +32,11 @@ from domain.claims.constants import (
     HANDLE_NAME_PREFIX,
     IGNORE_LABEL,
 )
+from domain.claims.durations import UnreadableDuration, parse_duration
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.lifespan import Terms, bound_status
 from domain.claims.matching import FreeHandle, Wanted, WantedResource
-from domain.claims.moments import end_of_handle
+from domain.claims.moments import born, end_of_handle
 from domain.claims.names import claim_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan
@@ -47,6 +48,8 @@ from engine.errors import Absent, ApiError, Conflict
 MOST_SALTS = 8
 # A handle that others write to at the same time is tried so often for one claim.
 MOST_TRIES = 3
+# What one look at a claim takes at most until its handle is there; the clock of the API server may be another.
+MADE_WITHIN = timedelta(seconds=10)
 # So many claims wait at once that one write less for each is worth more than an early word to each.
 BURST = 8
 
@@ -255,7 +258,8 @@ class Serving:
     async def _wait_for_a_free_one(self, judged: Judged, now: datetime) -> Judged:
         """No free handle fits, and none may be made: no fault, the claim waits for one."""
         status = with_own_stalled(object_at(judged.claim, "status"), None, now, bound=False)
-        claim = await self._writer.put_status(RESOURCE_CLAIM, judged.claim, status)
+        before: JsonObject = {**judged.claim, "status": judged.shown}
+        claim = await self._writer.put_status(RESOURCE_CLAIM, before, status)
         return judged.waiting_for(_wanted(judged.plan), claim)
 
 
@@ -266,13 +270,25 @@ def _wanted(plan: ClaimPlan) -> Wanted:
     return Wanted(tuple(resources), pool=plan.wanted_pool, provider=plan.provider)
 
 
+def _bound_at(claim: JsonObject, handle: JsonObject, now: datetime) -> datetime:
+    """When the claim got the handle: earlier where another attempt was broken off, as the end it was given tells."""
+    end, default = end_of_handle(handle), text_at(handle, "spec", "lifespan", "default")
+    if end is None or not default or value_at(claim, "spec", "lifespan", "end"):
+        return now
+    try:
+        began = end - parse_duration(default)
+    except (UnreadableDuration, OverflowError):
+        return now  # a template, or cut by a maximum: the handle tells nothing of it
+    return began if max(born(handle), born(claim)) <= began + MADE_WITHIN and began < now else now
+
+
 def _with_handle(claim: JsonObject, handle: JsonObject, now: datetime) -> JsonObject:
     """The claim with its handle and its lifespan in the status: the two are always seen together.
 
     How long the lifespan may be at most follows when it is rendered.
     """
     ready = value_at(handle, "status", "ready") is True
-    lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=now)
+    lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))
     status: JsonObject = {
         **object_at(claim, "status"),
         "resourceHandle": handle_reference(handle),

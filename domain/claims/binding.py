@@ -24,7 +24,7 @@ from domain.claims.lifespan import end_at_binding, for_pool_handle
 from domain.claims.moments import end_of_handle, requested_end_of
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.plans import BindingPlan, BindingQuestion, HandleBody, PoolQuestion, WantedEntry
-from domain.claims.providers import Scene, resource_list
+from domain.claims.providers import Scene, referring, resource_list
 from domain.claims.references import claim_reference, pool_reference
 from domain.claims.templates import TemplateError
 from domain.claims.terms import handle_terms
@@ -110,7 +110,7 @@ def _pool_spec(question: PoolQuestion) -> JsonObject:
         provider = _scene_of_new(question, spec).provider(name)
         spec |= _yielded(question, spec, name)
     elif resources := objects_at(asked, "resources"):
-        spec["resources"] = [*resources]
+        spec["resources"] = [referring(entry, question.providers) for entry in resources]
     lifespan = for_pool_handle(asked.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now).as_json()
     return {**spec, "lifespan": lifespan} if lifespan else spec
 

@@ -84,8 +84,8 @@ class _Pass:
 
     def _by_clock(self, halt: Halt) -> bool:
         question = self.question
-        waits = question.handle is None and halt is not Halt.APPROVAL
         invalid = halt is Halt.INVALID
+        waits = (question.handle is None and halt is not Halt.APPROVAL) or invalid
         return waits and claim_by_clock(self.claim, question.providers, invalid=invalid, newer=question.newer)
 
     def _steps(self) -> Halt:
@@ -189,7 +189,8 @@ class _Pass:
             return True
         status = without(object_at(self.claim, "status"), _NOT_YET)
         if not object_at(status, "approval"):
-            message = text_at(provider, "spec", "approval", "pendingMessage") or constants.APPROVAL_PENDING_MESSAGE
+            said = value_at(provider, "spec", "approval", "pendingMessage")
+            message = said if isinstance(said, str) else constants.APPROVAL_PENDING_MESSAGE
             status = {**status, "approval": {"state": ApprovalState.PENDING, "message": message}}
         self.claim = {**self.claim, "status": status}
         return False

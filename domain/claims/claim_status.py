@@ -39,18 +39,7 @@ def claim_resources(claim: JsonObject, handle: JsonObject, states: Sequence[Json
 def _claim_entry(before: JsonObject, provider: JsonObject, shown: JsonObject, state: JsonObject | None) -> JsonObject:
     kept = present(validationError=value_at(before, "validationError"))
     name = present(name=value_at(before, "name") or value_at(shown, "name"))
-    live = present(state=None if state is None else pruned(state))
-    return {**({"provider": provider} if provider else {}), **shown, **name, **kept, **live}
-
-
-def pruned(state: JsonObject) -> JsonObject:
-    """A live object as it is shown: without `metadata.managedFields` and `status.diffBase`, annotations kept."""
-    shown = dict(state)
-    for part, field in (("metadata", "managedFields"), ("status", "diffBase")):
-        inner = state.get(part)
-        if isinstance(inner, dict) and field in inner:
-            shown[part] = without(inner, (field,))
-    return shown
+    return {**({"provider": provider} if provider else {}), **shown, **name, **kept, **present(state=state)}
 
 
 def claim_status(

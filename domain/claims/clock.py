@@ -31,6 +31,11 @@ def by_own_writes(handle: JsonObject, providers: Mapping[str, JsonObject], *, ne
     return reads_what_passes_write([*texts, *(_strings(object_at(handle, "spec", "vars")) if newer else ())])
 
 
+def lifespan_by_own_writes(handle: JsonObject) -> bool:
+    """Whether the handle's lifespan reads what a pass writes, its end among it: it is settled anew by the next pass."""
+    return reads_what_passes_write(lifespan_texts(handle))
+
+
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
     """Whether a claim without a handle has to be looked at again as time passes: what it needs, or is refused for.
 

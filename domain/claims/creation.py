@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from domain.claims.constants import API_VERSION
 from domain.claims.lifespan import Terms, for_claim, least
 from domain.claims.moments import requested_end_of
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
 from domain.claims.plans import WantedEntry
 from domain.claims.providers import Scene, provider_name, reference, resource_list
 from domain.claims.references import claim_reference
@@ -32,7 +32,7 @@ def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
     if provider := text_at(scene.claim, "spec", "provider", "name"):
         return resource_list(scene, provider)
     return [
-        {**_only(entry, "name", "template"), "provider": reference(scene.provider(name))}
+        {**only(entry, "name", "template"), "provider": reference(scene.provider(name))}
         for entry, name in zip(objects_at(scene.claim, "spec", "resources"), assigned, strict=True)
     ]
 
@@ -109,10 +109,6 @@ def _all_vars(scene: Scene, names: Sequence[str]) -> JsonObject:
 def _match_ignore(provider: JsonObject) -> tuple[str, ...]:
     patterns = value_at(provider, "spec", "matchIgnore")
     return tuple(each for each in patterns if isinstance(each, str)) if isinstance(patterns, list) else ()
-
-
-def _only(resource: JsonObject, *fields: str) -> JsonObject:
-    return {field: resource[field] for field in fields if field in resource}
 
 
 def _present(**objects: JsonObject) -> JsonObject:

@@ -99,11 +99,14 @@ def _set_by_hand(
 ) -> bool:
     """Whether the handle's end is none that was settled: not shown by its claim, whose wish is the one settled last.
 
-    A rolling end is another each time, so that one which was not shown yet could not be told from it.
+    A rolling end is another each time, but always a later one: one before that which the claim shows is a person's.
     """
     rolls = terms is not None and terms.relative_maximum is not None
     kept = honoured is not None and wish is not None and honoured.end == whole_seconds(wish)
-    return kept and not rolls and end_of_handle(handle) != _recorded(claim, "end")
+    end, shown_end = end_of_handle(handle), _recorded(claim, "end")
+    if rolls:
+        return kept and end is not None and shown_end is not None and end < shown_end
+    return kept and end != shown_end
 
 
 def ended(obj: JsonObject, end: datetime | None) -> JsonObject:

@@ -19,27 +19,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from domain.claims.claim_status import claim_status
-from domain.claims.clock import by_clock, by_own_writes
+from domain.claims.clock import by_clock, by_own_writes, lifespan_by_own_writes
 from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.definitions import WaitingFor, definitions, doubled, reference_for, reference_of, where
 from domain.claims.differences import update, update_filters
 from domain.claims.faults import each_once, summed, told
 from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan
 from domain.claims.handle_resources import pushed, recomputed
-from domain.claims.health import handle_status, overall, resource_health
+from domain.claims.health import handle_status, health_at, overall
 from domain.claims.linked import Resources
 from domain.claims.moments import end_of_handle, requested_end_of
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
-from domain.claims.providers import Scene, provider_name, resource_list
+from domain.claims.providers import Scene, provider_name, referring, resource_list
 from domain.claims.references import handle_reference
+from domain.decision import earliest
 from domain.resource import timestamp
 
+SOON = timedelta(seconds=1)
 # What each resource has to be or waits for; None where that could not be found out.
 Outcomes = Sequence[JsonObject | WaitingFor] | None
 
@@ -74,7 +77,7 @@ class _Pass:
         question = self.question
         if question.push and question.claim is not None:
             self._push()
-        of_claim = tuple(self.faults)
+        of_claim, before = tuple(self.faults), self._written()
         self._recompute()
         lifespan = self._settle_lifespan()
         look = self._look(lifespan)
@@ -84,6 +87,7 @@ class _Pass:
             self.faults += lifespan.faults if lifespan else ()
             look = self._look(lifespan)
         auto_delete, auto_detach = self._holds("autoDelete"), self._holds("autoDetach")
+        depends_on_time = by_clock(self.handle, question.claim, question.providers, newer=question.newer)
         faults = each_once(self.faults)
         settled = lifespan.settled if lifespan else None
         return HandlePlan(
@@ -96,14 +100,14 @@ class _Pass:
             auto_delete=auto_delete,
             auto_detach=auto_detach,
             end=end_of_handle(self.handle),
-            look_at=settled.moves_at if settled else None,
+            look_at=earliest([settled.moves_at if settled else None, None if depends_on_time else self._soon(before)]),
             wish=settled.wish if settled else None if question.push else question.honoured,
             end_was_cut=bool(settled and settled.news),
             waits=tuple(self._waits(look.outcomes)),
             refused=self.refused,
             faults=faults,
             unevaluated=look.unevaluated,
-            by_clock=by_clock(self.handle, question.claim, question.providers, newer=question.newer),
+            by_clock=depends_on_time,
         )
 
     @property
@@ -117,7 +121,14 @@ class _Pass:
 
     def _resources(self) -> Resources:
         question = self.question
-        return Resources(self.scene, question.states, question.requester, question.unserved, question.outdated)
+        return Resources(
+            self.scene,
+            question.states,
+            question.requester,
+            question.unserved,
+            question.outdated,
+            question.unreadable,
+        )
 
     # --- what the pass itself writes ---
 
@@ -132,6 +143,12 @@ class _Pass:
     def _written(self) -> tuple[JsonObject, JsonObject]:
         """What templates may read that this pass writes; the handle's end stands in the claim's status."""
         return object_at(self.handle, "status"), object_at(self.scene.claim, "status")
+
+    def _soon(self, before: tuple[JsonObject, JsonObject]) -> datetime | None:
+        """When to look again, as the lifespan was settled by other statuses, and no write of ours wakes."""
+        if before == self._written() or not lifespan_by_own_writes(self.handle):
+            return None
+        return self.question.now + SOON
 
     def _reads_own_writes(self) -> bool:
         return by_own_writes(self.handle, self.question.providers, newer=self.question.newer)
@@ -152,7 +169,7 @@ class _Pass:
             return
         with told(self.faults):
             yielded = resource_list(self.scene, name, self._values(name))
-            self._set_entries(recomputed(objects_at(self.handle, "spec", "resources"), yielded))
+            self._set_entries(recomputed(objects_at(self.handle, "spec", "resources"), yielded, own=name))
 
     def _values(self, provider: str) -> JsonObject:
         """The claim's accepted values, those of the handle where it has none for this provider."""
@@ -177,10 +194,7 @@ class _Pass:
     def _is_ready(self) -> bool:
         """Whether the resources are ready; asked before the status is made, as the end may depend on it."""
         resources = self._resources()
-        each = (
-            resource_health(self.scene, self.scene.providers.get(provider_name(entry), {}), resources.state(index))
-            for index, entry in enumerate(resources.entries)
-        )
+        each = (health_at(resources, index) for index in range(len(resources.entries)))
         return overall(health.ready for health, _ in each) is True
 
     def _set_entries(self, entries: Sequence[JsonObject]) -> None:
@@ -210,7 +224,7 @@ class _Pass:
                 recorded = resources.recorded(index)
             else:
                 recorded = reference_for(resources, index, outcome)
-            entries.append({**entry, "reference": recorded} if recorded else entry)
+            entries.append({**referring(entry, self.scene.providers), **({"reference": recorded} if recorded else {})})
         self._set_entries(entries)
 
     def _deeds(self, outcomes: Outcomes) -> tuple[tuple[tuple[int, JsonObject], ...], tuple[Operations, ...]]:
@@ -247,9 +261,16 @@ class _Pass:
         claim = self.scene.claim
         if claim is not None and lifespan is not None:
             shown = claim_lifespan(claim, self.handle, lifespan)
-            status = claim_status(self._repaired(claim), self.handle, self.question.states, shown)
+            status = claim_status(self._repaired(claim), self.handle, self._shown_states(claim), shown)
             self.scene = replace(self.scene, claim={**claim, "status": status})
         return made.faults
+
+    def _shown_states(self, claim: JsonObject) -> list[JsonObject | None]:
+        """The live objects as the claim shows them: of what may not be read now the last one that is known."""
+        states, before = [*self.question.states], objects_at(claim, "status", "resources")
+        for index in self.question.unreadable:
+            states[index] = object_at(before[index], "state") or None if index < len(before) else None
+        return states
 
     def _waiting_for(self, outcomes: Outcomes) -> list[str | None]:
         if outcomes is None:  # as it was shown before

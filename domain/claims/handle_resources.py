@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.claims.merging import merge, same
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
 from domain.claims.providers import Scene, provider_name, reference
 from domain.model import Model
 
@@ -33,10 +33,13 @@ class Pushed(Model):
     refused: tuple[str, ...] = ()  # a sentence each, for a warning
 
 
-def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject]) -> list[JsonObject]:
-    """The handle's entries with the templates that its provider yields now, and what it yields newly at the end."""
+def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[JsonObject]:
+    """The handle's entries with the templates that its provider yields now, and what it yields newly at the end.
+
+    `own` is the handle's provider: the one resource of its own is the same under whatever name.
+    """
     result = list(entries)
-    for resource, index in zip(yielded, paired(entries, yielded), strict=True):
+    for resource, index in zip(yielded, paired(entries, yielded, own), strict=True):
         if index is None:
             result.append(resource)
         else:
@@ -44,10 +47,11 @@ def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject]) -> 
     return result
 
 
-def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject]) -> list[int | None]:
+def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[int | None]:
     """For each yielded resource the index of its entry: of the same provider and name, else a nameless one of it.
 
     Handles that older releases extended have entries without a name; they are taken in order and named from then on.
+    Where a provider's own resource has got another name, its entry keeps the former one.
     """
     free = list(range(len(entries)))
     found: list[int | None] = [None] * len(yielded)
@@ -56,6 +60,12 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject]) -> list
             if found[number] is None:
                 name = "" if nameless else text_at(resource, "name")
                 found[number] = _take(free, entries, provider_name(resource), name)
+    left = [index for index in free if own and provider_name(entries[index]) == own]
+    new = [
+        number for number, resource in enumerate(yielded) if found[number] is None and provider_name(resource) == own
+    ]
+    if len(left) == len(new) == 1:
+        found[new[0]] = left[0]
     return _in_order(yielded, found)
 
 
@@ -83,8 +93,8 @@ def _take(free: list[int], entries: Sequence[JsonObject], provider: str, name: s
 
 def _replaced(entry: JsonObject, resource: JsonObject) -> JsonObject:
     """The entry with the resource's template whole, and its name if it had none; its reference stays."""
-    named = entry if text_at(entry, "name") else {**entry, **_only(resource, "name")}
-    return {**named, **_only(resource, "template")}
+    named = entry if text_at(entry, "name") else {**entry, **only(resource, "name")}
+    return {**named, **only(resource, "template")}
 
 
 def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
@@ -106,7 +116,7 @@ def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
     for index, resource in enumerate(objects_at(claim, "spec", "resources")):
         assigned = provider_names[index]
         if index >= len(entries):
-            entries.append({**_only(resource, "name", "template"), "provider": reference(scene.provider(assigned))})
+            entries.append({**only(resource, "name", "template"), "provider": reference(scene.provider(assigned))})
         elif provider_name(entries[index]) != assigned:
             refused.append(
                 f"resource {index} is of ResourceProvider {provider_name(entries[index])} in the handle: "
@@ -124,7 +134,3 @@ def _merged(entry: JsonObject, resource: JsonObject) -> JsonObject:
     before = object_at(entry, "template")
     after = merge(before, template, overwrite=True)
     return entry if same(before, after) else {**entry, "template": after}
-
-
-def _only(resource: JsonObject, *fields: str) -> JsonObject:
-    return {field: resource[field] for field in fields if field in resource}

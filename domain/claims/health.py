@@ -1,7 +1,8 @@
 """How a handle's resources are: healthy, ready, waiting, each by itself and summed up, as its status shows it.
 
 Health and readiness have three values, the third being unknown, which is shown by leaving the field out. They follow
-from the live objects alone and are computed on each change of one. A check that cannot be evaluated gives unknown,
+from the live objects alone and are computed on each change of one; where a provider has gone, or an object may not be
+read, they stay as they were, since neither tells of the object. A check that cannot be evaluated gives unknown,
 because a check is often written for fields that a young object does not have yet; the texts of such failures are handed
 on for people. The handle's status is written before the claim's, which is made from it (`claim_status`).
 """
@@ -47,6 +48,17 @@ def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None
     return Health(healthy=healthy, ready=ready), faults + more
 
 
+def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
+    """The health of the handle's resource, and what is wrong with the checks; as it was where it cannot be told."""
+    state = resources.state(index)
+    provider = resources.scene.providers.get(provider_name(resources.entries[index]))
+    if index in resources.unreadable or (provider is None and state is not None):
+        shown = objects_at(resources.handle, "status", "resources")[index : index + 1]
+        before = shown[0] if shown else {}
+        return Health(healthy=_flag(before, "healthy"), ready=_flag(before, "ready")), []
+    return resource_health(resources.scene, provider or {}, state)
+
+
 def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) -> tuple[bool | None, list[str]]:
     """A check's answer over the live object's own fields; unknown where there is no check or it cannot answer."""
     expression = text_at(provider, "spec", check)
@@ -71,15 +83,14 @@ def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleSt
     """The handle's status after a pass or a change of a live object.
 
     `waits` has for each resource what it waits for, as `definitions` found it. Fields of the status that are not
-    Perdure's stay. A provider that is gone leaves its resources' health unknown.
+    Perdure's stay.
     """
     before = object_at(resources.handle, "status")
     entries_before = objects_at(before, "resources")
     faults: list[str] = []
     entries: list[JsonObject] = []
     for index, entry in enumerate(resources.entries):
-        provider = resources.scene.providers.get(provider_name(entry), {})
-        health, more = resource_health(resources.scene, provider, resources.state(index))
+        health, more = health_at(resources, index)
         faults += more
         kept = without(entries_before[index] if index < len(entries_before) else {}, _ENTRY_FIELDS)
         shown = present(

@@ -32,7 +32,7 @@ NOBODY = Requester()
 class Resources:
     """The handle's resources as one pass sees them; `states` are the live objects, None for one that is not there.
 
-    `unserved` and `outdated`: see `HandleQuestion`.
+    `unserved`, `outdated` and `unreadable`: see `HandleQuestion`.
     """
 
     scene: Scene
@@ -40,6 +40,7 @@ class Resources:
     requester: Requester = NOBODY
     unserved: Sequence[int] = ()
     outdated: Sequence[int] = ()
+    unreadable: Sequence[int] = ()
 
     @property
     def handle(self) -> JsonObject:

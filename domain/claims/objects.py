@@ -53,6 +53,11 @@ def present(**fields: JsonValue) -> JsonObject:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+def only(value: JsonObject, *fields: str) -> JsonObject:
+    """These fields of the object, those that it has."""
+    return {field: value[field] for field in fields if field in value}
+
+
 def without(value: JsonObject, fields: Iterable[str]) -> JsonObject:
     """The object without some of its fields."""
     left_out = set(fields)

@@ -96,7 +96,7 @@ class ClaimPlan(Model):
     provider: str = ""  # the top-level one, empty in list mode
     creation: JsonObject | None = None
     no_creation: str = ""
-    by_clock: bool = False  # while there is no handle: the answer may differ merely because time passes
+    by_clock: bool = False  # without handle, or refused: the answer may differ merely because time passes
 
 
 # --- binding ---
@@ -142,7 +142,8 @@ class HandleQuestion(Question):
     `claim` is the one that holds it, None for a free one. `push`: what the claim asks for reaches the handle, because
     the claim was accepted in this pass. `shown`: the claim's own object may be written. `honoured` is the `wish` of the
     last answer, None if it is not known. `unserved` are the resources whose recorded kind its group serves in no
-    version, `outdated` those where it does in another one only. A handle that is about to be made has no uid yet: only
+    version, `outdated` those where it does in another one only; `unreadable` are those that may not be read, which says
+    nothing about them. A handle that is about to be made has no uid yet: only
     `spec` of the answer counts then.
     """
 
@@ -156,6 +157,7 @@ class HandleQuestion(Question):
     honoured: Wish | None = None
     unserved: tuple[int, ...] = ()
     outdated: tuple[int, ...] = ()
+    unreadable: tuple[int, ...] = ()
 
 
 class Operations(Model):

@@ -22,7 +22,7 @@ from typing import Self
 from pydantic import JsonValue
 
 from domain.claims.constants import API_VERSION, DOMAIN
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
 from domain.claims.templates import ClaimView, HandleView, ProviderView, Renderer
 
 # Real bundles link one to three deep and hold tens of resources; each level and each provider costs renderings.
@@ -155,6 +155,13 @@ def reference(provider: JsonObject) -> JsonObject:
         "name": text_at(provider, "metadata", "name"),
         "namespace": text_at(provider, "metadata", "namespace"),
     }
+
+
+def referring(entry: JsonObject, providers: Mapping[str, JsonObject]) -> JsonObject:
+    """An entry of a resource list with what it says of its provider's domain and namespace as they are here."""
+    said, provider = object_at(entry, "provider"), providers.get(provider_name(entry))
+    here = only(reference(provider), *said) if provider else {}
+    return {**entry, "provider": {**said, **here}} if here else entry
 
 
 def provider_name(entry: JsonValue) -> str:

@@ -23,6 +23,7 @@ LEFT_TO_BINDER = timedelta(seconds=20)
 RETRYABLE = (STALLED, DELETING, BUG)
 
 GONE = Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
+HANDLE_LEFT_ALONE = Decision(phase="Ignored", outcome=Outcome.SETTLED, why="its handle is left alone by a label")
 LEFT_ALONE = Decision(phase="Ignored", outcome=Outcome.SETTLED, why="its ignore label asks to leave it alone")
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from claim_scenes import BOUND, NOW, POOLED, asking, claim, config_map, entry, handle, link, provider
+from claim_scenes import BOUND, NOW, POOLED, asking, claim, config_map, entry, handle, link, provider, reference
 
 from domain.claims.binding import plan_binding, plan_pool_handle
 from domain.claims.constants import (
@@ -212,6 +212,12 @@ def test_a_list_mode_pools_handle_has_its_resources_and_no_other_lifespan() -> N
     listed = [entry("sizes", "a", template=config_map(x="{{ literal }}"))]
     body = make(pool(resources=listed), SIZES)
     assert body.spec == {"resourcePool": link("ResourcePool", "poolboy", "spare"), "resources": listed}
+
+
+def test_a_pools_references_are_handed_on_in_the_domain_that_is_served() -> None:
+    foreign = {"apiVersion": "poolboy.dev.local/v1", "kind": "ResourceProvider", "name": "sizes", "namespace": "else"}
+    body = make(pool(resources=[{"provider": foreign}, {"provider": {"name": "unknown"}}]), SIZES)
+    assert body.spec["resources"] == [{"provider": reference("sizes")}, {"provider": {"name": "unknown"}}]
 
 
 def test_what_a_pool_says_of_its_handles_is_handed_on() -> None:

@@ -10,6 +10,7 @@ import pytest
 from activities.claims.bundle import Bundle, Bundles
 from activities.claims.evaluator import EvaluationBug
 from activities.claims.judging import Judging
+from activities.claims.managed import States
 from domain.claims.linked import NOBODY, Requester
 from domain.claims.plans import Halt, HandlePlan
 from domain.identity import Key
@@ -41,8 +42,8 @@ class Api:
     async def providers_for(self, *_: object, **__: object) -> Any:
         return {}
 
-    async def states(self, *_: object) -> tuple[Any, ...]:
-        return ()
+    async def states(self, *_: object) -> States:
+        return States(())
 
     async def claim(self, question: Any) -> Any:
         raise EvaluationBug("plan_claim: KeyError: 'a secret'")

@@ -57,6 +57,23 @@ def test_entries_meet_by_provider_and_name(entries: Any, yielded: Any, result: A
     assert recomputed(entries, yielded) == result
 
 
+@pytest.mark.parametrize(
+    ("entries", "yielded", "result"),
+    [
+        ([at("a", "x")], [at("a", "y", "2")], [at("a", "x", "2")]),
+        (
+            [at("b", "x"), at("a", "x")],
+            [at("b", "y"), at("a", "y", "2")],
+            [at("b", "x"), at("a", "x", "2"), at("b", "y")],
+        ),
+        ([at("a", "x")], [at("a", "x", "2"), at("a", "y")], [at("a", "x", "2"), at("a", "y")]),
+    ],
+    ids=["the only one", "a link's new name is another link", "one of that name is met already"],
+)
+def test_a_providers_own_resource_is_the_same_under_another_name(entries: Any, yielded: Any, result: Any) -> None:
+    assert recomputed(entries, yielded, own="a") == result
+
+
 def test_a_template_is_replaced_whole() -> None:
     old = entry("a", "a", template={"kind": "ConfigMap", "gone": 1})
     assert recomputed([old], [entry("a", "a", template={"kind": "ConfigMap"})])[0]["template"] == {"kind": "ConfigMap"}
@@ -82,15 +99,18 @@ def test_entries_are_never_moved_removed_or_given_to_another_provider(entries: A
         assert new.get("name") == old.get("name") or "name" not in old
 
 
-@given(RESOURCES, RESOURCES)
-def test_recomputing_again_changes_nothing(entries: Any, yielded: Any) -> None:
-    once = recomputed(entries, yielded)
-    assert recomputed(once, yielded) == once
+OWN = st.sampled_from(["", "a"])
 
 
-@given(RESOURCES, RESOURCES)
-def test_no_entry_stands_for_two_resources(entries: Any, yielded: Any) -> None:
-    taken = [index for index in paired(entries, yielded) if index is not None]
+@given(RESOURCES, RESOURCES, OWN)
+def test_recomputing_again_changes_nothing(entries: Any, yielded: Any, own: str) -> None:
+    once = recomputed(entries, yielded, own)
+    assert recomputed(once, yielded, own) == once
+
+
+@given(RESOURCES, RESOURCES, OWN)
+def test_no_entry_stands_for_two_resources(entries: Any, yielded: Any, own: str) -> None:
+    taken = [index for index in paired(entries, yielded, own) if index is not None]
     assert len(taken) == len(set(taken))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from claim_scenes import asking, claim, config_map, entry, handle, provider, reference, resources, scene
 
-from domain.claims.claim_status import claim_resources, claim_status, mirrored_lifespan, pruned
+from domain.claims.claim_status import claim_resources, claim_status, mirrored_lifespan
 from domain.claims.health import Health, handle_status, overall, resource_health
 
 UP = {"metadata": {"name": "x"}, "status": {"up": True, "ready": True}}
@@ -113,6 +114,21 @@ def test_what_is_unknown_or_over_vanishes() -> None:
     }
     found = status(handle(entry("base"), status=before), provider("base"), states=[UP], waits=[None])
     assert found == {"diffBase": "kept", "resources": [{"extra": "kept"}]}
+
+
+KEPT = {"healthy": True, "ready": True, "resources": [{"healthy": True, "name": "first", "ready": True}]}
+
+
+def test_a_provider_that_has_gone_tells_nothing_of_what_is_there() -> None:
+    held = handle(entry("base", "first"), status=KEPT)
+    assert status(held, states=[UP], waits=[None]) == KEPT
+    assert status(held, states=[None], waits=[None])["ready"] is False
+
+
+def test_an_object_that_may_not_be_read_is_as_it_was() -> None:
+    held = handle(entry("base", "first"), status=KEPT)
+    seen = replace(resources(held, provider("base", **CHECKED), states=[None]), unreadable=(0,))
+    assert handle_status(seen, [None]).status == KEPT
 
 
 def test_a_reference_in_the_status_alone_is_kept() -> None:
@@ -230,24 +246,6 @@ def test_the_lists_may_differ_in_length(listed: int, held: int, names: str) -> N
     mine = claim({"resources": [{"name": "c"}] * listed})
     theirs = handle(*[entry("base")] * held, status={"resources": [{"name": str(n)} for n in range(held)]})
     assert [each["name"] for each in claim_resources(mine, theirs, [])] == list(names)
-
-
-def test_the_live_object_is_shown_without_what_only_machines_read() -> None:
-    state = {
-        "metadata": {"name": "x", "generation": 2, "managedFields": [1], "annotations": {"kept/resource-index": "0"}},
-        "status": {"diffBase": "x", "phase": "up"},
-    }
-    before = copy.deepcopy(state)
-    assert pruned(state) == {
-        "metadata": {"name": "x", "generation": 2, "annotations": {"kept/resource-index": "0"}},
-        "status": {"phase": "up"},
-    }
-    assert state == before
-
-
-@pytest.mark.parametrize("state", [{}, {"metadata": None, "status": "text"}, {"status": {}}])
-def test_a_live_object_of_any_shape_is_shown(state: Any) -> None:
-    assert pruned(state) == state
 
 
 def lifespan(before: dict[str, Any], spec: dict[str, Any] | None, **times: str | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from activities.claims.judging import Judged
 from activities.claims.releasing import Ended
 from activities.claims.serving import Serving
 from activities.claims.tools import Tools
-from domain.claims.constants import DOMAIN
+from domain.claims.constants import DOMAIN, IGNORE_LABEL
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import ClaimPlan, HandlePlan
 from domain.identity import Key
@@ -120,6 +120,15 @@ async def test_nothing_is_done_with_a_paused_handle_and_its_resources(spec: Json
     assert world.hold == f"its handle is paused by its annotation {PAUSED}"
     assert world.decision.planned
     assert world.decision.deadline is None or world.decision.deadline > NOW + timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("woken", [True, False])
+async def test_a_handle_that_a_label_leaves_alone_is_not_ended_though_it_is_being_deleted(woken: bool) -> None:
+    held = handle(**BOUND)
+    held["metadata"] |= {"deletionTimestamp": timestamp(NOW), "labels": {IGNORE_LABEL: ""}}
+    cluster = Cluster(claiming(), held)
+    assert (await look(cluster, woken=woken)).decision.phase == "Ignored"
+    assert cluster.done == []
 
 
 async def test_a_claim_that_is_deleted_leaves_a_paused_handle_marked_and_with_its_resources() -> None:

@@ -98,6 +98,36 @@ async def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
     assert ("delete" in world.decision.at_deadline) is (end is not None)
 
 
+@pytest.mark.parametrize("mended", [True, False])
+async def test_an_edit_that_the_former_statuses_refuse_is_judged_once_more_on_the_new_ones(
+    mended: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("tools", "claims"):
+        monkeypatch.setattr(f"activities.claims.{module}.now", lambda: NOW)
+    seen: list[object] = []
+
+    class Judges(Answers):
+        async def judge(self, *args: object, **more: Any) -> Judged:
+            seen.append(more["handle"].get("status"))
+            return Judged(CLAIM, ClaimPlan(halt=Halt.NONE if mended and len(seen) > 1 else Halt.INVALID))
+
+    settled = Settled(
+        cast(Any, {**HANDLE, "status": {"ready": True}}), CLAIM, HandlePlan(handle_status={"ready": True})
+    )
+    activities = ClaimActivities(tools(Judges(ClaimPlan(), settled)), cast(Any, None))
+    world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
+    assert seen == [None, {"ready": True}]
+    assert world.decision.phase == ("Ready" if mended else "Invalid")
+
+
+async def test_an_edit_that_the_clock_refuses_is_looked_at_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("tools", "claims"):
+        monkeypatch.setattr(f"activities.claims.{module}.now", lambda: NOW)
+    answers = Answers(ClaimPlan(halt=Halt.INVALID, by_clock=True), Settled(HANDLE, CLAIM, HandlePlan()))
+    world = await ClaimActivities(tools(answers), cast(Any, None))._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
+    assert world.decision.deadline == NOW + MINUTE
+
+
 @pytest.mark.parametrize(("fault", "after"), [(BROKEN, MINUTE), (None, SLOWLY)])
 async def test_a_claim_that_could_not_be_judged_is_looked_at_again_soon(
     fault: Fault | None, after: timedelta, monkeypatch: pytest.MonkeyPatch

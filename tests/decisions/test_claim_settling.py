@@ -11,7 +11,7 @@ import pytest
 from claim_scenes import BOUND, NOW, asking, entry, handle, provider
 
 from activities.claims.bundle import MOST_PATCHES, Bundle, Bundles, Settled
-from activities.claims.managed import Managed
+from activities.claims.managed import Managed, States
 from domain.claims.handle_pass import plan_handle
 from domain.claims.linked import NOBODY, Requester
 from domain.claims.objects import object_at, objects_at, text_at
@@ -54,9 +54,9 @@ class Server:
         self.asked += 1
         return plan_handle(question)
 
-    async def states(self, held: Any) -> tuple[Json | None, ...]:
+    async def states(self, held: Any) -> States:
         names = [text_at(each, "reference", "name") for each in objects_at(held, "spec", "resources")]
-        return tuple(self.live.get(name) for name in names)
+        return States(tuple(self.live.get(name) for name in names))
 
     async def unknown_kinds(self, held: Any, states: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
         kinds = [text_at(each, "reference", "kind") for each in objects_at(held, "spec", "resources")]

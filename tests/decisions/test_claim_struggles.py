@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from activities.claims.bundle import Bundle, Bundles
+from activities.claims.managed import States
 from activities.claims.tools import world_of
 from domain.claims.linked import NOBODY, Requester
 from domain.claims.passes import ObjectKnown
@@ -78,8 +79,8 @@ class Api:
     async def providers_for(self, *_: object) -> Any:
         return {}
 
-    async def states(self, *_: object) -> tuple[Any, ...]:
-        return ({"metadata": {"resourceVersion": str(self.version)}},)
+    async def states(self, *_: object) -> States:
+        return States(({"metadata": {"resourceVersion": str(self.version)}},))
 
     async def handle(self, question: Any) -> HandlePlan:
         return HandlePlan(spec=HANDLE["spec"], updates=(operations(),))
@@ -101,8 +102,8 @@ class Api:
 class Deleting(Api):
     """One on which the object is never there when a pass begins."""
 
-    async def states(self, *_: object) -> tuple[Any, ...]:
-        return (None,)
+    async def states(self, *_: object) -> States:
+        return States((None,))
 
     async def handle(self, question: Any) -> HandlePlan:
         return HandlePlan(spec=HANDLE["spec"], creations=() if question.states[0] else ((0, {"kind": "Job"}),))

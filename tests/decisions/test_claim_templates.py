@@ -147,6 +147,15 @@ def test_one_expression_that_ends_in_a_typing_filter_is_typed(template: str, kep
         assert type(rendered) is type(result)
 
 
+@pytest.mark.parametrize("newer", [False, True])
+def test_vars_hide_no_name_that_all_templates_have(newer: bool) -> None:
+    renderer = Renderer(NOW, newer=newer)
+    hiding = {"timestamp": "{{ 'hidden' }}", "omit": "{{ 1 }}", "mood": "fine"}
+    template: Json = {"a": "{{ timestamp.utcnow }}", "b": "{{ omit }}", "c": "{{ mood }}"}
+    plain = Renderer(NOW).render("{{ timestamp.utcnow }}", {}, what="here")
+    assert renderer.render(template, {}, what="here", lazy=hiding) == {"a": plain, "c": "fine"}
+
+
 def test_a_vars_text_is_literal_unless_the_newer_rules_hold() -> None:
     lazy = {"greeting": "hello {{ name }}", "count": "{{ two * 2 | int }}", "two": 2, "unused": "{{ missing }}"}
     template: Json = ["{{ greeting }}", "{{ count }}", "{% if false %}{{ unused }}{% endif %}"]
@@ -272,6 +281,8 @@ def test_a_text_around_the_omitted_stays_and_the_marker_is_another_each_time() -
         ("'2020-01-02 03:04:05' | to_datetime", "2020-01-02 03:04:05"),
         ("'2020' | to_datetime('%Y')", "2020-01-01 00:00:00"),
         ("'%s-%d' | format('a', 7)", "a-7"),
+        ("'%d%% *done*' % 5", "5% *done*"),
+        ("'%s%% 20000 users' | format(7)", "7% 20000 users"),
         ("'%s-%d' % ('a', 7)", "a-7"),
         ("'{0}-{x:>3}'.format('a', x=7)", "a-  7"),
         ("'{a}'.format_map(mapping)", "1"),

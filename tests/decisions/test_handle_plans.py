@@ -639,6 +639,17 @@ def test_a_past_end_that_a_person_gives_the_handle_ends_it() -> None:
     assert live.look().end == NOW + 3 * HOUR
 
 
+@pytest.mark.parametrize("rolling", ["1d", "2h"])
+def test_a_past_end_that_a_person_gives_the_handle_ends_it_also_where_ends_roll(rolling: str) -> None:
+    terms = {"default": "10h", "relativeMaximum": rolling}
+    live = Live(long(), holding(**terms, end=timestamp(NOW + HOUR)), maps(), states=[state(ready="yes")])
+    live.look()
+    live.look()
+    settled = live.handle
+    live.handle = {**settled, "spec": {**settled["spec"], "lifespan": {**terms, "end": timestamp(NOW - HOUR)}}}
+    assert live.look().end == NOW - HOUR
+
+
 def test_an_end_that_has_passed_in_an_outage_is_not_taken_for_a_persons() -> None:
     begun, mood = (
         long(BEGUN, timestamp(NOW + 9 * HOUR)),
@@ -837,6 +848,60 @@ def test_in_provider_mode_the_provider_and_its_variables_are_seen() -> None:
     asked["spec"]["autoDelete"] = {"when": "v == 1 and resource_provider.name == 'base'"}
     held = handle(entry("base", "base"), provider={"name": "base"}, **BOUND)
     assert bound(asked, held, maps(vars={"v": 1})).auto_delete
+
+
+@pytest.mark.parametrize("missing", ["link", "base"])
+def test_while_a_provider_is_missing_no_condition_is_judged_on_what_it_leaves_unknown(missing: str) -> None:
+    base = maps(linkedResourceProviders=[{"name": "link"}])
+    providers = {"base": base, "link": maps("link", override={"apiVersion": "v1", "kind": "Secret"})}
+    values = {"provider": {"name": "base", "parameterValues": {}}}
+    asked = claim(values, provider={"name": "base"}, **when("autoDelete", "not status.ready | default(false)"))
+    live = Live(asked, handle(provider={"name": "base"}, **BOUND), *providers.values())
+    assert live.look().auto_delete
+    live.states = [{**each, **READY} for each in live.states]
+    plan = live.look()
+    assert (plan.handle_status["ready"], plan.auto_delete) == (True, False)
+    live.providers = tuple(each for name, each in providers.items() if name != missing)
+    plan = live.look()
+    assert [fault.reason for fault in plan.faults]
+    assert (plan.handle_status["ready"], plan.auto_delete) == (True, False)
+
+
+def test_what_may_not_be_read_is_shown_as_it_was() -> None:
+    live = Live(claim(), handle(entry("base"), **BOUND), maps(), states=[state(ready="yes")])
+    live.look()
+    shown = live.look().claim_status
+    assert shown
+    live.states = [None]
+    plan = bound(live.claim, live.handle, maps(), states=[None], unreadable=(0,))
+    assert plan.claim_status == shown
+    assert plan.handle_status == live.handle["status"]
+    absent = bound(live.claim, live.handle, maps(), states=[None]).claim_status or {}
+    assert absent["ready"] is False
+
+
+def test_a_lifespan_that_reads_what_the_pass_has_written_is_settled_again_soon_and_once() -> None:
+    mood = "{{ '4h' if resource_claim.status.ready | default(false) else '2h' }}"
+    live = Live(long(BEGUN, timestamp(NOW + 9 * HOUR)), holding(maximum=mood), maps(), states=[state(ready="yes")])
+    first = live.look()
+    assert (first.end, first.look_at) == (NOW + 2 * HOUR, NOW + handle_pass.SOON)
+    second = live.look(NOW + handle_pass.SOON)
+    assert second.look_at is not None, "the claim shows another end now"
+    third = live.look(NOW + 2 * handle_pass.SOON)
+    assert (third.end, third.look_at, third.by_clock) == (NOW + 4 * HOUR, None, False)
+
+
+def test_references_are_written_in_the_domain_that_is_served() -> None:
+    foreign = {
+        "apiVersion": "poolboy.dev.local/v1",
+        "kind": "ResourceProvider",
+        "name": "base",
+        "namespace": "elsewhere",
+    }
+    live = Live(claim(), handle({"provider": foreign}, {"provider": {"name": "other"}}, **BOUND), maps(), maps("other"))
+    live.look()
+    assert [each["provider"] for each in live.handle["spec"]["resources"]] == [reference("base"), {"name": "other"}]
+    assert live.claim["status"]["resources"][0]["provider"] == reference("base")
 
 
 @pytest.mark.parametrize("field", ["autoDelete", "autoDetach"])

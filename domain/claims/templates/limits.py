@@ -191,7 +191,7 @@ def field(spec: str) -> None:
 
 def percent_format(text: str, arguments: object) -> None:
     """Refuse `text % arguments` that would be too long, or whose widths are not written in it."""
-    for spec in re.findall(r"%(?:\([^)]*\))?([-+ #0-9.*]*)", text):
+    for spec in re.findall(r"%%|%(?:\([^)]*\))?([-+ #0-9.*]*)", text):
         if "*" in spec:
             raise LimitExceeded("a field whose width is an argument in a format")
         field(spec)

@@ -143,13 +143,8 @@ class _Run:
         self.budget = limits.Budget()
         self.omit = f"__omit_place_holder__{secrets.token_hex(16)}"
         self._lazy_depth = 0
-        self._names = {**lazy, **variables, **renderer._names, "omit": self.omit}
-        if self._newer:
-            self._names.update(
-                (name, LazyVariable(self.lazily, value))
-                for name, value in lazy.items()
-                if name not in variables and isinstance(value, str) and ("{{" in value or "{%" in value)
-            )
+        given: dict[str, object] = {**variables, **renderer._names, "omit": self.omit}
+        self._names = {**(self._rendered_when_used(lazy) if self._newer else lazy), **given}
 
     def value(self, template: Json, depth: int) -> object:
         """A rendered value, omitted parts still in it as their marker."""
@@ -187,6 +182,14 @@ class _Run:
         text = self._sandbox.run(self._sandbox.template(template), self._names, self.budget)
         _refuse_halves(text)
         return text
+
+    def _rendered_when_used(self, lazy: Mapping[str, object]) -> dict[str, object]:
+        return {
+            name: LazyVariable(self.lazily, value)
+            if isinstance(value, str) and ("{{" in value or "{%" in value)
+            else value
+            for name, value in lazy.items()
+        }
 
     def lazily(self, template: str) -> object:
         """The value of a variable that is a template."""

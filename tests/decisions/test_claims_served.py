@@ -1,0 +1,171 @@
+"""What a claim shows that the binder looks at, from its first look on, and what others have written meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+
+import pytest
+from claim_scenes import claim, entry, handle, provider
+from told_known import told_known
+
+from activities.claims.bundle import Bundles
+from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.judging import Judging
+from activities.claims.serving import Serving
+from activities.claims.writing import Writer
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
+from domain.claims.claim_pass import plan_claim
+from domain.claims.objects import value_at
+from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, HandlePlan
+from domain.identity import Key, Kind
+from domain.resource import timestamp
+from engine.errors import Conflict
+from engine.kube import KubeApi
+
+Json = dict[str, Any]
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+KEY = Key(kind="ResourceClaim", namespace="user-ada", name="mine", uid="claim-uid")
+SIZES = [{"name": "size", "validation": {"openAPIV3Schema": {"type": "integer"}}}]
+
+
+class Binder:
+    """The binder with the API server and the evaluator that it needs; it notes each write of a claim."""
+
+    def __init__(self) -> None:
+        self.known = told_known([])
+        self.there: dict[str, Json] = {}
+        self.written: list[str] = []
+        self.meanwhile: Callable[[], None] | None = None
+        writer = Writer(cast(KubeApi, self), self.known)
+        evaluation, bundles = cast(Evaluation, self), cast(Bundles, self)
+        judging = Judging(self.known, writer, evaluation)
+        self.serving = Serving(self.known, writer, evaluation, judging, bundles, lambda _: "")
+
+    def has(self, kind: Kind, obj: Json) -> Json:
+        version = str(int(self.there.get(obj["metadata"]["name"], obj)["metadata"].get("resourceVersion", "0")) + 1)
+        made = {**obj, "metadata": {"creationTimestamp": timestamp(NOW), **obj["metadata"], "resourceVersion": version}}
+        self.there[made["metadata"]["name"]] = made
+        self.known.learn(kind, cast(Any, made))
+        return made
+
+    async def look(self, now: datetime = NOW) -> Json:
+        """The claim after a look at it."""
+        await self.serving.serve(KEY, cast(Any, self.there["mine"]), now)
+        return self.there["mine"]
+
+    # The API server.
+
+    async def replace(self, kind: Kind, namespace: str, name: str, obj: Json, subresource: str = "") -> Json:
+        before = self.there[name]
+        if obj["metadata"]["resourceVersion"] != before["metadata"]["resourceVersion"]:
+            raise Conflict(name)
+        self.written.append(f"{name} {subresource}".strip())
+        kept = {"status": obj["status"]} if subresource else {**obj, "status": before.get("status", {})}
+        return self.has(kind, {**before, **kept})
+
+    async def create(self, *_: object) -> None:
+        """An Event."""
+
+    # The evaluator.
+
+    async def claim(self, question: ClaimQuestion) -> ClaimPlan:
+        return plan_claim(question)
+
+    async def plan(self, *_: object, **__: object) -> HandlePlan:
+        if self.meanwhile:
+            self.meanwhile()
+        raise Beyond(Fault(reason="TemplateLimit", message="took longer than 1.5 s"))
+
+    async def settle(self, bundle: Any, *_: object) -> Any:
+        raise Shown(bundle.claim)
+
+
+class Shown(Exception):  # noqa: N818 - ends the look
+    def __init__(self, claim: Json) -> None:
+        self.claim = claim
+
+
+@pytest.fixture
+def binder() -> Binder:
+    return Binder()
+
+
+def asking(size: object) -> Json:
+    return claim(provider={"name": "base", "parameterValues": {"size": size}})
+
+
+async def test_a_claim_that_waits_for_a_free_handle_shows_what_was_accepted(binder: Binder) -> None:
+    binder.has(RESOURCE_PROVIDER, provider(parameters=SIZES, disableCreation=True, override={"kind": "ConfigMap"}))
+    binder.has(RESOURCE_CLAIM, asking("large"))
+    assert value_at((await binder.look())["status"], "provider", "validationErrors")
+    binder.has(RESOURCE_CLAIM, {**binder.there["mine"], "spec": asking(3)["spec"]})
+    status = (await binder.look())["status"]
+    assert status["provider"] == {"name": "base", "parameterValues": {"size": 3}}
+    assert [each["provider"]["name"] for each in status["resources"]] == ["base"]
+    binder.has(RESOURCE_CLAIM, {**binder.there["mine"], "spec": asking(4)["spec"]})
+    assert value_at((await binder.look())["status"], "provider", "validationErrors") == ["Parameter size is immutable."]
+
+
+async def test_a_claim_in_list_mode_that_waits_shows_its_providers(binder: Binder) -> None:
+    binder.has(RESOURCE_PROVIDER, provider(disableCreation=True))
+    binder.has(RESOURCE_CLAIM, claim(resources=[entry("base")]))
+    status = (await binder.look())["status"]
+    assert [each["provider"]["name"] for each in status["resources"]] == ["base"]
+
+
+async def test_a_look_that_finds_nothing_new_writes_nothing(binder: Binder) -> None:
+    binder.has(RESOURCE_PROVIDER, provider(parameters=SIZES, disableCreation=True, override={"kind": "ConfigMap"}))
+    binder.has(RESOURCE_CLAIM, asking(3))
+    await binder.look()
+    assert binder.written == ["mine", "mine status"]
+    await binder.look(NOW + timedelta(minutes=1))
+    assert binder.written == ["mine", "mine status"]
+
+
+async def test_a_fault_found_late_overwrites_nothing_that_others_have_written(binder: Binder) -> None:
+    binder.has(RESOURCE_PROVIDER, provider(override={"apiVersion": "v1", "kind": "ConfigMap"}))
+    binder.has(RESOURCE_CLAIM, claim(provider={"name": "base"}))
+
+    def approved() -> None:
+        binder.meanwhile = None
+        binder.has(RESOURCE_CLAIM, {**binder.there["mine"], "status": {"approval": {"message": "told by Ada"}}})
+
+    binder.meanwhile = approved
+    with pytest.raises(Conflict):
+        await binder.look()
+    status = (await binder.look())["status"]
+    assert status["approval"] == {"message": "told by Ada"}
+    assert [each["reason"] for each in status["conditions"]] == ["TemplateLimit"]
+    written = [*binder.written]
+    assert (await binder.look(NOW + timedelta(minutes=1)))["status"] == status
+    assert binder.written == written
+
+
+@pytest.mark.parametrize(
+    ("made", "default", "later", "start"),
+    [
+        (0, "1h", 0, 0),
+        (0, "1h", 90, 0),  # a second attempt, after the worker died
+        (1, "1h", 3, 0),  # the API server's clock is ahead
+        (0, "9h", 90, 90),  # the end was cut by a maximum
+        (0, "{{ '1h' }}", 90, 90),
+        (90, "1h", 90, 90),  # the end is another's
+    ],
+)
+async def test_a_binding_that_a_second_attempt_finishes_began_with_the_first(
+    binder: Binder, made: int, default: str, later: int, start: int
+) -> None:
+    def at(seconds: int) -> str:
+        return timestamp(NOW + timedelta(seconds=seconds))
+
+    binder.has(RESOURCE_PROVIDER, provider())
+    asked = claim(provider={"name": "base"})
+    binder.has(RESOURCE_CLAIM, {**asked, "metadata": {**asked["metadata"], "creationTimestamp": at(-1)}})
+    holder = {"resourceClaim": {"namespace": "user-ada", "name": "mine"}}
+    held = handle(entry("base"), lifespan={"default": default, "end": at(3600)}, **holder)
+    binder.has(RESOURCE_HANDLE, {**held, "metadata": {**held["metadata"], "creationTimestamp": at(made)}})
+    with pytest.raises(Shown) as shown:
+        await binder.look(NOW + timedelta(seconds=later))
+    assert shown.value.claim["status"]["lifespan"]["start"] == at(start)

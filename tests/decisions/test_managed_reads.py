@@ -1,0 +1,87 @@
+"""How handles see what they manage: without the bookkeeping of writes; what may not be read is not taken for absent."""
+
+from __future__ import annotations
+
+import copy
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from claim_scenes import entry, handle
+
+from activities.claims.known import Known
+from activities.claims.managed import Managed, States
+from domain.claims.plans import Operations
+from engine.errors import Absent, Conflict, Denied, Unavailable
+from engine.kube import KubeApi
+from engine.kube.discovery import Discovery
+
+Json = dict[str, Any]
+REFERENCE = {"apiVersion": "v1", "kind": "ConfigMap", "namespace": "things"}
+BARE: Json = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "a", "namespace": "things", "resourceVersion": "1", "annotations": {"kept/index": "0"}},
+    "status": {"phase": "up"},
+}
+LIVE: Json = {
+    **BARE,
+    "metadata": {**BARE["metadata"], "managedFields": [{"manager": "kubectl", "time": "now"}]},
+    "status": {**BARE["status"], "diffBase": "{}"},
+}
+CHANGE = Operations(index=0, patch=({"op": "add", "path": "/data", "value": {}},))
+
+
+class Cluster:
+    """Has one object; the answers to reads of others are errors of that name."""
+
+    def __init__(self, live: Json = LIVE) -> None:
+        self.live = live
+
+    async def served(self, *_: object) -> object:
+        return SimpleNamespace(kind=None)
+
+    async def get(self, kind: object, namespace: str, name: str) -> Json:
+        errors = {"absent": Absent("gone"), "denied": Denied("forbidden"), "away": Unavailable("no answer")}
+        if name in errors:
+            raise errors[name]
+        return self.live
+
+    async def create(self, kind: object, obj: Json, *_: object, **__: object) -> Json:
+        if obj["metadata"]["name"] == "taken":
+            raise Conflict("it exists", code="AlreadyExists")
+        return self.live
+
+    async def json_patch(self, *_: object, **__: object) -> Json:
+        return self.live
+
+
+def managed(live: Json = LIVE) -> Managed:
+    cluster = Cluster(live)
+    return Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(Known, cluster))
+
+
+def holding(*names: str) -> Any:
+    return handle(*(entry("base", reference={**REFERENCE, "name": name} if name else {}) for name in names))
+
+
+async def test_a_live_object_is_seen_without_what_only_machines_read() -> None:
+    before = copy.deepcopy(LIVE)
+    assert await managed().states(holding("a")) == States((BARE,))
+    for name in ("new", "taken"):
+        assert await managed().create(holding(), {**BARE, "metadata": {"name": name}}) == BARE
+    assert await managed().update(cast(Any, LIVE), CHANGE) == BARE
+    assert before == LIVE
+
+
+@pytest.mark.parametrize("live", [{}, {"metadata": None, "status": "text"}, {"status": {}}])
+async def test_a_live_object_of_any_shape_is_seen(live: Json) -> None:
+    assert await managed(live).states(holding("a")) == States((live,))
+
+
+async def test_what_may_not_be_read_is_told_from_what_is_not_there() -> None:
+    assert await managed().states(holding("denied", "a", "absent", "", "denied")) == States(
+        (None, BARE, None, None, None), (0, 4)
+    )
+    with pytest.raises(Unavailable):
+        await managed().states(holding("a", "away"))
