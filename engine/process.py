@@ -79,3 +79,12 @@ async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
     for result in results:
         if isinstance(result, Exception):
             raise result
+
+
+def ungrouped(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first exception of a group, out of all groups within it, to be raised by itself.
+
+    After the `except*`, not in it: Python 3.11.2, which is Debian's, puts what is raised there into a group again.
+    """
+    first = group.exceptions[0]
+    return ungrouped(first) if isinstance(first, BaseExceptionGroup) else first

@@ -138,6 +138,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
     from engine.encryption import KeysUnreadable
     from engine.health import Health, serve
     from engine.kube import LeadershipLost
+    from engine.process import ungrouped
     from starters.events.main import run_events
     from starters.watch.main import run_watcher
     from workers.main import run_worker
@@ -152,14 +153,17 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
         finally:
             stop.set()
 
+    told: BaseException | None = None
     try:
         async with serve(health, settings), asyncio.TaskGroup() as parts:
             parts.create_task(until_stopped(run_worker(settings, only=areas, stop=stop, health=health)))
             parts.create_task(until_stopped(run_watcher(settings, stop=stop, health=health)))
             if settings.instances_queues:
                 parts.create_task(until_stopped(run_events(settings, stop=stop, health=health)))
-    except* (LeadershipLost, KeysUnreadable, ConfigException) as told:
-        raise told.exceptions[0] from None
+    except* (LeadershipLost, KeysUnreadable, ConfigException) as group:
+        told = ungrouped(group)
+    if told is not None:
+        raise told
 
 
 def _areas(only: str) -> Sequence[str]:

@@ -22,7 +22,7 @@ from engine.health import Health, serve
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
 from engine.kube.clusters import served_cluster
 from engine.kube.reflector import Timing
-from engine.process import connected, first_of, stopped_by_signals
+from engine.process import connected, first_of, stopped_by_signals, ungrouped
 from engine.settings import Settings
 from engine.temporal import is_open, wake, wake_open
 from starters.watch import metrics
@@ -95,6 +95,7 @@ async def _watch(
     watcher = _watcher(settings, api, served, client, checkpoint)
     watcher.register(health)
     metrics.LEADER.set(1)
+    lost: BaseException | None = None
     try:
         with published(watcher.index):
             async with lifecycles_told(client, api, settings, health), asyncio.TaskGroup() as group:
@@ -105,8 +106,10 @@ async def _watch(
                         group.create_task(attend(duty, api, watcher.index))
                 if election is not None:
                     group.create_task(election.hold(lambda: {CHECKPOINT: watcher.checkpoint()}))
-    except* LeadershipLost as lost:
-        raise lost.exceptions[0] from None
+    except* LeadershipLost as told:
+        lost = ungrouped(told)
+    if lost is not None:
+        raise lost
 
 
 def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, checkpoint: str) -> Watcher:

@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from engine.kube import LeadershipLost
+from engine.process import ungrouped
+
 
 @pytest.mark.parametrize(
     ("command", "variable", "said"),
@@ -31,3 +34,8 @@ def test_what_keeps_a_process_from_beginning_is_one_line(command: str, variable:
     assert begun.returncode == 1
     (line,) = begun.stderr.splitlines()
     assert said in line
+
+
+def test_what_one_part_could_not_go_on_with_is_told_by_itself() -> None:
+    lost = LeadershipLost("another watcher leads")
+    assert ungrouped(ExceptionGroup("tasks", [ExceptionGroup("", [lost]), ValueError("later")])) is lost
