@@ -112,6 +112,31 @@ VARIABLES = {
     **{"type": "object", "additionalProperties": {"type": "string"}},
     "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$", "not": {"pattern": "(PASSWORD|SECRET|TOKEN|API_KEY)"}},
 }
+INTERVAL = {"type": ["number", "string"], "exclusiveMinimum": 0, "pattern": "^[0-9]+([.][0-9]+)?$"}
+PODS = {"type": "integer", "minimum": 0}
+# What Poolboy's chart takes, so that an installation there can be upgraded with its values.
+OF_POOLBOY = {
+    "operatorDomain": {"anyOf": [DOMAIN, closed({"generate": SWITCH, "name": {"anyOf": [DOMAIN, {"const": ""}]}})]},
+    **dict.fromkeys(
+        ("manageClaimsInterval", "manageHandlesInterval", "managePoolsInterval", "resourceRefreshInterval"),
+        INTERVAL,
+    ),
+    "clusterDomain": STRING,
+    "namespace": closed({"create": SWITCH, "name": STRING}),
+    "nameOverride": STRING,
+    # About its own pods: without effect.
+    **dict.fromkeys(("deploy", "enablePrometheusMetrics"), SWITCH),
+    **dict.fromkeys(("replicaCount", "resourceHandlerCount"), PODS),
+    "operatorMode": STRING,
+    "tolerations": OBJECTS,
+    **dict.fromkeys(
+        (
+            *("affinity", "anarchy", "nodeSelector", "resources", "service", "serviceAccount"),
+            *("resourceHandlerResources", "resourceWatchResources"),
+        ),
+        ANY_OBJECT,
+    ),
+}
 PROCESS = {
     "replicas": {"type": "integer", "minimum": 0},
     "resources": ANY_OBJECT,
@@ -203,9 +228,9 @@ def schema() -> dict[str, Any]:
                 },
             }
         ),
-        "operatorDomain": DOMAIN,
+        **OF_POOLBOY,
         "environment": VARIABLES,
-        "crds": closed({"install": SWITCH, "keep": SWITCH}),
+        "crds": closed({"install": SWITCH, "keep": SWITCH, "create": SWITCH}),
         "namespaces": closed({"create": SWITCH}),
         "rbac": closed(
             {
@@ -318,6 +343,9 @@ def told(value: object) -> str:
         {"temporal": {"address": "temporal"}},
         {"audits": {"replicas": 2}},
         {"audits": {"schedule": ""}},
+        {"operatorDomain": {"nome": "a.example.com"}},
+        {"manageClaimsInterval": "soon"},
+        {"image": {"tagOverride": "v1.12.0"}},
     ],
     ids=str,
 )

@@ -186,6 +186,37 @@ async def test_each_set_of_values_is_installed_and_its_pods_are_admitted(
             assert text(stored, "spec", "serviceAccountName") == account
 
 
+async def test_the_values_of_poolboys_chart_come_to_the_same(helm: Helm) -> None:
+    values = ("--values", str(CHART / "ci" / "poolboy.yaml"))
+    objects = helm.rendered("perdure", *values)
+    (settings,) = of_kind(objects, "ConfigMap")
+    assert (
+        settings["data"].items()
+        >= {
+            "OPERATOR_DOMAIN": "claims.example.org",
+            "OPERATOR_NAMESPACE": "claims-operator",
+            "MANAGE_CLAIMS_INTERVAL": "30",
+            "MANAGE_HANDLES_INTERVAL": "45",
+            "MANAGE_POOLS_INTERVAL": "5",
+            "RESOURCE_REFRESH_INTERVAL": "300",
+            "CLUSTER_DOMAIN": "apps.example.org",
+        }.items()
+    )
+    assert {at(each, "spec", "group") for each in of_kind(objects, "CustomResourceDefinition")} == {
+        "claims.example.org"
+    }
+    assert [each["metadata"]["name"] for each in of_kind(objects, "Namespace")] == ["claims-operator"]
+    told = helm("install", "perdure", str(CHART), "--namespace", "perdure", "--dry-run=client", *values)
+    without_effect = told.rpartition("no effect: ")[2].splitlines()[0]
+    assert without_effect.startswith("affinity, enablePrometheusMetrics, nodeSelector, operatorMode, replicaCount, ")
+    kept = ("crds.create=false", "namespace.create=false", "operatorDomain.name=", "operatorDomain.generate=true")
+    other = helm.rendered("perdure", *values, *(part for each in kept for part in ("--set", each)))
+    assert not of_kind(other, "CustomResourceDefinition")
+    assert not of_kind(other, "Namespace")
+    (settings,) = of_kind(other, "ConfigMap")
+    assert settings["data"]["OPERATOR_DOMAIN"] == "poolboy.gpte.redhat.com"
+
+
 async def test_a_pod_that_may_write_its_root_as_root_would_not_be_admitted(kube: KubeApi, helm: Helm) -> None:
     async with installed(kube, helm, "lax") as objects:
         template = at(of_kind(objects, "Deployment")[0], "spec", "template")

@@ -61,7 +61,7 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 {{/* The text of a file for this release: its names and namespace, and the group of resource claims. */}}
 {{- define "perdure.adapted" -}}
 {{- $name := include "perdure.name" .root -}}
-{{- $text := .text | replace "poolboy.gpte.redhat.com" .root.Values.operatorDomain -}}
+{{- $text := .text | replace "poolboy.gpte.redhat.com" (include "perdure.operatorDomain" .root) -}}
 {{- $text = regexReplaceAll "(?m)(^\\s+namespace: )perdure$" $text (printf "${1}%s" .root.Release.Namespace) -}}
 {{- regexReplaceAll "([ \\[])perdure-" $text (printf "${1}%s-" $name) -}}
 {{- end -}}

@@ -1,0 +1,38 @@
+{{/* The values of Poolboy's chart, as an installation there has them: what they come to here. */}}
+
+{{- define "perdure.operatorDomain" -}}
+{{- $said := .Values.operatorDomain -}}
+{{- if kindIs "string" $said -}}
+{{ $said }}
+{{- else if $said.name -}}
+{{ $said.name }}
+{{- else -}}
+{{ default "poolboy" .Values.nameOverride }}.gpte.redhat.com
+{{- end -}}
+{{- end -}}
+
+{{- define "perdure.claimsNamespace" -}}
+{{- $of := default dict .Values.namespace -}}
+{{ index .Values.settings "PERDURE_CLAIMS_NAMESPACE" | default $of.name | default "poolboy" }}
+{{- end -}}
+
+{{/* Its intervals and the like, as variables. */}}
+{{- define "perdure.poolboyVariables" -}}
+{{- range $value, $variable := dict "manageClaimsInterval" "MANAGE_CLAIMS_INTERVAL" "manageHandlesInterval" "MANAGE_HANDLES_INTERVAL" "managePoolsInterval" "MANAGE_POOLS_INTERVAL" "resourceRefreshInterval" "RESOURCE_REFRESH_INTERVAL" "clusterDomain" "CLUSTER_DOMAIN" }}
+{{- with index $.Values $value }}
+{{ $variable }}: {{ . | toString | quote }}
+{{- end }}
+{{- end }}
+{{- with (default dict .Values.namespace).name }}
+OPERATOR_NAMESPACE: {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Which of them are about its own pods, and come to nothing here. */}}
+{{- define "perdure.poolboyWithoutEffect" -}}
+{{- $said := list -}}
+{{- range list "affinity" "anarchy" "deploy" "enablePrometheusMetrics" "nodeSelector" "operatorMode" "replicaCount" "resourceHandlerCount" "resourceHandlerResources" "resourceWatchResources" "resources" "service" "serviceAccount" "tolerations" -}}
+{{- if hasKey $.Values . }}{{ $said = append $said . }}{{ end -}}
+{{- end -}}
+{{ join ", " $said }}
+{{- end -}}
