@@ -183,6 +183,24 @@ async def test_where_nothing_may_be_created_a_claim_waits_for_a_handle_that_fits
     await ground.ready()
 
 
+async def test_while_a_claim_waits_for_a_handle_it_shows_what_was_accepted(ground: Ground) -> None:
+    parameters = [{"name": "size", "validation": {"openAPIV3Schema": {"type": "integer"}}}]
+    await provider(ground, parameters=parameters, disableCreation=True)
+    await ground.ask("mine", provider="lab", values={"size": "large"})
+    await ground.says("mine", "validationErrors", "size")
+    await ground.choose(size=3)
+    await ground.until(
+        "its values are accepted",
+        lambda: (
+            look(ground.claim(), "status.provider") == {"name": ground.named("lab"), "parameterValues": {"size": 3}}
+        ),
+        PROMPT,
+    )
+    assert look(ground.claim(), "status.resources.0.provider.name") == ground.named("lab")
+    await ground.choose(size=4)
+    await ground.says("mine", "Parameter size is immutable.")
+
+
 async def test_thirty_claims_race_for_twenty_handles_and_the_rest_is_served_as_handles_appear(ground: Ground) -> None:
     await provider(ground, disableCreation=True)
     names = [f"claim-{number:02}" for number in range(30)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from uuid import uuid4
@@ -12,7 +13,7 @@ import pytest
 from claims.claims_ground import GADGET, GADGET_GROUP, PERSON, PROMPT, Ground
 from claims.claims_lab import DENIED_GROUP, binding, rule, serve
 from claims.claims_objects import Json, look
-from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_PROVIDER
 from domain.identity import Kind
 from engine.errors import Absent
 from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
@@ -36,6 +37,9 @@ HOSTILE = {
     "a wide format": "{{ '%999999999d' % 1 }}",
 }
 
+
+# No limit of its own ends this one: it has to be ended.
+ENDLESS = "{% for a in range(90000) if range(90000) | sum == 1 %}{% endfor %}"
 
 HOSTILE_CONDITIONS = {
     "a syntax error": "metadata.",
@@ -70,6 +74,50 @@ async def test_a_hostile_condition_of_a_claim_is_named_and_does_nothing(
     await ground.says("bad", "autoDelete")
     await elsewhere.others_go_on()
     assert ground.claim("bad")
+
+
+async def test_a_wave_of_hostile_claims_keeps_nobody_elsewhere_waiting(ground: Ground, elsewhere: Ground) -> None:
+    await elsewhere.provider()
+    await ground.provider("bad", override=ground.gadget(spec={"x": ENDLESS}), template={"enable": True})
+    await asyncio.gather(*(ground.ask(f"bad-{number:02}", provider="bad") for number in range(60)))
+    await elsewhere.ask("mine", provider="lab")
+    await elsewhere.ready(seconds=PROMPT)
+    # One after the other they would be evaluated for a minute and a half.
+    await ground.until(
+        "each of them says why it waits",
+        lambda: all("TemplateLimit" in json.dumps(claim.get("status", {})) for claim in ground.claims()),
+        PROMPT,
+    )
+    for _ in range(3):
+        await elsewhere.others_go_on()
+
+
+async def test_a_provider_that_is_made_anew_ends_nothing(ground: Ground) -> None:
+    await ground.provider()
+    while_unready = {"autoDelete": {"when": "status.lifespan.firstReady is defined and not status.ready"}}
+    await ground.ask("mine", provider="lab", **while_unready)
+    await ground.ready()
+    made = ground.gadgets()
+    await ground.delete(RESOURCE_PROVIDER, ground.named("lab"))
+    await ground.edit(RESOURCE_CLAIM, "mine", {"metadata": {"labels": {"looked": "at"}}})
+    await ground.says("mine", ground.named("lab"), "not found")
+    await ground.others_go_on()
+    assert (look(ground.claim(), "status.ready"), look(ground.handle(), "status.ready")) == (True, True)
+    await ground.provider()
+    await ground.until("it has no fault", lambda: not look(ground.claim(), "status.conditions"), PROMPT)
+    assert ground.gadgets() == made
+
+
+async def test_a_resource_that_gets_another_name_stays_one(ground: Ground) -> None:
+    size = ground.gadget(spec={"size": "{{ size | default(1) | int }}"})
+    filters = [{"pathMatch": "/spec/size"}]
+    await ground.provider("lab", override=size, template={"enable": True}, readinessCheck="true", updateFilters=filters)
+    await ground.ask("mine", provider="lab")
+    await ground.ready()
+    await ground.edit_provider(resourceName="renamed", vars={"size": 2})
+    await ground.until("its template has changed", lambda: look(ground.gadgets()[0], "spec.size") == 2, PROMPT)
+    await ground.others_go_on()
+    assert len(ground.gadgets()) == len(ground.handle()["spec"]["resources"]) == 1
 
 
 async def test_a_bomb_of_a_regular_expression_is_named_while_others_go_on(ground: Ground, elsewhere: Ground) -> None:
