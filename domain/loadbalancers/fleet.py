@@ -2,8 +2,9 @@
 
 Agents report to the API server. If every one of them falls silent at once, the way there is broken, and machines made
 anew would be as silent; meanwhile the old ones serve on. So while the whole fleet is silent nothing that has ever
-reported is deleted. Only one set (that of the machine which fell silent first) makes a replacement: if that one
-reports, the way is open and the others are dead after all. So an installation of a single machine heals like any other.
+reported is deleted, unless fewer are wanted. Only one set (that of the machine which fell silent first) makes a
+replacement: if that one reports, the way is open and the others are dead after all. So an installation of a single
+machine heals like any other.
 """
 
 from __future__ import annotations

@@ -168,8 +168,8 @@ def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
 class _Ranks(Model):
     """The machines that count, the condemned ones that may serve still, and those that never will.
 
-    `hold` says why the second are none, or why they are not deleted; `look_again` when nobody else will say that it is
-    over.
+    `hold` says why the second are none, or why they are `kept` until they are too many; `look_again` when nobody else
+    will say that it is over.
     """
 
     counted: tuple[MachineStanding, ...] = ()
@@ -247,12 +247,13 @@ def _fault_of(machine: LoadBalancerMachine) -> str:
 
 
 def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineStanding]:
-    """The condemned machines whose place is taken, who holds the virtual address last."""
-    if ranks.kept:
-        return []
-    number = len(ranks.former) + len(ranks.counted) - wanted
-    if quota_refused:
-        number = max(number, 1)
+    """The condemned machines whose place is taken, who holds the virtual address last.
+
+    Of those that are kept only as many go as are too many by themselves: fewer are wanted, and that is no judgement.
+    """
+    number = len(ranks.former) - wanted
+    if not ranks.kept:
+        number = max(number + len(ranks.counted), 1 if quota_refused else 0)
     ranked = sorted(ranks.former, key=lambda each: (is_master(each.machine), _age(each.machine)))
     return ranked[: max(0, number)]
 

@@ -315,6 +315,27 @@ def test_the_one_set_that_may_makes_another_machine_and_deletes_none() -> None:
     assert (second.create, second.delete) == ((), ())
 
 
+@pytest.mark.parametrize(
+    ("replicas", "machines", "made", "gone"),
+    [
+        (0, (dead("a"),), 0, ("a",)),
+        (1, (dead("a", master=True), dead("b")), 0, ("b",)),
+        (2, (dead("a"), dead("b"), dead("c")), 0, ("a",)),
+        (0, (dead("a"), of("b", creationTimestamp=ago(seconds=1))), 0, ("b", "a")),
+        (1, (dead("a"),), 1, ()),
+    ],
+)
+@pytest.mark.parametrize("quota", [False, True])
+def test_fewer_machines_are_wanted_while_the_whole_fleet_is_silent(
+    replicas: int, machines: tuple[LoadBalancerMachine, ...], made: int, gone: tuple[str, ...], quota: bool
+) -> None:
+    scout = Fleet(reported=2, reporting=0, scout="lbs/web--shop-aaaa")
+    found = plan(replicas, *machines, fleet=scout, quota_refused=quota)
+    assert (len(found.create), set(found.delete)) == (made, set(gone))
+    elsewhere = plan(replicas, *machines, fleet=SILENT)
+    assert (len(elsewhere.create), len(elsewhere.delete)) == (0, len(gone))
+
+
 def test_the_single_machine_of_an_installation_is_replaced_once_its_successor_reports() -> None:
     alone = dead("a")
     scouting = plan(1, alone, fleet=fleet_of([alone], NOW))
