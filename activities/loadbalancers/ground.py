@@ -17,6 +17,7 @@ from activities.openstack.projects import Projects
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
 from domain.identity import Kind
+from domain.levers import is_paused
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.steps import Step
@@ -33,7 +34,7 @@ from domain.writes import JsonPatch
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import BlockingKube, KubeApi
 from engine.kube.events import Said, Subject, ToldOnce
-from engine.kube.json import JsonObject, text
+from engine.kube.json import JsonObject, mapping, text
 from engine.pauses import held
 from engine.settings import Settings
 
@@ -83,7 +84,10 @@ class Ground:
 
     async def fleet(self, now: datetime) -> Fleet:
         """All machines of the installation together."""
-        return self._reports.fleet(await self._documents(LOAD_BALANCER_MACHINE), now, self.timings)
+        sets = await self._documents(LOAD_BALANCER_SET)
+        metadata = (mapping(each, "metadata") for each in sets if is_paused(mapping(each, "metadata", "annotations")))
+        paused = {f"{text(each, 'namespace')}/{text(each, 'name')}" for each in metadata}
+        return self._reports.fleet(await self._documents(LOAD_BALANCER_MACHINE), now, self.timings, paused)
 
     async def _documents(self, kind: Kind) -> Iterable[JsonObject]:
         mirror = self.known.mirror(kind)

@@ -6,7 +6,7 @@ hardly a machine changes. So what was read of a machine stays until the machine 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 
 from domain.loadbalancers.fleet import Fleet, Report, fleet_that_reported, report_of
@@ -21,7 +21,9 @@ class Reports:
     def __init__(self) -> None:
         self._read: dict[tuple[str, str], Report | None] = {}  # by uid and resourceVersion
 
-    def fleet(self, machines: Iterable[JsonObject], now: datetime, timings: Timings) -> Fleet:
+    def fleet(
+        self, machines: Iterable[JsonObject], now: datetime, timings: Timings, paused: Container[str] = ()
+    ) -> Fleet:
         """All machines of the installation together; those that are none of them any more are forgotten."""
         read: dict[tuple[str, str], Report | None] = {}
         for each in machines:
@@ -29,4 +31,4 @@ class Reports:
             known = version in self._read
             read[version] = self._read[version] if known else report_of(LoadBalancerMachine.model_validate(each))
         self._read = read
-        return fleet_that_reported(read.values(), now, timings)
+        return fleet_that_reported(read.values(), now, timings, paused)

@@ -4,12 +4,12 @@ Agents report to the API server. If every one of them falls silent at once, the 
 anew would be as silent; meanwhile the old ones serve on. So while the whole fleet is silent nothing that has ever
 reported is deleted, unless fewer are wanted. Only one set (that of the machine which fell silent first) makes a
 replacement: if that one reports, the way is open and the others are dead after all. So an installation of a single
-machine heals like any other.
+machine heals like any other. A set that a person has paused makes none, and a machine of no set has none to make it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import datetime
 
 from domain.loadbalancers import LOAD_BALANCER_SET
@@ -31,7 +31,7 @@ class Fleet(Model):
         return self.reported > 0 and self.reporting == 0
 
 
-# When a machine has reported last, and its set (`namespace/name`).
+# When a machine has reported last, and its set (`namespace/name`), empty if it has none.
 Report = tuple[datetime, str]
 
 
@@ -40,11 +40,14 @@ def fleet_of(machines: Iterable[LoadBalancerMachine], now: datetime, timings: Ti
     return fleet_that_reported(map(report_of, machines), now, timings)
 
 
-def fleet_that_reported(found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS) -> Fleet:
-    """The same by what `report_of` says of each machine."""
+def fleet_that_reported(
+    found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
+) -> Fleet:
+    """The same by what `report_of` says of each machine, without a scout among the sets that are paused."""
     reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
-    return Fleet(reported=len(reports), reporting=reporting, scout=min(reports)[1] if reports else "")
+    able = [each for each in reports if each[1] and each[1] not in paused]
+    return Fleet(reported=len(reports), reporting=reporting, scout=min(able)[1] if able else "")
 
 
 def report_of(machine: LoadBalancerMachine) -> Report | None:
@@ -56,4 +59,4 @@ def report_of(machine: LoadBalancerMachine) -> Report | None:
 def _set_of(machine: LoadBalancerMachine) -> str:
     meta = machine.metadata
     owner = next((each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name), "")
-    return f"{meta.namespace}/{owner}"
+    return f"{meta.namespace}/{owner}" if owner else ""

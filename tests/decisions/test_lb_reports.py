@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from lb_objects import NOW, ago, healthy, machine
+from memory_kube import MemoryKube
 
 from activities.loadbalancers import reports as module
+from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.known import Known
 from activities.loadbalancers.reports import Reports
+from activities.openstack.projects import Projects
+from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.fleet import Fleet, fleet_of, report_of
 from domain.loadbalancers.health import DEFAULT_TIMINGS
 from domain.loadbalancers.resources import LoadBalancerMachine
+from engine.kube import BlockingKube, KubeApi
+from engine.kube.store import Followed, Store
+from engine.settings import Settings
 
 Json = dict[str, Any]
 
@@ -30,8 +38,10 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def document(name: str, version: int, **beat: float) -> Json:
-    found = machine(name, healthy(beat=ago(**beat)) if beat else [], metadata={"resourceVersion": str(version)})
-    return found.model_dump(mode="json", by_alias=True)
+    owner = {"kind": "LoadBalancerSet", "name": f"set-of-{name}"}
+    meta = {"resourceVersion": str(version), "ownerReferences": [owner]}
+    found = machine(name, healthy(beat=ago(**beat)) if beat else [], metadata=meta)
+    return found.model_dump(mode="json", exclude_none=True)
 
 
 def fleet(reports: Reports, machines: list[Json]) -> Fleet:
@@ -61,3 +71,19 @@ def test_a_machine_that_goes_or_is_made_anew_counts_no_more(read: list[str]) -> 
     leaving["metadata"]["deletionTimestamp"] = ago(seconds=1)
     assert fleet(reports, [leaving, anew]) == Fleet()
     assert len(reports._read) == 2
+
+
+async def test_a_set_that_a_person_has_paused_is_no_scout() -> None:
+    kube = MemoryKube()
+    nobody = (cast(BlockingKube, None), cast(Projects, None))
+    ground = Ground(cast(KubeApi, kube), *nobody, Settings(), Known(cast(KubeApi, kube), cast(Store, kube)))
+    for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
+        kube.follow(Followed(kind))._reflector.listed = True
+    for body in (document("a", 1, hours=2), document("b", 2, hours=1)):
+        await kube.create(LOAD_BALANCER_MACHINE, body, "lbs")
+    for name in ("set-of-a", "set-of-b"):
+        await kube.create(LOAD_BALANCER_SET, {"metadata": {"name": name}}, "lbs")
+    assert (await ground.fleet(NOW)).scout == "lbs/set-of-a"
+    held = {"metadata": {"annotations": {"perdure.dev/paused": "true"}}}
+    await kube.patch(LOAD_BALANCER_SET, "lbs", "set-of-a", held)
+    assert (await ground.fleet(NOW)).scout == "lbs/set-of-b"
