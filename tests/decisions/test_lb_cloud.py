@@ -226,6 +226,20 @@ def test_external_becomes_internal_and_external_again() -> None:
     assert of.status.external_ip == floating.address
 
 
+def test_a_floating_ip_that_goes_is_remembered_until_it_is_gone() -> None:
+    of, project = taken_over()
+    patch = {"spec": {"options": {"internalLB": True}}}
+    of = LoadBalancer.model_validate(merge(of.model_dump(mode="json"), patch))
+    (floating,) = project.floating.values()
+    project.floating[floating.id] = floating.model_copy(update={"port_id": ""})
+    # Nothing is deleted, as of a cloud that refuses; all that the plan says of the status is written.
+    after = written(of, plan_cloud(of, project.of_balancer(), NOW))
+    assert (after.status.floating_id, after.status.external_ip) == (floating.id, of.status.port_ip)
+    after, _ = settle(after, project)
+    assert not project.floating
+    assert (after.status.floating_id, after.status.floating_name) == (None, None)
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

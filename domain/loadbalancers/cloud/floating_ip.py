@@ -102,7 +102,7 @@ def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | No
         for each in cloud.floating_ips
         if users and port is not None and each.port_id == port.id and same_address(each.address, users)
     )
-    return Part(
-        steps=(*deleted_floating_ips(balancer, cloud, port), *lent),
-        status={"floating_id": None, "floating_name": None, "external_ip": address or None},
-    )
+    deleted = deleted_floating_ips(balancer, cloud, port)
+    # Its id is all that tells whose it is once it leads nowhere, so it is forgotten when it is gone.
+    forgotten = {} if deleted else {"floating_id": None, "floating_name": None}
+    return Part(steps=(*deleted, *lent), status={**forgotten, "external_ip": address or None})
