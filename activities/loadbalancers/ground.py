@@ -110,15 +110,21 @@ class Ground:
         return type(before).model_validate(answer)
 
     async def patch_other(
-        self, kind: Kind, namespace: str, name: str, patch: JsonPatch, *, status: bool = False
-    ) -> None:
-        """Patch another object of the area, if it is there."""
+        self, kind: Kind, namespace: str, name: str, patch: JsonPatch, *, status: bool = False, version: str = ""
+    ) -> str:
+        """Patch another object of the area, if it is there, and as long as it has this version; its version then."""
+        if not patch:
+            return version
+        subresource = "status" if status else ""
         try:
-            if patch:
-                answer = await self.kube.patch(kind, namespace, name, patch, subresource="status" if status else "")
-                self.known.learn(kind, answer)
+            answer = await self.kube.patch(
+                kind, namespace, name, patch, subresource=subresource, resource_version=version
+            )
         except Absent:
             log.info("%s %s/%s is gone", kind.name, namespace, name)
+            return version
+        self.known.learn(kind, answer)
+        return text(answer, "metadata", "resourceVersion")
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
         """Make an object; one of its name is it already, and nothing is answered."""

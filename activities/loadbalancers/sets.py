@@ -63,8 +63,9 @@ class SetActivities:
             machine_set = await ground.patch(machine_set, work.patch)
             made = [await self._made(machine_set, body, taken) for body in work.create]
             for each in work.machine_patches:
-                await ground.patch_other(LOAD_BALANCER_MACHINE, key.namespace, each.name, each.patch)
-                await ground.patch_other(LOAD_BALANCER_MACHINE, key.namespace, each.name, each.status, status=True)
+                of = (LOAD_BALANCER_MACHINE, key.namespace, each.name)
+                version = await ground.patch_other(*of, each.patch, version=each.version)
+                await ground.patch_other(*of, each.status, status=True, version=version)
             await ground.delete(LOAD_BALANCER_MACHINE, key.namespace, work.delete)
             machine_set = await ground.patch(machine_set, work.status, status=True)
             born = tuple(LoadBalancerMachine.model_validate(each) for each in made if each)

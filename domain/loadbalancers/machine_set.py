@@ -39,11 +39,15 @@ class SetPhase(StrEnum):
 
 
 class MachinePatch(Model):
-    """Merge patches of one machine and of its status; either may be empty."""
+    """Merge patches of one machine and of its status; either may be empty.
+
+    A patch of the status replaces what the agent has written as a whole, so it is for the machine of this version only.
+    """
 
     name: str
     patch: JsonPatch = {}
     status: JsonPatch = {}
+    version: str = ""
 
 
 class SetWork(Model):
@@ -140,7 +144,8 @@ def _machine_patches(
     found: dict[str, MachinePatch] = {}
     for each in marks:
         patch, status = mark_patches(each.machine, each.health)
-        found[each.name] = MachinePatch(name=each.name, patch=patch, status=status)
+        version = each.machine.metadata.resource_version if status else ""
+        found[each.name] = MachinePatch(name=each.name, patch=patch, status=status, version=version)
     revision: JsonPatch = {"metadata": {"annotations": {REVISION_ANNOTATION: machine_set.revision}}}
     for name in restamp:
         before = found.get(name, MachinePatch(name=name))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from lb_objects import machine_set
+from lb_objects import healthy, machine_set
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
@@ -16,7 +16,10 @@ from activities.loadbalancers.sets import SetActivities
 from activities.openstack.projects import Projects
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
+from domain.loadbalancers.health import MARKED
 from domain.loadbalancers.passes import PassSet
+from domain.resource import timestamp
 from engine.kube import EVENT, BlockingKube, KubeApi
 from engine.kube.store import Followed, Store
 from engine.settings import Settings
@@ -96,3 +99,33 @@ async def test_a_machine_that_was_made_a_moment_ago_is_found_by_its_name_and_not
     on.mirror._entries.clear()  # as of another worker, whose stream is behind
     await on.passed()
     assert await on.machines() == [name]
+
+
+async def test_a_mark_is_not_written_over_a_report_that_has_come_meanwhile() -> None:
+    """W15: the mark and the reports stand in one list, which is written as a whole."""
+    on = Installation()
+    await on.begun()
+    (name,) = await on.machines()
+    moment = datetime.now(UTC)
+    stale, fresh = (healthy(beat=timestamp(moment - timedelta(minutes=each))) for each in (6, 0))
+    status = {"status": {"conditions": stale}}
+    body = await on.kube.patch(LOAD_BALANCER_MACHINE, "lbs", name, status, subresource="status")
+    # The agent reports again, and the worker's stream is behind.
+    body["status"]["conditions"], body["metadata"]["resourceVersion"] = fresh, "900"
+    on.kube._objects[LOAD_BALANCER_MACHINE.name, "lbs", name] = body
+    await on.passed()
+    found = await on.kube.get(LOAD_BALANCER_MACHINE, "lbs", name)
+    assert found["status"]["conditions"] == fresh
+    assert MARKED_AT_ANNOTATION not in found["metadata"]["annotations"]
+
+
+async def test_a_mark_is_written_to_a_machine_and_to_its_conditions() -> None:
+    on = Installation()
+    await on.begun()
+    (name,) = await on.machines()
+    stale = healthy(beat=timestamp(datetime.now(UTC) - timedelta(minutes=6)))
+    await on.kube.patch(LOAD_BALANCER_MACHINE, "lbs", name, {"status": {"conditions": stale}}, subresource="status")
+    await on.passed()
+    found = await on.kube.get(LOAD_BALANCER_MACHINE, "lbs", name)
+    assert [each["type"] for each in found["status"]["conditions"]] == [*(each["type"] for each in stale), MARKED]
+    assert found["metadata"]["annotations"][MARKED_AT_ANNOTATION]
