@@ -26,7 +26,7 @@ from domain.loadbalancers.cloud.looks import look_of_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.steps import DeleteServer
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
-from domain.loadbalancers.hindrances import Hindrance, Nature, overdue
+from domain.loadbalancers.hindrances import Hindrance, Nature, notices_of, overdue
 from domain.loadbalancers.machine.access import has_access
 from domain.loadbalancers.machine.lifecycle import MachinePhase, MachineWork, next_look, work_for_machine
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassMachine
@@ -78,6 +78,7 @@ class MachineActivities:
         if deleting and not (hold or look.dry_run or look.memory.leaving) and machine.status.server_id:
             hindrance = await self._send_away(machine)
             if hindrance is not None:
+                await ground.tell(machine, notices_of(hindrance.problem, hindrance), now())
                 return _leaving(look, machine, hindrance)
         cloud, hindrance = await self._look(machine, balancer, look.memory)
         # A machine that names its rights has them; one that does not may have some, and those are not made twice. One
@@ -105,14 +106,12 @@ class MachineActivities:
             for kind in work.remove:
                 await ground.delete(RIGHTS[kind], key.namespace, (key.name,))
                 rights.discard(kind)
-            if balancer is not None:
-                await ground.tell(balancer, work.notices, now())
+            await ground.tell(balancer or machine, work.notices, now())
             if work.drop_finalizer:
                 await ground.drop_finalizer(machine)
                 return LoadBalancerWorld(key=key, exists=False, decision=gone())
             work = self._work(machine, balancer, cloud, rights, hindrance)
-        if balancer is not None:
-            await ground.tell(balancer, work.notices, now())
+        await ground.tell(balancer or machine, work.notices, now())
         if hindrance is None and (work.problem or (deleting and work.why)):
             nature = Nature.REFUSED if work.problem else Nature.UNDER_WAY
             hindrance = Hindrance(why=work.why, nature=nature)

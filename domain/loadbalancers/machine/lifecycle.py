@@ -82,7 +82,7 @@ class MachineWork(Model):
         drop_finalizer: nothing is left, and the object may go.
         building: whether the server is being made, so that it has to be looked at.
         virtual_address: what the machine listens on, for its user data.
-        notices: what a person is told, on its LoadBalancer.
+        notices: what a person is told, on its LoadBalancer; on the machine itself when it goes or has none.
     """
 
     phase: MachinePhase
