@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Hashable
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import TypeVar
 
 from domain.identity import Kind
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
-from domain.instances.names import GroupKey, group_of_arn, instance_of_provider_id
+from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.reading import read_all
 from engine.errors import Absent, Unavailable
@@ -74,7 +74,7 @@ class KnownInstances:
 
     def instances(self) -> dict[str, AWSMachine]:
         """Every AWSMachine that has an instance, by its id."""
-        found = (self._object(AWS_MACHINE, names) for each, names in self._machines.items() if each)
+        found = (_oldest(self._objects(AWS_MACHINE, names)) for each, names in self._machines.items() if each)
         readable, _ = read_all(AWSMachine, (obj for obj in found if obj is not None))
         return {each.instance_id: each for each in readable}
 
@@ -87,24 +87,24 @@ class KnownInstances:
         found = (self._mirrors[AWS_MACHINE_POOL.name].get(*name) for name in sorted(self._groups.get(group, ())))
         return read_all(AWSMachinePool, (each for each in found if each is not None))[0]
 
-    async def machine(self, instance: str, version: str = "") -> AWSMachine | None:
+    async def machine(self, key: InstanceKey, version: str = "") -> AWSMachine | None:
         """The AWSMachine of an instance, no older than it was seen last."""
-        found = self._object(AWS_MACHINE, self._machines.get(instance, set()))
+        found = _oldest(self._machines_of(key))
         if found is None:
             return None
         if version and newer(version, text(found, "metadata", "resourceVersion")):
             found = await self.fresh(AWS_MACHINE, text(found, "metadata", "namespace"), text(found, "metadata", "name"))
         return AWSMachine.model_validate(found) if found else None
 
-    def namesakes(self, instance: str, machine: AWSMachine) -> tuple[AWSMachine, ...]:
+    def namesakes(self, key: InstanceKey, machine: AWSMachine) -> tuple[AWSMachine, ...]:
         """Further AWSMachines that name the same instance: their labels are to be true, too."""
-        names = self._machines.get(instance, set()) - {(machine.metadata.namespace, machine.metadata.name)}
-        found = (self._mirrors[AWS_MACHINE.name].get(*name) for name in sorted(names))
-        return read_all(AWSMachine, (each for each in found if each is not None))[0]
+        itself = (machine.metadata.namespace, machine.metadata.name)
+        return read_all(AWSMachine, (each for each in self._machines_of(key) if _name(each) != itself))[0]
 
-    def pool(self, instance: str) -> AWSMachinePool | None:
+    def pool(self, key: InstanceKey) -> AWSMachinePool | None:
         """The AWSMachinePool that has the instance in its list."""
-        found = self._object(AWS_MACHINE_POOL, self._pools.get(instance, set()))
+        pools = self._objects(AWS_MACHINE_POOL, self._pools.get(key.instance_id, set()))
+        found = _oldest([each for each in pools if _pool_in(each, key)])
         return AWSMachinePool.model_validate(found) if found else None
 
     def owner(self, machine: AWSMachine) -> Machine | None:
@@ -125,10 +125,12 @@ class KnownInstances:
         self.learn(kind, found)
         return found
 
-    def _object(self, kind: Kind, names: set[Name]) -> JsonObject | None:
-        """Of several objects that name one instance the oldest that is not being deleted."""
-        found = [each for name in sorted(names) if (each := self._mirrors[kind.name].get(*name)) is not None]
-        return min(found, key=_precedence, default=None)
+    def _machines_of(self, key: InstanceKey) -> list[JsonObject]:
+        found = self._objects(AWS_MACHINE, self._machines.get(key.instance_id, set()))
+        return [each for each in found if _machine_in(each, key)]
+
+    def _objects(self, kind: Kind, names: set[Name]) -> list[JsonObject]:
+        return [each for name in sorted(names) if (each := self._mirrors[kind.name].get(*name)) is not None]
 
 
 async def _until(mirror: Mirror, so: Awaitable[None], deadline: float, otherwise: str) -> None:
@@ -153,6 +155,11 @@ def _move(
         index[each].add(_name(after))
 
 
+def _oldest(objects: Sequence[JsonObject]) -> JsonObject | None:
+    """Of several objects that name one instance the oldest that is not being deleted."""
+    return min(objects, key=_precedence, default=None)
+
+
 def _precedence(obj: JsonObject) -> tuple[bool, str]:
     return bool(text(obj, "metadata", "deletionTimestamp")), text(obj, "metadata", "creationTimestamp")
 
@@ -166,9 +173,19 @@ def _machine_ids(obj: JsonObject) -> tuple[str, ...]:
     return (text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID")),)
 
 
+def _machine_in(obj: JsonObject, key: InstanceKey) -> bool:
+    """Whether a machine is in the instance's region, as far as it says: anybody may name any id in an event."""
+    return region_of_provider_id(text(obj, "spec", "providerID")) in ("", key.region)
+
+
 def _pool_ids(obj: JsonObject) -> tuple[str, ...]:
     named = (instance_of_provider_id(each) for each in sequence(obj, "spec", "providerIDList") if isinstance(each, str))
     return tuple(each for each in named if each)
+
+
+def _pool_in(obj: JsonObject, key: InstanceKey) -> bool:
+    """Whether a pool is in the instance's account and region, as far as it says."""
+    return all((each.account, each.region) == (key.account, key.region) for each in _pool_groups(obj))
 
 
 def _pool_groups(obj: JsonObject) -> tuple[GroupKey, ...]:

@@ -25,6 +25,7 @@ from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
+from domain.instances.names import InstanceKey
 from domain.instances.policy import ReactionPolicy
 from domain.instances.resources import AWSMachine
 from domain.writes import JsonPatch
@@ -58,13 +59,14 @@ class LookActivities:
     async def look(self, look: LookAtInstance) -> InstanceWorld:
         """What is known of the instance, with its labels as they should be."""
         await self._known.ready()
-        machine = await self._known.machine(look.key.name, look.version)
+        key = InstanceKey.of(look.key)
+        machine = await self._known.machine(key, look.version)
         seen = self._seen(look, machine)
         if machine is None or look.dry_run:
             return seen
         told = recalled(look.record, machine.metadata) if look.recall else look.record
         known = seen.model_copy(update={"known": InstanceMemory(record=told)}).observed
-        for each in self._known.namesakes(look.key.name, machine):
+        for each in self._known.namesakes(key, machine):
             if patch := patch_for(known.model_copy(update={"machine": each}), look.at):
                 await self._patched(each, patch)
         patch = patch_for(known, look.at)
@@ -113,7 +115,7 @@ class LookActivities:
             key=look.key,
             hold=paused,
             machine=machine,
-            pool=self._known.pool(look.key.name),
+            pool=self._known.pool(InstanceKey.of(look.key)),
             owner=owner,
             policy=self._policy,
             observing=self._observing or bool(paused),

@@ -17,7 +17,7 @@ from sys import intern
 
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL
 from domain.instances.events import InstanceEvent
-from domain.instances.names import GroupKey, group_of_arn, instance_of_provider_id
+from domain.instances.names import GroupKey, group_of_arn, instance_of_provider_id, region_of_provider_id
 from domain.instances.routing import group_of
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, at, sequence, text
@@ -36,6 +36,7 @@ class Holder:
         name: namespace and name.
         resource_version: as it was read.
         instances: the ids of its instances.
+        region: a machine's, empty if it does not say.
         host: the dedicated host that a machine's instance runs on.
         group: a pool's Auto Scaling group.
         expectant: a machine that has no instance yet, and may get one.
@@ -44,20 +45,29 @@ class Holder:
     name: Name
     resource_version: str
     instances: tuple[str, ...] = ()
+    region: str = ""
     host: str = ""
     group: GroupKey | None = None
     expectant: bool = False
 
+    def lives_in(self, account: str, region: str) -> bool:
+        """Whether its instances are of an account and region, as far as it says."""
+        if self.group is not None:
+            return (self.group.account, self.group.region) == (account, region)
+        return self.region in ("", region)
+
 
 def machine(obj: JsonObject) -> Holder:
     """An AWSMachine."""
-    found = (text(obj, "spec", "instanceID"), instance_of_provider_id(text(obj, "spec", "providerID")))
+    provider_id = text(obj, "spec", "providerID")
+    found = (text(obj, "spec", "instanceID"), instance_of_provider_id(provider_id))
     instances = tuple(dict.fromkeys(each for each in found if each))
     ending = at(obj, "metadata", "deletionTimestamp") or text(obj, "status", "failureReason")
     return Holder(
         name=_name(obj),
         resource_version=text(obj, "metadata", "resourceVersion"),
         instances=instances,
+        region=intern(region_of_provider_id(provider_id)),
         host=text(obj, "status", "dedicatedHost", "id"),
         expectant=not (instances or ending),
     )
@@ -150,9 +160,11 @@ class Index:
         self._gone: dict[str, None] = {}
 
     def knows(self, event: InstanceEvent) -> bool:
-        """Whether an event is of somebody's instance or group."""
+        """Whether an event is of somebody's instance, where that lives, or group."""
         group = group_of(event)
-        return self._has(event.instance_id) or (group is not None and self.pools.has(group))
+        holders = self._holders(event.instance_id)
+        found = any(each.lives_in(event.account, event.region) for each in holders)
+        return found or (group is not None and self.pools.has(group))
 
     def remembers(self, instance_id: str) -> bool:
         """Whether an instance was somebody's until a while ago."""
@@ -174,13 +186,13 @@ class Index:
     def __len__(self) -> int:
         return len(self.machines) + len(self.pools)
 
-    def _has(self, instance_id: str) -> bool:
-        return bool(instance_id and (self.machines.of(instance_id) or self.pools.of(instance_id)))
+    def _holders(self, instance_id: str) -> tuple[Holder, ...]:
+        return (*self.machines.of(instance_id), *self.pools.of(instance_id)) if instance_id else ()
 
     def changed(self, before: Holder | None, after: Holder | None) -> None:
         """An object differs from before: remember the instances that nobody has any more."""
         held = before.instances if before is not None else ()
-        for instance_id in (each for each in held if not self._has(each)):
+        for instance_id in (each for each in held if not self._holders(each)):
             self._gone[instance_id] = None
             if len(self._gone) > _GONE_REMEMBERED:
                 del self._gone[next(iter(self._gone))]

@@ -75,6 +75,18 @@ def test_a_machine_is_found_by_either_of_its_ids(spec: JsonObject) -> None:
     assert not index.may_appear
 
 
+def test_an_instance_is_not_matched_by_its_id_alone() -> None:
+    """Whoever may send to the queue of one region can name the instances of all."""
+    elsewhere = machine(an_aws_machine(spec={"instanceID": "i-1", "providerID": "aws:///us-east-1a/i-1"}))
+    foreign = pool(a_pool("i-2", arn=GROUP_ARN.replace(ACCOUNT, "999999999999")))
+    index = filled(elsewhere, foreign)
+    assert not index.knows(event("i-1"))
+    assert not index.knows(event("i-2"))
+    assert index.knows(event("i-1").model_copy(update={"region": "us-east-1"}))
+    replace(index, elsewhere, None)
+    assert index.remembers("i-1")
+
+
 def test_an_event_without_an_instance_is_of_nobody() -> None:
     index = filled(machine(an_aws_machine(spec={"instanceID": "", "providerID": ""})))
     assert not index.knows(event(""))

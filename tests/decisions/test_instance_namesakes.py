@@ -1,11 +1,14 @@
-"""An instance that two AWSMachines name, as while one replaces the other: both are labelled, the living one counts."""
+"""An instance that two AWSMachines name, as while one replaces the other: both are labelled, the living one counts.
+
+One of another region is neither: an event may name any id.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 import pytest
-from instance_scenes import ID, REGION, at, record, spot, state
+from instance_scenes import ACCOUNT, GROUP, ID, KEY, REGION, at, record, spot, state
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
@@ -13,7 +16,7 @@ from activities.instances.asking import Ground
 from activities.instances.checking import Checks
 from activities.instances.known import KnownInstances
 from activities.instances.looks import LookActivities
-from domain.instances import AWS_MACHINE
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL
 from domain.instances.actions import LookAtInstance
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.lifecycle import InstanceWorld
@@ -30,8 +33,8 @@ def kube() -> MemoryKube:
     return MemoryKube()
 
 
-async def made(kube: MemoryKube, namespace: str, name: str, **metadata: object) -> None:
-    spec = {"instanceID": ID, "providerID": f"aws:///{REGION}a/{ID}"}
+async def made(kube: MemoryKube, namespace: str, name: str, region: str = REGION, **metadata: object) -> None:
+    spec = {"instanceID": ID, "providerID": f"aws:///{region}a/{ID}"}
     await kube.create(AWS_MACHINE, {"metadata": {"name": name, **metadata}, "spec": spec}, namespace)
 
 
@@ -67,3 +70,26 @@ async def test_reactions_are_decided_for_the_one_that_is_not_being_deleted(kube:
     assert world.machine is not None
     assert world.machine.metadata.namespace == "b"
     assert (await labels(kube, "a"))[STATE_LABEL] == "running"
+
+
+async def test_a_machine_of_another_region_is_neither_taken_nor_labelled(kube: MemoryKube) -> None:
+    await made(kube, "a", "m", region="us-east-1")
+    await made(kube, "b", "m")
+    world = await looked(kube)
+    assert world.machine is not None
+    assert world.machine.metadata.namespace == "b"
+    assert await labels(kube, "a") == {}
+    await kube.delete(AWS_MACHINE, "b", "m")
+    await made(kube, "b", "m", region="us-east-1")
+    assert (await looked(kube)).machine is None
+    assert await labels(kube, "b") == {}
+
+
+@pytest.mark.parametrize(("account", "found"), [(ACCOUNT, True), ("999999999999", False)])
+async def test_a_pool_of_another_account_is_not_taken(kube: MemoryKube, account: str, found: bool) -> None:
+    arn = f"arn:aws:autoscaling:{REGION}:{account}:autoScalingGroup:1:autoScalingGroupName/{GROUP}"
+    spec = {"providerID": arn, "providerIDList": [f"aws:///{REGION}a/{ID}"]}
+    await kube.create(AWS_MACHINE_POOL, {"metadata": {"name": "p"}, "spec": spec}, "a")
+    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    known.learn(AWS_MACHINE_POOL, await kube.get(AWS_MACHINE_POOL, "a", "p"))
+    assert (known.pool(KEY) is not None) == found
