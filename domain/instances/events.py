@@ -17,6 +17,14 @@ from enum import StrEnum
 
 from domain.model import Model
 
+# A lead, or a longest time, is added to any time and taken from it: what is nearer to an end of time is no time at all.
+_YEARS = range(1970, 9001)
+
+
+def reckonable(moment: datetime) -> bool:
+    """True for a time that can be reckoned with: it has a zone, and its year may be one of AWS."""
+    return moment.tzinfo is not None and moment.year in _YEARS
+
 
 class InstanceState(StrEnum):
     """EC2's six states; their order is the one an instance passes them in between two starts."""

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
+from domain.instances.events import reckonable
 from domain.instances.names import parse_arn, usable_id
 from domain.model import Model
 
@@ -83,15 +84,16 @@ def scheduled(category: str, code: str) -> bool:
 
 
 def moment(text: object) -> datetime | None:
-    """A date of Health's, UTC; None for what is none."""
+    """A date of Health's, UTC; None for what is none, or cannot be reckoned with."""
     if not isinstance(text, str) or not text.strip():
         return None
     for read in (parsedate_to_datetime, datetime.fromisoformat):
         try:
             found = read(text.strip())
-            return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+            found = (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
         except (ValueError, TypeError, IndexError, OverflowError):
             continue
+        return found if reckonable(found) else None
     return None
 
 

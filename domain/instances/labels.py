@@ -8,6 +8,7 @@ again, and a Node cordoned by us. The patch names the object's uid, so that a na
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from pydantic import ValidationError
@@ -20,7 +21,7 @@ from domain.instances.constants import (
     LONGEST_HOOK,
     STATE_LABEL,
 )
-from domain.instances.events import EventKind, InstanceState
+from domain.instances.events import EventKind, InstanceState, reckonable
 from domain.instances.ordering import Standing
 from domain.instances.record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
 from domain.instances.resources import AWSMachine
@@ -70,9 +71,19 @@ def label_patch(machine: AWSMachine, record: InstanceRecord, now: datetime) -> J
 def story_of(meta: ObjectMeta) -> Story:
     """What the annotation says; nothing if it is absent, or somebody else wrote it."""
     try:
-        return Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
+        told = Story.model_validate_json(meta.annotations.get(EVENTS_ANNOTATION, "{}"))
     except ValidationError:
         return Story()
+    return told if all(map(reckonable, _times(told.model_dump()))) else Story()
+
+
+def _times(value: object) -> Iterator[datetime]:
+    """Every time within."""
+    if isinstance(value, datetime):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _times(each)
 
 
 def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:

@@ -40,7 +40,7 @@ from domain.instances.groups import (
     word_of,
 )
 from domain.instances.health import Effect, effect_of
-from domain.instances.labels import label_patch, recalled, story_of
+from domain.instances.labels import Story, label_patch, recalled, story_of
 from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, parse_arn, partition_of
 from domain.instances.record import cordoned, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool
@@ -223,6 +223,15 @@ def test_a_node_that_was_cordoned_is_written_down_though_no_label_changes() -> N
     kept = labelled(machine(), label_patch(machine(), known, at(5)))
     patch: Any = label_patch(kept, cordoned(known, spot(4).key, "node-0"), at(6))
     assert set(patch["metadata"]) == {"uid", "annotations"}
+
+
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "2026-05-04T10:00:00"])
+def test_a_time_in_the_annotation_that_cannot_be_reckoned_with_makes_it_no_story(time: str) -> None:
+    notice = {"key": "e/i", "action": "terminate", "time": time, "received_at": "2026-05-04T10:00:00Z"}
+    meta = ObjectMeta(annotations={EVENTS_ANNOTATION: json.dumps({"interruptions": {"ec2.spot": notice}})})
+    assert story_of(meta) == Story()
+    known = recalled(record(), meta)
+    assert label_patch(machine(annotations=meta.annotations), known, at(5))["metadata"]["annotations"]
 
 
 def test_a_further_event_without_a_change_writes_nothing() -> None:

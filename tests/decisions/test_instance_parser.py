@@ -156,6 +156,8 @@ def test_a_health_event_is_read() -> None:
         ("soon", None),
         (17, None),
         ("Sat, 05 Jun 99999 15:10:09 GMT", None),
+        ("9999-12-31T12:00:00Z", None),  # nothing can be added to it
+        ("0001-01-01T00:00:00Z", None),
     ],
 )
 def test_dates_of_health_come_in_many_spellings(text: Any, expected: datetime | None) -> None:
