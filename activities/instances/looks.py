@@ -25,9 +25,9 @@ from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
-from domain.instances.names import InstanceKey
+from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.policy import ReactionPolicy
-from domain.instances.resources import AWSMachine
+from domain.instances.resources import AWSMachine, AWSMachinePool
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent, Conflict
@@ -115,12 +115,19 @@ class LookActivities:
             key=look.key,
             hold=paused,
             machine=machine,
-            pool=self._known.pool(InstanceKey.of(look.key)),
+            pool=self._pool(look),
             owner=owner,
             policy=self._policy,
             observing=self._observing or bool(paused),
             may_appear=self._known.may_appear,
         )
+
+    def _pool(self, look: LookAtInstance) -> AWSMachinePool | None:
+        """The instance's pool; while the provider has not listed a new one yet, that of a group that holds it."""
+        key = InstanceKey.of(look.key)
+        groups = (GroupKey(account=key.account, region=key.region, group=hook.group) for hook in look.record.open_hooks)
+        holding = (pool for group in groups for pool in self._known.pools_of(group))
+        return self._known.pool(key) or next(holding, None)
 
     async def _patched(self, machine: AWSMachine, patch: JsonPatch) -> AWSMachine | None:
         """The machine with its labels; None if it has gone meanwhile."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from instance_scenes import ACCOUNT, GROUP, ID, KEY, REGION, at, record, spot, state
+from instance_scenes import ACCOUNT, GROUP, ID, KEY, REGION, at, hook, record, spot, state
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
@@ -21,6 +21,7 @@ from domain.instances.actions import LookAtInstance
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import ReactionPolicy
+from domain.instances.record import InstanceRecord, hook_ended
 from engine.kube.json import mapping
 
 
@@ -42,9 +43,12 @@ async def looked(kube: MemoryKube) -> InstanceWorld:
     known = KnownInstances(kube, kube)  # type: ignore[arg-type]
     for namespace, name in (("a", "m"), ("b", "m")):
         known.learn(AWS_MACHINE, await kube.get(AWS_MACHINE, namespace, name))
+    return await run(kube, known, record(state("running", 5), spot(6)))
+
+
+async def run(kube: MemoryKube, known: KnownInstances, told: InstanceRecord) -> InstanceWorld:
     checks = Checks(Ground((), _NoAws()), _NoAws(), timedelta(hours=1))  # type: ignore[arg-type]
     looks = LookActivities(kube, known, checks, ReactionPolicy(), observing=False)  # type: ignore[arg-type]
-    told = record(state("running", 5), spot(6))
     look = LookAtInstance(key=told.key.lifecycle, at=at(7), record=told, recall=False, version="")
     found: InstanceWorld = await ActivityEnvironment().run(looks.look, look)
     return found
@@ -85,11 +89,25 @@ async def test_a_machine_of_another_region_is_neither_taken_nor_labelled(kube: M
     assert await labels(kube, "b") == {}
 
 
+async def with_pool(kube: MemoryKube, account: str, *instances: str) -> KnownInstances:
+    arn = f"arn:aws:autoscaling:{REGION}:{account}:autoScalingGroup:1:autoScalingGroupName/{GROUP}"
+    spec = {"providerID": arn, "providerIDList": [f"aws:///{REGION}a/{each}" for each in instances]}
+    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    known.learn(AWS_MACHINE_POOL, await kube.create(AWS_MACHINE_POOL, {"metadata": {"name": "p"}, "spec": spec}, "a"))
+    return known
+
+
 @pytest.mark.parametrize(("account", "found"), [(ACCOUNT, True), ("999999999999", False)])
 async def test_a_pool_of_another_account_is_not_taken(kube: MemoryKube, account: str, found: bool) -> None:
-    arn = f"arn:aws:autoscaling:{REGION}:{account}:autoScalingGroup:1:autoScalingGroupName/{GROUP}"
-    spec = {"providerID": arn, "providerIDList": [f"aws:///{REGION}a/{ID}"]}
-    await kube.create(AWS_MACHINE_POOL, {"metadata": {"name": "p"}, "spec": spec}, "a")
-    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
-    known.learn(AWS_MACHINE_POOL, await kube.get(AWS_MACHINE_POOL, "a", "p"))
+    known = await with_pool(kube, account, ID)
     assert (known.pool(KEY) is not None) == found
+
+
+@pytest.mark.parametrize(("account", "found"), [(ACCOUNT, True), ("999999999999", False)])
+async def test_a_new_instance_is_of_the_pool_whose_group_holds_it(kube: MemoryKube, account: str, found: bool) -> None:
+    """The provider lists it only when it looks at the group again, and meanwhile somebody has to answer for it."""
+    known = await with_pool(kube, account)
+    held = record(hook(5, "launching"))
+    assert ((await run(kube, known, held)).pool is not None) == found
+    ended = hook_ended(held, "t-1", at(6))
+    assert (await run(kube, known, ended)).pool is None
