@@ -92,7 +92,8 @@ def setup_document(places: Sequence[Topology]) -> Document:
 
 def compatibility_document() -> Document:
     """The provider's own actions for events, and what goes beyond them here."""
-    beyond = (*ANSWER_HOOKS, *DESCRIBE, *FIND_RULES, "sqs:ChangeMessageVisibility", *BURY)
+    needed = (*ANSWER_HOOKS, *DESCRIBE, *FIND_RULES, *CONSUME, *BURY, *SET_UP_QUEUES, *SET_UP_RULES)
+    beyond = tuple(action for action in dict.fromkeys(needed) if action not in PROVIDER_ACTIONS)
     return _document(_statement("ProviderEvents", PROVIDER_ACTIONS, ["*"]), _statement("Beyond", beyond, ["*"]))
 
 

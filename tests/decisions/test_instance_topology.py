@@ -9,7 +9,14 @@ import pytest
 from instance_scenes import ACCOUNT, GROUP, REGION, health, hook_detail, state_change
 from instance_scenes import envelope as enveloped
 
-from domain.instances.permissions import PROVIDER_ACTIONS, compatibility_document, running_document, setup_document
+from domain.instances.permissions import (
+    PROVIDER_ACTIONS,
+    SET_UP_QUEUES,
+    SET_UP_RULES,
+    compatibility_document,
+    running_document,
+    setup_document,
+)
 from domain.instances.takeover import cluster_topology, shared_queues
 from domain.instances.topology import Topology, auto_scaling_pattern, same_document, tags, topology
 
@@ -238,5 +245,8 @@ def test_the_compatible_document_grants_what_the_provider_has_and_what_it_lacks(
         "autoscaling:DescribeAutoScalingInstances",
         "ec2:DescribeInstances",
         "ec2:DescribeInstanceStatus",
+        # What is made is tagged.
+        *SET_UP_QUEUES,
+        *SET_UP_RULES,
     ):
         assert allowed(document, action) == ["*"]
