@@ -40,6 +40,11 @@ class Header:
         self.region = self._filled("region", fields.get("region"), message.region, REGION)
         self.time = self._time(fields.get("time"))
 
+    @property
+    def latest(self) -> datetime:
+        """What is told to have happened later comes from the future."""
+        return max(self._message.taken_at, self._message.received_at) + CLOCKS_DIFFER
+
     def event(self, kind: EventKind, **facts: object) -> InstanceEvent:
         """The canonical event of this envelope."""
         common: dict[str, object] = {
@@ -76,8 +81,7 @@ class Header:
         """The event's time, unless it is none or none that can be: one from the future would freeze the order."""
         taken = self._message.taken_at
         time = _instant(text)
-        latest = max(taken, self._message.received_at) + CLOCKS_DIFFER
-        if time is not None and taken - OLDEST_EVENT <= time <= latest:
+        if time is not None and taken - OLDEST_EVENT <= time <= self.latest:
             return time
         self.degraded.add("time")
         return taken.replace(microsecond=0)

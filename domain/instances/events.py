@@ -7,7 +7,7 @@ stands in the key in place of the event's id, together with what is said: a date
 under whichever communication it comes.
 
 Times are AWS's, whole seconds. `degraded` names what the message left out or had wrong, so that it was filled in from
-the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`).
+the transport (`id`, `time`, `account`, `region`, `envelope`) or left empty (`start`, `end`, `updated`).
 """
 
 from __future__ import annotations

@@ -266,6 +266,11 @@ def _notice(detail: Fields, code: str, header: Header) -> HealthNotice:
         header.degraded.add("start")
     if dates["end"] is None and detail.get("endTime") not in (None, ""):
         header.degraded.add("end")
+    updated = moment(detail.get("lastUpdatedTime"))
+    if updated is not None and updated > header.latest:
+        # It would stand against all that is told of the event later.
+        updated = None
+        header.degraded.add("updated")
     communication = clean(detail.get("communicationId"), 128)
     return HealthNotice(
         code=clean(code, 128),
@@ -273,7 +278,7 @@ def _notice(detail: Fields, code: str, header: Header) -> HealthNotice:
         communication=re.sub(r"-[0-9]+$", "", communication) if plain(communication) else "",
         start=dates["start"],
         end=dates["end"],
-        updated=moment(detail.get("lastUpdatedTime")),
+        updated=updated,
         status=clean(detail.get("statusCode"), 32),
     )
 

@@ -14,6 +14,7 @@ from instance_scenes import (
     EXAMPLES,
     GROUP,
     ID,
+    KEY,
     REGION,
     T0,
     at,
@@ -27,6 +28,7 @@ from instance_scenes import (
 
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
 from domain.instances.parser import Events, Ignored, Invalid, parse
+from domain.instances.record import fold, opened
 from domain.instances.transport import message_of
 
 TOKEN = "0befcbdb-6ecd-498a-9ff7-ae9b54447cd6"
@@ -368,6 +370,16 @@ def test_v15_an_account_or_region_that_is_none_is_not_replaced(field: str, value
 def test_v16_a_time_that_cannot_be_is_the_transports(time: Any) -> None:
     event = only(state_change(time=time))
     assert (event.time, event.degraded) == (at(3), ("time",))
+
+
+@pytest.mark.parametrize("updated", ["Fri, 31 Dec 8999 12:00:00 GMT", "2026-05-04T10:05:06Z"])
+def test_v16_an_update_from_the_future_does_not_stand_against_later_ones(updated: str) -> None:
+    first = only(health(lastUpdatedTime=updated))
+    assert first.health is not None
+    assert (first.health.updated, first.degraded) == (None, ("updated",))
+    closed = only(health(statusCode="closed", lastUpdatedTime="2026-05-04T10:01:00Z", time="2026-05-04T10:01:00Z"))
+    known = fold(fold(opened(KEY, T0), first), closed)
+    assert [each.notice.status for each in known.planned.values()] == ["closed"]
 
 
 def test_v16_a_time_within_what_clocks_differ_by_is_believed() -> None:
