@@ -98,7 +98,7 @@ class PoolActivities:
         acting = not hold and not look.dry_run
         known = look.known
         if acting and retry_wanted(pool.metadata):
-            pool, known = await self._honour_retry(pool), known.model_copy(update={"deaths": Deaths()})
+            pool, known = await self._honour_retry(pool), PoolKnown(unborn=known.unborn, died=known.died)
         view = await self._view(pool, known, look.dry_run)
         decision = decide(view, now())
         conflicts = await self._act(view, decision) if acting else 0
@@ -107,7 +107,9 @@ class PoolActivities:
         return PoolWorld(
             key=key,
             hold=hold,
-            known=PoolKnown(unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths),
+            known=PoolKnown(
+                unborn=tuple(sorted({*unborn, *created})), deaths=view.deaths, bonds_seen=acting and not conflicts
+            ),
             heard=known.died,
             decision=_summary(view, decision, conflicts, () if acting else _planned(view, decision)),
             rest=_rest(view, decision),
@@ -130,7 +132,9 @@ class PoolActivities:
             in_flight_limit=self._read.settings.accounts_create_in_flight,
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
-        if not (dry_run or has_free(view) or has_bound(view)):
+        # An attempt before, or a run before, may have died between the two writes of a binding.
+        thorough = info.attempt > 1 or not known.bonds_seen
+        if not (dry_run or has_free(view) or has_bound(view, thorough=thorough)):
             return view  # nothing to give: claims do not matter to this pass
         await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
         claims = tuple(claim for claim in await self._read.claims() if waits(claim, pool, config))

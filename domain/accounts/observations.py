@@ -44,12 +44,14 @@ class ObserveClaim(Look):
 class PoolKnown(Model):
     """What an AccountPool's workflow carries: the members without an AWS account seen last, and those that died so.
 
-    `died` are the names that it has been told of and that no pass has seen yet.
+    `died` are the names that it has been told of and that no pass has seen yet. `bonds_seen` is whether a pass has
+    completed whatever binding was left half made: not again at each pass, which would read all claims for it.
     """
 
     unborn: tuple[str, ...] = ()
     died: tuple[str, ...] = ()
     deaths: Deaths = Deaths()
+    bonds_seen: bool = False
 
 
 class PoolWorld(PassedWorld):

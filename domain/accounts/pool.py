@@ -330,9 +330,15 @@ def has_free(view: PoolView) -> bool:
     return any(is_free(account) and offered(account, view.pool, view.config) for account in view.accounts)
 
 
-def has_bound(view: PoolView) -> bool:
-    """True if some account names a claim and is not claimed yet: its claim's own link may be missing."""
-    return any(account.spec.claim_link and not account.status.claimed for account in view.accounts)
+def has_bound(view: PoolView, *, thorough: bool) -> bool:
+    """True if some account names a claim, whose own link may be missing; unless `thorough` one that is not claimed yet.
+
+    An account says claimed by itself a moment after it is bound, whether its claim's link was written or not.
+    """
+    bound = (account for account in view.accounts if account.spec.claim_link)
+    return any(
+        (thorough or not account.status.claimed) and offered(account, view.pool, view.config) for account in bound
+    )
 
 
 def mourned(

@@ -536,7 +536,9 @@ def test_each_claim_gets_one_account_and_each_account_one_claim_the_oldest_claim
 
 def test_a_claim_that_an_account_names_already_is_completed_not_given_a_second_one() -> None:
     linked = ready_account(
-        "osd-creds-mgmt-bbbbbb", spec={"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": ENTITY}
+        "osd-creds-mgmt-bbbbbb",
+        spec={"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": ENTITY},
+        status={"claimed": True},
     )
     fresh = ready_account("osd-creds-mgmt-cccccc")
     decision = decide(view(linked, fresh, claims=(claim(),), size=0), NOW)
