@@ -50,8 +50,8 @@ async def give_turns(
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
     given = turns(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)
     if tells:
-        keys = {account.metadata.name: read.key(account) for account in everyone}
-        told = ((keys[name], until) for name, until in given.granted.items() if name in keys)
+        permitted = (account for account in everyone if account.metadata.name in given.granted)
+        told = ((read.key(account), given.granted[account.metadata.name]) for account in permitted)
         await asyncio.gather(*(tell(client, key, "opt_in_permit", OptInPermit(until=until)) for key, until in told))
     # A turn that nobody was told of is none: it must not count as let go when it ends.
     granted = {name: until for name, until in given.granted.items() if tells or name in known.opt_in_granted}

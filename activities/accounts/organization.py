@@ -203,8 +203,9 @@ class OrganizationActivities:
         messages: dict[str, str] = {}
         signals = []
         for account in wanting:
-            name = account.metadata.name
-            permit = verdicts.permits[name]
+            path = account.key.path
+            name = path if path in verdicts.behind else account.metadata.name
+            permit = verdicts.behind.get(path) or verdicts.permits[name]
             words = f"{permit.verdict}/{permit.until or permit.message}/{permit.account_id}{permit.request_id}"
             messages[name] = words
             if told.get(name) != words:

@@ -120,6 +120,7 @@ class Verdicts(Model):
     """Who may create, and what room is left afterwards."""
 
     permits: dict[str, Permit]  # by Account name
+    behind: dict[str, Permit] = {}  # by path: those that wait for another Account of their name
     room: Room
     granted: dict[str, datetime]
     strangers: tuple[str, ...] = ()
@@ -167,6 +168,14 @@ def _age(account: Account) -> tuple[str, str, str]:
     return (timestamp(born) if born else "", account.metadata.namespace, account.metadata.name)
 
 
+def _firsts(accounts: Iterable[Account]) -> dict[str, Account]:
+    """Of the Accounts of one name the oldest without an AWS account: the name is all that AWS knows a request by."""
+    firsts: dict[str, Account] = {}
+    for account in ordered(a for a in accounts if not (a.spec.aws_account_id or a.customers or a.failed)):
+        firsts.setdefault(account.metadata.name, account)
+    return firsts
+
+
 def budget_since(pools: Iterable[AccountPool], window: timedelta, now: datetime) -> datetime:
     """From when on creations count against the budget."""
     lifted = (parse_timestamp(pool.metadata.annotations.get(BUDGET_SINCE)) for pool in pools)
@@ -200,9 +209,15 @@ def judge(
     free_at = recent[0] + budget.window if recent and left <= 0 else None
 
     present = _Present(accounts, census, strangers)
+    firsts = _firsts(accounts)
     permits: dict[str, Permit] = {}
+    behind: dict[str, Permit] = {}
     for account in wanting:
         name = account.metadata.name
+        if (first := firsts[name].key) != account.key:
+            message = f"waits until {first.path} has its AWS account: nothing but the name tells them apart at AWS"
+            behind[account.key.path] = Permit(verdict=Verdict.QUEUED, message=message)
+            continue
         found = present.under_name_of(account, email_domain)
         if found is not None:
             permits[name] = found.model_copy(update={"until": now + PERMIT_LIFETIME})
@@ -237,7 +252,8 @@ def judge(
         measured_at=census.taken_at,
     )
     there = {existing.id for existing in census.accounts}
-    return Verdicts(permits=permits, room=room, granted=open_permits, strangers=tuple(sorted({*strangers} & there)))
+    known = tuple(sorted({*strangers} & there))
+    return Verdicts(permits=permits, behind=behind, room=room, granted=open_permits, strangers=known)
 
 
 def adopted(
@@ -247,7 +263,8 @@ def adopted(
 
     Who has been told has asked for the account itself: only of the others it is worth a call to ask whose it is.
     """
-    wanting = (account for account in accounts if wants_account(account) and account.metadata.name not in told)
+    asking = (account for name, account in _firsts(accounts).items() if name not in told)
+    wanting = (account for account in asking if wants_account(account))
     present = _Present(accounts, census, strangers)
     found = (present.under_name_of(account, email_domain) for account in wanting)
     return {permit.account_id for permit in found if permit and permit.account_id}

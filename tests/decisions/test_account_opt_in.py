@@ -23,6 +23,7 @@ from account_objects import (
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
+from activities.accounts import opt_in
 from activities.accounts.opt_in import give_turns
 from activities.accounts.reading import Reader
 from domain.accounts.account import decide
@@ -34,6 +35,7 @@ from domain.accounts.organization import OrganizationKnown
 from domain.accounts.resources import Account
 from domain.accounts.worlds import AccountWorld
 from domain.decision import Decision, Outcome
+from domain.identity import Key
 from domain.resource import timestamp
 from domain.writes import Patch
 
@@ -333,6 +335,23 @@ async def test_a_turn_that_nobody_was_told_of_is_not_let_go() -> None:
     begun = OrganizationKnown(), [born(1, ready(AFRICA))], feature(), cast("Client", None)
     held = await ActivityEnvironment().run(give_turns, reader, *begun, tells=False)
     assert (held.opt_in_granted, held.opt_in_wanting) == ({}, 0)
+
+
+async def test_every_account_of_a_name_hears_of_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Key] = []
+
+    async def tell(_: Client, key: Key, *__: object) -> None:
+        told.append(key)
+
+    monkeypatch.setattr(opt_in, "tell", tell)
+    settings = SimpleNamespace(accounts_protected=())
+    reader = cast("Reader", SimpleNamespace(settings=settings, key=lambda account: account.key))
+    first = creating()
+    elsewhere = first.metadata.model_copy(update={"namespace": "other"})
+    both = [first, first.model_copy(update={"metadata": elsewhere})]
+    wish = OrganizationKnown(), both, feature(), cast("Client", None)
+    await ActivityEnvironment().run(give_turns, reader, *wish, tells=True)
+    assert [key.namespace for key in told] == [each.metadata.namespace for each in both]
 
 
 def test_a_new_account_comes_before_those_that_are_ready() -> None:

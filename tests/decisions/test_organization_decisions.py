@@ -335,6 +335,21 @@ def test_an_account_just_created_is_adopted_before_it_is_listed() -> None:
     assert judged(accounts, census(10, done, more=(closed,))).permits[name].account_id == ""
 
 
+def test_of_two_accounts_of_one_name_only_the_oldest_adopts_and_creates() -> None:
+    first = account(meta={"creationTimestamp": ago(minutes=9)})
+    second = account(meta={"namespace": "other"})
+    name = first.metadata.name
+    there = member(777, name=name, email=email_of(name, "redhat.com"))
+    for of in (census(), census(10, attempt(name, "IN_PROGRESS")), census(10, more=(there,))):
+        found = judged([second, first], of)
+        assert verdicts(found) == ["Granted"]
+        assert found.behind["Account/other/" + name].verdict is Verdict.QUEUED
+        assert first.key.path in found.behind["Account/other/" + name].message
+    landed = account(meta={"creationTimestamp": ago(minutes=9)}, spec={"awsAccountID": there.id})
+    after = judged([second, landed], census(10, more=(there,)))
+    assert (verdicts(after), after.permits[name].account_id, after.behind) == (["Granted"], "", {})
+
+
 WANTS = [
     ("new", account(), True),
     ("with an id", account(spec={"awsAccountID": AWS_ID}), False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from operator import attrgetter
 from types import SimpleNamespace
 from typing import cast
 
@@ -18,7 +19,9 @@ from domain.accounts.config import OperatorConfig
 from domain.accounts.naming import email_of
 from domain.accounts.organization import Budget, Census, MemberAccount, OrganizationKnown, Verdicts
 from domain.accounts.resources import AccountPool
-from domain.accounts.worlds import Verdict
+from domain.accounts.worlds import Permit, Verdict
+from domain.identity import Key
+from domain.resource import timestamp
 
 ROOMY = CONFIG.model_copy(update={"account_limit": 1000})
 
@@ -27,6 +30,7 @@ class Cluster:
     """The ConfigMap as it is now."""
 
     settings = SimpleNamespace(accounts_email_domain="example.com")
+    key = staticmethod(attrgetter("key"))
 
     def __init__(self, config: OperatorConfig) -> None:
         self._config = config
@@ -81,3 +85,19 @@ async def test_whose_an_account_is_that_is_about_to_be_adopted_is_asked_once(mon
     own = await judged(Cluster(ROOMY), OrganizationKnown(told={name: "a permit"}))
     assert own.permits[name].account_id == AWS_ID
     assert asked == [{AWS_ID}]
+
+
+async def test_each_of_two_accounts_of_one_name_is_told_its_own_verdict_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    accounts = [account(), account(meta={"namespace": "other", "creationTimestamp": timestamp(NOW)})]
+    told: list[tuple[Key, Verdict]] = []
+
+    async def tell(_: Client, key: Key, __: str, permit: Permit) -> None:
+        told.append((key, permit.verdict))
+
+    monkeypatch.setattr(organization, "tell", tell)
+    activities = OrganizationActivities(cast("Reader", Cluster(ROOMY)), cast("Sessions", None), cast("Client", None))
+    found = await activities._verdicts(OrganizationKnown(), accounts, ROOMY, Budget(), NOW)
+    words = await activities._tell(accounts, found, {})
+    assert told == [(accounts[0].key, Verdict.GRANTED), (accounts[1].key, Verdict.QUEUED)]
+    assert await activities._tell(accounts, found, words) == words
+    assert len(told) == 2
