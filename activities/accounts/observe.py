@@ -12,7 +12,7 @@ from activities.accounts.metrics import claim_seen
 from activities.accounts.reading import Reader, same_object
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.candidates import Rejections
-from domain.accounts.claim_steps import holds
+from domain.accounts.claim_steps import holds, still_names
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.resources import AWSFederatedAccountAccess
 from domain.accounts.observations import ObserveAccount, ObserveClaim
@@ -37,7 +37,7 @@ class ObserveActivities:
 
     @activity.defn(name=ObserveAccount.activity)
     async def observe_account(self, look: ObserveAccount) -> AccountWorld:
-        """The Account with the ConfigMap, and the claim it names."""
+        """The Account with the ConfigMap, and the claim that holds it."""
         key = look.key
         account, config = await asyncio.gather(
             self._read.account(key.namespace, key.name), self._read.config(fresh=False)
@@ -59,10 +59,13 @@ class ObserveActivities:
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
+        """The claim that the Account names; of one that is claimed and names none, the claim that still names it."""
         spec = account.spec
-        if not spec.claim_link:
+        if spec.claim_link:
+            return await self._read.claim(spec.claim_link_namespace, spec.claim_link)
+        if not account.status.claimed or account.customers or account.metadata.namespace != OPERATOR_NAMESPACE:
             return None
-        return await self._read.claim(spec.claim_link_namespace, spec.claim_link)
+        return next((claim for claim in await self._read.claims() if still_names(claim, account)), None)
 
     @activity.defn(name=ObserveClaim.activity)
     async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:

@@ -29,6 +29,7 @@ from domain.accounts.account_steps import (
 )
 from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount, TagAccount
 from domain.accounts.actions.identities import EnsureSupportRole
+from domain.accounts.claim_steps import still_names
 from domain.accounts.config_condition import told_by_account
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
@@ -335,6 +336,9 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
         )  # reason as upstream's
         claimed = status.model_copy(update={"claimed": True, "conditions": conditions})
         return working(account, message, status_written(world, claimed, note="claimed"))
+    if status.claimed and (claim := world.claim) and still_names(claim, account):
+        why = f"names no claim, but {claim.key.path} has it: it is given to nobody else"
+        return waiting(account, why, "spec.claimLink, or the end of that claim")
     if status.claimed and not spec.claim_link:  # a release that died between its two writes
         return working(account, "complete the release", status_written(world, released(status, now), note="released"))
     if status.reused and not spec.iam_user_secret and not spec.claim_link and not out_of_bounds(world):

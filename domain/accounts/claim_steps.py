@@ -30,6 +30,12 @@ def named_by(account: Account, claim: Key) -> bool:
     return account.spec.claim_link == claim.name and account.spec.claim_link_namespace == claim.namespace
 
 
+def still_names(claim: AccountClaim, account: Account) -> bool:
+    """True for a fulfilled claim whose Account names nobody any more: it has the key, and nothing was cleaned."""
+    fulfilled = claim.status.state == ClaimState.READY and not claim.metadata.deleting
+    return fulfilled and not account.spec.claim_link and claim.spec.account_link == account.metadata.name
+
+
 def protected(world: ClaimWorld, account_id: str) -> bool:
     """True for a payer or another account of the blocklist: nothing is done in it."""
     return bool(account_id) and account_id in {*world.config.payer_account_ids, *world.protected}

@@ -40,8 +40,9 @@ class MemoryKube:
         return copy.deepcopy(found)
 
     async def list(self, kind: Kind, namespace: str = "", **_: Any) -> Listing:
-        """All of a kind and namespace."""
-        found = [each for (name, where, _), each in self._objects.items() if (name, where) == (kind.name, namespace)]
+        """All of a kind, in one namespace or everywhere."""
+        names = (name for name in self._objects if name[0] == kind.name and namespace in ("", name[1]))
+        found = [self._objects[name] for name in names]
         return Listing(copy.deepcopy(found), "1")
 
     async def applied(self, kind: Kind, obj: Mapping[str, Any], namespace: str = "", **_: Any) -> Json:

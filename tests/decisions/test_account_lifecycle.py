@@ -548,6 +548,25 @@ def test_a_release_that_died_between_its_two_writes_is_completed() -> None:
     assert (reused.reason, reused.message) == ("Ready", "Account Reuse - Ready")
 
 
+@pytest.mark.parametrize(
+    ("holder", "freed"),
+    [
+        ({}, False),
+        ({"meta": {"deletionTimestamp": ago(seconds=1)}}, True),
+        ({"spec": {"accountLink": "another"}}, True),
+        ({"spec": {"accountLink": NAME}, "status": {"state": "Pending"}}, True),
+    ],
+)
+def test_an_account_whose_link_was_cleared_is_not_freed_while_its_claim_has_it(
+    holder: dict[str, Any], freed: bool
+) -> None:
+    cleared = ready_account(status={"claimed": True}, spec={"legalEntity": {"id": "entity-1", "name": "E"}})
+    of = claim(**{"spec": {"accountLink": NAME}, "status": {"state": "Ready"}, **holder})
+    after = settle(world(cleared, claim=of))
+    assert after.account.status.claimed is not freed
+    assert freed or "AccountClaim/tenant/claim" in decide(after, NOW).why
+
+
 def test_a_reused_account_without_its_secret_gets_a_new_key_before_it_can_be_claimed() -> None:
     bare = ready_account(status={"reused": True}, spec={"iamUserSecret": ""})
     assert activities(decide(world(bare), NOW)) == ["aws.ensure_admin_user"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from account_objects import AWS_ID, NAME, account, ago, claim
+from account_objects import AWS_ID, NAME, account, ago, claim, ready_account
 from memory_kube import MemoryKube
 
 from activities.accounts import reading
@@ -13,7 +13,7 @@ from activities.accounts.observe import ObserveActivities
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import FINALIZER
-from domain.accounts.observations import ObserveClaim
+from domain.accounts.observations import ObserveAccount, ObserveClaim
 from domain.accounts.resources import Account
 from engine.settings import Settings
 
@@ -47,6 +47,20 @@ async def test_a_deleted_claim_gives_back_the_account_that_names_it(link: str, b
 @pytest.mark.parametrize(("link", "found"), [("nonsense", ""), (OTHER, OTHER), (NAME, NAME)])
 async def test_a_living_claim_sees_what_it_names(link: str, found: str) -> None:
     assert await seen(link, held(NAME, "claim"), held(OTHER, "another")) == found
+
+
+@pytest.mark.parametrize(("claimed", "link", "found"), [(True, NAME, True), (True, OTHER, False), (False, NAME, False)])
+async def test_a_claimed_account_that_names_nobody_sees_the_claim_that_names_it(
+    claimed: bool, link: str, found: bool
+) -> None:
+    kube = MemoryKube()
+    of = ready_account(status={"claimed": claimed})
+    made = await kube.create(ACCOUNT, of.model_dump(mode="json", exclude_none=True), "aws-account-operator")
+    fulfilled = claim(spec={"accountLink": link}, status={"state": "Ready"})
+    await kube.create(ACCOUNT_CLAIM, fulfilled.model_dump(mode="json", exclude_none=True), "tenant")
+    look = ObserveAccount(key=of.key.model_copy(update={"uid": made["metadata"]["uid"]}))
+    world = await ObserveActivities(Reader(kube, Settings())).observe_account(look)  # type: ignore[arg-type]
+    assert (world.claim is not None) is found
 
 
 async def test_of_many_accounts_only_the_one_that_names_the_claim_is_made_a_model_of(
