@@ -5,8 +5,9 @@
             --> our IAM users and roles are deleted --> finalizer dropped
 
 The AWS account itself is not closed: nothing but its identities and what an initialisation may have left is removed. A
-refusal is tried again for ever; after a few it is shown as Failed, and the Account goes on being deleted. Payer and
-protected accounts are let go untouched. A customer's account ends as `customer_deletion.py` says.
+refusal is tried again until a person has the Account let go (`letting_go.py`); after a few it is shown as Failed, and
+the Account goes on being deleted. Payer and protected accounts are let go untouched. A customer's account ends as
+`customer_deletion.py` says.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from domain.accounts.actions.identities import DeleteIdentities
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
 from domain.accounts.customer_deletion import cut, in_the_way, launches_to_end
 from domain.accounts.finalizers import dropped, given_up
+from domain.accounts.letting_go import told_to
 from domain.accounts.naming import email_of
 from domain.accounts.resources import AccountState
 from domain.accounts.status import with_condition, with_failure
@@ -45,6 +47,8 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
     if account.customers and not protected(world):
         why = "nothing of ours is left, or can be reached"
         return in_the_way(world, now) or working(account, why, dropped(account), phase="Deleting")
+    if why := told_to(account):
+        return working(account, f"let go: {why}", dropped(account), phase="Deleting")
     if case := None if protected(world) else case_to_resolve(world):
         return working(account, "nobody waits for its support case any more", case, phase="Deleting")
     if sweep := region_sweeps(world):

@@ -35,6 +35,7 @@ from domain.accounts.actions.creation import TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.constants import PROTECTED
+from domain.accounts.letting_go import LET_GO
 from domain.accounts.resources import Account
 from domain.accounts.worlds import AccountWorld, Permit, RegionOutcome, Verdict
 from domain.decision import Outcome
@@ -738,6 +739,15 @@ def test_a_deletion_held_up_for_long_is_shown_failed_and_goes_on() -> None:
     assert written_condition(decision, "AccountClientError")["message"] == "cannot assume the role"
     shown = fold(going, decision.actions[0], ANSWERS["kube.patch"](decision.actions[0]))
     assert activities(decide(shown, NOW)) == ["aws.delete_identities"]
+
+
+def test_an_account_that_cannot_be_cleaned_is_let_go_by_a_persons_word_unless_a_claim_holds_it() -> None:
+    """One that has left the organization, say: its role refuses for ever."""
+    told = {**DELETED, "annotations": {LET_GO: "it has left the organization"}}
+    refused = {"aws.delete_identities": lambda a: refusal(ErrorType.DENIED, "cannot assume the role")}
+    assert not settle(world(ready_account(meta=told)), answers=refused).exists
+    link = {"claimLink": "claim", "claimLinkNamespace": "tenant"}
+    assert settle(world(ready_account(meta=told, spec=link, status={"claimed": True}), claim=claim())).exists
 
 
 def test_a_protected_account_is_released_from_deletion_untouched() -> None:
