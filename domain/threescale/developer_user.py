@@ -22,12 +22,12 @@ from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.found import FoundUser
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, created, digest, remembered, retained
+from domain.threescale.memo import Memo, created, digest, remembered
 from domain.threescale.notes import bereft, identified, owned, remembered_id
 from domain.threescale.people import password_of, valid_address
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
-from domain.threescale.references import account_usable
+from domain.threescale.references import account_usable, has_let_go, takes_its_own
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
 from domain.threescale.single import One, differing
@@ -215,9 +215,9 @@ def _leaving(observed: ObservedUser) -> Leaving:
     leaving = Leaving(account=observed.provider, outside=user.outside, holders=observed.holders)
     begun = bool(created(user.metadata))
     now_of = (account.status.account_id if account else 0) or user.status.account_id
-    if account is None or not now_of or not (known_id or begun):
+    if account is None or has_let_go(account) or not now_of or not (known_id or begun):
         return leaving
-    if account.metadata.deleting and not retained(account.metadata):
+    if takes_its_own(account):
         return leaving.model_copy(update={"hindrance": _orphan(user, "goes with its account")})
     before = user.status.account_id or now_of
     look = Read(resource=Resource.USER, path=f"accounts/{now_of}/users") if begun else None

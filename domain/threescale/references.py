@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from domain.resource import ObjectMeta
+from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, Standing
+from domain.threescale.memo import retained
 from domain.threescale.normal import same_path
 from domain.threescale.offers import references
 from domain.threescale.providers import same_tenant
@@ -123,6 +125,19 @@ def users_of(backend: Backend, products: Sequence[Product]) -> tuple[Product, ..
 def account_usable(account: DeveloperAccount) -> bool:
     """Whether something can be made in the account."""
     return bool(account.status.account_id) and usable(account.status.conditions) and not account.metadata.deleting
+
+
+def has_let_go(account: DeveloperAccount | None) -> bool:
+    """Whether nothing in the account is left to its users and applications: it is gone, or stays in 3scale as it is."""
+    if account is None:
+        return True
+    meta = account.metadata
+    return meta.deleting and (retained(meta) or DEVELOPER_ACCOUNT.finalizer not in meta.finalizers)
+
+
+def takes_its_own(account: DeveloperAccount) -> bool:
+    """Whether users and applications go with the account, which is going: not while 3scale refuses that."""
+    return account.metadata.deleting and not is_true(account.status.conditions, FAILED)
 
 
 def _is_usable(backend: Backend) -> bool:

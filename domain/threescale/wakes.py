@@ -72,6 +72,7 @@ def called(resource: CustomResource) -> str:
 def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
     """What others decide upon, as one value that compares: its spec, its ids, how it stands, what it remembers.
 
+    Of one that goes also whether it has let go of 3scale: it may have to outlive what belongs to it in the cluster.
     No times, and nothing of a sync that lasts: nothing follows from these.
     """
     meta, status = resource.metadata, getattr(resource, "status", None)
@@ -79,7 +80,8 @@ def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
     shown = status.model_dump_json(exclude={"conditions"}) if status is not None else ""
     conditions: list[Condition] = getattr(status, "conditions", None) or []
     standing = sorted((each.type, each.status, each.message or "") for each in conditions if each.type != IN_SYNC)
-    return meta.generation, memo, shown, tuple(standing)
+    has_let_go = meta.deleting and resource.kind_of.finalizer not in meta.finalizers
+    return meta.generation, memo, shown, tuple(standing), has_let_go
 
 
 def users_of_account(namespace: str, account: str) -> str:

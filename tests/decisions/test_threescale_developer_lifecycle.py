@@ -419,6 +419,27 @@ def test_an_application_goes_by_its_id_or_with_its_account() -> None:
     assert on_application(going, account=ready_account(GOING)).waits_for == ("DeveloperAccount/shop/acme",)
 
 
+HAS_LET_GO = {**GOING, "finalizers": ["foregroundDeletion"]}
+RETAINED = {**GOING, "annotations": {"perdure.dev/retain": "true"}}
+
+
+@pytest.mark.parametrize("meta", [HAS_LET_GO, RETAINED], ids=["has let go", "stays in 3scale"])
+def test_an_account_that_waits_for_its_own_in_the_cluster_holds_nobody(meta: dict[str, Any]) -> None:
+    """Who is deleted in the foreground goes after all that names it as its owner."""
+    app, ann = application(GOING, {"applicationID": 21}), user(GOING, {"developerUserID": 4, "accoundID": 11})
+
+    for found in (on_application(app, account=ready_account(meta)), on_user(ann, account=ready_account(meta))):
+        assert (found.reads, found.writes, found.drop_finalizer) == ((), (), True)
+
+
+def test_who_is_deleted_does_not_wait_for_an_account_that_3scale_keeps() -> None:
+    kept = after(ready_account(GOING), {}, {"conditions": [{"type": "Failed", "status": "True"}]})
+    app, ann = application(GOING, {"applicationID": 21}), user(GOING, {"developerUserID": 4, "accoundID": 11})
+
+    assert [each.path for each in on_application(app, account=kept).writes] == ["accounts/11/applications/21"]
+    assert [each.path for each in on_user(ann, account=kept).writes] == ["accounts/11/users/4"]
+
+
 TAKES_ALONG = {"annotations": {"perdure.dev/cascade": "true"}}
 
 

@@ -163,6 +163,14 @@ def test_an_account_and_its_users_wake_each_other() -> None:
     assert World(account, user).woken("acme", {"status": {"accountID": 3}}) == {"ann"}
 
 
+def test_an_account_that_lets_go_and_stays_in_the_cluster_wakes_its_own() -> None:
+    going = {"deletionTimestamp": "2026-11-21T00:00:00Z", "finalizers": ["foregroundDeletion"]}
+    held = {**going, "finalizers": [DEVELOPER_ACCOUNT.finalizer, "foregroundDeletion"]}
+    account = obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme"}, **held)
+    application = obj(APPLICATION.name, "app", {"accountCR": {"name": "acme"}, "productCR": {"name": "goods"}})
+    assert World(account, application).woken("acme", {"metadata": going}) == {"app"}
+
+
 def test_a_secret_wakes_whoever_draws_on_it_and_the_account_whose_admin_has_it_as_password() -> None:
     account = obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme", "providerAccountRef": {"name": "tenant"}})
     spec = {
