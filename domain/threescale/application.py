@@ -19,7 +19,7 @@ from datetime import datetime
 from domain.model import Model
 from domain.refusal import Refusal
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT
-from domain.threescale.application_sync import known_id_of, natural_key, sync_application
+from domain.threescale.application_sync import credentials, known_id_of, natural_key, sync_application
 from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
@@ -207,7 +207,7 @@ def _synced(
     listed = {each.id for each in observed.listed}
     claimed = (*namesakes, *(each.id for each in observed.holders if each.id not in listed))
     whole = sync_application(application, product, account_id, found, observed.plans, claimed, forgets=forgets)
-    lacking = _lacking(observed, whole)
+    lacking = _lacking(observed, product, whole)
     if lacking is not None:
         return hindered(application, lacking, now, fields)
     if not whole.done or observed.plans is None:
@@ -250,9 +250,10 @@ def _without_plan(application: Application, product: Product) -> Hindrance:
     )
 
 
-def _lacking(observed: ObservedApplication, sync: Sync) -> Hindrance | None:
-    """Credentials that are to be set and that no Secret has."""
-    wanted = [key for write in sync.writes if write.method == "POST" for key in write.secrets.values()]
+def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Hindrance | None:
+    """Credentials that are to be set, now or once it is made anew, and that no Secret has."""
+    makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # one of another product is made anew
+    wanted = credentials(observed.application, product).values() if makes else ()
     missing = [key for key in wanted if key not in observed.secrets]
     if not missing:
         return None

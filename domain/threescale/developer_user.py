@@ -127,7 +127,8 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     if wished == Memo.of(user.metadata) and user.status.developer_user_id and not observed.look and not found.looked:
         return fine(user, now, fields, {})
     whole = sync_user(user, account_id, found, at=account.status.provider_account_host or "")
-    if whole.writes and whole.writes[0].method == "POST" and password_of(user) not in observed.secrets:
+    makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # one that moves is made anew
+    if makes and password_of(user) not in observed.secrets:
         return hindered(user, _without_password(user), now, fields)
     work, hindering = attempted(whole, observed.refusals, now, user.metadata)
     if work is not None:

@@ -282,6 +282,19 @@ def test_a_user_that_is_given_to_another_account_is_not_deleted_but_moves_there(
     assert [each.path for each in gone.reads] == ["accounts/12/users"]
 
 
+def test_who_is_to_be_made_anew_is_not_deleted_before_that_can_be() -> None:
+    item = FoundApplication(id=21, name="App", description="An app", state="live", service_id=6, plan_id=3)
+    moved, there = application(authSecretRef={"name": "keys"}), One[FoundApplication](looked=True, item=item)
+    key = SecretKey(namespace="shop", name="keys", key="UserKey")
+    waits = on_application(moved, found=there)
+    assert (waits.writes, waits.waits_for) == ((), ("Secret/shop/keys",))
+    assert [each.method for each in on_application(moved, found=there, secrets=(key,)).writes] == ["DELETE"]
+
+    given = user(status={"developerUserID": 4, "accoundID": 9})
+    without = on_user(given, secrets=())
+    assert (without.writes, without.waits_for) == ((), ("Secret/shop/ann-password",))
+
+
 def test_the_last_admin_stays_until_its_account_goes() -> None:
     going = user(meta=GOING, status={"developerUserID": 4, "accoundID": 11})
     refusals = {"DELETE accounts/11/users/4 ann": refusal(ErrorType.DENIED, "Can't delete last admin")}
