@@ -88,7 +88,7 @@ class Tenant:
     async def _made_before(self, write: Write) -> JsonObject | None:
         """What bears the key of the creation; an account is found by its admin's name, a tenant among the accounts."""
         if write.resource is Resource.ACCOUNT:
-            query = {name: str(value) for name, value in write.key.items()}
+            query = {"username": str(write.key["username"])}
             found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))
             listed = answers_of(write.resource.value, [found] if found is not None else [])
             own = {"org_name": write.fields.get("org_name")}

@@ -149,8 +149,12 @@ def _known_id(observed: ObservedAccount) -> int:
 
 
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
-    """Whether what was found by the admin's name is this account: it bears our mark, and its organisation's name."""
-    return MANAGED_BY.items() <= found.annotations.items() and found.org_name == account.spec.org_name
+    """Whether what was found by the admin's name is this account: it bears our mark, and its organisation's name.
+
+    Of a signup whose answer was lost it bears the name that was noted with that.
+    """
+    names = (account.spec.org_name, created(account.metadata).get("org_name"))
+    return MANAGED_BY.items() <= found.annotations.items() and found.org_name in names
 
 
 def _hindrance(
@@ -241,7 +245,7 @@ def _signup(wanted: dict[str, Json], admin: DeveloperUser) -> Write:
         path="signup",
         fields=fields,
         secrets={"password": password_of(admin)},
-        key={"username": admin.spec.username},
+        key={"username": admin.spec.username, "org_name": wanted["org_name"]},
         about=str(wanted["org_name"]),
     )
 

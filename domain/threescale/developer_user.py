@@ -149,8 +149,10 @@ def _without_password(user: DeveloperUser) -> Hindrance:
 
 
 def is_user(found: FoundUser, user: DeveloperUser) -> bool:
-    """Whether one of the account's users is this one."""
-    return found.username == user.spec.username and found.email == user.spec.email
+    """Whether one of the account's users is this one, as it is called now or in the creation that it has noted."""
+    noted = created(user.metadata)
+    names = ((user.spec.username, user.spec.email), (noted.get("username"), noted.get("email")))
+    return (found.username, found.email) in names
 
 
 def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], *, at: str = "") -> Sync:

@@ -17,7 +17,7 @@ from test_threescale_developer_lifecycle import (
     user,
 )
 from test_threescale_once_and_documents import document, on_document, on_policy, policy
-from threescale_objects import NOW
+from threescale_objects import NOW, after
 
 from activities.threescale.known import View
 from activities.threescale.people import ApplicationSubject
@@ -25,6 +25,8 @@ from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
 from domain.threescale.application_sync import is_application
 from domain.threescale.calls import Read, Resource
+from domain.threescale.developer_account import is_account
+from domain.threescale.developer_user import is_user
 from domain.threescale.found import (
     FoundAccount,
     FoundApplication,
@@ -109,6 +111,18 @@ def test_who_has_begun_nothing_goes_without_a_call(kind: str) -> None:
     for found in (One[Any](), One[Any](looked=True, item=item(kind))):
         gone = on(kind, GOING, found)
         assert (gone.reads, gone.writes, gone.drop_finalizer) == ((), (), True)
+
+
+def test_what_was_begun_is_known_by_the_name_that_it_had_then() -> None:
+    acme, ann = account(begun("DeveloperAccount")), user(begun("DeveloperUser"))
+    renamed = after(acme, {"spec": {"orgName": "Globex"}}), after(ann, {"spec": {"username": "anna"}})
+    for signed_up, person in ((acme, ann), renamed):
+        assert is_account(cast("FoundAccount", item("DeveloperAccount")), signed_up)
+        assert is_user(cast("FoundUser", item("DeveloperUser")), person)
+    (_, new) = renamed
+    assert not is_account(FoundAccount(id=5, org_name="Other", annotations={"managed_by": "operator"}), renamed[0])
+    assert not is_user(FoundUser(id=5, username="ann", email="other@example.com"), new)
+    assert not is_user(cast("FoundUser", item("DeveloperUser")), after(user(), {"spec": {"username": "anna"}}))
 
 
 def test_who_signs_up_may_be_gone_before_its_account_is_looked_for() -> None:

@@ -23,7 +23,7 @@ SIGNUP = Write(
     method="POST",
     path="signup",
     fields={"org_name": "Acme", "username": "ann", **MARKED},
-    key={"username": "ann"},
+    key={"username": "ann", "org_name": "Acme"},
 )
 PROVIDER = Write(
     resource=Resource.TENANT,
@@ -73,6 +73,18 @@ async def tried_again(write: Write, found: object) -> object:
 )
 async def test_what_an_attempt_before_has_made_is_found(write: Write, found: object) -> None:
     assert '"id": 21' in json.dumps(await tried_again(write, found))
+
+
+async def test_an_account_is_looked_for_by_its_admins_name_alone() -> None:
+    asked: list[dict[str, str]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(dict(request.url.params))
+        return httpx.Response(200, json={"account": {"id": 21, "org_name": "Acme", **MARKED}})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        await Tenant(http, "https://x.example.com", "token", Guard("x", 1)).write(SIGNUP, {}, repeated=True)
+    assert asked == [{"username": "ann"}]
 
 
 (USER,) = sync_user(
