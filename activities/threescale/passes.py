@@ -12,7 +12,9 @@ longer, the pass ends and comes back. The object's status tells of neither, nor 
 answer: it is written when something is the matter that somebody might have to mend. But a sync that lasts says so
 (`InSync`), once in a pass.
 
-A pass that dies leaves nothing behind that the next one does not find: it looks before it makes anything.
+A pass that dies leaves nothing behind that the next one does not find: it looks before it makes anything. Whoever comes
+after a change that may have got half way compares with 3scale, also where the change has been taken back meanwhile and
+the object remembers what is wanted as done.
 """
 
 from __future__ import annotations
@@ -74,6 +76,7 @@ class PassActivities:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
+        self._half_done: set[str] = set()  # of whom a pass has written to 3scale that has not come to its end
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -85,6 +88,8 @@ class PassActivities:
         await self._ground.known.settled()
         with metrics.passing(look.key.kind):
             world = await until_undisturbed(look.key, lambda _: self._pass(look))
+        if not world.hold and not look.dry_run:
+            self._half_done.discard(look.key.uid)  # its memory says it from here on
         metrics.passed(look.key.kind, world.decision)
         return world
 
@@ -96,11 +101,11 @@ class PassActivities:
         if resource is None:
             return ThreescaleWorld(key=key, exists=False, decision=GONE)
         if isinstance(resource, Malformed):
-            return ThreescaleWorld(key=key, decision=_unreadable(resource))
+            return ThreescaleWorld(key=key, known=look.memory, decision=_unreadable(resource))
         subject = ground.subject(resource, view)
         await subject.gather()
         async with AsyncExitStack() as stack:
-            one = _Pass(ground, subject, look, stack)
+            one = _Pass(ground, subject, look, stack, self._half_done)
             return await one.world()
 
 
@@ -108,7 +113,12 @@ class _Pass:
     """One pass over one object."""
 
     def __init__(
-        self, ground: Ground, subject: Subject[CustomResource], look: PassObject, stack: AsyncExitStack
+        self,
+        ground: Ground,
+        subject: Subject[CustomResource],
+        look: PassObject,
+        stack: AsyncExitStack,
+        half_done: set[str],
     ) -> None:
         meta = subject.resource.metadata
         self._ground = ground
@@ -118,7 +128,12 @@ class _Pass:
         self._calls: Calls | None = None
         self._token = retry_wanted(meta)
         self._drift = meta.annotations.get(DRIFT, "")
-        self._look = bool(self._token) or self._drift != meta.annotations.get(LOOKED, "")
+        # Something may have been made that a list of a moment ago does not show.
+        self._unsure = bool(look.memory.refused) or attempt.repeated()
+        self._half_done = half_done
+        # A change may have got half way: what the object remembers says nothing of it.
+        self._begun = look.memory.begun or attempt.repeated() or look.key.uid in half_done
+        self._look = self._begun or bool(self._token) or self._drift != meta.annotations.get(LOOKED, "")
         dropped = look.woken or self._token not in ("", look.memory.retried)
         self._refused: dict[str, Refusal] = {} if dropped else dict(look.memory.refused)
         self._surprises: Counter[str] = Counter()
@@ -126,8 +141,6 @@ class _Pass:
         self._seated_since = 0.0
         self._told_in_sync = False
         self._silent: ApiError | None = None  # the tenant gives no answers: all that is left waits for the same moment
-        # Something may have been made that a list of a moment ago does not show.
-        self._unsure = bool(look.memory.refused) or attempt.repeated()
 
     async def world(self) -> ThreescaleWorld:
         """What the pass came to."""
@@ -162,9 +175,10 @@ class _Pass:
         await self._noted(work)
         if work.phase is Phase.SYNCED:
             self._refused.clear()  # what was refused once is wanted no more
+            self._begun = False
             self._ground.kept.keep(subject)
         await self._ground.tell(subject.resource, work)
-        memory = Memory(refused=self._refused, retried=self._token)
+        memory = Memory(refused=self._refused, retried=self._token, begun=self._begun)
         return ThreescaleWorld(key=key, known=memory, decision=decision_of(work, subject.resource.owner))
 
     def _work(self) -> Work:
@@ -280,6 +294,8 @@ class _Pass:
         texts = {key: await self._subject.secrets.text(key) or "" for key in call.secrets.values()}
         before = self._refused.get(slot)
         repeated = self._unsure or (before is not None and before.type is ErrorType.UNAVAILABLE)
+        self._begun = True
+        self._half_done.add(self._asked.key.uid)
         answer = await calls.write(call, texts, repeated=repeated)
         self._repeats.made(call)
         await self._subject.keep(call, answer)

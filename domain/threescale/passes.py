@@ -6,7 +6,7 @@
 
 What a pass leaves for the next one are the refusals, so that what 3scale refuses is tried more and more seldom; a wake
 drops them. Losing them costs a few calls, and nothing else. What is known of 3scale is not kept: an object that is in
-step remembers so by its digests (`memo.py`).
+step remembers so by its digests (`memo.py`), which say nothing while a change has got half way.
 """
 
 from __future__ import annotations
@@ -42,10 +42,12 @@ class Memory(Model):
     """What a pass leaves for the next one: what 3scale has refused, by slot; of the sweep, when it is to come.
 
     `retried` is the person's retry for which refusals have been dropped, as long as it has not come to anything.
+    `begun` says that something was written to 3scale, and that the object was not in step since.
     """
 
     refused: dict[str, Refusal] = {}
     retried: str = ""
+    begun: bool = False
     next_sweep: datetime | None = None
 
 

@@ -1,0 +1,181 @@
+"""Passes over objects in memory and a tenant in memory: what a change leaves that got only half way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from typing import Any, cast
+
+import httpx
+import pytest
+from memory_kube import MemoryKube
+from temporalio.testing import ActivityEnvironment
+
+from activities.threescale.client import Connections
+from activities.threescale.ground import Ground
+from activities.threescale.known import Known
+from activities.threescale.passes import PassActivities
+from activities.threescale.sources import Sources
+from activities.threescale.tenants import Tenants
+from domain.identity import Key
+from domain.threescale import BACKEND
+from domain.threescale.passes import Memory, PassObject, ThreescaleWorld
+from engine.kube import SECRET, KubeApi
+from engine.kube.store import Store
+from engine.settings import Settings
+
+Json = dict[str, Any]
+ACCOUNT = {"adminURL": "https://3scale.example.com", "token": "x"}
+HITS = {"friendlyName": "Hits", "unit": "hit", "description": "Number of API hits"}
+
+
+class Tenant:
+    """Backends and their parts, by the paths of their lists."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, list[Json]] = {}
+        self.calls: list[str] = []
+        self.refusals: dict[str, httpx.Response] = {}  # by method
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None  # once, after the next change
+
+    async def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path.removeprefix("/admin/api/").removesuffix(".json")
+        self.calls.append(f"{request.method} {path}")
+        if answer := self.refusals.get(request.method):
+            return answer
+        where, _, id_ = path.rpartition("/")
+        sent = json.loads(request.content or "{}")
+        if request.method == "POST":
+            return self._made(path, sent)
+        if not id_.isdecimal():
+            return httpx.Response(
+                200, json={path.rpartition("/")[2]: [{_wrapper(path): each} for each in self.of(path)]}
+            )
+        found = next((each for each in self.of(where) if each["id"] == int(id_)), None)
+        if found is None:
+            return httpx.Response(404, json={"status": "Not found"})
+        if request.method == "DELETE":
+            self.of(where).remove(found)
+            return httpx.Response(200)
+        found |= sent
+        if request.method == "PUT" and self.meanwhile is not None:
+            self.meanwhile, once = None, self.meanwhile
+            await once()
+        return httpx.Response(200, json={_wrapper(where): found})
+
+    def of(self, path: str) -> list[Json]:
+        """What a list has."""
+        return self.lists.setdefault(path, [])
+
+    def _made(self, path: str, sent: Json) -> httpx.Response:
+        if any(each["system_name"] == sent["system_name"] for each in self.of(path)):
+            return httpx.Response(422, json={"errors": {"system_name": ["has already been taken"]}})
+        made = {"id": sum(map(len, self.lists.values())) + 1, **sent}
+        self.of(path).append(made)
+        if path == "backend_apis":
+            self._made(f"{path}/{made['id']}/metrics", {"system_name": "hits", "friendly_name": "Hits", "unit": "hit"})
+        return httpx.Response(201, json={_wrapper(path): made})
+
+
+def _wrapper(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix("s")
+
+
+class Worker:
+    """One worker's passes over one Backend."""
+
+    def __init__(self, tenant: Tenant, connections: Connections) -> None:
+        self.tenant = tenant
+        self.kube = MemoryKube()
+        self.memory = Memory()
+        self._connections = connections
+        self.restart()
+
+    def restart(self) -> None:
+        """Another one, which knows nothing."""
+
+        async def nobody(key: Key) -> None:
+            """The test wakes."""
+
+        api = cast("KubeApi", self.kube)
+        connections = self._connections
+        tenants = Tenants(connections, connections, 2)
+        known = Known(api, cast("Store", self.kube), nobody)
+        self._passes = PassActivities(Ground(api, known, tenants, Sources(connections.http), Settings()))
+
+    async def apply(self, **spec: Any) -> None:
+        """Change the Backend's spec."""
+        await self.kube.patch(BACKEND, "shop", "stock", {"spec": spec})
+
+    async def look(self, attempt: int = 1) -> ThreescaleWorld:
+        """One pass."""
+        found = await self.kube.get(BACKEND, "shop", "stock")
+        key = Key(kind=BACKEND.name, namespace="shop", name="stock", uid=found["metadata"]["uid"])
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, attempt=attempt)
+        self.tenant.calls.clear()
+        world = await environment.run(self._passes.pass_object, PassObject(key=key, memory=self.memory, woken=True))
+        self.memory = world.known
+        return world
+
+    @property
+    def name_there(self) -> str:
+        """The backend's name in 3scale."""
+        (there,) = self.tenant.of("backend_apis")
+        return str(there["name"])
+
+
+@pytest.fixture
+async def worker() -> AsyncIterator[Worker]:
+    tenant = Tenant()
+    async with Connections(5) as connections:
+        connections.http = httpx.AsyncClient(transport=httpx.MockTransport(tenant))
+        made = Worker(tenant, connections)
+        await made.kube.create(
+            SECRET, {"metadata": {"name": "threescale-provider-account"}, "stringData": ACCOUNT}, "shop"
+        )
+        spec = {"name": "first", "systemName": "stock", "privateBaseURL": "https://stock.example.com"}
+        await made.kube.create(BACKEND, {"metadata": {"name": "stock"}, "spec": spec}, "shop")
+        assert (await made.look()).decision.phase == "Synced"
+        assert (await made.look()).decision.phase == "Synced"
+        assert not tenant.calls
+        yield made
+
+
+ORDERS = {"orders": {"friendlyName": "Orders", "unit": "order"}}
+
+
+async def test_a_change_that_got_half_way_and_is_taken_back_is_taken_back_in_3scale(worker: Worker) -> None:
+    worker.tenant.refusals["POST"] = httpx.Response(422, json={"errors": {"unit": ["is odd"]}})
+    await worker.apply(name="second", metrics={"hits": HITS, **ORDERS})
+    assert (await worker.look()).decision.phase == "Invalid"
+    assert worker.name_there == "second"
+    await worker.apply(name="first", metrics={"orders": None})
+    assert (await worker.look()).decision.phase == "Synced"
+    assert worker.name_there == "first"
+    await worker.look()
+    assert not worker.tenant.calls
+
+
+async def test_a_change_that_is_taken_back_while_it_is_made_is_taken_back_in_3scale(worker: Worker) -> None:
+    worker.tenant.meanwhile = lambda: worker.apply(name="first")
+    await worker.apply(name="second")
+    assert (await worker.look()).decision.phase == "Synced"
+    assert worker.name_there == "first"
+    await worker.look()
+    assert not worker.tenant.calls
+
+
+async def test_a_change_whose_worker_died_is_taken_back_by_the_next_one(worker: Worker) -> None:
+    async def dies() -> None:
+        raise RuntimeError
+
+    worker.tenant.meanwhile = dies
+    await worker.apply(name="second")
+    with pytest.raises(RuntimeError):
+        await worker.look()
+    worker.restart()
+    await worker.apply(name="first")
+    assert (await worker.look(attempt=2)).decision.phase == "Synced"
+    assert worker.name_there == "first"
