@@ -26,7 +26,6 @@ from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
 from domain.accounts.organization import BUDGET_SINCE
 from domain.accounts.pool import (
     Binding,
-    Deaths,
     NewAccount,
     PoolDecision,
     PoolView,
