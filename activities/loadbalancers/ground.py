@@ -27,8 +27,9 @@ from domain.loadbalancers.health import Timings
 from domain.loadbalancers.hindrances import Hindrance, worst
 from domain.loadbalancers.notices import Notice
 from domain.loadbalancers.project import ProjectReference
-from domain.loadbalancers.resources import Infrastructure
+from domain.loadbalancers.resources import Infrastructure, LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.rollout import GateTimes
+from domain.loadbalancers.scaling import selects
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.errors import Absent, ApiError, Conflict
@@ -88,6 +89,22 @@ class Ground:
         metadata = (mapping(each, "metadata") for each in sets if is_paused(mapping(each, "metadata", "annotations")))
         paused = {f"{text(each, 'namespace')}/{text(each, 'name')}" for each in metadata}
         return self._reports.fleet(await self._documents(LOAD_BALANCER_MACHINE), now, self.timings, paused)
+
+    async def looked_after(self, machine: LoadBalancerMachine) -> bool:
+        """Whether a set has the machine among its own."""
+        meta = machine.metadata
+        owners = [each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name]
+        if owners:
+            found = [await self._set(meta.namespace, name) for name in owners]
+        else:
+            documents = await self._documents(LOAD_BALANCER_SET)
+            found = [each for each in documents if text(each, "metadata", "namespace") == meta.namespace]
+        return any(selects(LoadBalancerSet.model_validate(each), machine) for each in found if each is not None)
+
+    async def _set(self, namespace: str, name: str) -> JsonObject | None:
+        mirror = self.known.mirror(LOAD_BALANCER_SET)
+        known = mirror.get(namespace, name) if mirror is not None else None
+        return known or await self.known.fresh(LOAD_BALANCER_SET, namespace, name)
 
     async def _documents(self, kind: Kind) -> Iterable[JsonObject]:
         mirror = self.known.mirror(kind)

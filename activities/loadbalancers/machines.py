@@ -18,14 +18,15 @@ from activities.loadbalancers.ground import Ground
 from activities.openstack.births import birth
 from activities.openstack.observing import get_server, observe_leaving_machine, observe_machine
 from activities.openstack.session import Project
-from domain.decision import Decision, Outcome
+from domain.decision import Decision, Outcome, earliest
 from domain.identity import Kind
-from domain.loadbalancers import LOAD_BALANCER_MACHINE
+from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.cloud.changes import machine_changed
 from domain.loadbalancers.cloud.looks import look_of_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.steps import DeleteServer
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
+from domain.loadbalancers.health import Standing, expires_at, health_of, mark_patches
 from domain.loadbalancers.hindrances import Hindrance, Nature, notices_of, overdue
 from domain.loadbalancers.machine.access import has_access
 from domain.loadbalancers.machine.lifecycle import MachinePhase, MachineWork, next_look, work_for_machine
@@ -115,11 +116,31 @@ class MachineActivities:
         if hindrance is None and (work.problem or (deleting and work.why)):
             nature = Nature.REFUSED if work.problem else Nature.UNDER_WAY
             hindrance = Hindrance(why=work.why, nature=nature)
+        machine, judged = await self._judged(machine)
         memory = _memory(look.memory, machine, balancer, work, hindrance, looked=cloud is not None and work.idle)
         await ground.tell(balancer or machine, overdue(hindrance, memory.hindered, now()), now())
-        return LoadBalancerWorld(
-            key=key, known=memory, decision=_decision(machine.owner, work, _again(machine, work, hindrance, memory))
-        )
+        again = earliest([_again(machine, work, hindrance, memory), judged])
+        return LoadBalancerWorld(key=key, known=memory, decision=_decision(machine.owner, work, again))
+
+    async def _judged(self, machine: LoadBalancerMachine) -> tuple[LoadBalancerMachine, datetime | None]:
+        """A machine that no set looks after, marked and given up as by a set; when another look at it can differ.
+
+        Of an agent that falls silent the watcher tells sets alone, so the moment of that is held here.
+        """
+        ground, meta = self._ground, machine.metadata
+        if meta.deleting or await ground.looked_after(machine) or await ground.leads(LOAD_BALANCER_SET):
+            return machine, None
+        health = health_of(machine, now(), ground.timings)
+        if health.standing is Standing.CONDEMNED:
+            if health.reported and not health.hopeless and (await ground.fleet(now())).silent:
+                return machine, now() + ground.timings.window
+            await ground.delete(LOAD_BALANCER_MACHINE, meta.namespace, (meta.name,))
+            return machine, None
+        patch, status = mark_patches(machine, health)
+        machine = await ground.patch(await ground.patch(machine, patch), status, status=True)
+        moment, silent = now(), expires_at(machine, ground.timings)
+        change = health_of(machine, moment, ground.timings).next_change
+        return machine, earliest([change, silent if silent and silent > moment else None])
 
     def _work(
         self,

@@ -19,7 +19,7 @@ from domain.loadbalancers.health import Standing, health_of
 from domain.loadbalancers.machine_set import SetPhase, SetWork, created, work_for_set
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassSet
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.scaling import machines_of
+from domain.loadbalancers.scaling import machines_of, selects
 from domain.schema import Document
 from engine.clock import now
 from engine.kube.json import JsonObject, text
@@ -89,7 +89,7 @@ class SetActivities:
         if made is None:
             name = text(body, "metadata", "name")
             there = await ground.known.fresh(LOAD_BALANCER_MACHINE, namespace, name)
-            if there is not None and not _selected(machine_set, LoadBalancerMachine.model_validate(there)):
+            if there is not None and not selects(machine_set, LoadBalancerMachine.model_validate(there)):
                 taken.add(name)
         return made
 
@@ -112,12 +112,6 @@ class SetActivities:
         if not any(each.standing is Standing.CONDEMNED and each.reported for each in standings):
             return Fleet()
         return await self._ground.fleet(moment)
-
-
-def _selected(machine_set: LoadBalancerSet, machine: LoadBalancerMachine) -> bool:
-    """Whether a machine is among those that `_machines` finds."""
-    labels = machine_set.spec.selector.match_labels
-    return labels.items() <= machine.metadata.labels.items() and bool(machines_of(machine_set, (machine,)))
 
 
 async def _machines(view: View, machine_set: LoadBalancerSet) -> tuple[LoadBalancerMachine, ...]:

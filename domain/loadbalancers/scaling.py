@@ -89,6 +89,12 @@ def machines_of(
     return tuple(sorted(filter(belongs, machines), key=_age))
 
 
+def selects(machine_set: LoadBalancerSet, machine: LoadBalancerMachine) -> bool:
+    """Whether the set looks after the machine: it has all labels of the set's selector, and no other set owns it."""
+    wanted = machine_set.spec.selector.match_labels
+    return wanted.items() <= machine.metadata.labels.items() and bool(machines_of(machine_set, (machine,)))
+
+
 def plan_set(
     machine_set: LoadBalancerSet,
     machines: Sequence[LoadBalancerMachine],

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
-from lb_objects import machine
+from lb_objects import healthy, machine, machine_set
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.loadbalancers.ground import Ground
+from activities.loadbalancers.known import Known
 from activities.loadbalancers.machines import MachineActivities
 from activities.openstack.projects import Projects
 from domain.identity import Key
-from domain.loadbalancers import LOAD_BALANCER_MACHINE
+from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers.constants import (
+    DELETION_GRACE,
+    GIVEN_UP_ANNOTATION,
+    HEALTH_WINDOW,
+    MACHINE_FINALIZER,
+    MARKED_AT_ANNOTATION,
+)
+from domain.loadbalancers.health import MARKED
 from domain.loadbalancers.passes import LoadBalancerWorld, PassMachine
+from domain.loadbalancers.resources import LoadBalancerMachine
+from domain.resource import parse_timestamp, timestamp
 from engine.errors import Invalid
 from engine.kube import EVENT, BlockingKube, KubeApi
+from engine.kube.store import Followed, Store
 from engine.settings import Settings
 
 NAME = "web--shop-aaaa-00001"
@@ -37,12 +49,34 @@ class Installation:
 
     def __init__(self) -> None:
         self.kube = MemoryKube()
-        ground = Ground(cast(KubeApi, self.kube), cast(BlockingKube, None), cast(Projects, NoProjects()), Settings())
+        api, store = cast(KubeApi, self.kube), cast(Store, self.kube)
+        known = Known(api, store)
+        for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
+            self.kube.follow(Followed(kind))._reflector.listed = True
+        ground = Ground(api, cast(BlockingKube, None), cast(Projects, NoProjects()), Settings(), known)
         self._machines = MachineActivities(ground)
 
-    async def begun(self, **changes: Any) -> None:
-        body = machine(NAME, **changes).model_dump(mode="json", exclude_none=True)
+    async def begun(self, conditions: Any = None, **changes: Any) -> None:
+        changes["metadata"] = {"finalizers": [MACHINE_FINALIZER], **changes.get("metadata", {})}
+        body = machine(NAME, conditions, **changes).model_dump(mode="json", exclude_none=True)
         await self.kube.create(LOAD_BALANCER_MACHINE, body, "lbs")
+
+    async def another(self, conditions: Any) -> None:
+        body = machine("another", conditions).model_dump(mode="json", exclude_none=True)
+        await self.kube.create(LOAD_BALANCER_MACHINE, body, "lbs")
+
+    async def owned(self) -> Any:
+        """The metadata of a machine of a set, which is there."""
+        body = machine_set().model_dump(mode="json", exclude_none=True)
+        made = (await self.kube.create(LOAD_BALANCER_SET, body, "lbs"))["metadata"]
+        owner = {"kind": LOAD_BALANCER_SET.name, "name": made["name"], "uid": made["uid"]}
+        return {"ownerReferences": [owner], "labels": body["spec"]["selector"]["matchLabels"]}
+
+    async def annotated(self, annotations: Any) -> None:
+        await self.kube.patch(LOAD_BALANCER_MACHINE, "lbs", NAME, {"metadata": {"annotations": annotations}})
+
+    async def gone(self) -> bool:
+        return "deletionTimestamp" in (await self.machine())["metadata"]
 
     async def machine(self) -> Any:
         return await self.kube.get(LOAD_BALANCER_MACHINE, "lbs", NAME)
@@ -51,21 +85,89 @@ class Installation:
         key = Key(
             kind=LOAD_BALANCER_MACHINE.name, namespace="lbs", name=NAME, uid=(await self.machine())["metadata"]["uid"]
         )
-        environment = ActivityEnvironment()
-        environment.info = replace(environment.info, started_time=datetime.now(UTC))
-        return await environment.run(self._machines.pass_machine, PassMachine(key=key))
+        return await _environment().run(self._machines.pass_machine, PassMachine(key=key))
+
+    async def look_again(self) -> datetime | None:
+        """When its health asks for another look, whatever else the pass waits for."""
+        found = LoadBalancerMachine.model_validate(await self.machine())
+        return (await _environment().run(self._machines._judged, found))[1]
 
     async def told(self) -> list[tuple[str, str, str]]:
         events = (await self.kube.list(EVENT, "lbs")).items
         return [(each["involvedObject"]["kind"], each["reason"], each["message"]) for each in events]
 
 
+def _environment() -> ActivityEnvironment:
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, started_time=datetime.now(UTC))
+    return environment
+
+
 @pytest.mark.parametrize("server", ["server-1", None])
 async def test_a_machine_that_cannot_be_deleted_tells_why_once(server: str | None) -> None:
     on = Installation()
-    await on.begun(metadata={"finalizers": ["yawol.stackit.cloud/controller4"]}, status={"serverID": server})
+    await on.begun(status={"serverID": server})
     await on.kube.delete(LOAD_BALANCER_MACHINE, "lbs", NAME)
     await on.passed()
     world = await on.passed()
     assert (world.exists, world.decision.why) == (True, NO_SECRET)
     assert await on.told() == [("LoadBalancerMachine", "Failed", NO_SECRET)]
+
+
+# --- a machine that no set looks after ---
+
+
+def since(**span: float) -> str:
+    return timestamp(datetime.now(UTC) - timedelta(**span))
+
+
+MARK = {"type": MARKED, "status": "True"}
+TIMEOUT = {"yawol.stackit.cloud/creationTimeout": "0s"}
+GIVEN_UP = {GIVEN_UP_ANNOTATION: "No valid host was found"}
+
+
+async def test_a_machine_without_a_set_that_does_not_boot_is_marked_and_then_deleted() -> None:
+    on = Installation()
+    await on.begun(metadata={"annotations": TIMEOUT})
+    await on.passed()
+    marked = await on.machine()
+    assert [each["type"] for each in marked["status"]["conditions"]] == [MARKED]
+    moment = parse_timestamp(marked["metadata"]["annotations"][MARKED_AT_ANNOTATION])
+    assert moment is not None
+    assert await on.look_again() == moment + DELETION_GRACE
+    await on.annotated({MARKED_AT_ANNOTATION: since(minutes=2)})
+    await on.passed()
+    assert await on.gone()
+
+
+async def test_a_machine_without_a_set_whose_server_is_in_error_is_deleted() -> None:
+    on = Installation()
+    await on.begun(metadata={"annotations": GIVEN_UP})
+    await on.passed()
+    assert await on.gone()
+
+
+async def test_a_machine_that_was_taken_out_of_its_set_is_looked_at_when_its_report_has_grown_old() -> None:
+    on = Installation()
+    await on.begun(healthy(beat=since(seconds=10)), metadata={**await on.owned(), "labels": {}})
+    beat = parse_timestamp((await on.machine())["status"]["conditions"][0]["lastHeartbeatTime"])
+    assert beat is not None
+    assert await on.look_again() == beat + HEALTH_WINDOW + timedelta(seconds=1)
+
+
+async def test_a_machine_of_a_set_is_left_to_it() -> None:
+    on = Installation()
+    await on.begun(metadata={**await on.owned(), "annotations": GIVEN_UP})
+    await on.passed()
+    assert not await on.gone()
+
+
+async def test_while_the_whole_fleet_is_silent_a_machine_without_a_set_stays() -> None:
+    on = Installation()
+    dead = [*healthy(beat=since(minutes=9)), {**MARK, "lastTransitionTime": since(minutes=3)}]
+    await on.begun(dead)
+    await on.passed()
+    assert not await on.gone()
+    await on.another(healthy(beat=since(seconds=5)))
+    await on.passed()
+    assert await on.gone()
