@@ -4,12 +4,14 @@
 |---|---|
 | LoadBalancer | its machines, when their security group changes; its Service; a new one: the sweep over the projects |
 | LoadBalancerSet | its LoadBalancer |
-| LoadBalancerMachine | its set, by whose labels it was made |
+| LoadBalancerMachine | its set; where none owns it, those that select its template's label |
 
 Agents write a machine's status every half minute: only what health and rollouts read of it is news. That a report
 stays away for as long as one counts wakes the machine's set, as does the next one.
 
 What a LoadBalancer or a machine has recorded of the cloud is input, too: people blank it to have it looked for anew.
+So are labels and owners, by which sets and machines are found, and our own finalizers: nobody looks again later whether
+they are still there.
 """
 
 from __future__ import annotations
@@ -20,10 +22,8 @@ from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS
 from domain.loadbalancers.constants import (
     DRIFT_ANNOTATION,
-    LOAD_BALANCER_FINALIZER,
-    MACHINE_FINALIZER,
     MARKED_AT_ANNOTATION,
-    SET_FINALIZER,
+    TEMPLATE_HASH_LABEL,
 )
 from domain.loadbalancers.health import RELEVANT
 from domain.resource import parse_timestamp
@@ -32,7 +32,7 @@ from engine.settings import settings
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.loadbalancer_figures import balancer_figures, machine_figures, set_figures
-from starters.watch.projection import Projection, View, generation, others_finalizers
+from starters.watch.projection import Projection, View, generation
 from starters.watch.services import facts_for_service, service_of, shown_to_service
 
 AREA = "loadbalancers"
@@ -53,7 +53,7 @@ def read_balancer(obj: JsonObject) -> View:
     recorded = tuple(text(status, field) for field in _RECORDED)
     return View(
         fingerprint=(
-            others_finalizers(obj, LOAD_BALANCER_FINALIZER),
+            _finalizers(obj),
             _annotations(obj),
             recorded,
             shown_to_service(obj),
@@ -68,13 +68,15 @@ def read_set(obj: JsonObject) -> View:
     status = mapping(obj, "status")
     conditions = tuple((text(c, "type"), text(c, "status")) for c in sequence(status, "conditions"))
     # Its own workflow's write, and no news to it; but what leaves the fingerprint as it is reaches no relative either.
-    counts = repr((status.get("replicas"), status.get("readyReplicas"), conditions))
+    counts = repr((status.get("replicas"), status.get("readyReplicas"), conditions, _labels(obj)))
+    owner = _owner(obj, LOAD_BALANCER.name)
     return View(
-        fingerprint=(others_finalizers(obj, SET_FINALIZER), _annotations(obj), counts),
+        fingerprint=(_finalizers(obj), _annotations(obj), counts, owner),
         handed=(generation(obj),),  # its LoadBalancer's workflow scales it
         facts={
-            "owner": _owner(obj, LOAD_BALANCER.name),
+            "owner": owner,
             "counts": counts,
+            "template": text(obj, "spec", "selector", "matchLabels", TEMPLATE_HASH_LABEL),
             **set_figures(obj),
         },
     )
@@ -89,21 +91,25 @@ def read_machine(obj: JsonObject) -> View:
         )
     )
     recorded = tuple(text(status, field) for field in _MACHINE_RECORDED)
+    labels, owner = _labels(obj), _owner(obj, LOAD_BALANCER_SET.name)
     return View(
         fingerprint=(
             generation(obj),
-            others_finalizers(obj, MACHINE_FINALIZER),
+            _finalizers(obj),
             _annotations(obj),
             conditions,
             recorded,
+            labels,
+            owner,
         ),
         # The sweep writes the one, its set the other, on a machine that may have lost its rights.
         handed=(_drift(obj), text(obj, "metadata", "annotations", MARKED_AT_ANNOTATION)),
         facts={
-            "owner": _owner(obj, LOAD_BALANCER_SET.name),
+            "owner": owner,
+            "template": text(obj, "metadata", "labels", TEMPLATE_HASH_LABEL),
             "oldest report": _oldest_report(obj),
             "balancer": text(obj, "spec", "loadBalancerRef", "name"),
-            "health": repr((conditions, _annotations(obj))),
+            "health": repr((conditions, _annotations(obj), labels)),
             **machine_figures(obj),
         },
     )
@@ -122,23 +128,24 @@ def balancer_dependents(before: Projection | None, after: Projection | None, ind
 
 def set_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
     """The LoadBalancer of a set."""
-    return _owners(LOAD_BALANCER.name, "counts", before, after, index)
+    return {
+        key
+        for side in _news("counts", before, after)
+        if side.fact("owner")
+        for key in index.keys(LOAD_BALANCER.name, side.key.namespace, [side.fact("owner")])
+    }
 
 
 def machine_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
     """The set of a machine."""
-    return _owners(LOAD_BALANCER_SET.name, "health", before, after, index)
+    return {key for side in _news("health", before, after) for key in set_of(side, index)}
 
 
-def _owners(kind: str, fact: str, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-    if before and after and (before.fact(fact), before.deleting) == (after.fact(fact), after.deleting):
-        return set()
-    return {
-        key
-        for side in (before, after)
-        if side is not None and side.fact("owner")
-        for key in index.keys(kind, side.key.namespace, [side.fact("owner")])
-    }
+def _news(fact: str, before: Projection | None, after: Projection | None) -> list[Projection]:
+    """What an object was and is, if that is news to its owner, or to one of its owners."""
+    sides = [side for side in (before, after) if side is not None]
+    shown = {(each.fact(fact), each.fact("owner"), each.deleting) for each in sides}
+    return [] if len(sides) > len(shown) else sides
 
 
 def _owner(obj: JsonObject, kind: str) -> str:
@@ -153,9 +160,12 @@ def silent_at(machine: Projection) -> float | None:
 
 
 def set_of(machine: Projection, index: Index) -> set[Key]:
-    """The set of a machine."""
-    owner = machine.fact("owner")
-    return set(index.keys(LOAD_BALANCER_SET.name, machine.key.namespace, [owner])) if owner else set()
+    """The set of a machine; of one that nobody owns, those that may have it by its labels."""
+    owner, template, namespace = machine.fact("owner"), machine.fact("template"), machine.key.namespace
+    if owner:
+        return set(index.keys(LOAD_BALANCER_SET.name, namespace, [owner]))
+    sets = index.find(LOAD_BALANCER_SET.name, "template", template) if template else ()
+    return {each.key for each in sets if each.key.namespace == namespace}
 
 
 def _oldest_report(obj: JsonObject) -> str:
@@ -167,9 +177,21 @@ def _drift(obj: JsonObject) -> str:
     return text(obj, "metadata", "annotations", DRIFT_ANNOTATION)
 
 
+def _finalizers(obj: JsonObject) -> tuple[str, ...]:
+    return tuple(sorted(str(name) for name in sequence(obj, "metadata", "finalizers")))
+
+
 def _annotations(obj: JsonObject) -> tuple[tuple[str, str], ...]:
-    annotations: Mapping[str, object] = mapping(obj, "metadata", "annotations")
-    return tuple(sorted((name, str(value)) for name, value in annotations.items()))
+    return _texts(obj, "annotations")
+
+
+def _labels(obj: JsonObject) -> tuple[tuple[str, str], ...]:
+    return _texts(obj, "labels")
+
+
+def _texts(obj: JsonObject, what: str) -> tuple[tuple[str, str], ...]:
+    found: Mapping[str, object] = mapping(obj, "metadata", what)
+    return tuple(sorted((name, str(value)) for name, value in found.items()))
 
 
 WATCHED = (

@@ -69,6 +69,59 @@ def test_the_mark_of_its_set_is_news_to_a_machine() -> None:
     assert seen(machine(), metadata={"annotations": {MARKED_AT_ANNOTATION: "now"}}).handed != before.handed
 
 
+@pytest.mark.parametrize("of", [balancer(), machine_set(), machine()])
+def test_a_finalizer_of_ours_that_is_taken_away_is_news(
+    of: LoadBalancer | LoadBalancerSet | LoadBalancerMachine,
+) -> None:
+    held = seen(of, metadata={"finalizers": [of.kind_of.finalizer]})
+    assert held.fingerprint != seen(of).fingerprint
+
+
+OWNER = [{"kind": "LoadBalancerSet", "name": "web--shop-aaaa"}]
+LABELLED = {"lbm-template-hash": "aaaa"}
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now"),
+    [
+        ({"ownerReferences": OWNER, "labels": LABELLED}, {"ownerReferences": OWNER}),  # taken out for a look
+        ({"ownerReferences": OWNER}, {"ownerReferences": OWNER, "labels": LABELLED}),
+        ({"ownerReferences": OWNER}, {}),
+        ({}, {"ownerReferences": OWNER}),
+        ({}, {"labels": LABELLED}),  # a copy
+        ({"labels": LABELLED}, {}),
+        (None, {"labels": LABELLED}),
+    ],
+)
+def test_a_machine_that_is_put_into_a_set_or_taken_out_of_it_is_news_to_the_set(was: Any, is_now: Any) -> None:
+    index, owner = Index(), seen(machine_set("web--shop-aaaa"))
+    index.of(LOAD_BALANCER_SET.name)[owner.name] = owner
+    entry = ENTRIES[LOAD_BALANCER_MACHINE.name]
+    before = None if was is None else seen(machine(metadata=was))
+    after = seen(machine(metadata=is_now))
+    assert before is None or before.fingerprint != after.fingerprint
+    assert entry.dependents(before, after, index) == {owner.key}
+    assert entry.dependents(after, after, index) == set()
+
+
+def test_a_machine_of_no_set_and_of_another_template_wakes_none() -> None:
+    index, other = Index(), seen(machine_set("web--shop-bbbb"))
+    index.of(LOAD_BALANCER_SET.name)[other.name] = other
+    alone = seen(machine(metadata={"labels": LABELLED}))
+    assert ENTRIES[LOAD_BALANCER_MACHINE.name].dependents(None, alone, index) == set()
+
+
+def test_a_set_of_which_a_label_or_the_owner_is_changed_is_news_to_its_load_balancer() -> None:
+    index, owner = Index(), seen(balancer())
+    index.of("LoadBalancer")[owner.name] = owner
+    before, entry = seen(machine_set()), ENTRIES[LOAD_BALANCER_SET.name]
+    for change in ({"labels": {"lbm-template-hash": "other"}}, {"ownerReferences": []}):
+        after = seen(machine_set(), metadata=change)
+        assert after.fingerprint != before.fingerprint
+        assert entry.dependents(before, after, index) == {owner.key}
+    assert entry.dependents(before, before, index) == set()
+
+
 def test_a_new_load_balancer_wakes_the_sweep() -> None:
     entry = ENTRIES["LoadBalancer"]
     assert THE_PROJECTS in entry.dependents(None, seen(balancer()), Index())
