@@ -10,7 +10,7 @@ Each cause has a name, which stays the same however often it is told; what EC2 r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime, timedelta
 
 from domain.decision import earliest
@@ -87,8 +87,12 @@ def interruption_label(record: InstanceRecord, now: datetime) -> str:
     """The value of the interruption label, empty for none."""
     found = {_value(kind, notice) for kind, notice in standing_interruptions(record)}
     effects = (effect_of(planned.notice.code) for planned in standing_planned(record, now))
-    found |= {effect.value for effect in effects if effect is not None}
-    return next((value for value in _SEVERITY if value in found), "")
+    return most_severe(found | {effect.value for effect in effects if effect is not None})
+
+
+def most_severe(values: Collection[str]) -> str:
+    """Of several values of the interruption label the one that is shown, empty for none."""
+    return next((value for value in _SEVERITY if value in values), "")
 
 
 def nearest_end(record: InstanceRecord, now: datetime) -> datetime | None:

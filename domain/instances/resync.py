@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
+from domain.instances.causes import most_severe
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.health import Effect, effect_of
@@ -36,11 +37,23 @@ def differs(machine: AWSMachine, facts: Facts) -> bool:
     labels = machine.metadata.labels
     state = facts.state if facts.found and facts.state else InstanceState.TERMINATED
     told = labels.get(INTERRUPTION_LABEL, "")
-    planned = any(event.open and event.code in _TYPES for event in facts.scheduled)
-    scheduled = told in set(Effect)
-    if story_of(machine.metadata).hooks and not state.final:
+    story = story_of(machine.metadata)
+    if story.hooks and not state.final:
         return True  # somebody has to complete them
-    return labels.get(STATE_LABEL) != state.value or (planned and not told) or (scheduled and not planned)
+    return labels.get(STATE_LABEL) != state.value or _plan_differs(told, story.deadline, facts)
+
+
+def _plan_differs(told: str, deadline: datetime | None, facts: Facts) -> bool:
+    """True if EC2 plans what the label would tell of, on another day than is told, or nothing that is told."""
+    planned = [event for event in facts.scheduled if event.open and event.code in _TYPES]
+    scheduled = told in set(Effect)
+    shown = Effect(told).codes if scheduled else frozenset[str]()
+    effects = (effect_of(_TYPES[event.code]) for event in planned if event.code not in shown)
+    untold = {effect.value for effect in effects if effect is not None}
+    if untold and most_severe({told, *untold}) != told:
+        return True
+    moved = deadline is not None and not any(_near(event.not_before, deadline) for event in planned)
+    return scheduled and (not planned or moved)
 
 
 def missed_events(record: InstanceRecord, facts: Facts) -> tuple[InstanceEvent, ...]:
@@ -87,13 +100,11 @@ def _over_by_ec2(notice: HealthNotice, listed: Iterable[ScheduledEvent]) -> bool
     """Whether EC2 lists what Health told of as over, and nothing of the kind as still to come."""
     effect = effect_of(notice.code)
     fitting = [event for event in listed if effect is not None and event.code in effect.codes]
-    return any(_of_that_date(event, notice) for event in fitting) and not any(event.open for event in fitting)
+    return any(_near(event.not_before, notice.start) for event in fitting) and not any(event.open for event in fitting)
 
 
-def _of_that_date(event: ScheduledEvent, notice: HealthNotice) -> bool:
-    if event.not_before is None or notice.start is None:
-        return False
-    return abs(event.not_before - notice.start) < _SAME_DATE
+def _near(one: datetime | None, other: datetime | None) -> bool:
+    return one is not None and other is not None and abs(one - other) < _SAME_DATE
 
 
 def _event(record: InstanceRecord, event_id: str, notice: HealthNotice, at: datetime) -> InstanceEvent:

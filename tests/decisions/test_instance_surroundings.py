@@ -18,7 +18,7 @@ from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INT
 from domain.instances.decision import decide_instance
 from domain.instances.events import InstanceState
 from domain.instances.hooks import HookTiming
-from domain.instances.labels import recalled
+from domain.instances.labels import Story, recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.observed import ObservedInstance
@@ -125,6 +125,31 @@ def test_an_instance_is_told_of_what_its_labels_do_not_tell() -> None:
     assert not differs(aws_machine(state="running", interruption="scheduled-stop"), facts(0, **planned))
     assert differs(aws_machine(state="running", interruption="scheduled-stop"), facts(0))
     assert not differs(aws_machine(state="running", interruption="spot-terminate"), facts(0))
+
+
+@pytest.mark.parametrize(
+    ("label", "code", "told_otherwise"),
+    [
+        ("rebalance", "system-maintenance", True),
+        ("scheduled-maintenance", "instance-retirement", True),
+        ("scheduled-maintenance", "system-reboot", False),  # Health's word for it
+        ("scheduled-termination", "instance-stop", False),
+        ("scheduled-stop", "instance-retirement", False),
+        ("spot-terminate", "instance-retirement", False),
+        ("spot-terminate", "something-new", False),
+    ],
+)
+def test_a_label_hides_no_scheduled_event_that_is_more_severe(label: str, code: str, told_otherwise: bool) -> None:
+    planned = (ScheduledEvent(id="s", code=code),)
+    assert differs(aws_machine(state="running", interruption=label), facts(0, scheduled=planned)) == told_otherwise
+
+
+def test_a_scheduled_event_that_has_moved_is_told() -> None:
+    told = aws_machine(state="running", interruption="scheduled-stop")
+    told.metadata.annotations[EVENTS_ANNOTATION] = Story(deadline=at(90_000)).model_dump_json()
+    for seconds, moved in ((90_060, False), (180_000, True)):
+        planned = (ScheduledEvent(id="s", code="instance-stop", not_before=at(seconds)),)
+        assert differs(told, facts(0, scheduled=planned)) == moved
 
 
 @pytest.mark.parametrize(
