@@ -24,6 +24,7 @@ from temporalio import activity
 
 from activities.instances import metrics
 from domain.instances.actions import CordonNode, Done, EmptyNode, FindNode, ReleaseNode
+from domain.instances.constants import CORDONED_ANNOTATION
 from domain.instances.lifecycle import KnownNode
 from domain.instances.names import instance_of_provider_id
 from engine.clock import now
@@ -67,9 +68,11 @@ class NodeActivities:
 
     @activity.defn(name=CordonNode.activity)
     async def cordon(self, node: CordonNode) -> None:
-        """Have nothing new placed on it; one that is gone needs nothing."""
+        """Have nothing new placed on it; one that is gone, or cordoned already, needs nothing."""
         async with self._workload(node.namespace, node.cluster) as api:
-            await _schedulable(api, node.node, wanted=False)
+            found = await _found(api, node.node)
+            if found and not mapping(found, "spec").get("unschedulable"):
+                await _patched(api, node.node, unschedulable=True, mark=node.cause)
         metrics.REACTIONS.labels("cordon").inc()
 
     @activity.defn(name=EmptyNode.activity)
@@ -93,9 +96,11 @@ class NodeActivities:
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
-        """Use it again."""
+        """Use it again, unless somebody else had cordoned it."""
         async with self._workload(node.namespace, node.cluster) as api:
-            await _schedulable(api, node.node, wanted=True)
+            found = await _found(api, node.node)
+            if found and CORDONED_ANNOTATION in mapping(found, "metadata", "annotations"):
+                await _patched(api, node.node, unschedulable=None, mark=None)
         metrics.REACTIONS.labels("uncordon").inc()
 
     @asynccontextmanager
@@ -147,9 +152,17 @@ def ready(node: JsonObject) -> bool:
     return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
 
 
-async def _schedulable(api: KubeApi, node: str, *, wanted: bool) -> None:
+async def _found(api: KubeApi, node: str) -> JsonObject | None:
     try:
-        await api.patch(NODE, "", node, {"spec": {"unschedulable": None if wanted else True}})
+        return await api.get(NODE, "", node)
+    except Absent:
+        return None
+
+
+async def _patched(api: KubeApi, node: str, *, unschedulable: bool | None, mark: str | None) -> None:
+    marked = {"annotations": {CORDONED_ANNOTATION: mark}}
+    try:
+        await api.patch(NODE, "", node, {"metadata": marked, "spec": {"unschedulable": unschedulable}})
     except Absent:
         return
 

@@ -29,6 +29,8 @@ GROUP_STATE_LABEL = "asg-instance-state"
 INTERRUPTION_LABEL = "ec2-instance-interruption"
 EVENTS_ANNOTATION = "perdure.dev/instance-events"
 LONGEST_ANNOTATION = 4096
+# On a Node that we cordoned, with the cause: one that a person cordoned stays so.
+CORDONED_ANNOTATION = "perdure.dev/cordoned"
 
 EC2_SOURCE = "aws.ec2"
 AUTO_SCALING_SOURCE = "aws.autoscaling"

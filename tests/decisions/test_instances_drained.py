@@ -1,4 +1,4 @@
-"""What a drain makes of evictions that a workload cluster refuses."""
+"""What a drain makes of evictions that a workload cluster refuses, and whose cordons it takes back."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from typing import Any, cast
 
 import pytest
 from instance_scenes import KEY
+from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances import nodes
 from activities.instances.nodes import NodeActivities
 from domain.identity import Kind
-from domain.instances.actions import EmptyNode
+from domain.instances.actions import CordonNode, EmptyNode, ReleaseNode
 from engine.errors import ApiError, Denied, Invalid, Throttled, Unavailable
 from engine.kube import KubeApi
 from engine.kube.api import Listing
-from engine.kube.json import JsonObject
+from engine.kube.json import JsonObject, mapping
+from engine.kube.kinds import NODE as NODES
 from engine.settings import Settings
 
-NODE = EmptyNode(key=KEY.lifecycle, namespace="c", cluster="c1", node="node", cause="c")
+WHICH: Any = {"key": KEY.lifecycle, "namespace": "c", "cluster": "c1", "node": "node", "cause": "c"}
+NODE = EmptyNode(**WHICH)
 
 
 class Workload(NodeActivities):
@@ -67,3 +70,38 @@ async def test_a_drain_ends_where_the_pods_cannot_be_listed() -> None:
     many.list_fails = True
     with pytest.raises(Unavailable):
         await ActivityEnvironment().run(many.drain, NODE)
+
+
+class Nodes(NodeActivities):
+    """A workload cluster of one Node."""
+
+    def __init__(self) -> None:
+        self.kube = MemoryKube()
+        super().__init__(cast("KubeApi", self.kube), Settings())
+
+    @asynccontextmanager
+    async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
+        yield cast("KubeApi", self.kube)
+
+    async def cordoned(self) -> bool:
+        return bool(mapping(await self.kube.get(NODES, "", "node"), "spec").get("unschedulable"))
+
+
+@pytest.mark.parametrize("by_a_person", [True, False])
+async def test_only_what_was_cordoned_here_is_uncordoned(by_a_person: bool) -> None:
+    nodes = Nodes()
+    spec = {"unschedulable": True} if by_a_person else {}
+    await nodes.kube.create(NODES, {"metadata": {"name": "node"}, "spec": spec}, "")
+    for _ in range(2):  # an attempt whose answer was lost is made again
+        await ActivityEnvironment().run(nodes.cordon, CordonNode(**WHICH))
+    assert await nodes.cordoned()
+    for _ in range(2):
+        await ActivityEnvironment().run(nodes.uncordon, ReleaseNode(**WHICH))
+    assert await nodes.cordoned() == by_a_person
+    assert not mapping(await nodes.kube.get(NODES, "", "node"), "metadata", "annotations")
+
+
+async def test_a_node_that_is_gone_needs_neither() -> None:
+    nodes = Nodes()
+    await ActivityEnvironment().run(nodes.cordon, CordonNode(**WHICH))
+    await ActivityEnvironment().run(nodes.uncordon, ReleaseNode(**WHICH))
