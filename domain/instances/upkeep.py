@@ -29,6 +29,8 @@ LOOK_EVERY = timedelta(hours=1)
 LOOK_AGAIN = timedelta(minutes=2)
 
 _RULE_SUFFIX = "-ec2-rule"
+# SQS's own key in KMS, also within an ARN.
+_MANAGED_KEY = "alias/aws/sqs"
 
 
 class Wanted(Model):
@@ -101,13 +103,18 @@ def provider_clusters(queue: str, rules: Iterable[str]) -> tuple[str, ...]:
 
 
 def differing_attributes(queue: EventQueue, found: Mapping[str, str]) -> Attributes:
-    """The attributes to be set. A key of the customer's own (KMS) is left in the place of SQS's encryption."""
-    own_key = bool(found.get("KmsMasterKeyId"))
-    return {
+    """The attributes to be set. A key of the customer's own (KMS) is left in the place of SQS's encryption.
+
+    That of AWS is not: EventBridge may not use it, so that nothing would be delivered.
+    """
+    key = found.get("KmsMasterKeyId", "")
+    managed = key.endswith(_MANAGED_KEY)
+    differing = {
         name: value
         for name, value in queue.attributes.items()
-        if not _same(name, value, found.get(name)) and not (own_key and name == "SqsManagedSseEnabled")
+        if not _same(name, value, found.get(name)) and (managed or not key or name != "SqsManagedSseEnabled")
     }
+    return {**differing, "KmsMasterKeyId": ""} if managed else differing
 
 
 def rule_differs(rule: Rule, found: Mapping[str, object]) -> bool:

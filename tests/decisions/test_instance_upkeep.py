@@ -77,6 +77,12 @@ def test_a_queue_with_a_key_of_the_customers_keeps_it() -> None:
     }
 
 
+@pytest.mark.parametrize("key", ["alias/aws/sqs", "arn:aws:kms:eu-central-1:123456789012:alias/aws/sqs"])
+def test_a_queue_with_a_key_that_eventbridge_may_not_use_loses_it(key: str) -> None:
+    differing = differing_attributes(OWN.queue, found_attributes(KmsMasterKeyId=key, SqsManagedSseEnabled="false"))
+    assert differing == {"SqsManagedSseEnabled": "true", "KmsMasterKeyId": ""}
+
+
 @pytest.mark.parametrize(
     "found",
     [
