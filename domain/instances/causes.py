@@ -2,7 +2,8 @@
 
     Spot, reservation   at once; past once the instance outlives the deadline, or has been stopped and started since
     rebalance           at once; past once the instance has been stopped and started since
-    scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved, or over
+    scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved, or over, and
+                        once the instance has been stopped and started since
     ended               at once
 
 Each cause has a name, which stays the same however often it is told; what EC2 refuted is no cause.
@@ -110,10 +111,13 @@ def standing_interruptions(record: InstanceRecord) -> Iterator[tuple[EventKind, 
 
 
 def standing_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]:
-    """The scheduled events that are neither over nor withdrawn nor refuted."""
+    """The scheduled events that are neither over nor withdrawn nor refuted.
+
+    A stop and a start move an instance to other hardware: what was told before is past, unless it is told again.
+    """
     for _, planned in sorted(record.planned.items()):
         end = end_of(planned)
-        over = planned.notice.over or (end is not None and end <= now)
+        over = planned.notice.over or (end is not None and end <= now) or record.restarted_after(planned.told_at)
         if not over and scheduled_cause(planned) not in record.refuted_causes:
             yield planned
 

@@ -16,7 +16,7 @@ from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.health import Effect, effect_of
 from domain.instances.labels import story_of
-from domain.instances.record import InstanceRecord
+from domain.instances.record import InstanceRecord, Planned
 from domain.instances.resources import AWSMachine
 from domain.instances.verification import Facts, Question, ScheduledEvent
 
@@ -68,15 +68,19 @@ def missed_events(record: InstanceRecord, facts: Facts) -> tuple[InstanceEvent, 
 
 def _known(record: InstanceRecord, event: ScheduledEvent) -> bool:
     planned = record.planned.get(f"{_OURS}{event.id}")
-    return planned is not None and not planned.notice.over and planned.notice.start == event.not_before
+    return planned is not None and _stands(record, planned) and planned.notice.start == event.not_before
 
 
 def _told_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
     for name, planned in record.planned.items():
         effect = effect_of(planned.notice.code)
-        if not name.startswith(_OURS) and not planned.notice.over and effect and event.code in effect.codes:
+        if not name.startswith(_OURS) and _stands(record, planned) and effect and event.code in effect.codes:
             return True
     return False
+
+
+def _stands(record: InstanceRecord, planned: Planned) -> bool:
+    return not planned.notice.over and not record.restarted_after(planned.told_at)
 
 
 def _told(record: InstanceRecord, event: ScheduledEvent, at: datetime) -> InstanceEvent:

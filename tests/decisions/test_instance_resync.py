@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from instance_scenes import at, facts, record, scheduled
+from instance_scenes import at, facts, record, scheduled, state
 
-from domain.instances.causes import interruption_label
+from domain.instances.causes import interruption_label, nearest_end
 from domain.instances.record import InstanceRecord, fold
 from domain.instances.resync import missed_events
 from domain.instances.verification import Question, ScheduledEvent
@@ -60,6 +60,21 @@ def test_what_ec2_moves_is_moved() -> None:
     known = heard(listed(10, "instance-stop"), 600, "instance-stop", not_before=at(500_000))
     (planned,) = known.planned.values()
     assert planned.notice.start == at(500_000)
+
+
+@pytest.mark.parametrize("by_health", [True, False])
+def test_a_stop_and_a_start_end_what_was_planned_unless_ec2_lists_it_still(by_health: bool) -> None:
+    known = record(scheduled(5, DATE)) if by_health else listed(10, "instance-stop")
+    stopped = fold(known, state("stopped", 100))
+    assert interruption_label(stopped, at(110)) == "scheduled-stop"
+    restarted = fold(stopped, state("running", 200))
+    assert interruption_label(restarted, at(210)) == ""
+    assert nearest_end(restarted, at(210)) is None
+    assert interruption_label(heard(restarted, 600), at(610)) == ""
+    still = heard(restarted, 600, "instance-stop")
+    assert interruption_label(still, at(610)) == "scheduled-stop"
+    assert heard(still, 900, "instance-stop") == still
+    assert interruption_label(heard(still, 900), at(910)) == ""
 
 
 def test_what_health_told_of_is_left_to_health() -> None:
