@@ -13,9 +13,10 @@ from typing import Protocol, cast
 
 from activities.aws.session import Services
 from domain.instances.places import Place
+from domain.instances.takeover import cluster_of_queue, cluster_rule_name, rules_of_policy
 from domain.instances.topology import Queue, Rule, queue_arn_of, tags
-from domain.instances.upkeep import differing_attributes, missing_targets, rule_differs, wanted
-from engine.errors import Absent, Invalid
+from domain.instances.upkeep import differing_attributes, missing_targets, provider_clusters, rule_differs, wanted
+from engine.errors import Absent, Denied, Invalid
 from engine.kube.json import mapping, sequence, text
 
 Answer = Mapping[str, object]
@@ -75,16 +76,44 @@ class EventTopology:
         """The rules that deliver to the queue; a queue has few, AWS gives a hundred at a time."""
         arn = queue_arn_of(self._place.account, self._place.region, self._place.queue)
         answer = self._events.list_rule_names_by_target(TargetArn=arn, Limit=100)
-        return [text(name) for name in sequence(answer.get("RuleNames"))]
+        named = [text(name) for name in sequence(answer.get("RuleNames"))]
+        return named if provider_clusters(self._place.queue, named) else [*named, *self._lost_rules()]
+
+    def _lost_rules(self) -> Sequence[str]:
+        """The provider's rules that should deliver to the queue: one may have lost its target, or be gone itself."""
+        queue = self._place.queue
+        cluster = cluster_of_queue(queue)
+        if not cluster:
+            return ()
+        try:
+            _, found = self._queue(queue)
+        except Absent:
+            found = {}
+        if allowed := rules_of_policy(queue, found.get("Policy", "")):
+            return allowed
+        rule = cluster_rule_name(cluster)
+        try:
+            self._events.describe_rule(Name=rule)
+        except (Absent, Denied):
+            return ()
+        return (rule,)
+
+    def _queue(self, name: str) -> tuple[str, Mapping[str, str]]:
+        """A queue's URL and attributes.
+
+        Raises:
+            Absent: there is none.
+        """
+        url = text(self._sqs.get_queue_url(QueueName=name).get("QueueUrl"))
+        answer = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
+        return url, {name: text(value) for name, value in mapping(answer.get("Attributes")).items()}
 
     def _queue_changes(self, queue: Queue) -> Iterator[Change]:
         try:
-            url = text(self._sqs.get_queue_url(QueueName=queue.name).get("QueueUrl"))
+            url, found = self._queue(queue.name)
         except Absent:
             yield Change(f"make the queue {queue.name}", lambda: self._make_queue(queue))
             return
-        answer = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-        found = {name: text(value) for name, value in mapping(answer.get("Attributes")).items()}
         differing = differing_attributes(queue, found)
         if differing:
             names = ", ".join(sorted(differing))

@@ -18,6 +18,8 @@ from domain.model import Model
 from domain.schema import Document
 
 _LONGEST_QUEUE_NAME = 80
+_QUEUE_SUFFIX = "-queue"
+_SID_PREFIX = "CAPAEvents_"
 
 
 class ClusterTopology(Model):
@@ -29,12 +31,33 @@ class ClusterTopology(Model):
 
 def cluster_queue_name(cluster: str) -> str:
     """The queue's name of a Cluster."""
-    return f"{cluster.replace('.', '-')}-queue"
+    return f"{cluster.replace('.', '-')}{_QUEUE_SUFFIX}"
 
 
 def cluster_rule_name(cluster: str) -> str:
     """The rule's name of a Cluster."""
     return f"{cluster}-ec2-rule"
+
+
+def cluster_of_queue(queue: str) -> str:
+    """The Cluster by whose name a queue may have been made (of `a.b` and `a-b` the latter); empty if by none."""
+    cluster = queue.removesuffix(_QUEUE_SUFFIX)
+    return cluster if cluster_queue_name(cluster) == queue else ""
+
+
+def rules_of_policy(queue: str, policy: str) -> tuple[str, ...]:
+    """The provider's rules that a queue's policy lets deliver to it."""
+    try:
+        statements = json.loads(policy)["Statement"]
+        named = [str(each.get("Sid", "")) for each in statements]
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return ()
+    rules = (each.removeprefix(_SID_PREFIX).removesuffix(f"_{queue}") for each in named)
+    return tuple(rule for rule, sid in zip(rules, named, strict=True) if sid == _sid(rule, queue))
+
+
+def _sid(rule: str, queue: str) -> str:
+    return f"{_SID_PREFIX}{rule}_{queue}"
 
 
 def cluster_topology(account: str, region: str, cluster: str) -> ClusterTopology:
@@ -69,7 +92,7 @@ def cluster_queue_policy(queue_name: str, queue_arn: str, name: str, rule_arn: s
         "Version": "2012-10-17",
         "Statement": [
             {
-                "Sid": f"CAPAEvents_{name}_{queue_name}",
+                "Sid": _sid(name, queue_name),
                 "Principal": {"Service": ["events.amazonaws.com"]},
                 "Effect": "Allow",
                 "Action": ["sqs:SendMessage"],

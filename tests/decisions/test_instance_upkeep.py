@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from activities.aws.event_topology import EventTopology
+from activities.aws.session import Services
 from domain.instances.places import Place
+from domain.instances.takeover import cluster_topology, rules_of_policy
 from domain.instances.topology import topology
 from domain.instances.upkeep import (
     differing_attributes,
@@ -18,6 +21,7 @@ from domain.instances.upkeep import (
     rule_differs,
     wanted,
 )
+from engine.errors import Absent
 
 PLACE = Place(account="123456789012", region="eu-central-1")
 OWN = topology(PLACE.account, PLACE.region)
@@ -115,6 +119,67 @@ def test_a_queue_of_the_providers_is_kept_by_the_providers_names() -> None:
     ]
     assert provider_clusters("a-b-queue", ["something"]) == ()
     assert wanted(place).rules[0].name == "a-b-queue-ec2"
+
+
+class Aws:
+    """A queue with a policy, and rules that deliver to nobody."""
+
+    def __init__(self, policy: str, *rules: str) -> None:
+        self.policy = policy
+        self.rules = rules
+
+    def client(self, service: str, region: str) -> Aws:
+        return self
+
+    def list_rule_names_by_target(self, **_: Any) -> Any:
+        return {}
+
+    def get_queue_url(self, *, QueueName: str) -> Any:  # noqa: N803
+        if not self.policy:
+            raise Absent("no queue")
+        return {"QueueUrl": QueueName}
+
+    def get_queue_attributes(self, **_: Any) -> Any:
+        return {"Attributes": {"Policy": self.policy}}
+
+    def describe_rule(self, *, Name: str) -> Any:  # noqa: N803
+        if Name not in self.rules:
+            raise Absent("no rule")
+        return {}
+
+    def list_targets_by_rule(self, **_: Any) -> Any:
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "policy", "rules", "kept"),
+    [
+        # Somebody took the rule's target away, or the rule.
+        ("a.b", True, ("a.b-ec2-rule",), "a.b-ec2-rule"),
+        ("a.b", True, (), "a.b-ec2-rule"),
+        # And the queue with its policy as well.
+        ("c1", False, ("c1-ec2-rule",), "c1-ec2-rule"),
+        ("c1", False, (), "c1-queue-ec2"),
+    ],
+)
+def test_a_queue_of_the_providers_that_no_rule_delivers_to_stays_the_providers(
+    cluster: str, policy: bool, rules: tuple[str, ...], kept: str
+) -> None:
+    should = cluster_topology(PLACE.account, PLACE.region, cluster)
+    aws = Aws(should.queue.attributes["Policy"] if policy else "", *rules)
+    place = PLACE.model_copy(update={"queue": should.queue.name})
+    changes = [change.what for change in EventTopology(place, cast(Services, aws)).changes()]
+    assert any(f"rule {kept}" in what for what in changes)
+    if kept.endswith("-ec2-rule"):
+        assert not any("c1-queue-ec2" in what or "c1-queue-dead" in what for what in changes)
+        assert any(f"have the rule {kept} deliver to {should.queue.name}" in what for what in changes)
+
+
+@pytest.mark.parametrize(
+    "policy", ["", "no json", "[]", '{"Statement":[7]}', '{"Statement":[{"Sid":"CAPAEvents_x_other"}]}']
+)
+def test_a_policy_of_somebody_elses_names_no_rules(policy: str) -> None:
+    assert rules_of_policy("c1-queue", policy) == ()
 
 
 def test_a_place_is_found_by_its_key_as_long_as_the_settings_name_it() -> None:
