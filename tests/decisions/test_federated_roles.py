@@ -17,7 +17,7 @@ from domain.levers import RETRIED, RETRY
 from domain.refusal import ErrorType
 
 GENERATION = {"generation": 3}
-VALID = {"state": "Valid", "conditions": [], "observedGeneration": 1}
+VALID = {"state": "Valid", "conditions": [{"type": "Valid", "status": "True"}], "observedGeneration": 1}
 DELETING = {"deletionTimestamp": "2026-05-01T11:00:00Z"}
 
 
@@ -158,6 +158,22 @@ def test_a_blanked_status_is_written_anew() -> None:
     assert done == ["validate_policies", "write status"]
     assert isinstance(world, FederatedRoleWorld)
     assert world.role.status.state == "Valid"
+
+
+@pytest.mark.parametrize("state", ["", "Bogus"])
+def test_a_state_that_people_have_changed_is_judged_anew(state: str) -> None:
+    world, decision, done = live(role_world(role(status={**VALID, "state": state})))
+    assert done == ["validate_policies", "write status"]
+    assert isinstance(world, FederatedRoleWorld)
+    assert (world.role.status.state, decision.outcome) == ("Valid", Outcome.SETTLED)
+
+
+def test_a_role_that_people_call_valid_and_no_judgement_has_is_invalid_again() -> None:
+    refused = {"type": "Invalid", "status": "True", "reason": "InvalidManagedPolicy"}
+    called = role(status={**VALID, "conditions": [refused]})
+    world, _, _ = live(role_world(called), saying(False, "InvalidManagedPolicy", "Managed policy does not exist"))
+    assert isinstance(world, FederatedRoleWorld)
+    assert world.role.status.state == "Invalid"
 
 
 def test_under_fedramp_a_role_is_left_alone() -> None:

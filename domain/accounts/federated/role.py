@@ -22,7 +22,7 @@ from domain.accounts.status import with_condition
 from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
 from domain.levers import RETRIED, retry_wanted
-from domain.resource import Condition
+from domain.resource import Condition, condition_of
 from domain.writes import JsonPatch, Patch
 
 NOTHING = "NoAWSCustomPolicyOrAWSManagedPolicies"
@@ -70,8 +70,13 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
 
 
 def judged(role: AWSFederatedRole) -> bool:
-    """Whether the status speaks of the spec as it is."""
-    return role.status.observed_generation == role.metadata.generation
+    """Whether the status speaks of the spec as it is, in a state that a judgement has given: people change it."""
+    generation, state = role.metadata.generation, role.status.state
+    fault = _fault(role, generation)
+    empty = fault is not None and fault.reason == NOTHING
+    given = state in {RoleState.VALID, RoleState.INVALID} or (empty and state == RoleState.NEW)
+    said = condition_of(role.status.conditions, state or RoleState.INVALID) is not None
+    return given and said and role.status.observed_generation == generation
 
 
 def _told(role: AWSFederatedRole) -> Decision:
