@@ -32,6 +32,7 @@ from domain.accounts.federated.worlds import FederatedAccessWorld
 from domain.decision import Outcome, World
 from domain.levers import RETRIED, RETRY
 from domain.refusal import ErrorType
+from workflows.accounts.federated_access import FederatedAccessWorkflow
 
 GRANT = ["ensure_access_policy", "ensure_access_role", "attach_access_policies"]
 UID = "bcd456"
@@ -257,6 +258,18 @@ def test_a_persons_retry_is_honoured_once() -> None:
     world, _, done = live(access_world(found, role()))
     assert done == ["write object", *GRANT, "write status"]
     assert of(world).metadata.annotations[RETRIED] == "1"
+
+
+def test_a_persons_retry_has_what_was_granted_compared_with_aws_once_more() -> None:
+    found = granted()
+    annotated = found.metadata.model_copy(update={"annotations": {RETRY: "1"}})
+    look = _Attaching()
+    world, decision, done = live(access_world(found.model_copy(update={"metadata": annotated}), role()), look)
+    assert done == ["write status", "write object", *GRANT, "write status"]
+    assert look.exact == [True]
+    assert of(world).status.granted == found.status.granted
+    assert decision.outcome is Outcome.SETTLED
+    assert decision.phase in FederatedAccessWorkflow.retryable_phases
 
 
 def test_a_role_name_too_long_for_iam_is_said_without_asking() -> None:

@@ -15,6 +15,7 @@ from domain.accounts.federated.worlds import FederatedRoleWorld, Verdict
 from domain.decision import Action, Outcome
 from domain.levers import RETRIED, RETRY
 from domain.refusal import ErrorType
+from workflows.accounts.federated_role import FederatedRoleWorkflow
 
 GENERATION = {"generation": 3}
 VALID = {"state": "Valid", "conditions": [{"type": "Valid", "status": "True"}], "observedGeneration": 1}
@@ -146,7 +147,8 @@ def test_w28_what_the_payer_may_not_judge_is_told_and_tried_again() -> None:
 
 
 def test_a_persons_retry_has_it_judged_once_more() -> None:
-    world, _, done = live(role_world(role(status=VALID, meta={"annotations": {RETRY: "1"}})))
+    world, decision, done = live(role_world(role(status=VALID, meta={"annotations": {RETRY: "1"}})))
+    assert decision.phase in FederatedRoleWorkflow.retryable_phases
     assert done == ["write status", "write object", "validate_policies", "write status"]
     assert isinstance(world, FederatedRoleWorld)
     assert world.role.metadata.annotations[RETRIED] == "1"

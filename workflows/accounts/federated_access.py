@@ -12,6 +12,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from domain.accounts.federated.access import decide
+    from domain.accounts.federated.resources import AccessState
     from domain.accounts.federated.worlds import FederatedAccessWorld, ObserveFederatedAccess
     from domain.carry import Carry
     from domain.decision import Action
@@ -21,6 +22,8 @@ with workflow.unsafe.imports_passed_through():
 @workflow.defn(name="AWSFederatedAccountAccess")
 class FederatedAccessWorkflow(Entity[FederatedAccessWorld]):
     """The lifecycle of one AWSFederatedAccountAccess."""
+
+    retryable_phases = (AccessState.READY,)
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:

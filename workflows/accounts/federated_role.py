@@ -10,6 +10,7 @@ from __future__ import annotations
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from domain.accounts.federated.resources import RoleState
     from domain.accounts.federated.role import decide
     from domain.accounts.federated.worlds import FederatedRoleWorld, ObserveFederatedRole
     from domain.carry import Carry
@@ -20,6 +21,8 @@ with workflow.unsafe.imports_passed_through():
 @workflow.defn(name="AWSFederatedRole")
 class FederatedRoleWorkflow(Entity[FederatedRoleWorld]):
     """The lifecycle of one AWSFederatedRole."""
+
+    retryable_phases = (RoleState.VALID, RoleState.INVALID)
 
     @workflow.init
     def __init__(self, carry: Carry) -> None:

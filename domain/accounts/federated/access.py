@@ -39,6 +39,7 @@ from domain.writes import JsonPatch, Patch
 
 GIVE_UP_AFTER = timedelta(hours=24)
 NAMESPACE_MISMATCH = "AWSCustomerCredentialSecretNamespaceMismatch"
+ANEW = "anew"  # in the place of a digest, which it never equals: a person wants all steps taken once more
 NO_ROLE = "Requested role does not exist"
 
 
@@ -61,6 +62,9 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
     if patch := _marks(world, role):
         return _working(world, "set the finalizer and labels", _patch(world, patch, note="finalizer and labels"))
     if token := retry_wanted(access.metadata):
+        if is_granted(world, role):  # what was granted may have been changed in AWS since
+            anew = access.status.model_copy(update={"granted": ANEW})
+            return _working(world, "compare it with AWS anew", _status(world, anew))
         patch = {"metadata": {"annotations": {RETRIED: token}}}
         return _working(world, "note the retry", _patch(world, patch, note="retry honoured"))
     if is_granted(world, role):
