@@ -245,6 +245,26 @@ def test_a_tenant_cannot_move_it_by_its_labels() -> None:
     assert of(world).metadata.labels == LABELS
 
 
+def test_a_label_that_came_with_a_copy_is_no_account_until_the_keys_say_so() -> None:
+    copied = access(meta={**KEPT, "labels": {**LABELS, "awsAccountID": "444455556666"}})
+    world, _, done = live(access_world(copied, role()))
+    assert done == ["identify_customer", "write object", *GRANT, "write status"]
+    assert of(world).metadata.labels == LABELS
+    assert of(world).status.console_url == URL
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [{"type": "Failed", "message": "Failed to create role"}, {"type": "Ready", "message": "Account Access Ready"}],
+)
+def test_a_label_under_which_something_may_have_been_made_is_kept(condition: dict[str, str]) -> None:
+    labels = {**LABELS, "awsAccountID": "444455556666"}
+    failed = access(meta={**KEPT, "labels": labels}, status={"state": "Failed", "conditions": [condition]})
+    world, _, done = live(access_world(failed, role()), refusing("aws.ensure_access_policy", code="IdentityMismatch"))
+    assert "identify_customer" not in done
+    assert of(world).metadata.labels == labels
+
+
 def test_another_role_replaces_the_first_which_goes_before() -> None:
     other = role(meta={"name": "admin"})
     moved = granted(awsFederatedRole={"name": "admin", "namespace": "aws-account-operator"})
@@ -256,7 +276,7 @@ def test_another_role_replaces_the_first_which_goes_before() -> None:
 def test_a_persons_retry_is_honoured_once() -> None:
     found = access(meta={**KEPT, "annotations": {RETRY: "1"}}, status={"state": "Failed", "conditions": []})
     world, _, done = live(access_world(found, role()))
-    assert done == ["write object", *GRANT, "write status"]
+    assert done == ["write object", "identify_customer", *GRANT, "write status"]
     assert of(world).metadata.annotations[RETRIED] == "1"
 
 

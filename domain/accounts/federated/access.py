@@ -41,6 +41,8 @@ GIVE_UP_AFTER = timedelta(hours=24)
 NAMESPACE_MISMATCH = "AWSCustomerCredentialSecretNamespaceMismatch"
 ANEW = "anew"  # in the place of a digest, which it never equals: a person wants all steps taken once more
 NO_ROLE = "Requested role does not exist"
+# What a failed access says that knew its account.
+_BEYOND = frozenset(message for step, message in FAILED_TO.items() if step != IdentifyCustomer.activity)
 
 
 def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
@@ -113,12 +115,13 @@ def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime
     """The next step."""
     access, known = world.access, world.known
     digest = wanted_digest(access, role, world.config.partition)
-    account_id = access.place.account_id
-    if not account_id and not known.account_id:
-        return _step(world, IdentifyCustomer(secret=_secret(world), partition=world.config.partition), now)
+    # The label may have come with a copy of another access, or with a backup of this one.
+    account_id = access.place.account_id if _begun(world) else known.account_id
     if not account_id:
-        patch: JsonPatch = {"metadata": {"labels": {ACCOUNT_LABEL: known.account_id}}}
-        return _working(world, f"it is account {known.account_id}", _patch(world, patch, note="account label"))
+        return _step(world, IdentifyCustomer(secret=_secret(world), partition=world.config.partition), now)
+    if account_id != access.place.account_id:
+        patch: JsonPatch = {"metadata": {"labels": {ACCOUNT_LABEL: account_id}}}
+        return _working(world, f"it is account {account_id}", _patch(world, patch, note="account label"))
     if moved := _moved_from(world, role):
         return _moving(world, moved, now)
     steps = _steps(world, role, digest)
@@ -126,6 +129,14 @@ def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime
         return _step(world, steps[0], now)
     status = ready(access.status, world.config.partition, account_id, role_name(world, role), digest, now)
     return _working(world, "Account Access Ready", _status(world, status))
+
+
+def _begun(world: FederatedAccessWorld) -> bool:
+    """True if something may have been made already, in the account that is written down."""
+    access, known = world.access, world.known
+    done = access.place.role or known.policy or known.role or known.attached
+    told = any(each.type == AccessState.READY or each.message in _BEYOND for each in access.status.conditions)
+    return bool(access.place.account_id) and (bool(done) or told)
 
 
 def _steps(world: FederatedAccessWorld, role: AWSFederatedRole, digest: str) -> tuple[Action, ...]:
