@@ -48,7 +48,7 @@ from domain.accounts.resources import Account, AccountClaim, AccountState, Claim
 from domain.resource import Condition, condition_of, parse_timestamp
 from domain.writes import Patch
 from engine import clock, metrics
-from engine.kube.json import mapping, sequence, text
+from engine.kube.json import flag, mapping, sequence, text
 from engine.metrics import Histogram, Listener, Request, Step, Write
 
 OPERATOR = "aws-account-operator"
@@ -264,7 +264,8 @@ def _lets_go(write: Write) -> bool:
 
 
 def _held_account(claim: Mapping[str, object]) -> bool:
-    return bool(text(claim, "spec", "accountLink"))
+    """One that is cleaned and used again: a customer's never is."""
+    return bool(text(claim, "spec", "accountLink")) and not flag(claim, "spec", "byoc")
 
 
 def _probed(conditions: Iterable[Condition], type_: str) -> datetime | None:

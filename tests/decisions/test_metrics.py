@@ -466,6 +466,7 @@ LINKED = {"spec": {"accountLink": "a"}}
         pytest.param(["other"], {**LINKED, "metadata": DELETED}, 1, id="released, somebody else waits"),
         pytest.param([FINALIZER], LINKED, 0, id="finalizer set"),
         pytest.param([], {"metadata": DELETED}, 0, id="held nothing"),
+        pytest.param([], {"spec": {"accountLink": "a", "byoc": True}, "metadata": DELETED}, 0, id="held a customer's"),
     ],
 )
 def test_a_released_claim_counts_the_time_since_its_deletion(finalizers: list[str], claim: Obj, times: float) -> None:
