@@ -41,6 +41,7 @@ from prometheus_client.registry import Collector
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, KINDS
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.identities import RotateKeys
+from domain.accounts.claim_steps import entering
 from domain.accounts.constants import FINALIZER
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.pool import Room
@@ -228,7 +229,7 @@ class AccountListener(Listener):
             account = Account.model_validate(write.answer)
             whose = _CUSTOMERS_ACCOUNT_READY if account.spec.byoc else _ACCOUNT_READY
             _observe_since(whose, _probed(account.status.conditions, AccountState.CREATING))
-        elif write.asked.key.kind == ACCOUNT_CLAIM.name and _sets_state(write.asked, ClaimState.READY):
+        elif write.asked.key.kind == ACCOUNT_CLAIM.name and write.asked.note == entering(ClaimState.READY):
             claim = AccountClaim.model_validate(write.answer)
             if claim.spec.byoc:
                 _observe_since(_CUSTOMERS_CLAIM_READY, claim.metadata.creation_timestamp)

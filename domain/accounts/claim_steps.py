@@ -98,7 +98,13 @@ def taken_in_hand(world: ClaimWorld) -> Decision | None:
 def status_written(world: ClaimWorld, status: AccountClaimStatus) -> Patch:
     """The write of the claim's status, whole: conditions and state are both required once it is present."""
     patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
-    return patched(world, patch, subresource="status", note=f"status {status.state}")
+    note = entering(status.state) if status.state != world.claim.status.state else "conditions"
+    return patched(world, patch, subresource="status", note=note)
+
+
+def entering(state: str) -> str:
+    """The note of the write by which a claim enters a state: later writes of its whole status name the state, too."""
+    return f"status {state}"
 
 
 def invalid(world: ClaimWorld, reason: str, explanation: str, now: datetime) -> Decision:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import pytest
+from account_objects import claim, claim_world
 from botocore.exceptions import ClientError
 from prometheus_client import REGISTRY, CollectorRegistry, Metric, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,6 +17,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.accounts import metrics as account_metrics
 from activities.accounts.metrics import LISTENER
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.claim import decide as decide_claim
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.pool import Room
@@ -141,10 +143,16 @@ class Growth:
 
 
 def write(
-    kind: Kind, patch: Mapping[str, object], answer: Obj, *, subresource: str = "status", version: str = "2"
+    kind: Kind,
+    patch: Mapping[str, object],
+    answer: Obj,
+    *,
+    subresource: str = "status",
+    version: str = "2",
+    note: str = "status Ready",
 ) -> Write:
     key = Key(kind=kind.name, namespace="", name="x", uid="x")
-    asked = Patch(key=key, patch=dict(patch), subresource=subresource, resource_version="1")
+    asked = Patch(key=key, patch=dict(patch), subresource=subresource, resource_version="1", note=note)
     metadata = {"name": "x", "uid": "x", **answer.get("metadata", {}), "resourceVersion": version}
     return Write(asked, {**answer, "metadata": metadata})
 
@@ -442,6 +450,19 @@ def test_a_served_claim_counts_the_time_since_it_began_to_look() -> None:
     as_activity(lambda: LISTENER.on_write(write(ACCOUNT_CLAIM, {"status": status}, {"status": status})), "AccountClaim")
 
     assert (grown.times, grown.seconds) == (1, 7)
+
+
+def test_a_served_claim_that_says_no_more_that_it_waited_is_not_counted_again() -> None:
+    grown = Growth("account_claim_ready_duration_seconds")
+    conditions = [condition(type_, 7) for type_ in ("Unclaimed", "Claimed", "InvalidConfigMap")]
+    served = claim(spec={"accountLink": "a", "accountOU": "ou"}, status={"state": "Ready", "conditions": conditions})
+    (action,) = decide_claim(claim_world(served), NOW).actions
+    assert isinstance(action, Patch)
+    answer = write(ACCOUNT_CLAIM, action.patch, served.model_dump(mode="json") | dict(action.patch)).answer
+
+    as_activity(lambda: LISTENER.on_write(Write(action, answer)), "AccountClaim")
+
+    assert grown.times == 0
 
 
 @pytest.mark.parametrize(("state", "times"), [("Pending", 1), ("Ready", 0), ("", 0), ("Error", 0)])
