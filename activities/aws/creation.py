@@ -93,17 +93,27 @@ def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
 def tag_account(sessions: Sessions, action: TagAccount) -> None:
     """Tag it. A few attempts where that may help, then a line in the log: no lifecycle stops for a tag."""
     sessions.refuse_protected(action.account_id)
-    tags = [{"Key": name, "Value": value} for name, value in sorted(action.tags.items())]
-    if not tags:
-        return
+    payer = sessions.payer()
     try:
-        sessions.payer().organizations().tag_resource(ResourceId=action.account_id, Tags=tags)  # type: ignore[arg-type]
+        wanted = action.tags if action.fresh else _left_to_tag(payer, action)
+        tags = [{"Key": name, "Value": value} for name, value in sorted(wanted.items())]
+        if tags:
+            payer.organizations().tag_resource(ResourceId=action.account_id, Tags=tags)  # type: ignore[arg-type]
     except (Throttled, Unavailable) as error:
         if attempt.number() < _TAGGING_ATTEMPTS:
             raise
         log.warning("account %s stays untagged: %s", action.account_id, error.message)
     except ApiError as error:
         log.warning("account %s stays untagged: %s", action.account_id, error.message)
+
+
+def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
+    """Nothing on an account that names another owner; where we have no name, no owner."""
+    owner = owner_of(payer, action.account_id)
+    if owner not in {None, action.tags.get(OWNER_TAG)}:
+        log.warning("account %s keeps its tags: its owner is %r", action.account_id, owner)
+        return {}
+    return {name: value for name, value in action.tags.items() if value or name != OWNER_TAG}
 
 
 def owner_of(payer: Payer, account_id: str) -> str | None:

@@ -299,7 +299,8 @@ def _credential_actions(world: AccountWorld) -> tuple[Action, ...]:
     actions: list[Action] = []
     if not known.tagged:
         owner = {OWNER_TAG: config.shard_name or "", **config.compliance_tags}
-        actions.append(TagAccount(account_id=account.spec.aws_account_id, tags=owner))
+        fresh = bool(known.created_account_id)
+        actions.append(TagAccount(account_id=account.spec.aws_account_id, tags=owner, fresh=fresh))
     if not known.support_role:
         actions.append(
             EnsureSupportRole(**member, iam_user_id=account.iam_user_id, jump_role=config.support_jump_role, tags=tags)

@@ -98,6 +98,13 @@ def test_compliance_tags_join_the_owner_tag_only_when_the_feature_is_on() -> Non
     assert on.tags == {"owner": "shard-1", "app-code": "APP", "service-phase": "prod"}
 
 
+@pytest.mark.parametrize(("created", "fresh"), [("", False), (AWS_ID, True)])
+def test_only_an_account_that_was_just_created_is_tagged_whatever_its_tags_say(created: str, fresh: bool) -> None:
+    tag, *_ = decide(world(in_state("Creating"), known={"created_account_id": created}), NOW).actions
+    assert isinstance(tag, TagAccount)
+    assert tag.fresh is fresh
+
+
 def test_a_missing_shard_name_tags_an_empty_owner() -> None:
     tag, *_ = decide(world(in_state("Creating"), config=config(shard_name=None)), NOW).actions
     assert isinstance(tag, TagAccount)

@@ -103,13 +103,17 @@ class AwaitAccount(Action):
 
 
 class TagAccount(Action):
-    """Tag the account in the organization: who owns it. Its failure never stops the lifecycle."""
+    """Tag the account in the organization: who owns it. Its failure never stops the lifecycle.
+
+    Unless `fresh`, an account that says whose it is stays as it is: a validation's flag decides about it.
+    """
 
     activity: ClassVar[str] = "aws.tag_account"
     queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
 
     account_id: str
     tags: dict[str, str]
+    fresh: bool = False
 
     @property
     def summary(self) -> str:
