@@ -78,6 +78,9 @@ CLOSE_BACKOFF = (
 _ACCOUNT_ANNOTATIONS = (*levers.LEVERS, LET_GO, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
 # The create budget counts from BUDGET_SINCE on: the pool's workflow writes it, the Organization's reads it.
 _POOL_ANNOTATIONS = (*levers.LEVERS, BUDGET_SINCE)
+# What decisions read of an Account's conditions: deadlines are counted from the last time.
+_CONDITION = ("type", "status", "lastProbeTime")
+_ASKED_FOR = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
 # Written by kubectl and by our own levers; no decision of a claim reads them.
 _UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", levers.RETRIED, levers.ABANDONED})
 # What a customer's Account is made by.
@@ -105,15 +108,16 @@ def read_account(obj: JsonObject) -> View:
         fingerprint=(
             generation(obj),
             others_finalizers(obj, FINALIZER),
+            FINALIZER in sequence(obj, "metadata", "finalizers"),
             chosen(annotations, _ACCOUNT_ANNOTATIONS),
             text(obj, "metadata", "labels", IAM_USER_ID_LABEL),
             state,
             claimed,
             flag(status, "reused"),
             text(status, "supportCaseID"),
-            len(sequence(status, "conditions")),
-            # Emptied, quotas and regions begin anew.
-            *(bool(status.get(name)) for name in ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")),
+            tuple(tuple(text(c, name) for name in _CONDITION) for c in sequence(status, "conditions")),
+            # Emptied, quotas and regions begin anew; one that is set back is asked for again.
+            *(repr(status.get(name) or None) for name in _ASKED_FOR),
         ),
         handed=(*link, entity),
         settled=state == AccountState.READY and has_id and bound == claimed and not _retry_wanted(annotations),

@@ -86,6 +86,7 @@ def read(kind: Kind, each: Obj) -> Projection:
         ("metadata.generation", 2),
         ("metadata.deletionTimestamp", "2026-01-01T00:00:00Z"),
         ("metadata.finalizers", ["somebody-else"]),
+        ("metadata.finalizers", ["finalizer.aws.managed.openshift.io"]),
         ("metadata.annotations", {"perdure.dev/retry": "1"}),
         ("metadata.annotations", {"perdure.dev/paused": "true"}),
         ("metadata.annotations", {"aws.managed.openshift.com/pause-reconciliation": "true"}),
@@ -109,7 +110,6 @@ def test_what_an_account_decides_by_changes_its_fingerprint(path: str, value: An
     ("path", "value"),
     [
         ("metadata.resourceVersion", "9"),
-        ("metadata.finalizers", ["finalizer.aws.managed.openshift.io"]),
         ("metadata.annotations", {"kubectl.kubernetes.io/last-applied-configuration": "{}"}),
         ("metadata.labels", {"team": "x"}),
         ("metadata.managedFields", [{"manager": "kubectl"}]),
@@ -119,6 +119,22 @@ def test_what_an_account_decides_by_changes_its_fingerprint(path: str, value: An
 def test_what_an_account_does_not_decide_by_leaves_its_fingerprint(path: str, value: Any) -> None:
     before = account(state="Ready")
     assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, changed(before, path, value)).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("path", "was", "value"),
+    [
+        ("status.optInRegions", {"af-south-1": {"status": "MANUAL_ACTION"}}, {"af-south-1": {"status": "TODO"}}),
+        ("status.globalServiceQuotas", {"L-1": {"status": "DENIED"}}, {"L-1": {"status": "TODO"}}),
+        ("status.regionalServiceQuotas", {"default": {"L-1": {"value": 1}}}, {"default": {"L-1": {"value": 2}}}),
+        ("status.conditions", [{"type": "Creating", "lastProbeTime": "2026-05-01T12:00:00Z"}], [{"type": "Creating"}]),
+        ("status.conditions", [{"type": "Ready", "status": "False"}], [{"type": "Ready", "status": "True"}]),
+    ],
+)
+def test_what_is_set_back_within_an_accounts_status_changes_its_fingerprint(path: str, was: Any, value: Any) -> None:
+    before = changed(account(state="Ready"), path, was)
+    assert read(ACCOUNT, before).fingerprint != read(ACCOUNT, changed(before, path, value)).fingerprint
+    assert read(ACCOUNT, before).fingerprint == read(ACCOUNT, changed(before, path, deepcopy(was))).fingerprint
 
 
 def test_a_binding_is_news_to_the_account_whoever_wrote_it() -> None:
