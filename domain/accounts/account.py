@@ -187,10 +187,17 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
         )
         return working(account, "ask AWS for the account", create, deadline=permit.until, at="the permit ends")
     asks = "the organization's permit to create an account"
-    if permit is None or permit.verdict is Verdict.GRANTED:
-        return waiting(account, f"waits for {asks}", "Organization")
     born = account.metadata.creation_timestamp
     zombie_at = born + CREATION_TIMEOUT if born and account.pool_owned else None
+    at = "without an AWS account it is deleted and the pool makes another" if zombie_at else ""
+    if permit is None or permit.verdict is Verdict.GRANTED:
+        limit = world.known.failure  # AWS's own: the organization's permits do not know of it
+        if limit not in LIMIT_CODES:
+            return waiting(account, f"waits for {asks}", "Organization")
+        if zombie_at and now >= zombie_at:
+            return _discard(world, f"AWS gave no account within 25 minutes: {limit}")
+        why = f"AWS refused to create the account ({limit}): waits for {asks}"
+        return waiting(account, why, "Organization", zombie_at, at)
     if zombie_at and now >= zombie_at:
         return _discard(world, "no AWS account within 25 minutes")
     why = permit.message or f"waits for {asks}"
@@ -211,7 +218,7 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
         actions=actions,
         waits_for=("Organization", permit.verdict.value),
         deadline=zombie_at,
-        at_deadline="without an AWS account it is deleted and the pool makes another" if zombie_at else "",
+        at_deadline=at,
     )
 
 

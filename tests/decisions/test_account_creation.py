@@ -152,6 +152,28 @@ def test_the_limits_of_the_organization_never_fail_an_account(code: str) -> None
     assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())
 
 
+@pytest.mark.parametrize("permit", [None, granted(minutes=0)])
+@pytest.mark.parametrize("code", ["ConstraintViolationException", "ACCOUNT_LIMIT_EXCEEDED"])
+def test_at_a_limit_that_only_aws_knows_an_account_says_so_and_gives_way_after_25_minutes(
+    code: str, permit: Permit | None
+) -> None:
+    known = {"permit": permit, "failure": code}
+    young = decide(world(account(meta={"creationTimestamp": ago(minutes=24)}), known=known), NOW)
+    assert (young.outcome, young.actions, young.deadline) == (Outcome.WAITING, (), NOW + timedelta(minutes=1))
+    assert code in young.why
+    old = {"creationTimestamp": ago(minutes=25)}
+    (gone,) = decide(world(account(meta=old), known=known), NOW).actions
+    assert isinstance(gone, Delete)
+    assert gone.mourner is not None
+    alone = decide(world(account(meta={**old, "ownerReferences": []}, spec={"accountPool": ""}), known=known), NOW)
+    assert (alone.actions, alone.deadline) == ((), None)
+    again = world(account(meta=old), known={**known, "permit": granted()})
+    (create,) = decide(again, NOW).actions
+    asked = fold(again, create, CreateRequest(request_id="car-1"))
+    unknown = fold(asked, decide(asked, NOW).actions[0], refusal(ErrorType.ABSENT))
+    assert decide(unknown, NOW).actions == (), "what AWS may have begun is looked for first"
+
+
 @pytest.mark.parametrize("code", ["ACCOUNT_LIMIT_EXCEEDED", "INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"])
 def test_a_request_that_ended_for_a_passing_reason_is_asked_again_with_a_new_permit(code: str) -> None:
     start = world(known={"permit": granted(), "request_id": "car-1"})

@@ -50,7 +50,7 @@ class CreateAccount(Action):
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """The request id, which is never asked for twice."""
         assert isinstance(result, CreateRequest)  # noqa: S101 - the activity's type
-        return world.learn(request_id=result.request_id, created_account_id=result.account_id)
+        return world.learn(request_id=result.request_id, created_account_id=result.account_id, failure="")
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
         """A permit that came too late, or a limit reached, is asked for anew; the rest is remembered."""
