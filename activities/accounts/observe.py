@@ -161,7 +161,7 @@ class ObserveActivities:
         if pool is None:
             return world.model_copy(update={"pool_exists": False})
         accounts = await self._read.accounts(OPERATOR_NAMESPACE)
-        given = [account for account in accounts if offered(account, pool, world.config)]
+        given = [account for account in accounts if offered(account, pool, world.config, world.protected)]
         return world.model_copy(update={"unserved": Rejections(given).of(world.claim)})
 
 

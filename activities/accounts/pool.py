@@ -126,6 +126,7 @@ class PoolActivities:
             accounts=accounts,
             claims=(),
             config=config,
+            protected=self._read.settings.accounts_protected,
             room=room,
             deaths=mourned(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
             in_flight_limit=self._read.settings.accounts_create_in_flight,

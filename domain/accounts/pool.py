@@ -13,7 +13,7 @@ Its own workflow says so: one that a person deletes is no failure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from domain.accounts.candidates import Candidates, Rejections, is_free
@@ -79,6 +79,7 @@ class PoolView(Model):
     accounts: tuple[Account, ...]
     claims: tuple[AccountClaim, ...]
     config: OperatorConfig
+    protected: tuple[str, ...] = ()
     room: Room | None
     deaths: Deaths = Deaths()
     in_flight_limit: int = 5
@@ -153,10 +154,14 @@ def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool
     return account.pool_owned and name == pool.metadata.name
 
 
-def offered(account: Account, pool: AccountPool, config: OperatorConfig) -> bool:
-    """True if the Account may be given to the pool's claims: also one that people have made, and no pool counts."""
+def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
+    """True if the Account may be given to the pool's claims: also one that people have made, and no pool counts.
+
+    A payer's or protected one would only hold its claim up; one that names its claim stays with it.
+    """
     name = account.spec.account_pool or config.default_pool
-    return not account.customers and name == pool.metadata.name
+    refused = account.spec.aws_account_id in {*config.payer_account_ids, *protected} and not account.spec.claim_link
+    return not account.customers and name == pool.metadata.name and not refused
 
 
 def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> AccountPoolStatus:
@@ -293,7 +298,7 @@ def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
         return (), {}
     bindings: list[Binding] = []
     unserved: dict[str, str] = {}
-    accounts = [account for account in view.accounts if offered(account, view.pool, view.config)]
+    accounts = [account for account in view.accounts if _offered(account, view)]
     candidates, rejections = Candidates(accounts), Rejections(accounts)
     for claim in sorted(view.claims, key=_age):
         if linked := candidates.linked(claim):
@@ -303,6 +308,10 @@ def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
         else:
             unserved[f"{claim.metadata.namespace}/{claim.metadata.name}"] = rejections.of(claim)
     return tuple(bindings), unserved
+
+
+def _offered(account: Account, view: PoolView) -> bool:
+    return offered(account, view.pool, view.config, view.protected)
 
 
 def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> bool:
@@ -327,7 +336,7 @@ def moving(view: PoolView, decision: PoolDecision) -> bool:
 
 def has_free(view: PoolView) -> bool:
     """True if some account of the pool could be given to a claim."""
-    return any(is_free(account) and offered(account, view.pool, view.config) for account in view.accounts)
+    return any(is_free(account) and _offered(account, view) for account in view.accounts)
 
 
 def has_bound(view: PoolView, *, thorough: bool) -> bool:

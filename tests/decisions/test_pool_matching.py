@@ -6,12 +6,12 @@ from datetime import datetime
 from typing import Any
 
 import pytest
-from account_objects import AWS_ID, CONFIG, POOL, account, ago, claim, pool, ready_account
+from account_objects import AWS_ID, CONFIG, POOL, account, ago, claim, config, pool, ready_account
 from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.accounts import candidates
-from domain.accounts.pool import PoolView, bind, offered
+from domain.accounts.pool import PoolView, bind, has_free, offered
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim
 from domain.levers import paused
 from domain.resource import timestamp
@@ -105,13 +105,32 @@ def test_accounts_are_put_in_order_once_for_all_claims(monkeypatch: pytest.Monke
     assert len(read) == 9
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"protected": (AWS_ID,)}, {"config": config(payer_account_ids=f"1,{AWS_ID}")}],
+    ids=["protected", "payer"],
+)
+def test_a_payers_or_protected_account_is_given_to_no_claim_and_kept_by_the_one_that_has_it(
+    fields: dict[str, Any],
+) -> None:
+    older = ready_account("osd-creds-mgmt-aaaaaa", meta={"creationTimestamp": ago(minutes=9)})
+    other = ready_account(spec={"awsAccountID": "210987654321"})
+    view = PoolView(pool=pool(), accounts=(older, other), claims=(claim(),), **{"config": CONFIG, **fields}, room=None)
+    assert [each.account.metadata.name for each in bind(view)[0]] == [other.metadata.name]
+    alone = view.model_copy(update={"accounts": (older,)})
+    assert (bind(alone)[0], has_free(alone)) == ((), False)
+    link = {"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": {"id": "entity-1"}}
+    held = ready_account("osd-creds-mgmt-aaaaaa", spec=link)
+    assert [each.complete for each in bind(view.model_copy(update={"accounts": (held, other)}))[0]] == [True]
+
+
 # --- the plain search, whose cost is every account for every claim ---
 
 
 def searched(view: PoolView) -> tuple[list[tuple[str, str, bool]], list[tuple[str, str]]]:
     bindings: list[tuple[str, str, bool]] = []
     unserved: list[tuple[str, str]] = []
-    members = [each for each in view.accounts if offered(each, view.pool, view.config)]
+    members = [each for each in view.accounts if offered(each, view.pool, view.config, view.protected)]
     left = [each for each in members if can_be_given(each)]
     for of in sorted(view.claims, key=age_of_claim):
         meta, entity = of.metadata, of.spec.legal_entity.id
