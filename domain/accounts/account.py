@@ -367,7 +367,8 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
 
 def _failed(world: AccountWorld) -> Decision:
     account = world.account
-    if not account.spec.aws_account_id and account.pool_owned and not world.known.request_id:
+    given_by_pool = account.pool_owned and not account.spec.byoc
+    if not account.spec.aws_account_id and given_by_pool and not world.known.request_id:
         return _discard(world, "failed without ever having had an AWS account")
     if sweep := region_sweeps(world):
         return working(account, "remove what a cut initialisation may have left", *sweep)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from account_objects import (
@@ -309,10 +310,10 @@ def test_the_pool_is_told_of_an_account_that_gives_way_to_another() -> None:
 
 @pytest.mark.parametrize(
     ("spec", "meta"),
-    [({"awsAccountID": AWS_ID}, {}), ({"accountPool": ""}, NOBODY)],
-    ids=["with an id", "of no pool"],
+    [({"awsAccountID": AWS_ID}, {}), ({"accountPool": ""}, NOBODY), ({"byoc": True}, {})],
+    ids=["with an id", "of no pool", "of a customer"],
 )
-def test_other_failed_accounts_stay(spec: dict[str, str], meta: dict[str, object]) -> None:
+def test_other_failed_accounts_stay(spec: dict[str, Any], meta: dict[str, object]) -> None:
     failed = account(spec=spec, meta=meta, status={"state": "Failed"})
     decision = decide(world(failed), NOW)
     assert (decision.outcome, decision.actions) == (Outcome.FAILED, ())
