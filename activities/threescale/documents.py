@@ -13,8 +13,15 @@ from activities.threescale.subjects import SingleSubject
 from domain.decision import earliest
 from domain.refusal import Refusal
 from domain.resource import CustomResource
-from domain.threescale.active_doc import ObservedDocument, Text, is_document, work_for_document
-from domain.threescale.calls import Resource
+from domain.threescale.active_doc import (
+    ObservedDocument,
+    Text,
+    is_document,
+    read_document,
+    work_for_document,
+    wrote_document,
+)
+from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import FoundDocument, FoundPolicy
 from domain.threescale.open_api import FETCH_EVERY
 from domain.threescale.policy import ObservedPolicy, is_policy, work_for_policy
@@ -77,6 +84,14 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
     def is_it(self, found: FoundDocument) -> bool:
         """By its system name."""
         return is_document(found, self.resource)
+
+    def read(self, read: Read, answer: object) -> None:
+        """It, or all among which it may be."""
+        self.found = read_document(self.found, read, answer, self.resource)
+
+    def wrote(self, write: Write, answer: object) -> None:
+        """It, or its former one."""
+        self.found = wrote_document(self.found, write, answer)
 
 
 class PolicySubject(SingleSubject[CustomPolicyDefinition, FoundPolicy]):

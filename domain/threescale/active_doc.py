@@ -2,7 +2,8 @@
 
     New ─► Orphan: product or Secret is missing ─► found by its system name, or made ─► Ready ─deletion─► deleted
 
-3scale never changes a system name: a document that is to be called otherwise is deleted and made anew.
+3scale never changes a system name: a document that is to be called otherwise is made anew, and the former one goes when
+that is there.
 The product is named by its system name. One that is another tenant's makes the document invalid, one that is missing
 an orphan. Documents are compared as documents: 3scale may lay them out in another way.
 """
@@ -30,7 +31,7 @@ from domain.threescale.providers import NoAccount, ProviderAccount, known_at, sa
 from domain.threescale.references import elder, seniority, usable
 from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import LocalReference
-from domain.threescale.single import One, differing
+from domain.threescale.single import One, differing, read_one, wrote_one
 from domain.threescale.validation import fault_of_system_name, message_of
 from domain.threescale.work import (
     Hindrance,
@@ -110,6 +111,25 @@ def is_document(found: FoundDocument, document: ActiveDoc) -> bool:
     return found.system_name == document.spec.system_name
 
 
+def read_document(found: One[FoundDocument], read: Read, answer: object, document: ActiveDoc) -> One[FoundDocument]:
+    """What is known after a read; where what has its id is called otherwise, that is its former one."""
+    former = found.former or (found.item.id if found.item and _is_former(found.item, document) else 0)
+    known = read_one(FoundDocument, read, answer, lambda each: is_document(each, document))
+    return known.model_copy(update={"former": former})
+
+
+def wrote_document(found: One[FoundDocument], write: Write, answer: object) -> One[FoundDocument]:
+    """What is known after a write of it, or of its former one."""
+    if found.former and write.id == found.former:
+        return found.model_copy(update={"former": 0})
+    known = wrote_one(FoundDocument, Resource.DOCUMENT, found, write, answer)
+    return known.model_copy(update={"former": found.former})
+
+
+def _is_former(found: FoundDocument, document: ActiveDoc) -> bool:
+    return bool(found.system_name) and not is_document(found, document)
+
+
 def _product(document: ActiveDoc, products: Iterable[Product], url: str) -> Product | None:
     """The product that it names, of its own tenant rather than another's, the oldest of several."""
     named = [each for each in products if each.spec.system_name == document.spec.product_system_name]
@@ -158,7 +178,7 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
     work, hindering = attempted(whole, observed.refusals, now, document.metadata)
     if work is not None:
         return work
-    if found.item is not None:
+    if found.item is not None and not found.former:  # by whose id it is found again until it is gone
         fields = {**fields, "active_doc_id": found.item.id}
     if hindering:
         return as_refused(document, hindering, now, fields)
@@ -184,20 +204,16 @@ def sync_document(
         fields = {**wanted, "system_name": spec.system_name, "body": body, "service_id": service_id or None}
         return Sync(writes=(_creation(spec.system_name, fields),))
     there = found.item
-    if there.system_name and there.system_name != spec.system_name:
-        return Sync(writes=(_deletion(there.id, there.system_name),))
+    if _is_former(there, document):
+        return Sync(reads=(Read(resource=Resource.DOCUMENT, path=_PATH),))
     fields = differing(wanted, there)
     if not _same_document(body, there.body):
         fields["body"] = body
     if service_id != there.service_id:
         fields["service_id"] = service_id or None
-    if not fields:
-        return Sync()
-    path = f"{_PATH}/{there.id}"
-    about = spec.system_name
-    return Sync(
-        writes=(Write(resource=Resource.DOCUMENT, method="PUT", path=path, id=there.id, fields=fields, about=about),)
-    )
+    if fields:
+        return Sync(writes=(_change(there.id, spec.system_name, fields),))
+    return Sync(writes=(_deletion(found.former),) if found.former else ())
 
 
 def _host(document: ActiveDoc) -> str | None:
@@ -213,6 +229,11 @@ def _creation(system_name: str, fields: dict[str, Json]) -> Write:
         key={"system_name": system_name},
         about=system_name,
     )
+
+
+def _change(id_: int, system_name: str, fields: dict[str, Json]) -> Write:
+    path = f"{_PATH}/{id_}"
+    return Write(resource=Resource.DOCUMENT, method="PUT", path=path, id=id_, fields=fields, about=system_name)
 
 
 def _same_document(one: str, other: str) -> bool:
@@ -234,5 +255,5 @@ def _leaving(observed: ObservedDocument) -> Leaving:
     return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(id_, document.spec.system_name))
 
 
-def _deletion(id_: int, name: str) -> Write:
+def _deletion(id_: int, name: str = "") -> Write:
     return Write(resource=Resource.DOCUMENT, method="DELETE", path=f"{_PATH}/{id_}", id=id_, about=name)

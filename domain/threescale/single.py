@@ -23,12 +23,14 @@ class One(Model, Generic[T]):
     """What is known of one.
 
     `looked` is False until it was looked for, `lost` True when there is none with the id that was remembered, or it was
-    deleted: then it is looked for among all.
+    deleted: then it is looked for among all. `former` is the id of one that is called otherwise and goes when its
+    successor is there, 0 if there is none.
     """
 
     looked: bool = False
     lost: bool = False
     item: T | None = None
+    former: int = 0
 
     @property
     def untouched(self) -> bool:

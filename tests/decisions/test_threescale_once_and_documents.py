@@ -9,7 +9,7 @@ from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, message, me
 
 from domain.refusal import ErrorType
 from domain.threescale import ACTIVE_DOC, CUSTOM_POLICY_DEFINITION
-from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
+from domain.threescale.active_doc import ObservedDocument, Text, read_document, work_for_document, wrote_document
 from domain.threescale.application_auth import AuthWork, ObservedAuth, SecretContent, work_for_auth
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
@@ -135,15 +135,35 @@ def test_a_document_that_leaves_its_product_says_so() -> None:
 
 
 def test_a_document_that_is_to_be_called_otherwise_is_made_anew() -> None:
-    renamed = document(status={"activeDocId": 8}, systemName="other")
-    found = One[FoundDocument](looked=True, item=FoundDocument(id=8, name="Doc", system_name="doc", body='{"a": 1}'))
-    (deletion,) = on_document(renamed, found=found).writes
-    assert (deletion.method, deletion.path) == ("DELETE", "active_docs/8")
+    status = {"activeDocId": 8, "providerAccountHost": ACCOUNT.url}
+    renamed = document(status=status, systemName="other")
+    before = {"id": 8, "name": "Doc", "system_name": "doc", "body": '{"a": 1}'}
+    found, made = One[FoundDocument](), []
+    while (work := on_document(renamed, found=found)).reads or work.writes:
+        for read in work.reads:
+            answer: Any = {"api_doc": before} if read.of else {"api_docs": [{"api_doc": before}]}
+            found = read_document(found, read, answer, renamed)
+        for write in work.writes:
+            made.append((write.method, write.path))
+            found = wrote_document(found, write, {"api_doc": {"id": 9, **write.fields}} if write.fields else None)
+    assert made == [("POST", "active_docs"), ("DELETE", "active_docs/8")]
+    assert work.status["activeDocId"] == 9
 
-    after_it = wrote_one(FoundDocument, Resource.DOCUMENT, found, deletion, None)
-    assert [each.path for each in on_document(renamed, found=after_it).reads] == ["active_docs"]
-    (creation,) = on_document(renamed, found=One[FoundDocument](looked=True)).writes
-    assert creation.fields["system_name"] == "other"
+
+def test_a_document_stays_while_its_successor_is_refused_and_goes_when_that_is_there() -> None:
+    renamed = document(status={"activeDocId": 8, "providerAccountHost": ACCOUNT.url}, systemName="x")
+    found = One[FoundDocument](looked=True, former=8)
+    (creation,) = on_document(renamed, found=found).writes
+    refused = {creation.slot: refusal(ErrorType.INVALID, "system_name is too short")}
+    told = on_document(renamed, found=found, refusals=refused)
+    assert (states(told.status), told.writes) == ("Failed Invalid", ())
+
+    there = FoundDocument(id=9, name="Doc", system_name="x", body='{"a": 1}')
+    found = found.model_copy(update={"item": there})
+    (deletion,) = on_document(renamed, found=found).writes
+    refused = {deletion.slot: refusal(ErrorType.DENIED, "no")}
+    told = on_document(renamed, found=found, refusals=refused)
+    assert "activeDocId" not in told.status
 
 
 def test_a_document_is_deleted_with_its_object() -> None:
