@@ -7,6 +7,7 @@
 | any object that says to be in another tenant | those that are called as it is: there, and where Invalid or Failed |
 | any new object | the sweep over all tenants; those called as it is that are younger (a new watcher finds old ones) |
 | Product: which backends it uses, its going | Backends that are being deleted and wait for it |
+| Product: that it is in step anew, its end | Backends and policies of its namespace that are being deleted |
 | Application: its going | its product and its account, which 3scale may have refused something because of it |
 | ProxyConfigPromote: its success | its Product and the Backends of that, unless in step: gateways count otherwise now |
 | DeveloperUser | its account, which is made together with its first admin |
@@ -33,6 +34,7 @@ from domain.resource import CustomResource
 from domain.threescale import (
     BACKEND,
     CUSTOM_KINDS,
+    CUSTOM_POLICY_DEFINITION,
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
     OPEN_API,
@@ -113,7 +115,7 @@ def object_dependents(before: Projection | None, after: Projection | None, index
     """Whom a change of an object concerns."""
     sides = [side for side in (before, after) if side is not None]
     if before and after and _told(before) == _told(after):
-        return set()
+        return _let_go_of(before, after, index)
     names = {name for side in sides for name in side.fact("names").splitlines()}
     concerned = {each.key for name in names for each in _referring(name, index)}
     for side in sides:
@@ -129,6 +131,8 @@ def object_dependents(before: Projection | None, after: Projection | None, index
         concerned |= _referents(before, index)
     if before and after and after.settled and not before.settled and after.key.kind == PROXY_CONFIG_PROMOTE.name:
         concerned |= _waiting_for_promotion(after, index)
+    if before is not None:
+        concerned |= _let_go_of(before, after, index)
     return concerned - {side.key for side in sides}
 
 
@@ -174,6 +178,15 @@ def _waiting_backends(product: Projection, index: Index) -> set[Key]:
     if product.key.kind != PRODUCT.name:
         return set()
     return {each.key for each in _backends_of(product, index) if each.deleting}
+
+
+def _let_go_of(before: Projection, after: Projection | None, index: Index) -> set[Key]:
+    """What is being deleted, and what a product may have used in 3scale until now, whatever its spec says."""
+    if before.key.kind != PRODUCT.name or (after is not None and (before.settled or not after.settled)):
+        return set()
+    kinds = (BACKEND, CUSTOM_POLICY_DEFINITION)
+    going = (each for kind in kinds for each in index.find(kind.name, "phase", Phase.DELETING.value))
+    return {each.key for each in going if each.key.namespace == before.key.namespace}
 
 
 def _waiting_for_promotion(promotion: Projection, index: Index) -> set[Key]:

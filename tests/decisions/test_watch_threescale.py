@@ -8,6 +8,7 @@ from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,
     BACKEND,
+    CUSTOM_POLICY_DEFINITION,
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
     PRODUCT,
@@ -190,6 +191,23 @@ def test_an_application_that_goes_wakes_product_and_account_and_theirs_wake_it()
     world = World(application, product(), obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme"}))
     assert world.woken("goods", {"status": {"productId": 4}}) == {"app"}
     assert world.woken("app", None) == {"goods", "acme"}
+
+
+def test_what_is_on_its_way_out_is_woken_by_a_product_that_has_let_go_of_it_in_3scale() -> None:
+    leaving = {"deletionTimestamp": "2026-11-21T00:00:00Z", "finalizers": ["x"]}
+    kept: Json = {"finalizers": [PRODUCT.finalizer]}
+    edited = product(status={**SYNCED, "observedGeneration": 0}, **kept)
+    edited["spec"]["backendUsages"] = {}
+    policy = obj(CUSTOM_POLICY_DEFINITION.name, "mine", {"name": "mine", "version": "1"}, **leaving)
+    elsewhere = backend("elsewhere", **leaving, namespace="other")
+    world = World(edited, backend(**leaving), policy, elsewhere, backend("staying"))
+    assert world.woken("goods", {"status": {"observedGeneration": 1}}) == {"store", "mine"}
+
+    looked = product(annotations={"perdure.dev/retry": "1"}, status=SYNCED, **kept)
+    world = World(looked, backend("other", **leaving))
+    done = {"metadata": {"annotations": {"perdure.dev/retried": "1"}}}
+    assert world.woken("goods", done) == {"other"}, "also where a look has mended it"
+    assert World(edited, policy).woken("goods", None) == {"mine"}
 
 
 def test_a_promotion_that_succeeds_wakes_once_whoever_may_have_waited_for_it() -> None:
