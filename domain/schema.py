@@ -130,7 +130,9 @@ def _said_by(marker: Marker, schema: Document) -> Document:
     if marker.one_of:
         said["oneOf"] = [{"required": [name]} for name in marker.one_of]
     if marker.immutable:
-        said["x-kubernetes-validations"] = [{"message": marker.immutable, "rule": "self == oldSelf"}]
+        # An empty text is none: what the operator makes of it may still be written there.
+        unset = "oldSelf == '' || " if schema.get("type") == "string" else ""
+        said["x-kubernetes-validations"] = [{"message": marker.immutable, "rule": f"{unset}self == oldSelf"}]
     items = schema.get("items")
     if marker.items_required and isinstance(items, dict):
         said["items"] = {**items, "required": sorted(marker.items_required)}

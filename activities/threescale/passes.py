@@ -47,12 +47,13 @@ from domain.reading import Malformed
 from domain.refusal import FIRST_RETRY, ErrorType, Refusal
 from domain.resource import CustomResource
 from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.conditions import Standing
 from domain.threescale.memo import DRIFT, LOOKED
 from domain.threescale.passes import GONE, Memory, PassObject, ThreescaleWorld, decision_of
 from domain.threescale.providers import ProviderAccount
-from domain.threescale.work import Phase, Told, Work, told_in_sync
+from domain.threescale.work import Hindrance, Phase, Told, Work, hindered, told_in_sync
 from engine.clock import now
-from engine.errors import ApiError, Conflict
+from engine.errors import ApiError, Conflict, Invalid
 from engine.pauses import held
 
 MOST_ROUNDS = 60
@@ -140,6 +141,7 @@ class _Pass:
         self._repeats = Repeats()
         self._seated_since = 0.0
         self._told_in_sync = False
+        self._unwritable: Hindrance | None = None  # the API server takes no such spec
         self._silent: ApiError | None = None  # the tenant gives no answers: all that is left waits for the same moment
 
     async def world(self) -> ThreescaleWorld:
@@ -182,6 +184,8 @@ class _Pass:
         return ThreescaleWorld(key=key, known=memory, decision=decision_of(work, subject.resource.owner))
 
     def _work(self) -> Work:
+        if self._unwritable is not None:
+            return hindered(cast("Told", self._subject.resource), self._unwritable, now(), {})
         return self._subject.belonging() or self._subject.work(self._refused, now(), look=self._look)
 
     def _is_passing(self, work: Work) -> bool:
@@ -197,6 +201,8 @@ class _Pass:
             await self._ground.tell(self._subject.resource, work)
         if work.patch:
             await self._patch(work)
+        if self._unwritable is not None and not work.status:
+            return False
         if await self._subject.carry_out(work) or await self._written(work):
             return False
         if work.reads or work.writes:
@@ -230,8 +236,14 @@ class _Pass:
         return bool(parts)
 
     async def _patch(self, work: Work) -> None:
+        """The object; where the API server refuses a spec with its defaults, that is told."""
         before = self._subject.resource.metadata.generation
-        self._subject.take(await self._ground.patch(self._subject.resource, work.patch))
+        try:
+            self._subject.take(await self._ground.patch(self._subject.resource, work.patch))
+        except Invalid as error:
+            if "spec" not in work.patch:
+                raise
+            self._unwritable = Hindrance(standing=Standing.INVALID, message=error.message)
         if self._subject.resource.metadata.generation != before:
             await self._subject.gather()
 

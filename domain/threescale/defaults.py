@@ -1,7 +1,8 @@
 """What is written into a spec that leaves it open, so that it can be read in the object what holds.
 
 Each function gives the fields of `spec` to merge into the object; none when nothing is open. Lists are given as a
-whole. A name without a letter or digit that a system name may have makes none: `validation.py` asks for one then.
+whole. A name without a letter or digit that a system name may have makes none: `validation.py` asks for one then. A
+Product or Backend without a name gets nothing: the API server would refuse what lacks one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ _FORBIDDEN = re.compile(r"[^a-zA-Z0-9]")
 
 def of_product(spec: ProductSpec) -> JsonObject:
     """System name, the metric `hits`, configurations of policies, the policy `apicast`."""
+    if not spec.name:
+        return {}
     fields = _system_name_and_hits(spec)
     open_ones = [policy for policy in spec.policies if policy.configuration is None]
     if open_ones or all(policy.name != APICAST for policy in spec.policies):
@@ -61,6 +64,8 @@ def of_tenant(tenant: Tenant) -> JsonObject:
 
 def _system_name_and_hits(spec: ProductSpec | BackendSpec) -> JsonObject:
     fields: JsonObject = {}
+    if not spec.name:
+        return fields
     made = _FORBIDDEN.sub("", spec.name)
     if made and not spec.system_name:
         fields["systemName"] = made

@@ -11,6 +11,7 @@ import httpx
 import pytest
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
+from threescale_objects import message, states
 
 from activities.threescale.client import Connections
 from activities.threescale.ground import Ground
@@ -21,6 +22,7 @@ from activities.threescale.tenants import Tenants
 from domain.identity import Key
 from domain.threescale import BACKEND
 from domain.threescale.passes import Memory, PassObject, ThreescaleWorld
+from engine.errors import Invalid
 from engine.kube import SECRET, KubeApi
 from engine.kube.store import Store
 from engine.settings import Settings
@@ -108,10 +110,10 @@ class Worker:
         """Change the Backend's spec."""
         await self.kube.patch(BACKEND, "shop", "stock", {"spec": spec})
 
-    async def look(self, attempt: int = 1) -> ThreescaleWorld:
+    async def look(self, name: str = "stock", attempt: int = 1) -> ThreescaleWorld:
         """One pass."""
-        found = await self.kube.get(BACKEND, "shop", "stock")
-        key = Key(kind=BACKEND.name, namespace="shop", name="stock", uid=found["metadata"]["uid"])
+        found = await self.kube.get(BACKEND, "shop", name)
+        key = Key(kind=BACKEND.name, namespace="shop", name=name, uid=found["metadata"]["uid"])
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, attempt=attempt)
         self.tenant.calls.clear()
@@ -179,3 +181,20 @@ async def test_a_change_whose_worker_died_is_taken_back_by_the_next_one(worker: 
     await worker.apply(name="first")
     assert (await worker.look(attempt=2)).decision.phase == "Synced"
     assert worker.name_there == "first"
+
+
+async def test_defaults_that_the_api_server_refuses_are_told(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    patch = worker.kube.patch
+
+    async def refuses(*args: Any, **more: Any) -> Json:
+        if "spec" in args[3]:
+            raise Invalid("patch Backend shop/new: 422 Invalid: spec.systemName: SystemName is immutable")
+        return await patch(*args, **more)
+
+    monkeypatch.setattr(worker.kube, "patch", refuses)
+    await worker.kube.create(BACKEND, {"metadata": {"name": "new"}, "spec": {"name": "new", "systemName": ""}}, "shop")
+    assert (await worker.look("new")).decision.phase == "Invalid"
+    found = await worker.kube.get(BACKEND, "shop", "new")
+    assert states(found["status"]) == "Failed Invalid"
+    assert "SystemName is immutable" in message(found["status"], "Invalid")
+    assert not worker.tenant.calls

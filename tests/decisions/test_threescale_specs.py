@@ -41,6 +41,11 @@ def test_what_was_filled_in_stays() -> None:
     assert defaults.of_backend(backend(systemName="mine").spec) == {}
 
 
+def test_without_a_spec_there_is_nothing_to_write_into_it() -> None:
+    """The API server would refuse a spec that has defaults and no name."""
+    assert defaults.of_product(Product().spec) == defaults.of_backend(Backend().spec) == {}
+
+
 def test_a_policy_without_configuration_gets_an_empty_one_and_keeps_its_reference() -> None:
     cors = {"name": "cors", "version": "builtin", "enabled": False, "configurationRef": {"name": "secret"}}
     filled = defaults.of_product(product(systemName="mine", policies=[cors]).spec)
