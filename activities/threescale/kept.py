@@ -31,12 +31,14 @@ class Kept:
         self._most = most
         self._known: OrderedDict[str, tuple[_Standing, object]] = OrderedDict()
 
-    def recall(self, subject: Subject[CustomResource]) -> None:
-        """Give a pass that begins what the last one has left."""
+    def recall(self, subject: Subject[CustomResource]) -> bool:
+        """Give a pass that begins what the last one has left; whether there was anything."""
         meta = subject.resource.metadata
         before, known = self._known.pop(meta.uid, (("", None), None))
-        if known is not None and before == _standing(subject) and not meta.deleting:
-            subject.recall(known)
+        if known is None or before != _standing(subject) or meta.deleting:
+            return False
+        subject.recall(known)
+        return True
 
     def keep(self, subject: Subject[CustomResource]) -> None:
         """Keep what a pass knows that has ended in step."""

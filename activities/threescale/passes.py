@@ -66,6 +66,8 @@ LASTING = timedelta(seconds=10)
 # What was known does not hold: looked at anew so often in one pass before it counts as refused.
 MOST_SURPRISES = 2
 _SURPRISES = frozenset({ErrorType.ABSENT, ErrorType.CONFLICT})
+# What 3scale may say only because it has something else than was kept.
+_BY_WHAT_WAS_KEPT = frozenset({ErrorType.INVALID, ErrorType.DENIED})
 # What passes by itself, as far as the first attempt can tell.
 _PASSING = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
@@ -141,6 +143,7 @@ class _Pass:
         self._repeats = Repeats()
         self._seated_since = 0.0
         self._told_in_sync = False
+        self._recalled = False  # what the last pass has kept is taken for what 3scale has
         self._unwritable: Hindrance | None = None  # the API server takes no such spec
         self._silent: ApiError | None = None  # the tenant gives no answers: all that is left waits for the same moment
 
@@ -160,7 +163,7 @@ class _Pass:
                 decision = decision.model_copy(update={"deadline": again, "at_deadline": "look again"})
             return ThreescaleWorld(key=key, hold=hold, known=self._asked.memory, decision=decision)
         if not self._look:
-            self._ground.kept.recall(subject)
+            self._recalled = self._ground.kept.recall(subject)
         for _ in range(MOST_ROUNDS):
             work = self._work()
             if work.idle:
@@ -331,6 +334,10 @@ class _Pass:
         self._unsure = True
         if error.type in _SURPRISES or error.type is ErrorType.UNAVAILABLE:
             self._subject.forget()
+        recalled, self._recalled = self._recalled, False
+        if recalled and error.type in _BY_WHAT_WAS_KEPT:
+            self._subject.forget()
+            return
         if error.type in _SURPRISES:
             self._surprises[slot] += 1
             if self._surprises[slot] <= MOST_SURPRISES:
