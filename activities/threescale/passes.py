@@ -51,7 +51,7 @@ from domain.threescale.conditions import Standing
 from domain.threescale.memo import DRIFT, LOOKED
 from domain.threescale.passes import GONE, Memory, PassObject, ThreescaleWorld, decision_of
 from domain.threescale.providers import ProviderAccount
-from domain.threescale.work import Hindrance, Phase, Told, Work, hindered, told_in_sync
+from domain.threescale.work import SECRET, Hindrance, Phase, Told, Work, hindered, told_in_sync
 from engine.clock import now
 from engine.errors import ApiError, Conflict, Invalid
 from engine.pauses import held
@@ -206,7 +206,7 @@ class _Pass:
             await self._patch(work)
         if self._unwritable is not None and not work.status:
             return False
-        if await self._subject.carry_out(work) or await self._written(work):
+        if await self._carried_out(work) or await self._written(work):
             return False
         if work.reads or work.writes:
             await self._call(work)
@@ -223,6 +223,19 @@ class _Pass:
             await self._ground.drop_finalizer(self._subject.resource)
             return True
         return False
+
+    async def _carried_out(self, work: Work) -> bool:
+        """What is the kind's own, which goes into a Secret; whether there was anything."""
+        try:
+            done = await self._subject.carry_out(work)
+        except Conflict:
+            raise
+        except ApiError as error:
+            self._note(SECRET, error)
+            return True
+        if done:
+            self._refused.pop(SECRET, None)
+        return done
 
     async def _written(self, work: Work) -> bool:
         """Other objects that are the object's to write; whether there were any."""

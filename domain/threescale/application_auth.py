@@ -34,6 +34,7 @@ from domain.threescale.work import (
     fine,
     hindered,
     is_true,
+    unwritten,
     without_account,
 )
 
@@ -117,7 +118,7 @@ def work_for_auth(observed: ObservedAuth, now: datetime) -> AuthWork:
     lacking = tuple(key for key in wanted if key not in secret.filled)
     if lacking and auth.spec.generate_secret:
         why = f"makes up {', '.join(lacking)}"
-        return AuthWork(phase=Phase.SYNCING, why=why, make_up=lacking)
+        return _into_secret(observed, AuthWork(phase=Phase.SYNCING, why=why, make_up=lacking), now)
     keys = tuple(key for key in (USER_KEY, APPLICATION_KEY) if key in secret.filled)
     if not keys:
         message = f"Secret {secret.name} has no {' and no '.join(lacking)}, and generateSecret is not set"
@@ -144,8 +145,15 @@ def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...
     id_ = found.item.application_id if found.item else ""
     noted = {**missing, **({APPLICATION_ID: id_} if id_ and id_ != secret.application_id else {})}
     if noted:
-        return AuthWork(phase=Phase.SYNCING, why="notes the application's id", note=noted)
+        work = AuthWork(phase=Phase.SYNCING, why="notes the application's id", note=noted)
+        return _into_secret(observed, work, now)
     return _plain(fine(auth, now, {}, {}, "done"))
+
+
+def _into_secret(observed: ObservedAuth, work: AuthWork, now: datetime) -> AuthWork:
+    """The work, unless the Secret could not be written a moment ago."""
+    hindering = unwritten(observed.refusals, now)
+    return _plain(as_refused(observed.auth, hindering, now, {})) if hindering else work
 
 
 def _sync(observed: ObservedAuth, keys: tuple[str, ...]) -> Sync:

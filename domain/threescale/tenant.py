@@ -59,6 +59,7 @@ from domain.threescale.work import (
     farewell,
     fine,
     hindered,
+    unwritten,
 )
 
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
@@ -198,6 +199,8 @@ def _kept(observed: ObservedTenant, wished: Memo, fields: dict[str, object], now
     if secret is None or TOKEN_KEY not in secret.keys:
         return _hindered(tenant, _lost(tenant, item.id, item.address), now, fields)
     if not secret.admin_url:
+        if hindering := unwritten(observed.refusals, now):
+            return _with_ids(tenant, as_refused(tenant, hindering, now, fields), fields)
         return TenantWork(phase=Phase.SYNCING, why="notes its address", note={ADDRESS_KEY: item.address})
     if not same_tenant(secret.admin_url, item.address):
         return _hindered(tenant, _lost(tenant, item.id, item.address, secret.admin_url), now, fields)

@@ -61,6 +61,9 @@ Told = (
 )
 
 
+# The slot of what the object writes to a Secret of the cluster.
+SECRET = "Secret"  # noqa: S105 - no secret itself
+
 T = TypeVar("T", bound=Identified)
 
 
@@ -204,6 +207,11 @@ def standing_of(refusals: Iterable[Refusal]) -> Situation:
 def held(refusals: Mapping[str, Refusal], now: datetime) -> tuple[str, ...]:
     """The slots that are not tried yet."""
     return tuple(slot for slot, refusal in refusals.items() if refusal.retry_at > now)
+
+
+def unwritten(refusals: Mapping[str, Refusal], now: datetime) -> dict[str, Refusal]:
+    """That the object's Secret could not be written, as long as that is not tried again."""
+    return {slot: refusals[slot] for slot in held(refusals, now) if slot == SECRET}
 
 
 def refused(sync: Sync, refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:

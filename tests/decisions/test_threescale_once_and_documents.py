@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import AsyncExitStack
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, message, metadata, product, refusal, states
+from temporalio.testing import ActivityEnvironment
+from threescale_objects import (
+    ACCOUNT,
+    LONG_AGO,
+    NO_ACCOUNT,
+    NOW,
+    URL,
+    after,
+    message,
+    metadata,
+    product,
+    refusal,
+    states,
+)
 
+from activities.threescale.ground import Ground
+from activities.threescale.passes import _Pass
+from domain.identity import Key
 from domain.refusal import ErrorType
 from domain.threescale import ACTIVE_DOC, CUSTOM_POLICY_DEFINITION
 from domain.threescale.active_doc import ObservedDocument, Text, read_document, work_for_document, wrote_document
@@ -14,6 +32,7 @@ from domain.threescale.application_auth import AuthWork, ObservedAuth, SecretCon
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.found import FoundApplication, FoundDocument, FoundPolicy
+from domain.threescale.passes import PassObject
 from domain.threescale.policy import ObservedPolicy, work_for_policy
 from domain.threescale.promotion import FoundConfigs, ObservedPromotion, work_for_promotion
 from domain.threescale.resources import (
@@ -26,7 +45,8 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
 )
 from domain.threescale.single import One, read_one, wrote_one
-from domain.threescale.work import Hindrance, Work
+from domain.threescale.work import Hindrance, Phase, Work
+from engine.errors import ApiError, Invalid
 
 SYNCED = {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3, "productId": 5}
 GOING = {"deletionTimestamp": NOW.isoformat()}
@@ -385,6 +405,42 @@ def test_what_the_secret_holds_is_set_however_callers_say_who_they_are(
 
     assert [each.about for each in written] == set_
     assert states(on_auth(auth(), *filled, kind=kind, found=there, written=slots).status) == "Ready"
+
+
+def test_a_secret_that_cannot_be_written_is_told_and_tried_again() -> None:
+    there = One[FoundApplication](looked=True, item=FoundApplication(id=21, application_id="id"))
+    slot = "PUT accounts/11/applications/21 UserKey"
+    fixed = {"Secret": refusal(ErrorType.INVALID, "Secret keys: field is immutable when `immutable` is set")}
+    for filled, written in (((), ()), (("UserKey",), (slot,))):
+        more: dict[str, Any] = {"found": there, "written": written}
+        told = on_auth(auth(generateSecret=True), *filled, refusals=fixed, **more)
+        assert (told.make_up, told.note, "Failed" in states(told.status)) == ((), {}, True)
+        assert (told.why, told.deadline) == (fixed["Secret"].message, fixed["Secret"].retry_at)
+        later = {"Secret": fixed["Secret"].model_copy(update={"at": LONG_AGO})}
+        again = on_auth(auth(generateSecret=True), *filled, refusals=later, **more)
+        assert again.make_up or again.note
+
+
+async def test_a_pass_notes_that_a_secret_cannot_be_written() -> None:
+    answers: list[ApiError | None] = [Invalid("Secret keys: it is immutable"), None]
+
+    async def carry_out(_: Work) -> bool:
+        if (error := answers.pop(0)) is not None:
+            raise error
+        return True
+
+    subject: Any = SimpleNamespace(resource=auth(), carry_out=carry_out)
+    look = PassObject(key=Key(kind="ApplicationAuth", namespace="shop", name="auth", uid="uid-auth"))
+    work = AuthWork(phase=Phase.SYNCING, make_up=("UserKey",))
+
+    async def tried() -> None:
+        one = _Pass(cast("Ground", None), subject, look, AsyncExitStack())
+        await one._carry_out(work)
+        assert [each.message for each in one._refused.values()] == ["Secret keys: it is immutable"]
+        await one._carry_out(work)
+        assert one._refused == {}
+
+    await ActivityEnvironment().run(tried)
 
 
 def test_credentials_are_written_noted_and_never_again() -> None:

@@ -171,6 +171,10 @@ def test_a_person_who_puts_a_token_into_the_secret_need_not_know_the_address() -
     assert (found.note, found.status) == ({"adminURL": ADDRESS}, {})
     assert not found.idle
 
+    fixed = {"Secret": refusal(ErrorType.INVALID, "Secret acme-acme: field is immutable when `immutable` is set")}
+    told = on(tenant(NOTED), found=known(), secret=SecretView(name="acme-acme", keys=("token",)), refusals=fixed)
+    assert (told.note, told.why, told.deadline) == ({}, fixed["Secret"].message, fixed["Secret"].retry_at)
+
 
 def test_what_differs_is_written_and_what_is_not_said_stays() -> None:
     found = on(
