@@ -29,7 +29,7 @@ from domain.threescale.memo import Memo, created, digest, remembered, retained
 from domain.threescale.notes import bereft, combined, identified, owned
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
-from domain.threescale.references import elder, has_let_go, takes_its_own
+from domain.threescale.references import elder, has_let_go, id_of_account, takes_its_own
 from domain.threescale.resources import Application, DeveloperAccount, Product
 from domain.threescale.single import One, differing
 from domain.threescale.work import (
@@ -271,13 +271,17 @@ def _leaving(observed: ObservedApplication) -> Leaving:
     known_id = known_id_of(application, provider.url)
     leaving = Leaving(account=observed.provider, outside=application.outside, holders=observed.holders)
     begun = bool(created(application.metadata))
-    if account is None or has_let_go(account) or not account.status.account_id or not (known_id or begun):
+    if account is None or has_let_go(account) or not (known_id or begun):
         return leaving
-    if takes_its_own(account):
+    account_id = id_of_account(account, provider.url)
+    if not account_id and bereft(application.metadata, DEVELOPER_ACCOUNT, account.metadata.name, account):
+        return leaving
+    if takes_its_own(account) or not account_id:
+        message = "goes with its account" if account.metadata.deleting else "the id of its account is not known yet"
         waits_for = (f"DeveloperAccount/{account.metadata.namespace}/{account.metadata.name}",)
-        hindrance = Hindrance(standing=Standing.WAITING, message="goes with its account", waits_for=waits_for)
+        hindrance = Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
         return leaving.model_copy(update={"hindrance": hindrance})
-    path = f"accounts/{account.status.account_id}/applications"
+    path = f"accounts/{account_id}/applications"
     look = Read(resource=Resource.APPLICATION, path=path) if begun else None
     return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(path, id_, application.spec.name))
 

@@ -27,7 +27,7 @@ from domain.threescale.notes import bereft, identified, owned, remembered_id
 from domain.threescale.people import password_of, valid_address
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
-from domain.threescale.references import account_usable, has_let_go, takes_its_own
+from domain.threescale.references import account_usable, has_let_go, id_of_account, takes_its_own
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
 from domain.threescale.single import One, differing
@@ -217,7 +217,7 @@ def _leaving(observed: ObservedUser) -> Leaving:
     known_id = _known_id(user, provider.url)
     leaving = Leaving(account=observed.provider, outside=user.outside, holders=observed.holders)
     begun = bool(created(user.metadata))
-    now_of = (account.status.account_id if account else 0) or user.status.account_id
+    now_of = (id_of_account(account, provider.url) if account else 0) or user.status.account_id
     if account is None or has_let_go(account) or not now_of or not (known_id or begun):
         return leaving
     if takes_its_own(account):

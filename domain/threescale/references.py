@@ -16,8 +16,9 @@ from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, Standing
 from domain.threescale.memo import retained
 from domain.threescale.normal import same_path
+from domain.threescale.notes import remembered_id
 from domain.threescale.offers import references
-from domain.threescale.providers import same_tenant
+from domain.threescale.providers import known_at, same_tenant
 from domain.threescale.resources import Backend, DeveloperAccount, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Conditions
@@ -125,6 +126,11 @@ def users_of(backend: Backend, products: Sequence[Product]) -> tuple[Product, ..
 def account_usable(account: DeveloperAccount) -> bool:
     """Whether something can be made in the account."""
     return bool(account.status.account_id) and usable(account.status.conditions) and not account.metadata.deleting
+
+
+def id_of_account(account: DeveloperAccount, url: str) -> int:
+    """What the tenant at the address calls it, also where it is restored and has no status; 0 if it has none there."""
+    return known_at(url, account.status.provider_account_host, remembered_id(account))
 
 
 def has_let_go(account: DeveloperAccount | None) -> bool:

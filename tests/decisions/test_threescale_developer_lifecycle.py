@@ -432,6 +432,19 @@ def test_an_application_goes_by_its_id_or_with_its_account() -> None:
     assert on_application(going, account=ready_account(GOING)).waits_for == ("DeveloperAccount/shop/acme",)
 
 
+def test_who_is_restored_with_its_account_and_goes_is_deleted_in_that() -> None:
+    """Neither has a status: what they are called in 3scale say their annotations."""
+    restored = account({"annotations": {"accountID": "11"}})
+    app = application({**GOING, "annotations": {"applicationID": "21"}})
+    ann = user({**GOING, "annotations": {"userID": "4"}})
+    assert [each.path for each in on_application(app, account=restored).writes] == ["accounts/11/applications/21"]
+    assert [each.path for each in on_user(ann, account=restored).writes] == ["accounts/11/users/4"]
+
+    waits = on_application(app, account=account())
+    assert (waits.writes, waits.drop_finalizer, waits.waits_for) == ((), False, ("DeveloperAccount/shop/acme",))
+    assert on_application(app, account=account({"uid": "made anew"})).drop_finalizer
+
+
 HAS_LET_GO = {**GOING, "finalizers": ["foregroundDeletion"]}
 RETAINED = {**GOING, "annotations": {"perdure.dev/retain": "true"}}
 
