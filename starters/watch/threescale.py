@@ -11,7 +11,7 @@
 | Application: its going | its product and its account, which 3scale may have refused something because of it |
 | ProxyConfigPromote: its success | its Product and the Backends of that, unless in step: gateways count otherwise now |
 | DeveloperUser | its account, which is made together with its first admin |
-| Secret | whoever refers to it; an account whose admin's password it has |
+| Secret | whoever refers to it; an account whose admin's password it has; who uses its tenant, unless in step |
 | APIManager | whoever looks for its tenant there, as no Secret is named |
 
 What others see of an object is its spec, its ids, how it stands, what it remembers (a backend's part of the gateway),
@@ -32,6 +32,7 @@ from domain.levers import RETRIED, RETRY
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
 from domain.threescale import (
+    APPLICATION,
     BACKEND,
     CUSTOM_KINDS,
     CUSTOM_POLICY_DEFINITION,
@@ -143,7 +144,8 @@ def secret_dependents(before: Projection | None, after: Projection | None, index
         return set()
     found = _referring(f"Secret/{known.key.namespace}/{known.key.name}", index)
     users = [each for each in found if each.key.kind == DEVELOPER_USER.name]
-    return {each.key for each in found} | {key for user in users for key in _referents(user, index)}
+    accounts = {key for user in users for key in _referents(user, index)}
+    return {each.key for each in found} | accounts | _of_their_tenants(found, index)
 
 
 def read_installation(obj: JsonObject) -> View:
@@ -155,7 +157,8 @@ def read_installation(obj: JsonObject) -> View:
 def installation_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
     """Whoever looks for a local 3scale in its namespace: those that draw on the token of one."""
     known = after or before
-    return {each.key for each in _referring(_seed_of(known.key.namespace), index)} if known else set()
+    found = _referring(_seed_of(known.key.namespace), index) if known else []
+    return {each.key for each in found} | _of_their_tenants(found, index)
 
 
 def _seed_of(namespace: str) -> str:
@@ -171,6 +174,14 @@ def _referents(known: Projection, index: Index) -> set[Key]:
     names = [name for name in known.fact("refers").splitlines() if name.startswith(("Product/", "DeveloperAccount/"))]
     kinds = (PRODUCT, DEVELOPER_ACCOUNT)
     return {each.key for name in names for kind in kinds for each in index.find(kind.name, "names", name)}
+
+
+def _of_their_tenants(found: list[Projection], index: Index) -> set[Key]:
+    """Applications of those accounts and promotions of those products, which name no tenant, unless in step."""
+    users = {DEVELOPER_ACCOUNT.name: APPLICATION.name, PRODUCT.name: PROXY_CONFIG_PROMOTE.name}
+    named = [(users[each.key.kind], each.fact("names")) for each in found if each.key.kind in users]
+    using = (each for kind, names in named for name in names.splitlines() for each in index.find(kind, "refers", name))
+    return {each.key for each in using if not each.settled}
 
 
 def _waiting_backends(product: Projection, index: Index) -> set[Key]:

@@ -186,6 +186,28 @@ def test_a_secret_wakes_whoever_draws_on_it_and_the_account_whose_admin_has_it_a
     assert world.arriving(obj("Secret", "nobodys")) == set()
 
 
+def test_a_mended_token_wakes_applications_and_promotions_that_are_not_in_step() -> None:
+    """They name no tenant themselves: theirs is that of their account and product, which may be in step."""
+    done = {"conditions": [{"type": "Ready", "status": "True"}]}
+    spec = {"accountCR": {"name": "acme"}, "productCR": {"name": "goods"}}
+    in_step = obj(APPLICATION.name, "done", spec, done, finalizers=[APPLICATION.finalizer])
+    their_app = obj(APPLICATION.name, "their-app", {**spec, "accountCR": {"name": "others"}})
+    named = {"orgName": "Others", "providerAccountRef": {"name": "mine"}}
+    world = World(
+        obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme"}),
+        obj(DEVELOPER_ACCOUNT.name, "others", named),
+        product(),
+        obj(APPLICATION.name, "app", spec),
+        in_step,
+        their_app,
+        obj(PROXY_CONFIG_PROMOTE.name, "live", {"productCRName": "goods"}),
+    )
+    woken = {"acme", "goods", "app", "live"}
+    assert world.arriving(obj("Secret", "threescale-provider-account")) == woken
+    assert world.arriving(obj("Secret", "mine")) == {"others", "their-app"}
+    assert World(*world.bodies.values()).arriving(obj(API_MANAGER.name, "apimanager")) == woken
+
+
 def test_an_application_that_goes_wakes_product_and_account_and_theirs_wake_it() -> None:
     application = obj(APPLICATION.name, "app", {"accountCR": {"name": "acme"}, "productCR": {"name": "goods"}})
     world = World(application, product(), obj(DEVELOPER_ACCOUNT.name, "acme", {"orgName": "Acme"}))
