@@ -78,6 +78,8 @@ class Tenant:
             if made is not None:
                 return {write.resource.value: made}
         fields = {**write.fields, **{name: texts[key] for name, key in write.secrets.items()}}
+        if repeated and write.resource is Resource.KEY and await self._has_key(write.path, fields):
+            return None  # one too many is refused as such also where it is there already
         try:
             return await self._call(write.method, write.path, fields=fields, api=api_of(write.resource))
         except Absent:
@@ -100,6 +102,10 @@ class Tenant:
             return {"account": made} if made else None
         entries = answers_of(write.resource.value, await self._pages(write.path, {}))
         return next((each for each in entries if _bears(each, write.key) and _is_made_by(write, each)), None)
+
+    async def _has_key(self, path: str, sent: Mapping[str, Json]) -> bool:
+        there = answers_of(Resource.KEY.value, await self.read(Read(resource=Resource.KEY, path=path)))
+        return any(each.get("value") == sent["key"] for each in there)
 
     async def _pages(self, path: str, query: Mapping[str, str]) -> list[object]:
         entries: list[object] = []

@@ -10,7 +10,7 @@ import pytest
 
 from activities.threescale.client import Tenant
 from activities.threescale.guard import Guard
-from domain.threescale.calls import Resource, Write
+from domain.threescale.calls import Resource, SecretKey, Write
 from domain.threescale.developer_user import sync_user
 from domain.threescale.found import MANAGED_BY
 from domain.threescale.resources import DeveloperUser
@@ -73,6 +73,21 @@ async def tried_again(write: Write, found: object) -> object:
 )
 async def test_what_an_attempt_before_has_made_is_found(write: Write, found: object) -> None:
     assert '"id": 21' in json.dumps(await tried_again(write, found))
+
+
+@pytest.mark.parametrize("kept", ["secret123", "another"])
+async def test_a_key_that_was_made_is_not_one_too_many(kept: str) -> None:
+    """3scale counts an application's keys before it looks whether it has the new one."""
+    key = SecretKey(namespace="shop", name="keys", key="ApplicationKey")
+    write = Write(
+        resource=Resource.KEY, method="POST", path="accounts/1/applications/21/keys", secrets={"key": key}, about="key"
+    )
+    found = {"keys": [{"key": {"value": "one"}}, {"key": {"value": kept}}]}
+    if kept == "secret123":
+        assert await tried_again(write, found) is None
+        return
+    with pytest.raises(Invalid, match="has already been taken"):
+        await tried_again(write, found)
 
 
 async def test_an_account_is_looked_for_by_its_admins_name_alone() -> None:
