@@ -5,7 +5,8 @@
 
 The rules stand in the order of their paths and verbs, whatever the order in the document: the same document makes the
 same objects. What the document says of 3scale itself stands in its extensions: metrics, policies and plans of the
-product, and which metric a call counts for. Names that two operations would share are refused.
+product, and which metric a call counts for. Operations whose names make one system name share a method, which the first
+of them describes; one operationId for two is refused, and what would be called as the metric of all hits.
 """
 
 from __future__ import annotations
@@ -126,13 +127,16 @@ def _product(spec: OpenApiSpec, api: Api, system_name: str, authentication: Auth
     extension = _read(_Extension, api.extension, PRODUCT_EXTENSION)
     _complete(extension)
     named = _named(api.calls)
+    first: dict[str, Call] = {}
+    for name, call in named:
+        first.setdefault(name, call)
     wanted = ProductSpec(
         name=api.info.title,
         system_name=system_name,
         description=api.info.description or None,
         deployment=_deployment(spec, authentication),
-        methods={name: _method(call) for name, call in named.items()},
-        mapping_rules=tuple(_rule(spec, api, name, call) for name, call in named.items()),
+        methods={name: _method(call) for name, call in first.items()},
+        mapping_rules=tuple(_rule(spec, api, name, call) for name, call in named),
         backend_usages={system_name: BackendUsage(path="/")},
         metrics=extension.metrics,
         policies=extension.policies,
@@ -159,15 +163,18 @@ def _friendly_name(call: Call) -> str:
     return call.operation.operation_id or f"{call.verb}{_NOT_WORD.sub('', call.path)}"
 
 
-def _named(calls: Iterable[Call]) -> dict[str, Call]:
-    """The operations by the system names of their methods."""
-    named: dict[str, Call] = {}
+def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
+    """The operations, each with the system name of its method; several may share one, and are counted by it."""
+    named = []
+    said: dict[str, Call] = {}
     for call in calls:
-        name = _NOT_WORD.sub("_", _friendly_name(call).lower())
-        if name in named or name == HITS:
-            other = f"{named[name].verb} {named[name].path}" if name in named else "the metric of all hits"
-            raise Unreadable(f"{call.verb} {call.path} and {other} would both be called {name!r}: set its operationId")
-        named[name] = call
+        id_, name = call.operation.operation_id, _NOT_WORD.sub("_", _friendly_name(call).lower())
+        other = said.setdefault(id_, call) if id_ else call
+        if other is not call:
+            raise Unreadable(f"{call.verb} {call.path} and {other.verb} {other.path} have the same operationId {id_!r}")
+        if name == HITS:
+            raise Unreadable(f"{call.verb} {call.path} would be called {name!r}, as all hits are: set its operationId")
+        named.append((name, call))
     return named
 
 

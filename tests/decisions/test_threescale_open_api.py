@@ -240,6 +240,22 @@ def test_extensions_say_what_is_3scales_own() -> None:
     assert product["methods"] == {"a": {"friendlyName": "a"}}
 
 
+def test_operations_whose_names_make_one_system_name_share_a_method() -> None:
+    paths = {
+        "/pets/": {"get": dict(ANSWERS)},
+        "/pets": {"get": dict(ANSWERS), "put": {**ANSWERS, "operationId": "getPets", "description": "Changes them."}},
+    }
+    product = spec_of(generated(document(paths=paths)).product)
+
+    assert product["methods"] == {"getpets": {"friendlyName": "GETpets"}}
+    rules = [(each["httpMethod"], each["pattern"], each["metricMethodRef"]) for each in product["mappingRules"]]
+    assert rules == [
+        ("GET", "/v1/pets$", "getpets"),
+        ("PUT", "/v1/pets$", "getpets"),
+        ("GET", "/v1/pets/$", "getpets"),
+    ]
+
+
 BROKEN = {
     "two requirements": (document(security=[{"a": []}, {"b": []}]), {}, "is not among the security schemes"),
     "multiple": (
@@ -255,12 +271,12 @@ BROKEN = {
     "no name": (document(info={"title": "!?", "version": "1"}), {}, "makes no name for an object"),
     "metric": (document(**{"x-3scale-product": {"metrics": {"a": {"unit": "x"}}}}), {}, "friendlyName and unit"),
     "policy": (document(**{"x-3scale-product": {"policies": [{"name": "a"}]}}), {}, "name and version"),
-    "one name twice": (
-        document(paths={"/a": {"get": {**ANSWERS, "operationId": "x-y"}, "put": {**ANSWERS, "operationId": "X_y"}}}),
+    "hits": (document(paths={"/a": {"get": {**ANSWERS, "operationId": "Hits"}}}), {}, "would be called 'hits'"),
+    "one id twice": (
+        document(paths={"/a": {"get": {**ANSWERS, "operationId": "x"}, "put": {**ANSWERS, "operationId": "x"}}}),
         {},
-        "PUT /a and GET /a would both be called 'x_y'",
+        "PUT /a and GET /a have the same operationId 'x'",
     ),
-    "hits": (document(paths={"/a": {"get": {**ANSWERS, "operationId": "Hits"}}}), {}, "would both be called 'hits'"),
 }
 
 
