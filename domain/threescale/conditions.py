@@ -10,10 +10,10 @@ A sync that lasts says `InSync` beside what was said before (`in_sync`): what is
 whoever refers to the object goes on. One that is quick says nothing of itself.
 
 `Failed` and `Invalid` are written when they are False too: clients take an absent one for True. A user that waits is
-not Failed, since clients make the admin before its account and wait until it counts as made. Types that the replaced
-operator does not have for a kind are there only while they are True. The list is sorted by type, an Application's with
-Ready at its head, where clients read; a condition's time moves with its status, so that what stays the same is written
-once.
+not Failed, since clients make the admin before its account and wait until it counts as made; one without its password
+is. Types that the replaced operator does not have for a kind are there only while they are True. The list is sorted by
+type, an Application's with Ready at its head, where clients read; a condition's time moves with its status, so that
+what stays the same is written once.
 """
 
 from __future__ import annotations

@@ -19,11 +19,12 @@ from domain.refusal import Refusal
 from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT, DEVELOPER_USER
 from domain.threescale.calls import Read, Resource, SecretKey, Write
-from domain.threescale.conditions import INVALID, Standing
+from domain.threescale.conditions import FAILED, INVALID, Standing
 from domain.threescale.found import FoundUser
 from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, created, digest, remembered
 from domain.threescale.notes import bereft, identified, owned, remembered_id
+from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.people import password_of, valid_address
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
@@ -129,7 +130,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     whole = sync_user(user, account_id, found, at=account.status.provider_account_host or "")
     makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # one that moves is made anew
     if makes and password_of(user) not in observed.secrets:
-        return hindered(user, _without_password(user), now, fields)
+        return _without_password(user, fields, now)
     work, hindering = attempted(whole, observed.refusals, now, user.metadata)
     if work is not None:
         return work
@@ -141,11 +142,14 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     return fine(user, now, fields, patch)
 
 
-def _without_password(user: DeveloperUser) -> Hindrance:
+def _without_password(user: DeveloperUser, fields: dict[str, object], now: datetime) -> Work:
+    """It fails: clients take a user that waits for one that is made."""
     password = password_of(user)
     message = f"Secret {password.name} with the key {password.key} not found"
     waits_for = (f"Secret/{password.namespace}/{password.name}",)
-    return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
+    hindrance = Hindrance(standing=Standing.FAILED, message=message, waits_for=waits_for)
+    deadline = next_look(waiting_since(user.status.conditions, FAILED, now), now, user.metadata.uid)
+    return hindered(user, hindrance, now, fields).model_copy(update={"deadline": deadline})
 
 
 def is_user(found: FoundUser, user: DeveloperUser) -> bool:

@@ -228,8 +228,17 @@ def test_a_user_notes_its_account_and_looks_for_itself_there() -> None:
     assert [each.path for each in on_user(user()).reads] == ["accounts/11/users"]
     (creation,) = on_user(user(), found=One[FoundUser](looked=True)).writes
     assert (creation.path, creation.secrets) == ("accounts/11/users", {"password": PASSWORD})
-    waiting = on_user(user(), found=One[FoundUser](looked=True), secrets=())
-    assert waiting.waits_for == ("Secret/shop/ann-password",)
+
+
+def test_a_user_without_its_password_fails_and_looks_again() -> None:
+    """Clients take one that waits for one that is made."""
+    found = on_user(user(), found=One[FoundUser](looked=True), secrets=())
+    later = on_user(after(user(), {}, found.status), found=One[FoundUser](looked=True), secrets=())
+
+    assert (states(found.status), found.waits_for) == ("Failed", ("Secret/shop/ann-password",))
+    assert message(found.status, "Failed") == "Secret ann-password with the key password not found"
+    assert (found.writes, found.deadline is not None) == ((), True)
+    assert (later.deadline, later.status) == (found.deadline, {})
 
 
 @pytest.mark.parametrize(
