@@ -345,9 +345,7 @@ def has_bound(view: PoolView, *, thorough: bool) -> bool:
     An account says claimed by itself a moment after it is bound, whether its claim's link was written or not.
     """
     bound = (account for account in view.accounts if account.spec.claim_link)
-    return any(
-        (thorough or not account.status.claimed) and offered(account, view.pool, view.config) for account in bound
-    )
+    return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)
 
 
 def mourned(
