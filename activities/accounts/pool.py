@@ -36,6 +36,7 @@ from domain.accounts.pool import (
     has_free,
     mourned,
     moving,
+    shows,
     waits,
 )
 from domain.accounts.resources import Account, AccountClaim, AccountPool
@@ -170,7 +171,7 @@ class PoolActivities:
             self._hand_over.prepare(view.config.base, (each.claim.spec.legal_entity.id for each in decision.bind))
         effects: list[Awaitable[bool]] = [self._bind(binding, view) for binding in decision.bind]
         effects += [self._create(view.pool, new) for new in decision.create]
-        if decision.status != view.pool.status:
+        if not shows(view.pool, decision.status):
             effects.append(self._write_status(view.pool, decision))
         done = await asyncio.gather(*effects)
         return sum(not each for each in done)
@@ -331,7 +332,7 @@ def _planned(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
         f"give {each.account.metadata.name} to claim {each.claim.metadata.namespace}/{each.claim.metadata.name}"
         for each in decision.bind
     ]
-    return (*creations, *bindings, *(["write the pool's status"] if decision.status != view.pool.status else []))
+    return (*creations, *bindings, *([] if shows(view.pool, decision.status) else ["write the pool's status"]))
 
 
 def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tuple[str, ...]) -> Decision:

@@ -183,6 +183,12 @@ def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> A
     )
 
 
+def shows(pool: AccountPool, counts: AccountPoolStatus) -> bool:
+    """True if the pool's status says so, every number of it: one taken over may lack some."""
+    numbers = AccountPoolStatus.model_fields.keys() - {"conditions"}
+    return pool.status is not None and pool.status == counts and numbers <= pool.status.model_fields_set
+
+
 def _with_created(counts: AccountPoolStatus, number: int) -> AccountPoolStatus:
     """The numbers when the pass has made its Accounts, which nobody has to count again for that."""
     made = {
