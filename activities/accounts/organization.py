@@ -1,8 +1,8 @@
 """The pass over the organization: count it, give permits to Accounts and room to pools, look at all open cases at once.
 
-What it asks of AWS is bounded whatever happens: both lists while Accounts want to be created, the accounts alone once
-per sweep otherwise, one DescribeCases per hundred open cases and interval. What it tells Accounts is told again when it
-was lost: a permit ends, a resolved case is seen again at the next look.
+What it asks of AWS is bounded whatever happens: both lists while Accounts want to be created, the accounts and the
+requests under way once per sweep otherwise, one DescribeCases per hundred open cases and interval. What it tells
+Accounts is told again when it was lost: a permit ends, a resolved case is seen again at the next look.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from activities.accounts.opt_in import give_turns
 from activities.accounts.reading import Reader
 from activities.aws.cases import describe_cases
 from activities.aws.creation import foreign
-from activities.aws.organization import census, count_active, ensure_organizational_units
+from activities.aws.organization import census, count_active, ensure_organizational_units, names_in_progress
 from activities.aws.session import Sessions
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observations import (
@@ -149,8 +149,10 @@ class OrganizationActivities:
             )
         elif self._sweep_is_due(known) or self._moved(known, config):
             pools = await self._read.pools()
+            # In this order: an account that lands between the two counts twice for now, and never not at all.
+            creating = await asyncio.to_thread(names_in_progress, self._sessions)
             active = await asyncio.to_thread(count_active, self._sessions)
-            fresh = swept(known, accounts, pools, config.account_limit, active, budget, moment)
+            fresh = swept(known, accounts, pools, config.account_limit, active, creating, budget, moment)
         else:
             fresh = known
         untold = known.untold or _differs(known.room, fresh.room)

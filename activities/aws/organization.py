@@ -50,6 +50,11 @@ def count_active(sessions: Sessions) -> int:
     return sum(account.active for account in accounts)
 
 
+def names_in_progress(sessions: Sessions) -> set[str]:
+    """The names of the accounts that are being created: ListCreateAccountStatus, for requests under way only."""
+    return {item.name for item in list_attempts(sessions.payer(), IN_PROGRESS)}
+
+
 def list_accounts(payer: Payer) -> list[MemberAccount]:
     """Every account of the organization."""
     return _accounts(payer)[1]

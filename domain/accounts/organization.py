@@ -276,10 +276,11 @@ def swept(
     pools: Iterable[AccountPool],
     limit: int | None,
     active: int,
+    creating: Collection[str],
     budget: Budget,
     now: datetime,
 ) -> OrganizationKnown:
-    """What is known after a count of the active accounts alone, made while nobody wants one.
+    """What is known after a count of the active accounts and of those being created, made while nobody wants one.
 
     The budget is what the last full count left, or all of it, until one is needed. Permits that may still be used count
     as accounts.
@@ -292,7 +293,8 @@ def swept(
     room = Room(
         active=active,
         limit=limit,
-        free=(limit or 0) - active - len(granted),
+        free=(limit or 0) - active - len({*creating, *granted}),
+        creating=len(creating),
         budget=max(left, 1) if before and before.budget_free_at and before.budget_free_at <= now else left,
         budget_free_at=before.budget_free_at if before else None,
         measured_at=now if stale or before is None else before.measured_at,

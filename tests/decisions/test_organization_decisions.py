@@ -28,6 +28,7 @@ from domain.accounts.organization import (
     swept,
     wants_account,
 )
+from domain.accounts.pool import count
 from domain.accounts.resources import Account, AccountPool
 from domain.accounts.worlds import Verdict
 from domain.resource import timestamp
@@ -79,12 +80,21 @@ def test_a_count_while_nobody_wants_an_account_keeps_the_permits_that_may_still_
     soon, past = NOW + timedelta(seconds=90), NOW - timedelta(seconds=1)
     gone, landed, late = (f"osd-creds-mgmt-{name}" for name in ("gone22", "landed", "late22"))
     known = OrganizationKnown(granted={gone: soon, landed: soon, late: past})
-    after = swept(known, [ready_account(landed)], [], limit=12, active=10, budget=Budget(), now=NOW)
+    after = swept(known, [ready_account(landed)], [], limit=12, active=10, creating=(), budget=Budget(), now=NOW)
     assert after.granted == {gone: soon}
     assert after.room is not None
     assert after.room.free == 1
     asking = judged(wanting(2), census(), granted=after.granted, of_config=config(account_limit="12"))
     assert verdicts(asking) == ["Granted", "LimitReached"]
+
+
+def test_a_count_while_nobody_wants_an_account_counts_what_is_being_created() -> None:
+    soon = NOW + timedelta(seconds=90)
+    known = OrganizationKnown(granted={"used": soon, "unused": soon})
+    after = swept(known, [], [], limit=100, active=10, creating={"used", "elsewhere"}, budget=Budget(), now=NOW)
+    assert after.room is not None
+    assert (after.room.creating, after.room.free) == (2, 87)
+    assert count(pool(), [], after.room).aws_limit_delta == 88
 
 
 def test_the_oldest_come_first_whatever_the_order_of_the_list() -> None:
