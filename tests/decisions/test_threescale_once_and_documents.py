@@ -434,7 +434,7 @@ async def test_a_pass_notes_that_a_secret_cannot_be_written() -> None:
     work = AuthWork(phase=Phase.SYNCING, make_up=("UserKey",))
 
     async def tried() -> None:
-        one = _Pass(cast("Ground", None), subject, look, AsyncExitStack())
+        one = _Pass(cast("Ground", None), subject, look, AsyncExitStack(), set())
         await one._carry_out(work)
         assert [each.message for each in one._refused.values()] == ["Secret keys: it is immutable"]
         await one._carry_out(work)
