@@ -270,7 +270,8 @@ class Bundles:
 
     async def _show_fault(self, bundle: Bundle, fault: Fault, now: datetime) -> Settled:
         """What could not be evaluated at all: everything stays as it is, but the end still counts."""
-        plan = HandlePlan(spec=object_at(bundle.handle, "spec"), end=end_of_handle(bundle.handle), faults=(fault,))
+        end, honoured = end_of_handle(bundle.handle), bundle.known.honoured
+        plan = HandlePlan(spec=object_at(bundle.handle, "spec"), end=end, wish=honoured, faults=(fault,))
         if passed(plan.end, now):
             return Settled(bundle.handle, bundle.claim, plan, faults=(fault,), ends=True)
         shown = plan.model_copy(

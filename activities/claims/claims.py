@@ -310,7 +310,8 @@ async def would(tools: Tools, look: PassClaim, claim: JsonObject, moment: dateti
     planned += [f"patch resource {each.index}: {len(each.patch)} operations" for each in handle_plan.updates]
     if passed(handle_plan.end, moment):
         planned = ["delete claim, handle and resources: the lifespan has ended"]
-    decision = standing.settled(handle, handle_plan, handle_plan.faults, claimed=True, look_at=None)
+    undone = handle_plan.model_copy(update={"look_at": None})  # what is not written is as it was also a moment later
+    decision = standing.settled(handle, undone, handle_plan.faults, claimed=True, look_at=None)
     return decision, planned
 
 

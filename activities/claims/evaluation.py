@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from datetime import datetime
 from typing import TypeVar
 
 from pydantic import ValidationError
@@ -12,6 +13,7 @@ from activities.claims.evaluator import EvaluationBug, EvaluationLimit, Evaluato
 from domain.claims.binding import plan_binding, plan_pool_handle
 from domain.claims.claim_pass import plan_claim
 from domain.claims.handle_pass import plan_handle
+from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import JsonObject, text_at
 from domain.claims.plans import (
     BindingPlan,
@@ -57,7 +59,8 @@ class Evaluation:
 
     async def claim(self, question: ClaimQuestion) -> ClaimPlan:
         """What the claim has to be; raises `Beyond`."""
-        return await self._ask(plan_claim, self._by_rules(question), ClaimPlan, question.claim)
+        patient = _ends(question.handle, question.now)
+        return await self._ask(plan_claim, self._by_rules(question), ClaimPlan, question.claim, patient=patient)
 
     async def binding(self, question: BindingQuestion) -> BindingPlan:
         """What the handle has to be once the claim has it; raises `Beyond`."""
@@ -69,12 +72,15 @@ class Evaluation:
 
     async def handle(self, question: HandleQuestion) -> HandlePlan:
         """What the handle, its resources and its claim have to be; raises `Beyond`."""
-        return await self._ask(plan_handle, self._by_rules(question), HandlePlan, question.claim or question.handle)
+        subject, patient = question.claim or question.handle, _ends(question.handle, question.now)
+        return await self._ask(plan_handle, self._by_rules(question), HandlePlan, subject, patient=patient)
 
     def _by_rules(self, question: Q) -> Q:
         return question.model_copy(update={"newer": self._newer})
 
-    async def _ask(self, function: Callable[[Q], P], question: Q, answer: type[P], subject: JsonObject) -> P:
+    async def _ask(
+        self, function: Callable[[Q], P], question: Q, answer: type[P], subject: JsonObject, *, patient: bool = False
+    ) -> P:
         namespace, name = (text_at(subject, "metadata", field) for field in ("namespace", "name"))
         try:
             return await self._evaluator.call(
@@ -84,10 +90,15 @@ class Evaluation:
                 key=f"{namespace}/{name}",
                 author=namespace,
                 # Pools and free handles are all administrators': a bad one makes the others slow, and no more.
-                patient=namespace == self._operators,
+                patient=patient or namespace == self._operators,
             )
         except EvaluationLimit as error:
             raise Beyond(Fault(reason=TOO_MUCH, message=str(error))) from error
+
+
+def _ends(handle: JsonObject | None, now: datetime) -> bool:
+    """Whether the handle's end has come, unless its claim asks for a later one: that is found out, however long."""
+    return handle is not None and passed(end_of_handle(handle), now)
 
 
 def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, key: Key) -> Fault:

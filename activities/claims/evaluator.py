@@ -97,7 +97,7 @@ class Evaluator:
         self._width = processes
         self._lanes = Lanes(processes, penalty.total_seconds())
         self._nursery = Nursery(list(self._numbers), self._seconds, memory_mib * 1024 * 1024)
-        self._met: dict[str, tuple[str, str]] = {}  # by object, the limit it has met last
+        self._met: dict[str, tuple[str, str]] = {}  # by function and object, the limit met last
         self._idle: list[Process] = []
         self._endings: set[asyncio.Future[int | None]] = set()
         self._closed = False
@@ -148,25 +148,26 @@ class Evaluator:
         if name not in self._numbers:
             raise ValueError(f"{name} is none of the functions this evaluator was made with")
         text = request.model_dump_json().encode()
+        met = f"{name} {key}"
         try:
             async with self._lanes.turn(key, author, patient=patient):
                 try:
                     reply = await self._evaluate(self._numbers[name], text, name)
                 except EvaluationLimit as error:
-                    self._met_limit(key, author, error)
+                    self._lanes.slow_down(key, author)
+                    self._meet(met, error)
                     log.warning("Ended an evaluation for %s: %s", key or name, error)
                     raise
         except Crowded:
             # What an object has met it is told again: a status that says so stays as it is.
-            raise EvaluationLimit(*self._met.get(key, (f"templates of {author or key}", _CROWDED))) from None
-        self._met.pop(key, None)
+            raise EvaluationLimit(*self._met.get(met, (f"templates of {author or key}", _CROWDED))) from None
+        self._met.pop(met, None)
         return result.model_validate_json(reply)
 
-    def _met_limit(self, key: str, author: str, error: EvaluationLimit) -> None:
-        self._lanes.slow_down(key, author)
+    def _meet(self, met: str, error: EvaluationLimit) -> None:
         if len(self._met) >= MOST_REMEMBERED:
             self._met.clear()
-        self._met[key] = (error.what, error.limit)
+        self._met[met] = (error.what, error.limit)
 
     async def _evaluate(self, number: int, request: bytes, name: str) -> bytes:
         """A call, and once more where a process went away by itself."""

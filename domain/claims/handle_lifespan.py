@@ -102,8 +102,9 @@ def _set_by_hand(
     A rolling end is another each time, but always a later one: one before that which the claim shows is a person's.
     """
     rolls = terms is not None and terms.relative_maximum is not None
-    kept = honoured is not None and wish is not None and honoured.end == whole_seconds(wish)
     end, shown_end = end_of_handle(handle), _recorded(claim, "end")
+    # A claim shows its wish only once that was settled: who has not been told of it knows it by that.
+    kept = wish is not None and whole_seconds(wish) in (honoured.end if honoured else None, shown_end)
     if rolls:
         return kept and end is not None and shown_end is not None and end < shown_end
     return kept and end != shown_end

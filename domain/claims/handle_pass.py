@@ -18,6 +18,7 @@ cannot be evaluated counts as false.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -39,6 +40,8 @@ from domain.claims.objects import JsonObject, object_at, objects_at, text_at, va
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.providers import Scene, provider_name, referring, resource_list
 from domain.claims.references import handle_reference
+from domain.claims.templates import TemplateError
+from domain.claims.terms import handle_terms
 from domain.decision import earliest
 from domain.resource import timestamp
 
@@ -100,7 +103,9 @@ class _Pass:
             auto_delete=auto_delete,
             auto_detach=auto_detach,
             end=end_of_handle(self.handle),
-            look_at=earliest([settled.moves_at if settled else None, None if depends_on_time else self._soon(before)]),
+            look_at=earliest(
+                [settled.moves_at if settled else None, None if depends_on_time else self._soon(before, lifespan)]
+            ),
             wish=settled.wish if settled else None if question.push else question.honoured,
             end_was_cut=bool(settled and settled.news),
             waits=tuple(self._waits(look.outcomes)),
@@ -144,10 +149,15 @@ class _Pass:
         """What templates may read that this pass writes; the handle's end stands in the claim's status."""
         return object_at(self.handle, "status"), object_at(self.scene.claim, "status")
 
-    def _soon(self, before: tuple[JsonObject, JsonObject]) -> datetime | None:
+    def _soon(self, before: tuple[JsonObject, JsonObject], lifespan: HandleLifespan | None) -> datetime | None:
         """When to look again, as the lifespan was settled by other statuses, and no write of ours wakes."""
+        if lifespan is None or not self.question.shown:  # nothing was settled, or what is shown is not written
+            return None
         if before == self._written() or not lifespan_by_own_writes(self.handle):
             return None
+        with suppress(TemplateError):
+            if handle_terms(self.scene) == lifespan.terms:  # by the new statuses it comes to the same
+                return None
         return self.question.now + SOON
 
     def _reads_own_writes(self) -> bool:

@@ -113,7 +113,8 @@ def handle_dependents(before: Projection | None, after: Projection | None, index
     fits = after is not None and after.fact("fit") and (before is None or before.fact("fit") != after.fact("fit"))
     if after is not None and fits and unbound_claims(index):
         keys.add(binder(after))
-    if before is not None and _left(before) != _left(after):
+    # A claim waits for the end of one that is left alone, which no change before that tells it of.
+    if before is not None and (_left(before) != _left(after) or (after is None and before.fact("ignored"))):
         for side in _existing(before, after):
             keys |= _keys(_at(index, RESOURCE_CLAIM, side.fact("claim")))
             keys |= _keys(*index.find(RESOURCE_CLAIM.name, "handle", side.key.name))

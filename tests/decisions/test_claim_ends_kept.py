@@ -8,13 +8,15 @@ from typing import Any, cast
 import pytest
 
 from activities.claims.bundle import Bundle, Bundles
+from activities.claims.evaluation import Evaluation
 from activities.claims.evaluator import EvaluationBug
 from activities.claims.judging import Judging
 from activities.claims.managed import States
 from domain.claims.linked import NOBODY, Requester
-from domain.claims.plans import Halt, HandlePlan
+from domain.claims.plans import ClaimQuestion, Halt, HandlePlan, HandleQuestion
 from domain.identity import Key
 from domain.resource import timestamp
+from engine.settings import Settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = Key(kind="ResourceClaim", namespace="users", name="mine", uid="1")
@@ -116,3 +118,21 @@ async def test_a_claim_nested_too_deeply_to_be_asked_about_ends_all_the_same() -
     later = cast(Any, ending_at(timestamp(NOW + timedelta(hours=1))))
     settled = await bundles(api).settle(Bundle(KEY, later, claim), NOW)
     assert ([fault.reason for fault in settled.faults], settled.ends) == (["NestedTooDeep"], False)
+
+
+async def test_whose_end_has_come_is_evaluated_however_many_wait_before_it() -> None:
+    patience: list[bool] = []
+
+    class Waits:
+        async def call(self, function: object, question: object, answer: Any, **how: Any) -> Any:
+            patience.append(how["patient"])
+            return answer()
+
+    evaluation = Evaluation(cast(Any, Waits()), Settings())
+    claim = {"metadata": {"namespace": "users", "name": "mine"}}
+    for end in (NOW - timedelta(seconds=1), NOW + timedelta(hours=1)):
+        handle: Any = {"metadata": {}, "spec": {"lifespan": {"end": timestamp(end)}}}
+        await evaluation.claim(ClaimQuestion(now=NOW, claim=claim, handle=handle))
+        await evaluation.handle(HandleQuestion(now=NOW, claim=claim, handle=handle))
+    await evaluation.claim(ClaimQuestion(now=NOW, claim=claim))
+    assert patience == [True, True, False, False, False]

@@ -209,6 +209,10 @@ async def test_a_handle_that_is_ignored_carries_itself_and_tells_its_claim() -> 
     assert Scene(served()).changed(bound(), labelled(bound())) == {"ResourceHandle/guid-b7k2q", "ResourceClaim/mine"}
 
 
+async def test_a_claim_hears_of_the_end_of_a_handle_that_was_left_alone_on_its_way_out() -> None:
+    assert "ResourceClaim/mine" in Scene(served()).changed(deleting(labelled(bound())), None)
+
+
 @pytest.mark.parametrize("writer", ["kubectl", "perdure"])
 def test_a_bound_handle_that_is_paused_or_goes_on_wakes_its_claim(writer: str) -> None:
     before, held = bound(), annotated(bound(), **{PAUSED: "true"})
