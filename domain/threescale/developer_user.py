@@ -128,6 +128,8 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     if wished == Memo.of(user.metadata) and user.status.developer_user_id and not observed.look and not found.looked:
         return fine(user, now, fields, {})
     whole = sync_user(user, account_id, found, at=account.status.provider_account_host or "")
+    if any(write.method == "DELETE" for write in whole.writes):  # still in the account before
+        fields = {name: value for name, value in fields.items() if name != "account_id"}
     makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # one that moves is made anew
     if makes and password_of(user) not in observed.secrets:
         return _without_password(user, fields, now)

@@ -302,6 +302,11 @@ def test_who_is_to_be_made_anew_is_not_deleted_before_that_can_be() -> None:
     given = user(status={"developerUserID": 4, "accoundID": 9})
     without = on_user(given, secrets=())
     assert (without.writes, without.waits_for) == ((), ("Secret/shop/ann-password",))
+    refused = {"DELETE accounts/9/users/4 ann of the account before": refusal(ErrorType.DENIED, "no")}
+    stays = on_user(given, refusals=refused)
+    assert states(stays.status) == states(without.status)
+    assert "accoundID" not in without.status
+    assert "accoundID" not in stays.status
 
 
 def test_the_last_admin_stays_until_its_account_goes() -> None:
