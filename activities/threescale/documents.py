@@ -25,6 +25,7 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import FoundDocument, FoundPolicy
 from domain.threescale.open_api import FETCH_EVERY
 from domain.threescale.policy import ObservedPolicy, is_policy, work_for_policy
+from domain.threescale.providers import NoAccount
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, Product
 from domain.threescale.work import Work
 
@@ -87,11 +88,22 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
 
     def read(self, read: Read, answer: object) -> None:
         """It, or all among which it may be."""
+        before = self.found.item
         self.found = read_document(self.found, read, answer, self.resource)
+        if before is not None and self.found.former == before.id and self._is_wanted(before.system_name):
+            self.found = self.found.model_copy(update={"former": 0})  # left to whoever is called so now
 
     def wrote(self, write: Write, answer: object) -> None:
         """It, or its former one."""
         self.found = wrote_document(self.found, write, answer)
+
+    def _is_wanted(self, name: str) -> bool:
+        """Whether another ActiveDoc of the tenant, which stays, is called so now."""
+        if isinstance(self.provider, NoAccount):
+            return False
+        url, spec = self.provider.url, self.resource.spec.model_copy(update={"system_name": name})
+        alike = self.view.namesakes(self.resource.model_copy(update={"spec": spec}))
+        return any(not each.metadata.deleting and self._is_of_tenant(each, url) for each in alike)
 
 
 class PolicySubject(SingleSubject[CustomPolicyDefinition, FoundPolicy]):

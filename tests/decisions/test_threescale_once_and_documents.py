@@ -22,8 +22,12 @@ from threescale_objects import (
     states,
 )
 
+from activities.threescale.documents import DocumentSubject
 from activities.threescale.ground import Ground
+from activities.threescale.known import View
 from activities.threescale.passes import _Pass
+from activities.threescale.secrets import Secrets
+from activities.threescale.sources import Sources
 from domain.identity import Key
 from domain.refusal import ErrorType
 from domain.threescale import ACTIVE_DOC, CUSTOM_POLICY_DEFINITION
@@ -45,6 +49,7 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
 )
 from domain.threescale.single import One, read_one, wrote_one
+from domain.threescale.wakes import called
 from domain.threescale.work import Hindrance, Phase, Work
 from engine.errors import ApiError, Invalid
 
@@ -184,6 +189,32 @@ def test_a_document_stays_while_its_successor_is_refused_and_goes_when_that_is_t
     refused = {deletion.slot: refusal(ErrorType.DENIED, "no")}
     told = on_document(renamed, found=found, refusals=refused)
     assert "activeDocId" not in told.status
+
+
+@pytest.mark.parametrize(
+    ("meta", "host", "name", "former"),
+    [
+        ({}, URL, "doc", 0),
+        ({}, None, "doc", 0),
+        (GOING, URL, "doc", 8),
+        ({}, "https://other.example.com", "doc", 8),
+        ({}, URL, "third", 8),
+    ],
+    ids=["has it", "is to have it", "goes", "another tenant's", "called otherwise"],
+)
+def test_a_former_document_is_left_to_whoever_is_called_so_now(
+    meta: dict[str, Any], host: str | None, name: str, former: int
+) -> None:
+    other = document({**meta, "uid": "uid-other"}, {"providerAccountHost": host}, systemName=name)
+    view = SimpleNamespace(namesakes=lambda alike: tuple(each for each in (other,) if called(each) == called(alike)))
+    renamed = document(status={"activeDocId": 8, "providerAccountHost": URL}, systemName="new")
+    subject = DocumentSubject(renamed, cast("View", view), cast("Secrets", None), cast("Sources", None))
+    subject.provider = ACCOUNT
+    before = {"api_doc": {"id": 8, "name": "Doc", "system_name": "doc"}}
+    subject.read(Read(resource=Resource.DOCUMENT, path="active_docs/8", of=8), before)
+    subject.read(Read(resource=Resource.DOCUMENT, path="active_docs"), {"api_docs": [before]})
+
+    assert (subject.found.looked, subject.found.item, subject.found.former) == (True, None, former)
 
 
 def test_a_document_is_deleted_with_its_object() -> None:
