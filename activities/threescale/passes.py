@@ -47,8 +47,9 @@ from domain.reading import Malformed
 from domain.refusal import FIRST_RETRY, ErrorType, Refusal
 from domain.resource import CustomResource
 from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.conditions import Standing
+from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.memo import DRIFT, LOOKED
+from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.passes import GONE, Memory, PassObject, ThreescaleWorld, decision_of
 from domain.threescale.providers import ProviderAccount
 from domain.threescale.work import SECRET, Hindrance, Phase, Told, Work, hindered, told_in_sync
@@ -188,7 +189,10 @@ class _Pass:
 
     def _work(self) -> Work:
         if self._unwritable is not None:
-            return hindered(cast("Told", self._subject.resource), self._unwritable, now(), {})
+            resource, moment = cast("Told", self._subject.resource), now()
+            # What refuses it may be mended without a word: a CRD that was applied late, a webhook.
+            again = next_look(waiting_since(resource.status.conditions, INVALID, moment), moment, resource.metadata.uid)
+            return hindered(resource, self._unwritable, moment, {}).model_copy(update={"deadline": again})
         return self._subject.belonging() or self._subject.work(self._refused, now(), look=self._look)
 
     def _is_passing(self, work: Work) -> bool:
