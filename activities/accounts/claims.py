@@ -20,6 +20,7 @@ from domain.accounts import ACCOUNT
 from domain.accounts.actions.handover import Fulfil, Fulfilled, ReleaseAccount
 from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.letting_go import LET_GO
 from domain.accounts.resources import Account
 from domain.accounts.status import release_failed, released
 from engine.clock import now
@@ -73,13 +74,19 @@ class ClaimActivities:
         await wake(self._client, self._read.key(account))
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
-        """Failed first, then nobody's: in between it is never Ready, so it goes to nobody as it is."""
+        """Failed first, then nobody's: in between it is never Ready, so it goes to nobody as it is.
+
+        A person's word holds for this once: a deletion that is yet to come cleans again, one under way does not.
+        """
         await self._remove_key(action, account)
         failed = release_failed(account.status, now()).model_copy(update={"claimed": False})
         account = await self._write(
             account, {"status": failed.model_dump(mode="json", exclude_none=True)}, subresource="status"
         )
-        account = await self._write(account, {"spec": {"claimLink": "", "claimLinkNamespace": ""}})
+        patch: dict[str, object] = {"spec": {"claimLink": "", "claimLinkNamespace": ""}}
+        if not account.metadata.deleting:
+            patch["metadata"] = {"annotations": {LET_GO: None}}
+        account = await self._write(account, patch)
         await wake(self._client, self._read.key(account))
 
     async def _write(self, account: Account, patch: Mapping[str, object], *, subresource: str = "") -> Account:

@@ -6,10 +6,11 @@ import base64
 from typing import Any, cast
 
 import pytest
-from account_objects import AWS_ID, NAME, account, claim
+from account_objects import AWS_ID, NAME, NOW, account, ago, claim
 from memory_kube import MemoryKube
 from temporalio.client import Client
 
+from activities.accounts import claims
 from activities.accounts.claims import ClaimActivities
 from activities.accounts.customers import CustomerActivities
 from activities.accounts.fleet import FleetActivities
@@ -21,6 +22,7 @@ from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo
 from domain.accounts.actions.fleet import DeliverRole
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.letting_go import LET_GO
 from domain.accounts.resources import LegalEntity
 from domain.identity import Key
 from engine.errors import Denied, Invalid
@@ -126,6 +128,36 @@ async def test_a_secret_that_another_claim_has_been_given_since_stays(byoc: bool
     await hand_over(kube, action)
     await let_go(kube, claim("older").key, byoc=byoc)
     assert await secrets(kube) == ["aws"]
+
+
+@pytest.mark.parametrize("deleting", [False, True])
+async def test_a_persons_word_on_an_account_holds_for_one_release_and_for_its_own_deletion(
+    deleting: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nobody(*_: object) -> None:
+        """There is no server."""
+
+    monkeypatch.setattr(claims, "wake", nobody)
+    monkeypatch.setattr(claims, "now", lambda: NOW)
+    kube, _ = await cluster(KEY, byoc=False)
+    word = {LET_GO: "the account is closed"}
+    gone = {"deletionTimestamp": ago(minutes=1)} if deleting else {}
+    await kube.patch(ACCOUNT, OPERATOR_NAMESPACE, NAME, {"metadata": {"annotations": word, **gone}})
+    release = ReleaseAccount(
+        claim=claim().key,
+        account=NAME,
+        legal_entity=LegalEntity(id="entity-1"),
+        secret_name="aws",
+        secret_namespace="tenant",
+        failed=True,
+        uncleaned=True,
+    )
+    reader = Reader(kube, Settings())  # type: ignore[arg-type]
+    await ClaimActivities(reader, cast("HandOver", None), cast("Client", None)).release(release)
+    left = await reader.account(OPERATOR_NAMESPACE, NAME)
+    assert left is not None
+    assert (left.status.state, left.spec.claim_link) == ("Failed", "")
+    assert left.metadata.annotations.get(LET_GO, "") == (word[LET_GO] if deleting else "")
 
 
 async def test_a_role_takes_the_place_of_a_key_and_says_whose_it_is() -> None:
