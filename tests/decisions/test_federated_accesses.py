@@ -253,6 +253,20 @@ def test_a_label_that_came_with_a_copy_is_no_account_until_the_keys_say_so() -> 
     assert of(world).status.console_url == URL
 
 
+def test_a_copied_label_that_comes_back_midway_does_not_win_over_the_keys() -> None:
+    copied = access(meta={**KEPT, "labels": {**LABELS, "awsAccountID": "444455556666"}})
+    begun = access_world(copied, role()).learn(account_id=ACCOUNT_ID, policy="of an earlier wish")
+    world, _, done = live(begun)
+    assert done == ["write object", *GRANT, "write status"]
+    assert of(world).metadata.labels == LABELS
+
+
+def test_what_the_status_says_of_the_account_is_kept_whatever_was_identified() -> None:
+    world, _, done = live(access_world(granted(), role(roleDescription="another")).learn(account_id="444455556666"))
+    assert "write object" not in done
+    assert of(world).metadata.labels == LABELS
+
+
 @pytest.mark.parametrize(
     "condition",
     [{"type": "Failed", "message": "Failed to create role"}, {"type": "Ready", "message": "Account Access Ready"}],

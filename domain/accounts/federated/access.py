@@ -116,7 +116,8 @@ def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime
     access, known = world.access, world.known
     digest = wanted_digest(access, role, world.config.partition)
     # The label may have come with a copy of another access, or with a backup of this one.
-    account_id = access.place.account_id if _begun(world) else known.account_id
+    written_down = access.place.role or not known.account_id
+    account_id = access.place.account_id if written_down and _begun(world) else known.account_id
     if not account_id:
         return _step(world, IdentifyCustomer(secret=_secret(world), partition=world.config.partition), now)
     if account_id != access.place.account_id:
