@@ -17,6 +17,7 @@ from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.writes import Delete
+from engine.errors import Denied
 from engine.kube import KubeApi
 from engine.temporal import wake
 from workers.boundary import Boundary
@@ -38,14 +39,19 @@ class Passes:
 
     def __init__(self) -> None:
         self.told: list[tuple[str, ...]] = []
+        self.bonds_seen: list[bool] = []
+        self.refuses = False
         self.free = asyncio.Event()
         self.free.set()
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
         self.told.append(look.known.died)
+        self.bonds_seen.append(look.known.bonds_seen)
+        if self.refuses:
+            raise Denied("the claim may not be written")
         await self.free.wait()
-        return PoolWorld(key=look.key, known=PoolKnown(), heard=look.known.died, decision=DECIDED)
+        return PoolWorld(key=look.key, known=PoolKnown(bonds_seen=True), heard=look.known.died, decision=DECIDED)
 
     async def until(self, true: Callable[[], bool]) -> None:
         deadline = asyncio.get_running_loop().time() + PATIENCE
@@ -94,6 +100,17 @@ async def test_who_gives_itself_up_during_a_pass_is_told_to_the_next(env: Workfl
     await give_up(env, "second", POOL, [])
     passes.free.set()
     await passes.until(lambda: passes.told[1:] == [(), ("second",)])
+
+
+async def test_a_pass_after_a_refused_one_looks_at_the_bindings_again(env: WorkflowEnvironment, passes: Passes) -> None:
+    passes.refuses = True
+    await wake(env.client, POOL)
+    await passes.until(lambda: passes.bonds_seen == [False, True])
+    passes.refuses = False
+    await wake(env.client, POOL)
+    await passes.until(lambda: passes.bonds_seen[2:] == [False])
+    await wake(env.client, POOL)
+    await passes.until(lambda: passes.bonds_seen[3:] == [True])
 
 
 async def test_a_pool_that_does_not_run_holds_no_deletion_up(env: WorkflowEnvironment) -> None:

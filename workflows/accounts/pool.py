@@ -16,6 +16,7 @@ with workflow.unsafe.imports_passed_through():
     from domain.decision import Action
     from domain.identity import Key
     from domain.why import Why
+    from workflows.entity import OBSERVE
     from workflows.passes import Passes
 
 
@@ -34,7 +35,10 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""
-        return PassPool(key=self.key, known=self.world.known, dry_run=dry_run)
+        known = self.world.known
+        if OBSERVE in self.world.refusals:  # a refused pass may have ended between the two writes of a binding
+            known = known.model_copy(update={"bonds_seen": False})
+        return PassPool(key=self.key, known=known, dry_run=dry_run)
 
     @workflow.signal(description="One of its Accounts gives way to another, never having had an AWS account.")
     def died(self, account: Key) -> None:
