@@ -145,6 +145,7 @@ class OrganizationActivities:
                     "room": verdicts.room,
                     "counted_at": moment,
                     "strangers": verdicts.strangers,
+                    "passed": verdicts.passed,
                 }
             )
         elif self._sweep_is_due(known) or self._moved(known, config):
@@ -171,12 +172,14 @@ class OrganizationActivities:
         """Who may create. Pools tell whether somebody has lifted the budget: asked where that decides something."""
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
-        asked = adopted(accounts, counted, known.told, domain, known.strangers)
+        asked = adopted(accounts, counted, known.told, domain, known.strangers, known.passed)
         others = await asyncio.to_thread(foreign, self._sessions, asked) if asked else set()
         strangers = {*known.strangers, *others}
 
         def verdicts(pools: Sequence[AccountPool], config: OperatorConfig) -> Verdicts:
-            return judge(accounts, pools, config, counted, known.granted, budget, domain, moment, strangers)
+            return judge(
+                accounts, pools, config, counted, known.granted, budget, domain, moment, strangers, known.passed
+            )
 
         pools: Sequence[AccountPool] = ()
         found = verdicts(pools, config)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from domain.accounts import THE_ORGANIZATION
 from domain.accounts.config import OperatorConfig
@@ -114,6 +115,7 @@ class OrganizationKnown(Model):
     opt_in_wanting: int = 0  # Accounts that wait for that, seen last
     opt_in_let_go: TurnsLetGo = TurnsLetGo()
     strangers: tuple[str, ...] = ()  # AWS accounts under the name of an Account that another installation has tagged
+    passed: dict[str, str] = {}  # Account name -> path of who was given its permit, past an older one of that name
 
 
 class Verdicts(Model):
@@ -124,6 +126,7 @@ class Verdicts(Model):
     room: Room
     granted: dict[str, datetime]
     strangers: tuple[str, ...] = ()
+    passed: dict[str, str] = {}
 
 
 def room_ages(known: OrganizationKnown, now: datetime) -> bool:
@@ -168,11 +171,16 @@ def _age(account: Account) -> tuple[str, str, str]:
     return (timestamp(born) if born else "", account.metadata.namespace, account.metadata.name)
 
 
-def _firsts(accounts: Iterable[Account]) -> dict[str, Account]:
-    """Of the Accounts of one name the oldest without an AWS account: the name is all that AWS knows a request by."""
+def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str, Account]:
+    """Of the Accounts of one name the oldest without an AWS account: the name is all that AWS knows a request by.
+
+    One that has got a permit past the oldest takes its place: what AWS has by the name since is that one's.
+    """
     firsts: dict[str, Account] = {}
     for account in ordered(a for a in accounts if not (a.spec.aws_account_id or a.customers or a.failed)):
-        firsts.setdefault(account.metadata.name, account)
+        name = account.metadata.name
+        if name not in firsts or passed.get(name) == account.key.path:
+            firsts[name] = account
     return firsts
 
 
@@ -192,6 +200,7 @@ def judge(
     email_domain: str,
     now: datetime,
     strangers: Collection[str] = (),
+    passed: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdicts:
     """A verdict for every Account that wants an AWS account, and the room that is left; no stranger is adopted."""
     wanting = ordered(account for account in accounts if wants_account(account))
@@ -209,16 +218,21 @@ def judge(
     free_at = recent[0] + budget.window if recent and left <= 0 else None
 
     present = _Present(accounts, census, strangers)
-    firsts = _firsts(accounts)
+    firsts = _firsts(accounts, passed)
+    passing = {name: path for name, path in passed.items() if name in firsts and firsts[name].key.path == path}
     permits: dict[str, Permit] = {}
     behind: dict[str, Permit] = {}
     for account in wanting:
         name = account.metadata.name
-        if (first := firsts[name].key) != account.key:
-            message = f"waits until {first.path} has its AWS account: nothing but the name tells them apart at AWS"
+        first = firsts[name]
+        found = present.under_name_of(account, email_domain)
+        may_be_its = wants_account(first) or name in open_permits or name in creating or found is not None
+        passes = first.key != account.key
+        if passes and may_be_its:
+            message = f"waits until {first.key.path} has its AWS account: nothing but the name tells them apart at AWS"
             behind[account.key.path] = Permit(verdict=Verdict.QUEUED, message=message)
             continue
-        found = present.under_name_of(account, email_domain)
+        firsts[name] = account
         if found is not None:
             permits[name] = found.model_copy(update={"until": now + PERMIT_LIFETIME})
         elif name in open_permits:
@@ -241,6 +255,8 @@ def judge(
             until = now + PERMIT_LIFETIME
             open_permits[name] = until
             permits[name] = Permit(verdict=Verdict.GRANTED, until=until)
+            if passes:
+                passing[name] = account.key.path
             free, left, slots = free - 1, left - 1, slots - 1
     room = Room(
         active=census.active,
@@ -253,17 +269,22 @@ def judge(
     )
     there = {existing.id for existing in census.accounts}
     known = tuple(sorted({*strangers} & there))
-    return Verdicts(permits=permits, behind=behind, room=room, granted=open_permits, strangers=known)
+    return Verdicts(permits=permits, behind=behind, room=room, granted=open_permits, strangers=known, passed=passing)
 
 
 def adopted(
-    accounts: Sequence[Account], census: Census, told: Collection[str], email_domain: str, strangers: Collection[str]
+    accounts: Sequence[Account],
+    census: Census,
+    told: Collection[str],
+    email_domain: str,
+    strangers: Collection[str],
+    passed: Mapping[str, str] = MappingProxyType({}),
 ) -> set[str]:
     """The AWS accounts that are about to be adopted by Accounts that have not been told anything yet.
 
     Who has been told has asked for the account itself: only of the others it is worth a call to ask whose it is.
     """
-    asking = (account for name, account in _firsts(accounts).items() if name not in told)
+    asking = (account for name, account in _firsts(accounts, passed).items() if name not in told)
     wanting = (account for account in asking if wants_account(account))
     present = _Present(accounts, census, strangers)
     found = (present.under_name_of(account, email_domain) for account in wanting)

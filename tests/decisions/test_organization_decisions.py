@@ -68,8 +68,10 @@ def judged(
     budget: Budget | None = None,
     pools: tuple[AccountPool, ...] = (),
     now: datetime = NOW,
+    passed: dict[str, str] | None = None,
 ) -> Verdicts:
-    return judge(accounts, pools, of_config, of, granted or {}, budget or Budget(), "redhat.com", now)
+    bounds = budget or Budget()
+    return judge(accounts, pools, of_config, of, granted or {}, bounds, "redhat.com", now, (), passed or {})
 
 
 def verdicts(found: Verdicts) -> list[str]:
@@ -358,6 +360,49 @@ def test_of_two_accounts_of_one_name_only_the_oldest_adopts_and_creates() -> Non
     landed = account(meta={"creationTimestamp": ago(minutes=9)}, spec={"awsAccountID": there.id})
     after = judged([second, landed], census(10, more=(there,)))
     assert (verdicts(after), after.permits[name].account_id, after.behind) == (["Granted"], "", {})
+
+
+PAUSED = {"annotations": {"perdure.dev/paused": "true"}}
+NEVER_WANTS: list[dict[str, Any]] = [
+    {"meta": PAUSED},
+    {"meta": {"deletionTimestamp": ago(seconds=1), "finalizers": ["another's"]}},
+    {"status": {"claimed": True}},
+]
+
+
+@pytest.mark.parametrize("idle", NEVER_WANTS, ids=["paused", "deleting", "blank but claimed"])
+def test_an_older_namesake_that_wants_no_account_holds_nobody_up(idle: dict[str, Any]) -> None:
+    first = account(**{**idle, "meta": {**idle.get("meta", {}), "creationTimestamp": ago(minutes=9)}})
+    second = account(meta={"namespace": "other", "creationTimestamp": ago(minutes=8)})
+    third = account(meta={"namespace": "third", "creationTimestamp": ago(minutes=7)})
+    name = first.metadata.name
+    found = judged([third, second, first], census())
+    assert (verdicts(found), list(found.behind)) == (["Granted"], [third.key.path])
+    assert found.passed == {name: second.key.path}
+    for of in (census(), census(10, attempt(name, "IN_PROGRESS")), census(10, more=(named_account(name),))):
+        after = judged([third, second, first], of, granted=found.granted, passed=found.passed)
+        assert (verdicts(after), list(after.behind)) == (["Granted"], [third.key.path]), "its permit is not taken back"
+        assert after.passed == found.passed
+    landed = second.model_copy(update={"spec": second.spec.model_copy(update={"aws_account_id": AWS_ID})})
+    assert judged([landed, first], census(), passed=found.passed).passed == {}
+
+
+def test_what_an_older_namesake_may_have_asked_for_is_not_given_to_another() -> None:
+    first = account(meta={**PAUSED, "creationTimestamp": ago(minutes=9)})
+    second = account(meta={"namespace": "other", "creationTimestamp": ago(minutes=8)})
+    name = first.metadata.name
+    permit = {name: NOW + timedelta(minutes=1)}
+    for of, granted in (
+        (census(), permit),
+        (census(10, attempt(name, "IN_PROGRESS")), {}),
+        (census(10, more=(named_account(name),)), {}),
+    ):
+        found = judged([second, first], of, granted=granted)
+        assert (verdicts(found), list(found.behind)) == ([], [second.key.path])
+
+
+def named_account(name: str) -> MemberAccount:
+    return member(777, name=name, email=email_of(name, "redhat.com"))
 
 
 WANTS = [
