@@ -7,6 +7,7 @@ import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -81,7 +82,7 @@ class Ground:
         """A consumer that runs, with workflows that note what they are told."""
         index = Index()
         for number in range(machines):
-            holder = machine(aws_machine(number))
+            holder = replace(machine(aws_machine(number)), region=REGION)
             index.machines[holder.name] = holder
 
         async def hand_over(key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
