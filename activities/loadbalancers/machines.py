@@ -32,6 +32,8 @@ from domain.loadbalancers.machine.access import has_access
 from domain.loadbalancers.machine.lifecycle import MachinePhase, MachineWork, next_look, work_for_machine
 from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassMachine
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.loadbalancers.scaling import config_fault
+from domain.loadbalancers.set_status import MachineStanding
 from engine.clock import now
 from engine.kube import SECRET
 
@@ -132,8 +134,10 @@ class MachineActivities:
             return machine, None
         health = health_of(machine, now(), ground.timings)
         if health.standing is Standing.CONDEMNED:
-            if health.reported and not health.hopeless and (await ground.fleet(now())).silent:
-                return machine, now() + ground.timings.window
+            if health.reported and not health.hopeless:
+                standing = MachineStanding(machine=machine, health=health)
+                if config_fault([standing], now(), ground.timings) or (await ground.fleet(now())).silent:
+                    return machine, now() + ground.timings.window
             await ground.delete(LOAD_BALANCER_MACHINE, meta.namespace, (meta.name,))
             return machine, None
         patch, status = mark_patches(machine, health)

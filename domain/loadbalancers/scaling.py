@@ -196,7 +196,7 @@ def _ranks(
     ranks = _Ranks(counted=counted, former=former, useless=useless)
     if not former:
         return ranks
-    if fault := _config_fault(alive, now, timings):
+    if fault := config_fault(alive, now, timings):
         return ranks.model_copy(update={"counted": (*counted, *former), "former": (), "hold": fault})
     if not fleet.silent:
         return ranks
@@ -225,7 +225,7 @@ def _silence(fleet: Fleet) -> str:
     return f"none of {fleet.reported} machines reports: the way to the API server may be broken, nothing is deleted"
 
 
-def _config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timings) -> str:
+def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timings) -> str:
     """Why it is the configuration; empty if one machine that reports has none to complain of."""
     reporting = [
         each.machine

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
-from lb_objects import healthy, machine, machine_set
+from lb_objects import condition, healthy, machine, machine_set
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
@@ -24,7 +24,7 @@ from domain.loadbalancers.constants import (
     MACHINE_FINALIZER,
     MARKED_AT_ANNOTATION,
 )
-from domain.loadbalancers.health import MARKED
+from domain.loadbalancers.health import CONFIG_READY, ENVOY_READY, MARKED
 from domain.loadbalancers.passes import LoadBalancerWorld, PassMachine
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.resource import parse_timestamp, timestamp
@@ -169,5 +169,24 @@ async def test_while_the_whole_fleet_is_silent_a_machine_without_a_set_stays() -
     await on.passed()
     assert not await on.gone()
     await on.another(healthy(beat=since(seconds=5)))
+    await on.passed()
+    assert await on.gone()
+
+
+async def test_a_machine_without_a_set_whose_configuration_is_at_fault_stays() -> None:
+    on = Installation()
+    fault = condition(CONFIG_READY, "False", beat=since(seconds=5), since=since(minutes=9))
+    mark = {**MARK, "lastTransitionTime": since(minutes=3)}
+    await on.begun([fault, *healthy(beat=since(seconds=5))[1:], mark])
+    moment = datetime.now(UTC)
+    again = await on.look_again()
+    assert not await on.gone()
+    assert again is not None
+    assert again >= moment + HEALTH_WINDOW
+    unready = condition(ENVOY_READY, "False", beat=since(seconds=5), since=since(minutes=9))
+    conditions = [*healthy(beat=since(seconds=5))[:1], unready, *healthy(beat=since(seconds=5))[2:], mark]
+    await on.kube.patch(
+        LOAD_BALANCER_MACHINE, "lbs", NAME, {"status": {"conditions": conditions}}, subresource="status"
+    )
     await on.passed()
     assert await on.gone()
