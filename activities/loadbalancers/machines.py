@@ -13,6 +13,7 @@ from functools import partial
 from temporalio import activity
 
 from activities.conflicts import until_undisturbed
+from activities.leaders import HELD_FOR
 from activities.loadbalancers.balancers import gone, left_alone
 from activities.loadbalancers.ground import Ground
 from activities.openstack.births import birth
@@ -130,8 +131,10 @@ class MachineActivities:
         Of an agent that falls silent the watcher tells sets alone, so the moment of that is held here.
         """
         ground, meta = self._ground, machine.metadata
-        if meta.deleting or await ground.looked_after(machine) or await ground.leads(LOAD_BALANCER_SET):
+        if meta.deleting or await ground.looked_after(machine):
             return machine, None
+        if await ground.leads(LOAD_BALANCER_SET):
+            return machine, now() + HELD_FOR
         health = health_of(machine, now(), ground.timings)
         if health.standing is Standing.CONDEMNED:
             if health.reported and not health.hopeless:

@@ -11,9 +11,11 @@ from lb_objects import condition, healthy, machine, machine_set
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
+from activities.leaders import HELD_FOR
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.known import Known
 from activities.loadbalancers.machines import MachineActivities
+from activities.loadbalancers.predecessor import LEASES
 from activities.openstack.projects import Projects
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
@@ -29,7 +31,7 @@ from domain.loadbalancers.passes import LoadBalancerWorld, PassMachine
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.resource import parse_timestamp, timestamp
 from engine.errors import Invalid
-from engine.kube import EVENT, BlockingKube, KubeApi
+from engine.kube import EVENT, LEASE, BlockingKube, KubeApi
 from engine.kube.store import Followed, Store
 from engine.settings import Settings
 
@@ -190,3 +192,16 @@ async def test_a_machine_without_a_set_whose_configuration_is_at_fault_stays() -
     )
     await on.passed()
     assert await on.gone()
+
+
+async def test_a_machine_without_a_set_is_looked_at_again_while_yawol_leads_the_sets() -> None:
+    on = Installation()
+    spec = {"holderIdentity": "yawol-1", "leaseDurationSeconds": 60, "renewTime": since(seconds=1)}
+    lease = {"metadata": {"name": LEASES[LOAD_BALANCER_SET.name]}, "spec": spec}
+    await on.kube.create(LEASE, lease, Settings().loadbalancers_yawol_namespace)
+    await on.begun(metadata={"annotations": GIVEN_UP})
+    moment = datetime.now(UTC)
+    again = await on.look_again()
+    assert not await on.gone()
+    assert again is not None
+    assert HELD_FOR <= again - moment < 2 * HELD_FOR
