@@ -73,8 +73,10 @@ def _known(record: InstanceRecord, event: ScheduledEvent) -> bool:
 
 def _told_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
     for name, planned in record.planned.items():
-        effect = effect_of(planned.notice.code)
-        if not name.startswith(_OURS) and _stands(record, planned) and effect and event.code in effect.codes:
+        effect, start = effect_of(planned.notice.code), planned.notice.start
+        dated = start is None or event.not_before is None or _near(event.not_before, start)
+        fits = effect is not None and event.code in effect.codes and dated
+        if not name.startswith(_OURS) and _stands(record, planned) and fits:
             return True
     return False
 
@@ -101,10 +103,13 @@ def _withdrawn(record: InstanceRecord, facts: Facts) -> Iterator[InstanceEvent]:
 
 
 def _over_by_ec2(notice: HealthNotice, listed: Iterable[ScheduledEvent]) -> bool:
-    """Whether EC2 lists what Health told of as over, and nothing of the kind as still to come."""
+    """Whether EC2 lists what Health told of as over, or what is still to come of its kind as moved to other days."""
     effect = effect_of(notice.code)
     fitting = [event for event in listed if effect is not None and event.code in effect.codes]
-    return any(_near(event.not_before, notice.start) for event in fitting) and not any(event.open for event in fitting)
+    if to_come := [event for event in fitting if event.open]:
+        dates = [event.not_before for event in to_come]
+        return notice.start is not None and all(date is not None and not _near(date, notice.start) for date in dates)
+    return any(_near(event.not_before, notice.start) for event in fitting)
 
 
 def _near(one: datetime | None, other: datetime | None) -> bool:

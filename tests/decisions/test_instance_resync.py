@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from instance_scenes import at, facts, record, scheduled, state
+from instance_scenes import at, facts, machine, record, scheduled, state
 
 from domain.instances.causes import interruption_label, nearest_end
+from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.labels import label_patch
 from domain.instances.record import InstanceRecord, fold
-from domain.instances.resync import missed_events
+from domain.instances.resync import differs, missed_events
 from domain.instances.verification import Question, ScheduledEvent
 
 DATE = at(90_000)
@@ -101,6 +103,30 @@ def test_what_health_told_of_is_withdrawn_once_ec2_lists_it_as_over(
     known = record(scheduled(5, DATE))
     assert interruption_label(known, at(6)) == "scheduled-stop"
     assert interruption_label(heard(known, 600, code, **listed_as), at(601)) == label
+
+
+def test_what_health_told_of_is_moved_once_ec2_lists_it_for_another_day_only() -> None:
+    moved = DATE + timedelta(days=7)
+    known = heard(record(scheduled(5, DATE)), 600, "instance-stop", not_before=moved)
+    assert (interruption_label(known, at(601)), nearest_end(known, at(601))) == ("scheduled-stop", moved)
+    shown = machine(
+        labels={STATE_LABEL: "running", INTERRUPTION_LABEL: "scheduled-stop"},
+        annotations=label_patch(machine(), known, at(601))["metadata"]["annotations"],  # type: ignore[index]
+    )
+    event = ScheduledEvent(id="instance-event-instance-stop", code="instance-stop", not_before=moved)
+    assert not differs(shown, facts(700, scheduled=(event,)))
+    assert heard(known, 900, "instance-stop", not_before=moved) == known
+
+
+@pytest.mark.parametrize("start", [DATE, None])
+def test_what_health_told_of_stands_while_ec2_lists_one_for_that_day_or_none(start: datetime | None) -> None:
+    known = record(scheduled(5, start))
+    assert heard(known, 600, "instance-stop", not_before=None) == known
+    events = tuple(
+        ScheduledEvent(id=f"e-{days}", code="instance-stop", not_before=DATE + timedelta(days=days)) for days in (0, 7)
+    )
+    told = [each.health.arn for each in missed_events(known, facts(600, scheduled=events)) if each.health]
+    assert told == (["ec2:e-7"] if start else [])
 
 
 def test_what_is_over_and_planned_anew_for_the_same_day_stands() -> None:
