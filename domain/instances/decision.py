@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from domain.decision import Action, Decision, Outcome, earliest
 from domain.instances.actions import LookAtInstance, action_of, finding
+from domain.instances.hooks import served
 from domain.instances.instance import InstanceWork, work_for_instance
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.observed import InstancePhase
@@ -56,7 +57,8 @@ def _find_at(world: InstanceWorld, now: datetime) -> datetime | None:
     node = world.known.node
     if node is None:
         return now
-    launching = any(hook.action.transition == "launching" for hook in world.record.open_hooks)
+    hooks = (hook for hook in world.record.open_hooks if served(hook, world.policy))
+    launching = any(hook.action.transition == "launching" for hook in hooks)
     return node.at + FIND_AGAIN if launching and not node.ready else None
 
 

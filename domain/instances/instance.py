@@ -111,7 +111,14 @@ def _closing(observed: ObservedInstance) -> datetime | None:
     record = observed.record
     if not observed.managed:
         return record.heard_at + UNMATCHED_AFTER
-    return record.heard_at + QUIET_BEFORE_CLOSING if record.state is InstanceState.TERMINATED else None
+    if record.state is InstanceState.TERMINATED:
+        return record.heard_at + QUIET_BEFORE_CLOSING
+    pool, listed = observed.pool, record.key.instance_id
+    unlisted = observed.machine is None and pool is not None and listed not in pool.instance_ids
+    if unlisted and not (record.planned or record.drain):
+        # A launch that failed is never listed: its open hook alone makes it its pool's, and would for ever.
+        return record.heard_at + (QUIET_BEFORE_CLOSING if record.absent else LONGEST_HOOK)
+    return None
 
 
 # --- questions to AWS ---

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from instance_scenes import (
     EXAMPLES,
     GROUP,
+    ID,
     at,
     deleting_all,
     event,
@@ -516,6 +517,23 @@ def test_an_instance_of_a_pool_without_machines_is_drained_by_its_node() -> None
     done = hooked(record(hook(5)), 10, machine=None, owner=None, pool=pool, node="node-7")
     assert done.steps == (DrainNode(cause=hook(5).key, node="node-7", until=at(5 + 48 * 3600 - 60)),)
     assert done.patch == {}
+
+
+@pytest.mark.parametrize(("misses", "seconds"), [(0, 48 * 3600), (3, 3600)])
+def test_a_launch_that_its_pool_never_lists_is_closed(misses: int, seconds: int) -> None:
+    meta = {"name": GROUP, "namespace": "clusters", "uid": "u-p"}
+    pool = AWSMachinePool.model_validate({"metadata": meta})
+    known = record(hook(0, "launching")).model_copy(update={"misses": misses})
+    alone: dict[str, Any] = {"machine": None, "owner": None, "policy": ReactionPolicy()}
+    waiting = hooked(known, seconds - 1, **alone, pool=pool)
+    assert (waiting.close, waiting.deadline) == (False, at(seconds))
+    assert hooked(known, seconds, **alone, pool=pool).close
+    listing = {"providerIDList": [f"aws:///eu-central-1a/{ID}"]}
+    listed = AWSMachinePool.model_validate({"metadata": meta, "spec": listing})
+    assert not hooked(known, seconds, **alone, pool=listed).close
+    planned = fold(known, scheduled(0, at(DAY * 14)))
+    assert not hooked(planned, seconds, **alone, pool=pool).close
+    assert not hooked(known, seconds, **alone | {"policy": DRAINING}, pool=pool).close, "its hook is completed first"
 
 
 def test_a_hook_by_deletion_of_the_machine_is_completed_once_it_is_gone() -> None:

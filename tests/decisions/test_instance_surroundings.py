@@ -19,7 +19,7 @@ from domain.instances.decision import decide_instance
 from domain.instances.events import InstanceState
 from domain.instances.hooks import HookTiming
 from domain.instances.labels import Story, recalled
-from domain.instances.lifecycle import InstanceMemory, InstanceWorld
+from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.observed import ObservedInstance
 from domain.instances.policy import Reaction, ReactionPolicy
@@ -284,6 +284,16 @@ def test_a_launch_whose_node_cannot_be_looked_up_goes_on_in_time() -> None:
 @pytest.mark.parametrize("type_", [ErrorType.INVALID, ErrorType.DENIED])
 def test_a_search_that_the_workload_cluster_refuses_holds_up_no_hook(type_: ErrorType) -> None:
     assert wanted(of_a_pool(10, refusals=not_found(type_, 9)), 11) == [FindNode, EndHook]
+
+
+@pytest.mark.parametrize(("served", "again"), [(True, at(40)), (False, None)])
+def test_a_node_is_looked_for_again_only_while_a_launch_that_we_complete_waits_for_it(served: bool, again: Any) -> None:
+    world = of_a_pool(10, "launching")
+    known = world.known.model_copy(update={"node": KnownNode(at=at(10))})
+    policy = HOOKS.model_copy(update={"launching_hook": served})
+    decision = decide_instance(world.model_copy(update={"known": known, "policy": policy}), at(11))
+    assert decision.deadline == (again or at(48 * 3600))
+    assert FindNode not in wanted(world.model_copy(update={"known": known, "policy": policy}), 39)
 
 
 def test_a_hook_of_a_paused_instance_waits_for_no_node() -> None:
