@@ -310,9 +310,7 @@ async def would(tools: Tools, look: PassClaim, claim: JsonObject, moment: dateti
     planned += [f"patch resource {each.index}: {len(each.patch)} operations" for each in handle_plan.updates]
     if passed(handle_plan.end, moment):
         planned = ["delete claim, handle and resources: the lifespan has ended"]
-    undone = handle_plan.model_copy(update={"look_at": None})  # what is not written is as it was also a moment later
-    decision = standing.settled(handle, undone, handle_plan.faults, claimed=True, look_at=None)
-    return decision, planned
+    return standing.would_stand(handle, handle_plan, claimed=True), planned
 
 
 def _refused(why: str, refused: Sequence[ApiError]) -> Decision:

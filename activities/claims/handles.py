@@ -139,5 +139,4 @@ class HandleActivities:
             return standing.faulty(beyond.fault, moment + SOON), []
         planned = [f"create {text_at(d, 'kind')} {text_at(d, 'metadata', 'name')}" for _, d in plan.creations]
         planned += [f"patch resource {each.index}: {len(each.patch)} operations" for each in plan.updates]
-        undone = plan.model_copy(update={"look_at": None})
-        return standing.settled(handle, undone, plan.faults, claimed=False, look_at=None), planned
+        return standing.would_stand(handle, plan, claimed=False), planned

@@ -41,6 +41,11 @@ class Judged:
         """Whether the pass goes no further."""
         return self.plan.halt is not Halt.NONE
 
+    @property
+    def before(self) -> JsonObject:
+        """The claim with the status that others can see."""
+        return {**self.claim, "status": self.shown}
+
     def waiting_for(self, wanted: Wanted, claim: JsonObject) -> Judged:
         """The same for a claim that no free handle fits and that may have none made."""
         return replace(self, claim=claim, lacks=wanted)
@@ -98,9 +103,8 @@ class Judging:
         # The plan was without fault: whether this one is new is seen by the conditions that others see.
         status = {**object_at(judged.claim, "status"), **only(judged.shown, "conditions")}
         plan = _faulty({**judged.claim, "status": status}, fault, now)
-        before = {**judged.claim, "status": judged.shown}
-        claim = await self._writer.put_status(RESOURCE_CLAIM, before, plan.status)
-        await self._tell(before, plan, now)
+        claim = await self._writer.put_status(RESOURCE_CLAIM, judged.before, plan.status)
+        await self._tell(judged.before, plan, now)
         return replace(judged, claim=claim, plan=plan)
 
     def _assigned(self, claim: JsonObject) -> tuple[str, ...]:

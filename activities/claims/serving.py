@@ -258,8 +258,7 @@ class Serving:
     async def _wait_for_a_free_one(self, judged: Judged, now: datetime) -> Judged:
         """No free handle fits, and none may be made: no fault, the claim waits for one."""
         status = with_own_stalled(object_at(judged.claim, "status"), None, now, bound=False)
-        before: JsonObject = {**judged.claim, "status": judged.shown}
-        claim = await self._writer.put_status(RESOURCE_CLAIM, before, status)
+        claim = await self._writer.put_status(RESOURCE_CLAIM, judged.before, status)
         return judged.waiting_for(_wanted(judged.plan), claim)
 
 

@@ -143,8 +143,7 @@ class HandleQuestion(Question):
     the claim was accepted in this pass. `shown`: the claim's own object may be written. `honoured` is the `wish` of the
     last answer, None if it is not known. `unserved` are the resources whose recorded kind its group serves in no
     version, `outdated` those where it does in another one only; `unreadable` are those that may not be read, which says
-    nothing about them. A handle that is about to be made has no uid yet: only
-    `spec` of the answer counts then.
+    nothing about them. A handle that is about to be made has no uid yet: only `spec` of the answer counts then.
     """
 
     handle: JsonObject

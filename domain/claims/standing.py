@@ -162,6 +162,12 @@ def settled(
     )
 
 
+def would_stand(handle: JsonObject, plan: HandlePlan, *, claimed: bool) -> Decision:
+    """The same of a plan that is not carried out: what is not written is as it was also a moment later."""
+    undone = plan.model_copy(update={"look_at": None})
+    return settled(handle, undone, plan.faults, claimed=claimed, look_at=None)
+
+
 def carried(handle: JsonObject) -> Decision:
     """A handle whose claim looks after it."""
     holder = object_at(handle, "spec", "resourceClaim")
