@@ -12,6 +12,7 @@ What makes each step necessary:
   byte is a frozen stream.
 - A proxy can repeat what it has sent. Versions in a stream only grow, so an event that is not newer than the position
   is old news; taking it would put the index back.
+- A server that is busy answers 429 and keeps what it has: the position stays good, so a new list would only add load.
 - A kind whose CRD is not installed answers 404. It is tried again with growing delay and holds nobody else up.
 
 What is kept of an object is its reader's business (`read`): the watcher keeps projections, a worker's store whole
@@ -34,7 +35,7 @@ from typing import Generic, Protocol, TypeVar
 from prometheus_client import Counter, Gauge
 
 from domain.identity import Kind
-from engine.errors import Absent, ApiError
+from engine.errors import Absent, ApiError, Throttled
 from engine.kube.api import KubeApi, WatchEvent
 from engine.kube.errors import Expired
 from engine.kube.json import JsonObject, text
@@ -45,6 +46,9 @@ LONGEST_WITHOUT_CRD = 10.0
 # A stream that lived so long was a good one: the next failure starts the backoff anew.
 GOOD_STREAM = 5.0
 STREAMS_BEFORE_RELIST = 3
+# For so long a server may ask to come back later, as it does while it prepares the storage of a new kind, before this
+# counts as trouble.
+THROTTLED_WITHOUT_TROUBLE = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +146,7 @@ class Reflector(Generic[M]):
         self.position = ""  # the resource version up to which everything is known
         self.listed = False
         self.installed = installed
-        self.trouble = ""  # why the last attempt failed, empty while the stream runs
+        self.trouble = ""  # why the last attempt failed, empty after a list and while the stream runs
         self.running = asyncio.Event()  # set while there is no trouble, once a stream was opened
         self.last_sign = time.monotonic()
 
@@ -181,6 +185,7 @@ class Reflector(Generic[M]):
                 position = listing.resource_version
         RELISTS.labels(selected.name).inc()
         self.installed = True
+        self.trouble = ""
         self._sign()
         self._replace(seen, position)
         self.position = position
@@ -249,8 +254,11 @@ class Reflector(Generic[M]):
                 self._changes.changed(old, new, seen_live=False)
 
     def _failed(self, error: ApiError) -> None:
-        self.trouble = error.message
         self.running.clear()
+        if isinstance(error, Throttled):
+            self._throttled(error)
+            return
+        self.trouble = error.message
         if isinstance(error, Expired):
             log.info("%s; listing again", error)
             self.position = ""
@@ -263,6 +271,11 @@ class Reflector(Generic[M]):
             if self._broken_streams >= STREAMS_BEFORE_RELIST:
                 self._broken_streams = 0
                 self.position = ""
+
+    def _throttled(self, error: Throttled) -> None:
+        log.info("%s; asking again from version %s", error, self.position or "none")
+        if time.monotonic() - self.last_sign > THROTTLED_WITHOUT_TROUBLE:
+            self.trouble = error.message
 
     def _not_installed(self, error: Absent) -> None:
         if self.installed:

@@ -2,7 +2,8 @@
 
 Plain HTTP on loopback; the credentials are the proxy's. Ordinary requests pass unless it is down. A watch stream can be
 cut (also in the middle of a line), frozen (the connection stays, nothing comes), slowed, doubled with old lines
-repeated, or answered with 410 as a status or as an ERROR event, again and again until somebody lists. The answers to a
+repeated, or answered with 410 as a status or as an ERROR event, again and again until somebody lists. A number of
+watches can be answered with 429, as of a kind whose storage the server still prepares. The answers to a
 number of writes can be lost: the server does what is asked, and nobody hears of it.
 """
 
@@ -23,6 +24,15 @@ from yarl import URL
 from engine.kube.connection import Connection
 
 GONE = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Expired", "code": 410}
+TOO_MANY_REQUESTS = {
+    "kind": "Status",
+    "apiVersion": "v1",
+    "status": "Failure",
+    "reason": "TooManyRequests",
+    "message": "storage is (re)initializing",
+    "details": {"retryAfterSeconds": 1},
+    "code": 429,
+}
 
 
 class _Stream:
@@ -53,6 +63,7 @@ class FaultProxy:
         self.expire: list[Literal["status", "event"]] = []
         self._expiring: Literal["status", "event"] | None = None
         self.watches = 0
+        self.throttled_watches = 0  # so many more watches are answered with 429
         self.lose_writes = 0
         self.asked: set[tuple[str, str]] = set()  # methods (WATCH is one), and plurals of kinds
         self.url = ""
@@ -123,6 +134,9 @@ class FaultProxy:
         self.asked.add(("WATCH" if watching else request.method, _plural(request.path)))
         if watching:
             self.watches += 1
+            if self.throttled_watches:
+                self.throttled_watches -= 1
+                return web.json_response(TOO_MANY_REQUESTS, status=429)
             if self.expire:
                 self._expiring = self.expire.pop()
             if self._expiring:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from waiting import eventually
+from kube_fault_proxy import FaultProxy
+from prometheus_client import REGISTRY
+from waiting import PATIENT, eventually
 
 from domain.identity import Kind
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.json import JsonObject, text
 from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.kube.store import Followed, Store
+from engine.settings import Settings
+from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
 
@@ -34,6 +40,11 @@ def definition(kind: Kind) -> JsonObject:
         "metadata": {"name": f"{kind.plural}.{kind.group}"},
         "spec": {"group": kind.group, "names": names, "scope": "Namespaced", "versions": [version]},
     }
+
+
+def lists_of(namespace: str) -> float:
+    """How often the ConfigMaps of a namespace were listed."""
+    return REGISTRY.get_sample_value("perdure_watch_relists_total", {"kind": f"ConfigMap in {namespace}"}) or 0.0
 
 
 async def test_what_others_write_is_there_soon(kube: KubeApi, namespace: str) -> None:
@@ -64,6 +75,29 @@ async def test_an_own_write_is_there_at_once_and_is_never_undone_by_an_older_eve
         numbers = [int(n) for n in seen if n]
         assert numbers == sorted(set(numbers)), "a change was told twice, or an older one after a newer one"
         assert numbers[-1] == 29
+
+
+async def test_a_throttled_watch_is_repeated_without_trouble_or_another_list(
+    kube: KubeApi, deployment: Deployment, namespace: str, tmp_path: Path
+) -> None:
+    await kube.create(CONFIG_MAP, config_map("one"), namespace)
+    async with FaultProxy.running(deployment.env()["KUBECONFIG"]) as proxy:
+        proxy.throttled_watches = 4
+        kubeconfig = proxy.write_kubeconfig(tmp_path / "proxied")
+        async with await KubeApi.open(Settings(), "tests", kubeconfig=kubeconfig) as through, Store(through) as store:
+            mirror = store.follow(Followed(CONFIG_MAP, namespace))
+            await mirror.settled()
+            troubles = set()
+            lists = lists_of(namespace)
+            async with asyncio.timeout(PATIENT):
+                while not proxy.streams:
+                    troubles.add(mirror.trouble)
+                    await asyncio.sleep(0.02)
+            assert proxy.throttled_watches == 0
+            assert troubles == {""}
+            assert lists_of(namespace) == lists
+            await kube.create(CONFIG_MAP, config_map("two"), namespace)
+            await eventually(lambda: mirror.get(namespace, "two") is not None)
 
 
 async def test_an_older_version_is_not_learnt(kube: KubeApi, namespace: str) -> None:
