@@ -1,17 +1,22 @@
 """What holds for every test: it does not depend on how quick the machine is, and what shares servers stays together.
 
 Local deployments do not wait for the disk: tests kill processes, never the machine, and what a process has written
-outlives it either way. Generated examples may take their time.
+outlives it either way. Generated examples may take their time. Which tests run is chosen in `running/selection.py`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
 from pathlib import Path, PurePath
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
+
+from tests.running import selection
+from tests.running.kept import keep_servers
+from tests.running.progress import Progress
 
 os.environ["PERDURE_LOCAL_FSYNC"] = "off"
 
@@ -25,7 +30,7 @@ _LONGEST = ("integration", "chaos")
 
 
 class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
-    """What `-n 2` gives to one process as a whole: a file, or a folder whose tests share a lab."""
+    """What one of several processes gets as a whole: a file, or a folder whose tests share a lab."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = PurePath(nodeid.partition("::")[0]).relative_to(_TESTS.name)
@@ -38,7 +43,35 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> _Together
     return _Together(config, log)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of our own."""
+    selection.add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Choose before xdist starts its processes."""
+    selection.choose_run(config)
+    selection.choose_processes(config)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell progress by area where many tests run."""
+    if config.option.run != "named" and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Progress(config))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest where several processes share the tests: none has nothing to do in the end."""
+    selection.select(config, items)
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: item.path.relative_to(_TESTS).parts[0] not in _LONGEST)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep the servers of a test that failed."""
+    report = yield
+    if report.failed:
+        keep_servers(item, report)
+    return report

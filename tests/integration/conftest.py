@@ -25,6 +25,7 @@ from localcloud.deployment import Deployment
 from localcloud.kubernetes.programs import find_programs
 from localcloud.openstack import build
 from localcloud.progress import ConsoleNarrator
+from tests.running.kept import end
 
 _NEEDING = {"deployment", "fresh"}
 _NEEDING_OPENSTACK = {"openstack"}
@@ -51,7 +52,7 @@ def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]
     deployment.up(only=services.SERVERS, tether=not kept)
     yield deployment
     if not kept:
-        deployment.down(wipe=True)
+        end(deployment)
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def fresh(tmp_path: Path) -> Iterator[Deployment]:
     """A deployment of the test's own that is not up yet, and is gone in the end."""
     deployment = Deployment(tmp_path / "state")
     yield deployment
-    deployment.down(wipe=True)
+    end(deployment)
 
 
 @pytest.fixture(scope="session")

@@ -48,6 +48,7 @@ from localcloud.deployment import Deployment
 from localcloud.openstack import build
 from localcloud.progress import ConsoleNarrator, Silence
 from localcloud.state import Cloud
+from tests.running.kept import end
 from workers.roster import queues_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
@@ -74,7 +75,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     found = Deployment(tmp_path_factory.mktemp("chart") / "state")
     found.up(only=services.SERVERS, tether=True)
     yield found
-    found.down(wipe=True)
+    end(found)
 
 
 @pytest.fixture(scope="module")

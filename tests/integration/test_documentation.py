@@ -24,6 +24,7 @@ from documented import ROOT
 from localcloud import services
 from localcloud.deployment import Deployment
 from localcloud.state import Cloud
+from tests.running.kept import end
 
 KUBECTL = shutil.which("kubectl")
 pytestmark = [
@@ -64,7 +65,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         environ.setenv("PERDURE_INSTANCES_QUEUES", "123456789012/eu-central-1")  # brings the kinds of Cluster API
         deployment.up(clouds=(Cloud.AWS, Cloud.THREESCALE), only=only, tether=True)
     yield found
-    deployment.down(wipe=True)
+    end(deployment)
 
 
 def type_in(home: Path, lines: list[tuple[str, str]]) -> list[Typed]:

@@ -24,6 +24,7 @@ from engine.settings import Settings
 from localcloud.deployment import Deployment
 from localcloud.openstack.control import OpenStackControl
 from localcloud.state import Cloud
+from tests.running.kept import end
 
 pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.timeout(400)]
 
@@ -76,7 +77,7 @@ def openstack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     deployment = Deployment(tmp_path_factory.mktemp("balancers"))
     deployment.up(clouds=(Cloud.OPENSTACK,), tether=True)
     yield deployment
-    deployment.down(wipe=True)
+    end(deployment)
 
 
 @pytest.fixture

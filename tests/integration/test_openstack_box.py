@@ -30,6 +30,7 @@ from localcloud.openstack.control import OpenStackControl
 from localcloud.openstack.loopback import Networks
 from localcloud.openstack.programs import cache_directory
 from localcloud.state import Cloud
+from tests.running.kept import end
 
 # The first start takes half a minute on two idle cores, several times that on busy ones.
 pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.timeout(400)]
@@ -115,7 +116,7 @@ def openstack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     deployment = Deployment(tmp_path_factory.mktemp("openstack"))
     deployment.up(clouds=(Cloud.OPENSTACK,), only=services.OPENSTACK, tether=True)
     yield deployment
-    deployment.down(wipe=True)
+    end(deployment)
 
 
 @pytest.fixture

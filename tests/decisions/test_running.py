@@ -1,0 +1,105 @@
+"""Which tests a run holds, and how its progress is counted."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import pytest
+
+from tests.running import selection
+from tests.running.areas import area_of
+
+pytest_plugins = ["pytester"]
+
+CONFTEST = """
+from tests.running import selection
+from tests.running.progress import Progress
+
+def pytest_addoption(parser):
+    selection.add_options(parser)
+
+def pytest_cmdline_main(config):
+    selection.choose_run(config)
+
+def pytest_configure(config):
+    if config.option.run != "named":
+        config.pluginmanager.register(Progress(config))
+
+def pytest_collection_modifyitems(config, items):
+    selection.select(config, items)
+"""
+INI = f"""
+[pytest]
+testpaths = tests
+markers =
+    complete
+    slow
+    chaos
+addopts = -p no:xdist -p no:asyncio -m "{selection.DEFAULT_MARKERS}"
+"""
+TESTS = """
+import pytest
+
+def test_main_path(): pass
+
+@pytest.mark.complete
+def test_detail(): pass
+
+@pytest.mark.slow
+def test_slow(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ran"),
+    [
+        ([], {"test_main_path"}),
+        (["--complete"], {"test_main_path", "test_detail"}),
+        (["--rest"], {"test_detail"}),
+        (["tests/decisions"], {"test_main_path", "test_detail"}),
+        (["-k", "detail"], {"test_detail"}),
+        (["-m", "slow"], {"test_slow"}),
+    ],
+)
+def test_a_run_holds_what_was_asked_for(pytester: pytest.Pytester, arguments: list[str], ran: set[str]) -> None:
+    folder = pytester.mkdir("tests")
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "decisions").mkdir()
+    (folder / "decisions" / "test_it.py").write_text(TESTS)
+    pytester.makeini(INI)
+    result = pytester.inline_run(*arguments)
+    passed, skipped, failed = result.listoutcomes()
+    assert {report.nodeid.rpartition("::")[2] for report in passed} == ran
+    assert not skipped
+    assert not failed
+
+
+def test_progress_is_told_by_area_and_a_failure_at_once(pytester: pytest.Pytester) -> None:
+    folder = pytester.mkdir("tests")
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "decisions").mkdir()
+    (folder / "decisions" / "test_it.py").write_text("def test_a(): pass\ndef test_b(): assert False\n")
+    pytester.makeini(INI)
+    result = pytester.runpytest_inprocess()
+    result.stdout.fnmatch_lines(["FAILED tests/decisions/test_it.py::test_b", "* decisions 2/2 · 1 failed"])
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize(
+    ("path", "area"),
+    [
+        ("decisions/test_claim_plans.py", "decisions"),
+        ("chaos/test_kills.py", "chaos"),
+        ("integration/claims/test_claim_pools.py", "claims"),
+        ("integration/test_managed_kinds.py", "claims"),
+        ("integration/threescale/test_threescale_sync.py", "3scale"),
+        ("integration/aws/test_aws_cases.py", "accounts"),
+        ("integration/emulator/test_emulator_events.py", "accounts"),
+        ("integration/openstack/test_os_lives.py", "load balancers"),
+        ("integration/machines/test_machine_host.py", "load balancers"),
+        ("integration/test_event_consumer.py", "instances"),
+        ("integration/test_wheel.py", "deployment"),
+    ],
+)
+def test_a_test_belongs_to_an_area_by_its_name(path: str, area: str) -> None:
+    assert area_of(PurePath(path)) == area

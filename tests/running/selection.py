@@ -1,0 +1,57 @@
+"""Which tests run: the default ones, all of them, or the rest; and in how many processes.
+
+    ./run pytest               all decisions, and each area's main paths, faults and bad input on real servers
+    ./run pytest --complete    everything but chaos and slow
+    ./run pytest --rest        what --complete adds to the default run
+    ./run pytest FILE, -k, -m  what is named, whatever its markers
+
+Without names all cores work, each process with servers of its own; `PERDURE_TEST_STATE` keeps to one process.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+DEFAULT_MARKERS = "not chaos and not slow"
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """`--complete` and `--rest`."""
+    group = parser.getgroup("perdure")
+    group.addoption(
+        "--complete", dest="run", action="store_const", const="complete", help="everything but chaos and slow"
+    )
+    group.addoption("--rest", dest="run", action="store_const", const="rest", help="what --complete adds")
+
+
+def choose_run(config: pytest.Config) -> None:
+    """Decide once, in the process that was called: workers get the options that stand here in the end."""
+    option = config.option
+    if option.run is None:
+        default = option.markexpr == DEFAULT_MARKERS and not _names_tests(config)
+        option.run = "default" if default else "named"
+
+
+def choose_processes(config: pytest.Config) -> None:
+    """Use every core that this process may use, unless a number is given or single tests are named."""
+    if config.option.numprocesses is None and not _names_tests(config) and "PERDURE_TEST_STATE" not in os.environ:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        config.option.numprocesses = cores
+
+
+def _names_tests(config: pytest.Config) -> bool:
+    return config.args_source is not pytest.Config.ArgsSource.TESTPATHS or bool(config.option.keyword)
+
+
+def select(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the chosen run does not hold."""
+    run = config.option.run
+    if run not in ("default", "rest"):
+        return
+    chosen = [item for item in items if (item.get_closest_marker("complete") is not None) == (run == "rest")]
+    if len(chosen) < len(items):
+        kept = set(chosen)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = chosen
