@@ -17,12 +17,12 @@ from typing import Self
 
 import httpx
 
-from activities.threescale.errors import Call, no_answer, refusal, unreadable
+from activities.threescale.errors import Call, no_answer, of_known_shape, refusal, unreadable
 from activities.threescale.guard import Guard
 from activities.threescale.metrics import calling
 from domain.schema import Json, JsonObject
 from domain.threescale.calls import Read, Resource, SecretKey, Write, api_of
-from domain.threescale.found import answers_of
+from domain.threescale.found import answers_of, entries_of
 from domain.threescale.tenant_sync import LEAVING
 from engine.errors import Absent
 from engine.pauses import refuse_if_paused
@@ -113,7 +113,8 @@ class Tenant:
         while number <= last:
             asked = {**query, "page": str(number), "per_page": str(_PER_PAGE)}
             answer = await self._call("GET", path, query=asked)
-            entries += _entries(answer)
+            with of_known_shape(Call(method="GET", path=path, tenant=self._url)):
+                entries += entries_of(answer)
             last = _last_page(answer, number)
             number += 1
         return entries
@@ -176,14 +177,6 @@ def _may_be_absent(read: Read) -> bool:
     Whose list is not there is gone itself, which is another matter than an empty list.
     """
     return bool(read.of and read.path.endswith(f"/{read.of}")) or read.path.endswith(("/find", "/latest"))
-
-
-def _entries(answer: object) -> list[object]:
-    """The entries of a list as they came, each in its wrapper."""
-    if isinstance(answer, list):
-        return answer
-    lists = [value for value in answer.values() if isinstance(value, list)] if isinstance(answer, dict) else []
-    return lists[0] if lists else []
 
 
 def _last_page(answer: object, number: int) -> int:

@@ -15,10 +15,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 
+from pydantic import ValidationError
+
 from domain.model import Model
+from domain.threescale.found import UnexpectedAnswerError
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 
 NO_ANSWER = "NoAnswer"
@@ -28,6 +32,7 @@ ACCESS_DENIED = "AccessDenied"
 _LONGEST_MESSAGE = 500
 _SPACE = re.compile(r"\s+")
 _KINDS: dict[int, type[ApiError]] = {401: Denied, 403: Denied, 404: Absent, 409: Conflict, 429: Throttled}
+_SHAPE = "Is the address that of 3scale's Account Management API, and is nothing in between that answers for it?"
 _TOKEN = "Look at the Secret with the tenant's token: is it the tenant's, may it write, has it the scope?"  # noqa: S105
 
 
@@ -65,6 +70,28 @@ def no_answer(call: Call, error: BaseException) -> Unavailable:
 def unreadable(call: Call, text: str) -> Unavailable:
     """A success that is no JSON."""
     return Unavailable(f"{call}: an answer that cannot be read, {len(text)} characters", code=UNREADABLE)
+
+
+@contextmanager
+def of_known_shape(call: Call) -> Iterator[None]:
+    """Read an answer within; one of another shape than the documented one counts as no answer.
+
+    Raises:
+        Unavailable: it has another shape.
+    """
+    try:
+        yield
+    except (UnexpectedAnswerError, ValidationError) as error:
+        raise _unexpected(call, error) from None
+
+
+def _unexpected(call: Call, error: ValueError) -> Unavailable:
+    """The message names fields, and repeats none of their values: they may be secret."""
+    problems = [str(error)]
+    if isinstance(error, ValidationError):
+        problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]
+    said = _shortened("; ".join(problems))
+    return Unavailable(f"{call}: an answer of an unexpected shape ({said}). {_SHAPE}", code=UNREADABLE)
 
 
 def _kind(status: int, body: object) -> type[ApiError]:

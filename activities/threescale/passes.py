@@ -34,6 +34,7 @@ from activities import attempt
 from activities.conflicts import until_undisturbed
 from activities.leaders import HELD_FOR
 from activities.threescale import metrics
+from activities.threescale.errors import Call, of_known_shape
 from activities.threescale.ground import Ground
 from activities.threescale.guard import Guard
 from activities.threescale.repeats import Repeats
@@ -319,7 +320,9 @@ class _Pass:
             raise self._silent
         calls = await self._seated()
         if isinstance(call, Read):
-            self._subject.read(call, await calls.read(call, anew=self._unsure))
+            answer = await calls.read(call, anew=self._unsure)
+            with of_known_shape(self._named("GET", call.path)):
+                self._subject.read(call, answer)
             return
         self._repeats.refuse(call)
         await self._subject.prepare(call)
@@ -330,8 +333,13 @@ class _Pass:
         self._half_done.add(self._asked.key.uid)
         answer = await calls.write(call, texts, repeated=repeated)
         self._repeats.made(call)
-        await self._subject.keep(call, answer)
-        self._subject.wrote(call, answer)
+        with of_known_shape(self._named(call.method, call.path)):
+            await self._subject.keep(call, answer)
+            self._subject.wrote(call, answer)
+
+    def _named(self, method: str, path: str) -> Call:
+        account = self._subject.provider
+        return Call(method=method, path=path, tenant=account.url if isinstance(account, ProviderAccount) else "")
 
     async def _seated(self) -> Calls:
         """The tenant's calls, on the pass's seat."""

@@ -19,6 +19,7 @@ from datetime import datetime
 from temporalio import activity
 
 from activities.threescale import metrics
+from activities.threescale.errors import Call, of_known_shape
 from activities.threescale.ground import Ground
 from activities.threescale.secrets import Secrets, insecure
 from domain.model import Model
@@ -132,7 +133,9 @@ class SweepActivities:
             async with seat:
                 for read in lists_for(each for each in tenant.objects if in_step(each)):
                     try:
-                        lists = with_list(lists, read, await self._answer(tenant, read, secrets))
+                        answer = await self._answer(tenant, read, secrets)
+                        with of_known_shape(Call(method="GET", path=read.path, tenant=tenant.accounts[0].url)):
+                            lists = with_list(lists, read, answer)
                     except ApiError as error:
                         unread.append(error.message)
         except ApiError as error:  # no seat

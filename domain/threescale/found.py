@@ -207,6 +207,10 @@ class FoundPolicy(Identified):
         return value
 
 
+class UnexpectedAnswerError(ValueError):
+    """An answer that has not the documented shape."""
+
+
 def answer_of(wrapper: str, answer: object) -> JsonObject:
     """The object of an answer, out of its wrapper where it has one."""
     inner = answer.get(wrapper, answer) if isinstance(answer, Mapping) else {}
@@ -214,11 +218,23 @@ def answer_of(wrapper: str, answer: object) -> JsonObject:
 
 
 def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
-    """The objects of a list, which stands bare or under its plural, with or without a wrapper around each."""
-    listed: object = answer
+    """The objects of a list, with or without a wrapper around each; None stands for an absent list, which has none."""
+    return tuple(answer_of(wrapper, each) for each in entries_of(answer))
+
+
+def entries_of(answer: object) -> tuple[object, ...]:
+    """The entries of a list as they came. 3scale answers with a bare list, or with one under its plural.
+
+    Raises:
+        UnexpectedAnswerError: there is no list. To take that for an empty one would make everything again.
+    """
+    if answer is None:
+        return ()
     if isinstance(answer, Mapping):
-        listed = next((value for name, value in answer.items() if name != "metadata" and _is_list(value)), ())
-    return tuple(answer_of(wrapper, each) for each in listed) if _is_list(listed) else ()  # type: ignore[attr-defined]
+        answer = next((value for name, value in answer.items() if name != "metadata" and _is_list(value)), None)
+    if not _is_list(answer):
+        raise UnexpectedAnswerError("a list was expected, and there is none")
+    return tuple(answer)  # type: ignore[arg-type]
 
 
 def _is_list(value: object) -> bool:

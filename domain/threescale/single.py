@@ -44,9 +44,10 @@ def read_one(kind: type[T], read: Read, answer: object, is_it: Callable[[T], boo
     if read.of:
         item = None if answer is None else kind.model_validate(answer_of(wrapper, answer))
         return One(looked=item is not None, lost=item is None, item=item)
-    listed = [kind.model_validate(each) for each in answers_of(wrapper, answer)]
     if isinstance(answer, Mapping) and wrapper in answer:
         listed = [kind.model_validate(answer_of(wrapper, answer))]
+    else:
+        listed = [kind.model_validate(each) for each in answers_of(wrapper, answer)]
     matching = sorted((each for each in listed if is_it(each)), key=lambda each: each.id)
     return One(looked=True, item=matching[0] if matching else None)
 

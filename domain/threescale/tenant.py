@@ -47,6 +47,7 @@ from domain.threescale.tenant_sync import (
     look_for_tenant,
     password_of_admin,
     sync_tenant,
+    tenant_in,
 )
 from domain.threescale.work import (
     Hindrance,
@@ -141,7 +142,7 @@ def secret_of(tenant: Tenant, answer: object) -> JsonObject:
     """The Secret for the answer to a creation; empty where that shows no token. It never leaves who made the call."""
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
-    if not token or "account" not in created:
+    if not token:
         return {}
     reference, own = tenant.spec.tenant_secret_ref, tenant.metadata.namespace
     metadata: JsonObject = {"name": reference.name, "namespace": reference.namespace, "labels": dict(_LABELS)}
@@ -153,7 +154,7 @@ def secret_of(tenant: Tenant, answer: object) -> JsonObject:
         "kind": "Secret",
         "metadata": metadata,
         "type": "Opaque",
-        "stringData": {TOKEN_KEY: token, ADDRESS_KEY: FoundTenant.model_validate(created["account"]).address},
+        "stringData": {TOKEN_KEY: token, ADDRESS_KEY: tenant_in(answer).address},
     }
 
 

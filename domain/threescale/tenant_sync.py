@@ -50,6 +50,15 @@ class KnownTenant(Model):
     users: tuple[FoundUser, ...] | None = None
 
 
+def tenant_in(answer: object) -> FoundTenant:
+    """The tenant of an answer about one: `{"signup": {"account": {...}}}`, whether it is made, read or changed.
+
+    Raises:
+        ValidationError: the answer has another shape.
+    """
+    return FoundTenant.model_validate(answer_of("account", answer_of(Resource.TENANT.value, answer)))
+
+
 def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
     """Whether one of the master's accounts is this one: of its organisation, with our mark, and to stay."""
     ours = MANAGED_BY.items() <= found.annotations.items()
@@ -62,7 +71,7 @@ def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) 
         users = tuple(FoundUser.model_validate(each) for each in answers_of(read.resource.value, answer))
         return found.model_copy(update={"users": users})
     if read.of:
-        item = None if answer is None else FoundTenant.model_validate(answer_of("account", answer))
+        item = None if answer is None else tenant_in(answer)
         return KnownTenant(tenant=One[FoundTenant](looked=item is not None, lost=item is None, item=item))
     listed = [FoundTenant.model_validate(each) for each in answers_of(read.resource.value, answer)]
     matching = sorted((each for each in listed if is_tenant(each, tenant)), key=lambda each: each.id)
@@ -75,7 +84,7 @@ def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenan
         return found.model_copy(update={"users": None})
     if write.method == "DELETE":
         return KnownTenant(tenant=One[FoundTenant](lost=True))
-    item = FoundTenant.model_validate(answer_of("account", answer_of(write.resource.value, answer)))
+    item = tenant_in(answer)
     return found.model_copy(update={"tenant": One[FoundTenant](looked=True, item=item)})
 
 

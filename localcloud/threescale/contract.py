@@ -75,7 +75,7 @@ class Fault(Disturbance):
     method: str = Field(default="*", description="a name, or a pattern with * and ?")
     path: str = Field(default="", description="regular expression, searched for in the path")
     containing: str = Field(default="", description="text that the query or the body has to contain")
-    status: int = Field(default=503, ge=400, le=599)
+    status: int = Field(default=503, ge=200, le=599)
     body: str | None = Field(default=None, description="instead of what 3scale or what stands before it says")
     headers: dict[str, str] = Field(default_factory=dict, description="such as Retry-After")
     delay_seconds: Seconds = 0

@@ -114,13 +114,13 @@ def create(call: Call) -> Answer:
 @ROUTES.add("GET", f"{_PATH}/{{provider}}")
 def read(call: Call) -> Answer:
     """One, also while it waits for its deletion."""
-    return answers.item("account", accounts.show(call, _of(call)))
+    return answers.item("signup", {"account": accounts.show(call, _of(call))})
 
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{provider}}")
 def change(call: Call) -> Answer:
     """Other values for some fields."""
-    return _changed(call, _of(call))
+    return answers.item("signup", {"account": accounts.show(call, _changed(call, _of(call)))})
 
 
 @ROUTES.add("DELETE", f"{_PATH}/{{provider}}")
@@ -143,21 +143,21 @@ def read_own(call: Call) -> Answer:
 @ROUTES.add("PUT PATCH", "/admin/api/provider")
 def change_own(call: Call) -> Answer:
     """Other values for some fields of the caller's tenant."""
-    return _changed(call, call.tenant)
+    return answers.item("account", accounts.show(call, _changed(call, call.tenant)))
 
 
 def _of(call: Call) -> Record:
     return call.find(tables.ACCOUNTS, id=call.id("provider"), kind="provider")
 
 
-def _changed(call: Call, tenant: Record) -> Answer:
+def _changed(call: Call, tenant: Record) -> Record:
     sent = call.parameters.within("account", "provider")
     values = sent.texts(_FIELDS)
     complaints = _complaints(values)
     complaints.if_blank({"org_name": tenant["org_name"], **values}, "org_name")
     complaints.settle()
     annotations = sent.annotations(tenant.object("annotations"))
-    return answers.item("account", accounts.show(call, call.store.update(tenant, **values, annotations=annotations)))
+    return call.store.update(tenant, **values, annotations=annotations)
 
 
 def _complaints(values: JsonObject) -> Complaints:

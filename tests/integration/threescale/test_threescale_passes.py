@@ -675,3 +675,24 @@ async def test_the_last_admin_stays_until_its_account_goes_and_says_so(bare_shop
     for _ in range(4):
         await passes.round(bare_shop)
     assert await bare_shop.get(DEVELOPER_USER, "ann") is None
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"unexpected": true}', "[1]", '"text"', '{"backend_apis": [{"backend_api": {"name": "x"}}]}']
+)
+async def test_an_answer_of_another_shape_is_shown_on_the_object_and_makes_nothing(
+    answer: str, bare_shop: Shop, passes: Passes, control: ThreescaleControl
+) -> None:
+    await bare_shop.backend()
+    (key,) = [each for each in await passes.keys(bare_shop) if each.kind == BACKEND.name]
+    control.reset_ledger()
+    control.fault("GET", "/backend_apis", kind="refuse", status=200, body=answer)
+    for _ in range(2):
+        passes.ahead += timedelta(minutes=5)
+        world = await passes.look(key)
+    assert control.ledger().mutating() == 0
+    assert "unexpected shape" in world.decision.why
+    conditions = true_conditions(await bare_shop.get(BACKEND, "stock"))
+    assert "Failed" in conditions
+    control.clear()
+    await passes.settled(bare_shop)

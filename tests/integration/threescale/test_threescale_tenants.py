@@ -90,7 +90,9 @@ def test_users_of_a_tenant_are_reached_through_the_master(master: Client) -> Non
 
 def test_a_tenant_is_changed_and_bad_addresses_are_refused(master: Client) -> None:
     own = f"/master/api/providers/{provider(master)['account']['id']}.json"
-    assert master.put(own, from_email="me@example.com", site_access_code="x")["from_email"] == "me@example.com"
+    assert (
+        master.put(own, from_email="me@example.com", site_access_code="x")["account"]["from_email"] == "me@example.com"
+    )
 
     assert master.refused("PUT", own, {"support_email": "nowhere"}) == (
         422,
@@ -104,7 +106,7 @@ def test_a_deletion_of_a_tenant_is_scheduled_once(master: Client) -> None:
     master.delete(own)
     gone = Client(made["account"]["admin_base_url"], made["access_token"]["value"])
 
-    account = master.get(own)["account"]
+    account = master.get(own)["signup"]["account"]
     assert account["state"] == "scheduled_for_deletion"
     assert account["deletion_date"] > account["created_at"]
     assert master.refused("DELETE", own)[0] == 422

@@ -1,0 +1,181 @@
+"""Each answer of the simulator has the shape that 3scale documents: its wrapper, and the wrapper of its list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+from threescale_process import Client, client_of, fresh
+
+from localcloud.threescale.control import ThreescaleControl
+
+pytestmark = pytest.mark.integration
+
+POLICY_SCHEMA = {"$schema": "http://apicast.io/policy-v1/schema#manifest#", "name": "n", "version": "1", "summary": "s"}
+DOCUMENT = '{"openapi": "3.0.2", "info": {"title": "t", "version": "1"}, "paths": {}}'
+
+
+class Shape(NamedTuple):
+    """How one resource is answered; `entries` is "" for a bare list, None where there is no list."""
+
+    path: Callable[[Client], str]
+    wrapper: str
+    entries: str | None
+    fields: set[str]
+    has_item: bool = True
+
+
+def with_metric(client: Client) -> str:
+    return f"services/{client.service()['id']}/metrics"
+
+
+def with_method(client: Client) -> str:
+    own = f"services/{client.service()['id']}"
+    path = f"{own}/metrics/{client.hits(own)['id']}/methods"
+    client.post(path, friendly_name="One", system_name="one")
+    return path
+
+
+def with_rule(client: Client) -> str:
+    service = client.service()
+    hits = client.hits(f"services/{service['id']}")
+    path = f"services/{service['id']}/proxy/mapping_rules"
+    client.post(path, http_method="GET", pattern="/one", delta=1, metric_id=hits["id"])
+    return path
+
+
+def with_usage(client: Client) -> str:
+    return f"services/{client.used_service()['id']}/backend_usages"
+
+
+def with_backend(client: Client) -> str:
+    client.backend()
+    return "backend_apis"
+
+
+def with_plan(client: Client) -> str:
+    service = client.service()
+    client.plan(service)
+    return f"services/{service['id']}/application_plans"
+
+
+def with_limit(client: Client) -> str:
+    service = client.service()
+    hits = client.hits(f"services/{service['id']}")
+    path = f"application_plans/{client.plan(service)['id']}/metrics/{hits['id']}/limits"
+    client.post(path, period="day", value=5)
+    return path
+
+
+def with_price(client: Client) -> str:
+    service = client.service()
+    hits = client.hits(f"services/{service['id']}")
+    path = f"application_plans/{client.plan(service)['id']}/metrics/{hits['id']}/pricing_rules"
+    client.post(path, min=1, max=5, cost_per_unit="1.5")
+    return path
+
+
+def with_account(client: Client) -> str:
+    client.account()
+    return "accounts"
+
+
+def with_user(client: Client) -> str:
+    return f"accounts/{client.account()['id']}/users"
+
+
+def with_application(client: Client) -> str:
+    account, plan = client.account(), client.plan(client.service())
+    path = f"accounts/{account['id']}/applications"
+    client.post(path, plan_id=plan["id"], name="One", description="One")
+    return path
+
+
+def with_key(client: Client) -> str:
+    account, plan = client.account(), client.plan(client.service(backend_version="2"))
+    application = client.post(
+        f"accounts/{account['id']}/applications", plan_id=plan["id"], name="One", description="One"
+    )
+    path = f"accounts/{account['id']}/applications/{application['id']}/keys"
+    client.post(path, key="abcde12345")
+    return path
+
+
+def with_document(client: Client) -> str:
+    client.post("active_docs", name=fresh("Doc"), body=DOCUMENT)
+    return "active_docs"
+
+
+SHAPES = {
+    "service": Shape(lambda client: "services", "service", "services", {"id", "state", "system_name"}),
+    "metric": Shape(with_metric, "metric", "metrics", {"id", "system_name", "friendly_name", "unit"}),
+    "method": Shape(with_method, "method", "methods", {"id", "system_name", "friendly_name", "parent_id"}),
+    "mapping rule": Shape(with_rule, "mapping_rule", "mapping_rules", {"id", "metric_id", "pattern", "position"}),
+    "backend": Shape(with_backend, "backend_api", "backend_apis", {"id", "system_name", "private_endpoint"}),
+    "backend usage": Shape(with_usage, "backend_usage", "", {"id", "path", "service_id", "backend_id"}),
+    "application plan": Shape(with_plan, "application_plan", "plans", {"id", "state", "setup_fee", "cost_per_month"}),
+    "limit": Shape(with_limit, "limit", "limits", {"id", "period", "value", "metric_id", "plan_id"}),
+    "pricing rule": Shape(with_price, "pricing_rule", "pricing_rules", {"id", "cost_per_unit", "min", "max"}, False),
+    "account": Shape(with_account, "account", "accounts", {"id", "org_name", "state"}),
+    "user": Shape(with_user, "user", "users", {"id", "username", "email", "state", "role"}),
+    "application": Shape(with_application, "application", "applications", {"id", "state", "plan_id", "account_id"}),
+    "application key": Shape(with_key, "key", "keys", {"value", "created_at", "updated_at"}, False),
+    "active doc": Shape(with_document, "api_doc", "api_docs", {"id", "system_name", "published", "body"}),
+}
+
+
+@pytest.mark.parametrize("resource", SHAPES)
+def test_a_resource_is_answered_in_its_documented_wrappers(resource: str, client: Client) -> None:
+    shape = SHAPES[resource]
+    path = shape.path(client)
+    listed = client.get(path)
+    entries: list[Any] = listed if shape.entries == "" else listed[shape.entries]
+
+    assert isinstance(listed, list) == (shape.entries == "")
+    assert {next(iter(each)) for each in entries} == {shape.wrapper}
+    found = entries[-1][shape.wrapper]
+    assert shape.fields <= found.keys()
+    if shape.has_item:
+        item = client.get(f"{path}/{found['id']}")
+        assert list(item) == [shape.wrapper]
+        assert shape.fields <= item[shape.wrapper].keys()
+
+
+@pytest.mark.parametrize(
+    ("path", "wrapper", "fields"),
+    [
+        ("proxy", "proxy", {"service_id", "endpoint", "sandbox_endpoint", "credentials_location"}),
+        ("proxy/oidc_configuration", "oidc_configuration", {"standard_flow_enabled", "service_accounts_enabled"}),
+        ("proxy/policies", "policies_config", set()),
+    ],
+)
+def test_a_part_of_a_product_is_answered_in_its_wrapper(
+    path: str, wrapper: str, fields: set[str], client: Client
+) -> None:
+    answer = client.get(f"services/{client.service()['id']}/{path}")
+
+    assert list(answer) == [wrapper]
+    assert isinstance(answer[wrapper], list) == (wrapper == "policies_config")
+    assert not fields or fields <= answer[wrapper].keys()
+
+
+@pytest.fixture
+def master(control: ThreescaleControl) -> Iterator[Client]:
+    client = client_of(control, "master")
+    yield client
+    client.close()
+
+
+def test_the_master_answers_about_a_tenant_as_about_its_signup(master: Client) -> None:
+    wish = {"org_name": fresh("Org"), "username": "admin", "email": "admin@example.com", "password": "secret123"}
+    made = master.call("POST", "/master/api/providers.json", wish).json()
+    path = f"/master/api/providers/{made['signup']['account']['id']}.json"
+    read, changed = master.call("GET", path).json(), master.call("PUT", path, {"support_email": "a@example.com"}).json()
+
+    assert (list(made), sorted(made["signup"])) == (["signup"], ["access_token", "account"])
+    assert (list(read), list(read["signup"])) == (["signup"], ["account"])
+    assert {"id", "org_name", "state", "admin_domain", "admin_base_url", "annotations"} <= read["signup"][
+        "account"
+    ].keys()
+    assert changed["signup"]["account"]["support_email"] == "a@example.com"
