@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from domain.accounts import constants
-from domain.claims.constants import DEFAULT_DOMAIN, DOMAIN
+from domain.claims.constants import DOMAIN
 from domain.custom_resources import all_crds
 from domain.identity import Kind
+from domain.operator_domain import DEFAULT as DEFAULT_DOMAIN
 from engine.errors import Absent, Conflict, Unavailable
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, sequence, text

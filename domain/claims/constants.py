@@ -1,37 +1,20 @@
 """Names, texts and timings of the claims area, as the replaced Poolboy has them.
 
-The API group is configurable there (`OPERATOR_DOMAIN`), and every label, annotation and finalizer derives from it; so
-it is here. It is read once, when this module is imported, because kinds are constants of a process; worker, watcher and
-command line of one installation must be given the same one, and `perdure crds` renders the definitions for it.
+The API group is configurable there, and every label, annotation and finalizer derives from it; so it is here
+(`domain/operator_domain.py`). All processes of one installation must be given the same one, and `perdure crds` renders
+the definitions for it.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from datetime import timedelta
 
-DEFAULT_DOMAIN = "poolboy.gpte.redhat.com"
+from domain.operator_domain import current
+
 VERSION = "v1"
 
-# An RFC 1123 subdomain of two labels or more: the API server takes no other for the group of a definition.
-_DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+")
-_LONGEST_DOMAIN = 253
-
-
-def domain_of(configured: str) -> str:
-    """The domain that a value of OPERATOR_DOMAIN asks for; empty asks for the default.
-
-    Raises:
-        ValueError: no domain name, so that no object could carry its keys.
-    """
-    domain = configured.strip() or DEFAULT_DOMAIN
-    if len(domain) > _LONGEST_DOMAIN or not _DOMAIN.fullmatch(domain):
-        raise ValueError(f"OPERATOR_DOMAIN is {configured!r}, which is no domain name such as {DEFAULT_DOMAIN}")
-    return domain
-
-
-DOMAIN = domain_of(os.environ.get("OPERATOR_DOMAIN", ""))  # noqa: TID251 - the kinds of the area depend on it
+DOMAIN = current()
 GROUP = DOMAIN
 API_VERSION = f"{DOMAIN}/{VERSION}"
 

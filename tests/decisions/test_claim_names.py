@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from domain.claims import constants
-from domain.claims.constants import DEFAULT_DOMAIN, OWN_ANNOTATIONS_PATH, domain_of
+from domain.claims.constants import OWN_ANNOTATIONS_PATH
 from domain.claims.names import claim_handle_name, guid_of, pool_handle_name, resource_name, watch_name
+from domain.operator_domain import DEFAULT as DEFAULT_DOMAIN
+from domain.operator_domain import parse
 
 ROOT = Path(__file__).parents[2]
 UID = "5f0cbb6e-6c5a-4f5e-9d0f-2f9a5d1f8f11"
@@ -98,13 +100,13 @@ def test_digits_of_the_digest_that_no_name_may_have_are_left_out() -> None:
     [("", DEFAULT_DOMAIN), ("  ", DEFAULT_DOMAIN), ("poolboy.dev.local", "poolboy.dev.local"), (" a.b ", "a.b")],
 )
 def test_the_domain_is_configurable(configured: str, domain: str) -> None:
-    assert domain_of(configured) == domain
+    assert parse(configured) == domain
 
 
 @pytest.mark.parametrize("configured", ["poolboy", "Poolboy.dev", "a..b", "-a.b", "a.b/c", "a.b.", "a" * 300 + ".b"])
 def test_what_is_no_domain_is_refused_by_name(configured: str) -> None:
     with pytest.raises(ValueError, match="OPERATOR_DOMAIN is"):
-        domain_of(configured)
+        parse(configured)
 
 
 def test_every_key_hangs_on_the_domain() -> None:

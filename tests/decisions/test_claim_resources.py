@@ -68,7 +68,7 @@ SPECS = {
         "linkedResourceProviders: list<{name!: string, parameterValues: *, resourceName: string, "
         "templateVars: list<{from!: string, name!: string}>, waitFor: string, when: string}>, match: *, "
         "matchIgnore: list<string>, override: *, "
-        "parameters: list<{allowUpdate: boolean, default: {template: string, value: any}, name: string, "
+        "parameters: list<{allowUpdate: boolean, default: {template: string, value: any}*, name: string, "
         f"required: boolean, validation: {CHECKS}}}>, readinessCheck: string, "
         "resourceClaimAnnotations: map<string>, resourceClaimLabels: map<string>, resourceName: string, "
         "resourceRequiresClaim: boolean, statusSummaryTemplate: *, "

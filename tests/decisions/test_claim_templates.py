@@ -131,6 +131,9 @@ TYPED = [
     ("{{ 1 |\nint }}", "1", "1"),
     ("{{ list | list }}", "[3, 1, 2]", [3, 1, 2]),
     ("{{ ['a', none] | list }}", "['a', None]", ["a", None]),
+    ("{{ [1, 2] + [3] | list }}", "[1, 2, 3]", [1, 2, 3]),
+    ("{{- [1] + 'b' | list }}", "[1, 'b']", [1, "b"]),
+    ("{{ [2, 1] if one else [3] | list }}", "[2, 1]", [2, 1]),
     # what cannot be converted
     ("{{ word if one else 1 | int }}", None, "text"),
     ("{{ 'nan' | float }}", None, "nan"),
@@ -172,7 +175,7 @@ def test_a_variable_that_is_a_template_behaves_as_its_typed_value() -> None:
     lazy = {
         "n": "{{ m }}",
         "m": "{{ 3 | int }}",
-        "l": "{{ [1, 2] | list }}",
+        "l": "{{ [1] + [2] | list }}",
         "no": "{{ false | bool }}",
         "t": "{{ n }}x",
     }
@@ -253,6 +256,9 @@ def test_a_text_around_the_omitted_stays_and_the_marker_is_another_each_time() -
         ("timestamp.add(60)", "2026-03-04T05:07:07Z"),
         ("timestamp('2021-05-01T12:30:00Z')", "2021-05-01T12:30:00Z"),
         ("timestamp('2021-05-01T12:30:00+02:00')", "2021-05-01T10:30:00Z"),
+        ("timestamp(timestamp('2021-05-01T12:30:00Z').datetime).add('1h')", "2021-05-01T13:30:00Z"),
+        ("timestamp(timestamp('2021-05-01T12:30:00Z'))", "2021-05-01T12:30:00Z"),
+        ("timestamp(datetime(2021, 5, 1, 12, 30))", "2021-05-01T12:30:00Z"),
         ("timestamp('2021-05-01T12:30:00Z').datetime", "2021-05-01 12:30:00+00:00"),
         ("timestamp('2021-05-01T12:30:00Z').datetime + timedelta(hours=1)", "2021-05-01 13:30:00+00:00"),
         ("timestamp('2021-05-01T12:30:00Z').add('1h')", "2021-05-01T13:30:00Z"),

@@ -15,7 +15,7 @@ from domain.claims.constants import API_VERSION, APPROVAL_PENDING_MESSAGE, DEFAU
 from domain.claims.resources.shared import DEFINITION, Duration, Open, ProviderLink
 from domain.identity import Kind
 from domain.resource import AGE, CustomResource, Definition, PrinterColumn
-from domain.schema import Json, JsonObject, Marker, Required
+from domain.schema import Json, JsonObject, Marker, Preserved, Required
 
 
 class ProviderApproval(Open):
@@ -82,7 +82,7 @@ class Parameter(Open):
 
     name: str = Field("", description="The parameter's name.")
     allow_update: bool = Field(False, description="True if claims may change the value that was accepted first.")
-    default: ParameterDefault | None = Field(None, description="The value if the claim gives none.")
+    default: Preserved[ParameterDefault | None] = Field(None, description="The value if the claim gives none.")
     required: bool = Field(False, description="True if there must be a value.")
     validation: Validation | None = Field(None, description="What values are valid.")
 

@@ -93,10 +93,21 @@ class Timestamp:
         self._clock = clock
         self._moment = moment or clock.instant()
 
-    def __call__(self, text: str | None = None) -> Timestamp:
-        """The moment a text tells, in the one format `2021-05-01T12:30:00Z`; the present one without a text."""
-        moment = None if text is None else datetime.strptime(text, FORMAT).astimezone(UTC)
-        return Timestamp(self._clock, moment)
+    def __call__(self, moment: str | datetime | Timestamp | None = None) -> Timestamp:
+        """The moment of a text in the one format `2021-05-01T12:30:00Z`, or of a datetime; the present one for None.
+
+        A datetime without a zone is in UTC, as the moments of claims and handles are.
+
+        Raises:
+            ValueError: the text has another format.
+        """
+        if isinstance(moment, Timestamp):
+            return Timestamp(self._clock, moment._moment)
+        if isinstance(moment, str):
+            moment = datetime.strptime(moment, FORMAT).astimezone(UTC)
+        if moment is not None and moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return Timestamp(self._clock, moment.astimezone(UTC) if moment is not None else None)
 
     @property
     def utcnow(self) -> Timestamp:

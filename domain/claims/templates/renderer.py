@@ -165,8 +165,8 @@ class _Run:
         if matched is None:
             return self.text(template)
         kind = matched.group(1)
-        if kind == "list":  # its items have to be JSON on the way
-            template = f"{template[: matched.end(1)]} | object }}}}"
+        if kind == "list":  # its items have to be JSON on the way, of the whole expression: a filter binds tightest
+            template = f"{{{{ ({template[2 : matched.end(1)].removeprefix('-').removeprefix('+')}) | object }}}}"
         text = self.text(template)
         try:
             return _converted(text, kind, newer=self._newer)
