@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.accounts.fleet import ROLE_FIELD
-from activities.accounts.handover import KEY_FIELDS, HandOver, delete_secret
+from activities.accounts.handover import HandOver, delete_secret, key_ids_of
 from activities.accounts.metrics import account_closed
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
@@ -111,11 +110,8 @@ class ClaimActivities:
             account_closed()
 
     async def _remove_key(self, action: ReleaseAccount, account: Account) -> None:
-        """Delete the claim's Secret, unless it holds something else than a key of this account's user.
-
-        The key it holds has been rotated away by now, so it cannot be compared with the current one: a Secret of the
-        claim's own naming that holds exactly the fields that a hand-over writes is the hand-over's.
-        """
+        """Delete the claim's Secret; one without a mark only if it holds a key that this account has or had."""
+        key_ids = await key_ids_of(self._kube, account)
         await delete_secret(
-            self._kube, action.claim, action.secret_namespace, action.secret_name, KEY_FIELDS, (ROLE_FIELD,)
+            self._kube, action.claim, action.secret_namespace, action.secret_name, key_ids, account.spec.aws_account_id
         )

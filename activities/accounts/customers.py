@@ -14,6 +14,7 @@ from temporalio import activity
 
 from activities.accounts.handover import KEY_FIELDS, account_key, delete_secret, put_secret
 from activities.accounts.reading import Reader
+from activities.aws.keys import known_ids
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.customers import (
     DeliverCredentials,
@@ -97,7 +98,7 @@ class CustomerActivities:
         """Release the customer's Secret and remove ours; what is gone already is done."""
         namespace = action.claim.namespace
         if action.secret and action.secret != action.input_secret:
-            await delete_secret(self._kube, action.claim, namespace, action.secret, KEY_FIELDS)
+            await delete_secret(self._kube, action.claim, namespace, action.secret)
         if not action.input_secret:
             return
         try:
@@ -110,8 +111,8 @@ class CustomerActivities:
 
     async def _copy_key(self, action: DeliverCredentials) -> None:
         """The claim's Secret with the account's key; another key in it is an earlier account's."""
-        key = account_key(await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret))
-        await put_secret(self._kube, action.claim, action.secret, key)
+        source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
+        await put_secret(self._kube, action.claim, action.secret, account_key(source), known_ids(source))
 
     async def _set_finalizers(self, found: JsonObject, finalizers: list[str]) -> None:
         await self._kube.patch(

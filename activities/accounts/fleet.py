@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from temporalio import activity
 
-from activities.accounts.handover import KEY_FIELDS, put_secret
+from activities.accounts.handover import KEY_FIELDS, ROLE_FIELD, key_ids_of, put_secret
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.fleet import DeliverRole
@@ -17,8 +17,6 @@ from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.naming import secret_of
 from engine.errors import Absent, Denied
 from engine.kube import SECRET
-
-ROLE_FIELD = "role_arn"
 
 
 class FleetActivities:
@@ -40,7 +38,8 @@ class FleetActivities:
             raise Denied(f"Account {action.account} does not name this claim as its holder", code="NotTheHolder")
         data = {ROLE_FIELD: base64.b64encode(action.role_arn.encode()).decode()}
         # A key in it is an earlier account's, and dead by now.
-        await put_secret(self._kube, action.claim, action.secret, {**dict.fromkeys(KEY_FIELDS), **data})
+        content = {**dict.fromkeys(KEY_FIELDS), **data}
+        await put_secret(self._kube, action.claim, action.secret, content, await key_ids_of(self._kube, account))
         with suppress(Absent):
             name = account.spec.iam_user_secret or secret_of(account.metadata.name)
             await self._kube.delete(SECRET, OPERATOR_NAMESPACE, name)

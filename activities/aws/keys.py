@@ -1,7 +1,8 @@
 """The Secret that holds an account's admin key: `<account>-secret`, beside the Account and owned by it.
 
 Three entries: `aws_user_name`, `aws_access_key_id`, `aws_secret_access_key`. The annotation `perdure.dev/rotated-for`
-names the lifecycle (workflow id) for which the key was last rotated, so that a repeated rotation knows its own work.
+names the lifecycle (workflow id) for which the key was last rotated, so that a repeated rotation knows its own work;
+`perdure.dev/former-keys` lists the ids of the keys that this one replaced, so that a claim's copy of one is recognised.
 The key itself goes from AWS's answer into the Secret and nowhere else: no result, no log line, no message.
 """
 
@@ -17,6 +18,8 @@ from engine.errors import Absent, Conflict
 from engine.kube import SECRET, BlockingKube
 
 ROTATED_FOR = "perdure.dev/rotated-for"
+FORMER_KEYS = "perdure.dev/former-keys"
+MOST_FORMER_KEYS = 5
 
 USER_NAME = "aws_user_name"
 ACCESS_KEY_ID = "aws_access_key_id"
@@ -30,6 +33,7 @@ class KeySecret(Model):
     complete: bool
     owner_uids: tuple[str, ...]
     rotated_for: str
+    former_keys: tuple[str, ...] = ()
     resource_version: str
 
     def owned_by_another(self, owner: Key) -> bool:
@@ -63,8 +67,12 @@ def write(
     if before is not None and before.owned_by_another(owner):
         raise foreign(owner, name)
     metadata: dict[str, object] = {"name": name, "ownerReferences": [_owner_reference(owner)]}
-    if rotated_for:
-        metadata["annotations"] = {ROTATED_FOR: rotated_for}
+    annotations = {ROTATED_FOR: rotated_for} if rotated_for else {}
+    if before is not None and before.access_key_id not in ("", key.get(ACCESS_KEY_ID)):
+        former = [*before.former_keys, before.access_key_id][-MOST_FORMER_KEYS:]
+        annotations[FORMER_KEYS] = ",".join(former)
+    if annotations:
+        metadata["annotations"] = annotations
     content = {entry: base64.b64encode(key[entry].encode()).decode() for entry in key}
     if before is None:
         kube.create(SECRET, {"metadata": metadata, "type": "Opaque", "data": content}, owner.namespace)
@@ -92,8 +100,19 @@ def _known(found: Mapping[str, object]) -> KeySecret:
         complete=all(content.get(entry) for entry in (USER_NAME, ACCESS_KEY_ID, SECRET_ACCESS_KEY)),
         owner_uids=tuple(str(item.get("uid", "")) for item in metadata.get("ownerReferences") or ()),
         rotated_for=str(annotations.get(ROTATED_FOR, "")),
+        former_keys=_former_keys(annotations),
         resource_version=str(metadata.get("resourceVersion", "")),
     )
+
+
+def known_ids(secret: Mapping[str, object]) -> frozenset[str]:
+    """The ids of the key in an account's Secret, and of those that it replaced; empty where there is no key."""
+    known = _known(secret)
+    return frozenset({known.access_key_id, *known.former_keys} - {""})
+
+
+def _former_keys(annotations: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(each for each in str(annotations.get(FORMER_KEYS, "")).split(",") if each)
 
 
 def _owner_reference(owner: Key) -> dict[str, object]:

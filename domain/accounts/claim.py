@@ -37,6 +37,7 @@ from domain.accounts.finalizers import given_up, others_of
 from domain.accounts.letting_go import told_to
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.resources import Account, AccountClaimStatus, ClaimState
+from domain.accounts.secret_condition import secret_told
 from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision, Outcome
@@ -56,7 +57,7 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     """What a claim needs now."""
     if not world.exists:
         return Decision(phase="Gone", outcome=Outcome.GONE, why="the AccountClaim does not exist any more")
-    return told_by_claim(world, _decide(world, now), now)
+    return secret_told(world, told_by_claim(world, _decide(world, now), now), now)
 
 
 def _decide(world: ClaimWorld, now: datetime) -> Decision:

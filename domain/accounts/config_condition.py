@@ -12,10 +12,10 @@ from datetime import datetime
 from domain.accounts.account_steps import status_written as account_written
 from domain.accounts.claim_steps import status_written as claim_written
 from domain.accounts.resources import AccountState
-from domain.accounts.status import TRUE
+from domain.accounts.status import with_trouble
 from domain.accounts.worlds import AccountWorld, ClaimWorld
 from domain.decision import Decision
-from domain.resource import Condition, condition_of, timestamp
+from domain.resource import Condition
 
 CONDITION = "InvalidConfigMap"
 REASON = "MissingOrMalformedKey"
@@ -49,23 +49,7 @@ def _changed(
     conditions: tuple[Condition, ...], decision: Decision, now: datetime, *, needs_it: bool
 ) -> tuple[Condition, ...] | None:
     """The conditions as they should be; None where nothing changes, or other writes come first."""
-    present, waits = condition_of(conditions, CONDITION), needs_it and decision.waits_for == (CONFIG_MAP,)
-    if decision.actions or (present is None and not waits):
+    if decision.actions:
         return None
-    others = tuple(condition for condition in conditions if condition.type != CONDITION)
-    if not waits:
-        return others
-    if present is not None and (present.status, present.message) == (TRUE, decision.why):
-        return None
-    since = present.last_transition_time if present and present.status == TRUE else timestamp(now)
-    return (
-        *others,
-        Condition(
-            type=CONDITION,
-            status=TRUE,
-            reason=REASON,
-            message=decision.why,
-            last_probe_time=timestamp(now),
-            last_transition_time=since,
-        ),
-    )
+    waits = needs_it and decision.waits_for == (CONFIG_MAP,)
+    return with_trouble(conditions, CONDITION, REASON, decision.why if waits else "", now)

@@ -16,6 +16,9 @@ FINALIZER = "finalizer.aws.managed.openshift.io"
 # On the Secret with a customer's key, while a claim needs it.
 INPUT_SECRET_FINALIZER = "finalizer.aws.managed.openshift.io/byoc"  # noqa: S105 - a name
 # On the Secret that a claim gets: the claim (its uid). Another one of the namespace may name the same Secret after it.
+# Codes of refusals to write a claim's Secret: it is there and not the claim's; it is the payer's or an Account's.
+SECRET_NOT_OURS = "SecretNotOurs"  # noqa: S105
+SECRET_OF_THE_OPERATOR = "SecretOfTheOperator"  # noqa: S105
 HOLDER_ANNOTATION = "perdure.dev/account-claim"
 IAM_USER_ID_LABEL = "iamUserId"
 PAUSE_ANNOTATION = "aws.managed.openshift.com/pause-reconciliation"  # .com, unlike the group

@@ -102,3 +102,25 @@ def release_failed(status: AccountStatus, now: datetime) -> AccountStatus:
     """The status of an account that cannot be cleaned for now."""
     conditions = with_condition(status.conditions, "Failed", "Failed", "Account Reuse - Failed", now)
     return status.model_copy(update={"reused": True, "state": "Failed", "conditions": conditions})
+
+
+def with_trouble(
+    conditions: tuple[Condition, ...], kind: str, reason: str, message: str, now: datetime
+) -> tuple[Condition, ...] | None:
+    """The conditions with one about a present trouble, or without it for an empty message; None if unchanged."""
+    present = condition_of(conditions, kind)
+    others = tuple(condition for condition in conditions if condition.type != kind)
+    if not message:
+        return others if present is not None else None
+    if present is not None and (present.status, present.reason, present.message) == (TRUE, reason, message):
+        return None
+    since = present.last_transition_time if present and present.status == TRUE else timestamp(now)
+    trouble = Condition(
+        type=kind,
+        status=TRUE,
+        reason=reason,
+        message=message,
+        last_probe_time=timestamp(now),
+        last_transition_time=since,
+    )
+    return (*others, trouble)

@@ -54,6 +54,10 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
         "ReleaseBlocked": ("AccountClaim", "it cannot be released yet; the message says what is in the way"),
         "Reused": ("Account", "was released by a claim, and is kept for the same legal entity"),
         "ServiceQuotasManualAction": ("Account", "quotas that a person has to raise; it is Ready without them"),
+        "SecretUnusable": (
+            "AccountClaim",
+            "the Secret that the claim names is another's; it is neither changed nor deleted",
+        ),
         "Stalled": ("AccountPool", "makes no accounts: limit, budget, pause or a fault in the ConfigMap"),
         "Synced": ("AWSFederatedAccountAccess", "False: the last renewal was refused; what was granted stays"),
         "Unclaimed": ("AccountClaim", "waits for an account"),

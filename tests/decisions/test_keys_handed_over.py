@@ -16,12 +16,13 @@ from activities.accounts.customers import CustomerActivities
 from activities.accounts.fleet import FleetActivities
 from activities.accounts.handover import KEY_FIELDS, HandOver, delete_secret, put_secret
 from activities.accounts.reading import Reader
+from activities.aws.keys import FORMER_KEYS
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo
 from domain.accounts.actions.fleet import DeliverRole
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
-from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.constants import HOLDER_ANNOTATION, OPERATOR_NAMESPACE, SECRET_NOT_OURS
 from domain.accounts.letting_go import LET_GO
 from domain.accounts.resources import LegalEntity
 from domain.identity import Key
@@ -31,7 +32,7 @@ from engine.kube.json import text
 from engine.settings import Settings
 
 KEY = {"aws_access_key_id": "AKIA1", "aws_secret_access_key": "half"}
-HELD = {"awsAccountID": AWS_ID, "claimLink": "claim", "claimLinkNamespace": "tenant"}
+HELD = {"awsAccountID": AWS_ID, "iamUserSecret": "source", "claimLink": "claim", "claimLinkNamespace": "tenant"}
 
 
 def encoded(**content: str) -> dict[str, str]:
@@ -52,6 +53,11 @@ async def cluster(source: dict[str, str], *, byoc: bool) -> tuple[MemoryKube, De
         return kube, DeliverCredentials(**common, secret="aws", input_secret="keys")
     where = {"root": "r-1", "base": "ou-base", "legal_entity": LegalEntity(id="entity-1")}
     return kube, Fulfil(**common, **where, account_id=AWS_ID, secret_name="aws", secret_namespace="tenant", placed=True)
+
+
+async def mark(kube: MemoryKube, by: Key) -> None:
+    """The Secret is this claim's, as a hand-over leaves it."""
+    await kube.patch(SECRET, "tenant", "aws", {"metadata": {"annotations": {HOLDER_ANNOTATION: by.uid}}})
 
 
 async def hand_over(kube: MemoryKube, action: DeliverCredentials | Fulfil) -> None:
@@ -75,6 +81,7 @@ async def test_half_a_key_is_not_handed_over_and_takes_nobodys_away(source: dict
 async def test_a_whole_key_replaces_that_of_an_earlier_account(byoc: bool) -> None:
     newer = {"aws_access_key_id": "AKIA2", "aws_secret_access_key": "other half"}
     kube, action = await cluster({**newer, "aws_user_name": "osdManagedAdmin-bcd456"}, byoc=byoc)
+    await mark(kube, claim().key)
     await hand_over(kube, action)
     assert (await kube.get(SECRET, "tenant", "aws"))["data"] == encoded(**newer)
 
@@ -103,7 +110,7 @@ async def let_go(kube: MemoryKube, by: Key, *, byoc: bool) -> None:
         claim=by, account=NAME, legal_entity=LegalEntity(id="entity-1"), secret_name="aws", secret_namespace="tenant"
     )
     activities = ClaimActivities(reader, cast("HandOver", None), cast("Client", None))
-    await activities._remove_key(release, account())
+    await activities._remove_key(release, account(spec=HELD))
 
 
 async def secrets(kube: MemoryKube) -> list[str]:
@@ -113,11 +120,53 @@ async def secrets(kube: MemoryKube) -> list[str]:
 @pytest.mark.parametrize("byoc", [False, True])
 async def test_a_claims_secret_goes_with_it(byoc: bool) -> None:
     kube, action = await cluster(KEY, byoc=byoc)
-    await let_go(kube, claim().key, byoc=byoc)
-    assert await secrets(kube) == [], "one of before, which does not say whose it is"
     await hand_over(kube, action)
     assert await secrets(kube) == ["aws"]
     await let_go(kube, claim().key, byoc=byoc)
+    assert await secrets(kube) == []
+
+
+@pytest.mark.parametrize("byoc", [False, True])
+@pytest.mark.parametrize(
+    "data",
+    [{"aws_access_key_id": "AKIA9", "aws_secret_access_key": "a stranger's"}, {"password": "x"}, {**KEY, "more": "x"}],
+)
+async def test_a_secret_that_no_claim_made_is_neither_changed_nor_deleted(data: dict[str, str], byoc: bool) -> None:
+    kube, action = await cluster(KEY, byoc=byoc)
+    await kube.delete(SECRET, "tenant", "aws")
+    await kube.create(SECRET, {"metadata": {"name": "aws"}, "data": encoded(**data)}, "tenant")
+    with pytest.raises(Denied, match="Secret tenant/aws exists, and this claim did not make it") as error:
+        await hand_over(kube, action)
+    assert error.value.code == SECRET_NOT_OURS
+    await let_go(kube, claim().key, byoc=byoc)
+    assert (await kube.get(SECRET, "tenant", "aws"))["data"] == encoded(**data)
+
+
+async def test_a_secret_of_another_living_claim_is_not_overwritten() -> None:
+    kube, action = await cluster(KEY, byoc=False)
+    other = claim("other").model_dump(mode="json", exclude_none=True)
+    made = await kube.create(ACCOUNT_CLAIM, other, "tenant")
+    await mark(kube, claim("other").key.model_copy(update={"uid": made["metadata"]["uid"]}))
+    with pytest.raises(Denied, match="this claim did not make it"):
+        await hand_over(kube, action)
+    await mark(kube, claim("gone").key)
+    await hand_over(kube, action)
+
+
+@pytest.mark.parametrize("byoc", [False, True])
+async def test_a_secret_without_mark_that_holds_the_accounts_key_is_taken_over(byoc: bool) -> None:
+    """The replaced operator marked nothing."""
+    kube, action = await cluster(KEY, byoc=byoc)
+    await hand_over(kube, action)
+    taken = await kube.get(SECRET, "tenant", "aws")
+    assert taken["metadata"]["annotations"] == {HOLDER_ANNOTATION: claim().metadata.uid}
+
+
+async def test_a_secret_without_mark_goes_with_its_claim_also_after_the_key_was_rotated() -> None:
+    kube, _ = await cluster({"aws_access_key_id": "AKIA2", "aws_secret_access_key": "new"}, byoc=False)
+    annotated = {"metadata": {"annotations": {FORMER_KEYS: "AKIA0,AKIA1"}}}
+    await kube.patch(SECRET, OPERATOR_NAMESPACE, "source", annotated)
+    await let_go(kube, claim().key, byoc=False)
     assert await secrets(kube) == []
 
 

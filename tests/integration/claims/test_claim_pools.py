@@ -258,6 +258,7 @@ async def test_a_scaling_adds_handles_once(ground: Ground) -> None:
     for number in range(3):
         await ground.ask(f"claim-{number}", provider="lab")
         await ground.bound(f"claim-{number}")
+    await ground.until("the minimum again", lambda: len(free(ground)) == 1, PROMPT)
     await ground.others_go_on()
     assert len(free(ground)) == 1
     assert state(ground, name) == ("done", 2)

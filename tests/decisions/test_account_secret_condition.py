@@ -1,0 +1,61 @@
+"""A claim whose Secret is somebody else's says so in a condition and waits until the Secret is out of the way."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from account_objects import (
+    NAME,
+    NOW,
+    activities,
+    claim,
+    claim_world,
+    condition,
+    config,
+    ready_account,
+    status_of,
+)
+
+from domain.accounts.claim import decide
+from domain.accounts.constants import SECRET_NOT_OURS
+from domain.accounts.secret_condition import CONDITION
+from domain.refusal import ErrorType, Refusal
+from domain.resource import condition_of
+
+REFUSED = Refusal(type=ErrorType.DENIED, message="Secret tenant/aws exists", code=SECRET_NOT_OURS, at=NOW)
+SLOT = "accounts.fulfil"
+
+
+def bound(status: dict[str, Any] | None = None, unit: str = "", **fields: Any) -> Any:
+    linked = ready_account(spec={"claimLink": "claim", "claimLinkNamespace": "tenant"}, status={"claimed": True})
+    status = status or {"state": "Pending", "conditions": [condition("Unclaimed")]}
+    of = claim(spec={"accountLink": NAME, "accountOU": unit}, status=status)
+    return claim_world(of, account=linked, config=config(), **fields)
+
+
+def test_a_refused_secret_is_shown_once_and_tried_again() -> None:
+    (slot,) = [action.slot for action in decide(bound(), NOW).actions]
+    decision = decide(bound(refusals={slot: REFUSED}), NOW)
+    assert activities(decision) == ["kube.patch", slot]
+    (told,) = [each for each in status_of(decision)["conditions"] if each["type"] == CONDITION]
+    assert (told["status"], told["reason"], told["message"]) == ("True", SECRET_NOT_OURS, "Secret tenant/aws exists")
+    assert status_of(decision)["state"] == "Pending"
+    again = decide(bound(status_of(decision), refusals={slot: REFUSED}), NOW + timedelta(minutes=1))
+    assert activities(again) == [slot]
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "NotTheHolder"])
+def test_another_refusal_is_not_told_as_a_secrets(code: str) -> None:
+    (slot,) = [action.slot for action in decide(bound(), NOW).actions]
+    decision = decide(bound(refusals={slot: REFUSED.model_copy(update={"code": code})}), NOW)
+    assert activities(decision) == [slot]
+
+
+def test_the_condition_goes_once_the_claim_has_its_secret() -> None:
+    ready = {"state": "Ready", "conditions": [condition("Claimed"), condition(CONDITION)]}
+    decision = decide(bound(ready, unit="ou-1"), NOW)
+    conditions = status_of(decision)["conditions"]
+    assert [each["type"] for each in conditions] == ["Claimed"]
+    assert condition_of((), CONDITION) is None
