@@ -18,8 +18,8 @@ from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.handover import Fulfil, Fulfilled, ReleaseAccount
 from domain.accounts.claim_steps import named_by
-from domain.accounts.constants import OPERATOR_NAMESPACE
-from domain.accounts.letting_go import LET_GO
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
+from domain.accounts.letting_go import LET_GO, UNCLEANED, told_to
 from domain.accounts.resources import Account
 from domain.accounts.status import release_failed, released
 from engine.clock import now
@@ -66,26 +66,29 @@ class ClaimActivities:
             return
         entity = account.spec.legal_entity if account.spec.legal_entity.id else action.legal_entity
         links = {"claimLink": "", "claimLinkNamespace": "", "legalEntity": entity.model_dump(mode="json")}
-        account = await self._write(account, {"spec": links})
+        account = await self._write(account, {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}}, "spec": links})
         status = released(account.status, now()).model_dump(mode="json", exclude_none=True)
         status["regionalServiceQuotas"] = None
         account = await self._write(account, {"status": status}, subresource="status")
         await wake(self._client, self._read.key(account))
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
-        """Failed first, then nobody's: in between it is never Ready, so it goes to nobody as it is.
+        """Uncleaned and Failed first, then nobody's: at no moment could it be given to a claim.
 
         A person's word holds for this once: a deletion that is yet to come cleans again, one under way does not.
         """
         await self._remove_key(action, account)
+        why = told_to(account) or "let go without being cleaned"
+        account = await self._write(account, {"metadata": {"annotations": {UNCLEANED: why}}})
         failed = release_failed(account.status, now()).model_copy(update={"claimed": False})
         account = await self._write(
             account, {"status": failed.model_dump(mode="json", exclude_none=True)}, subresource="status"
         )
-        patch: dict[str, object] = {"spec": {"claimLink": "", "claimLinkNamespace": ""}}
+        annotations: dict[str, object] = {CLAIM_UID_ANNOTATION: None}
         if not account.metadata.deleting:
-            patch["metadata"] = {"annotations": {LET_GO: None}}
-        account = await self._write(account, patch)
+            annotations[LET_GO] = None
+        links = {"claimLink": "", "claimLinkNamespace": ""}
+        account = await self._write(account, {"metadata": {"annotations": annotations}, "spec": links})
         await wake(self._client, self._read.key(account))
 
     async def _write(self, account: Account, patch: Mapping[str, object], *, subresource: str = "") -> Account:

@@ -25,7 +25,13 @@ from domain.accounts.actions.customers import (
 )
 from domain.accounts.candidates import age
 from domain.accounts.claim_steps import named_by
-from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.constants import (
+    CLAIM_UID_ANNOTATION,
+    FINALIZER,
+    IAM_USER_ID_LABEL,
+    INPUT_SECRET_FINALIZER,
+    OPERATOR_NAMESPACE,
+)
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.resources import Account
 from engine.errors import Absent, Conflict, Denied, Invalid
@@ -140,6 +146,7 @@ def _manifest(action: MakeCustomerAccount, suffix: str) -> JsonObject:
             "name": account_name(suffix),
             "labels": {IAM_USER_ID_LABEL: suffix},
             "finalizers": [FINALIZER],
+            "annotations": {CLAIM_UID_ANNOTATION: action.claim.uid},
         },
         "spec": {
             "awsAccountID": action.account_id,

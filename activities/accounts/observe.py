@@ -62,7 +62,8 @@ class ObserveActivities:
         """The claim that the Account names; of one that is claimed and names none, the claim that still names it."""
         spec = account.spec
         if spec.claim_link:
-            return await self._read.claim(spec.claim_link_namespace, spec.claim_link)
+            claim = await self._read.claim(spec.claim_link_namespace, spec.claim_link)
+            return claim if claim is not None and holds(claim, account) else None
         if not account.status.claimed or account.customers or account.metadata.namespace != OPERATOR_NAMESPACE:
             return None
         return next((claim for claim in await self._read.claims() if still_names(claim, account)), None)

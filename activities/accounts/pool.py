@@ -21,7 +21,7 @@ from temporalio.service import RPCError
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader, same_object
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
 from domain.accounts.organization import BUDGET_SINCE
 from domain.accounts.pool import (
@@ -209,8 +209,9 @@ class PoolActivities:
             return Account.model_validate(await self._kube.get(ACCOUNT, account.namespace, account.name))
         holder = {"claimLink": claim.metadata.name, "claimLinkNamespace": claim.metadata.namespace}
         spec = {**holder, "legalEntity": claim.spec.legal_entity.model_dump(mode="json")}
+        patch = {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: claim.metadata.uid}}, "spec": spec}
         answer = await self._kube.patch(
-            ACCOUNT, account.namespace, account.name, {"spec": spec}, resource_version=account.resource_version
+            ACCOUNT, account.namespace, account.name, patch, resource_version=account.resource_version
         )
         return Account.model_validate(answer)
 
@@ -262,7 +263,7 @@ class PoolActivities:
             ACCOUNT,
             account.metadata.namespace,
             account.metadata.name,
-            {"spec": free},
+            {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}}, "spec": free},
             resource_version=account.metadata.resource_version,
         )
 

@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
 
+from domain.accounts.claim_steps import named_by
+from domain.accounts.letting_go import UNCLEANED
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState
 from domain.levers import paused
 from domain.resource import timestamp
@@ -27,6 +29,8 @@ class Candidates:
         by_entity: defaultdict[str, list[Account]] = defaultdict(list)
         for account in ordered:
             by_entity[account.spec.legal_entity.id].append(account)
+        for own in by_entity.values():
+            own.sort(key=lambda account: not account.status.reused)  # stable: by age among equals
         # Iterators, so that nobody looks again at what was taken.
         self._own = {entity: iter(own) for entity, own in by_entity.items()}
         self._fresh = iter([a for a in ordered if not a.spec.legal_entity.id and not a.status.reused])
@@ -34,7 +38,8 @@ class Candidates:
 
     def linked(self, claim: AccountClaim) -> Account | None:
         """The one that names the claim already; never one of another legal entity, whose claim of that name is gone."""
-        return self._by_holder.get((claim.metadata.namespace, claim.metadata.name, claim.spec.legal_entity.id))
+        account = self._by_holder.get((claim.metadata.namespace, claim.metadata.name, claim.spec.legal_entity.id))
+        return account if account is not None and named_by(account, claim.key) else None
 
     def take(self, claim: AccountClaim) -> Account | None:
         """A reused account of the same legal entity first, else the oldest one that no legal entity ever had."""
@@ -56,6 +61,7 @@ class Rejections:
         self._unready = sum(a.status.state in PROGRESSING_STATES | {""} for a in accounts)
         self._failed = sum(a.failed for a in accounts)
         self._paused = sum(_paused(a) for a in accounts)
+        self._uncleaned = sum(_uncleaned(a) for a in accounts)
 
     def of(self, claim: AccountClaim) -> str:
         """The reasons, for people."""
@@ -67,6 +73,7 @@ class Rejections:
             "not ready yet": self._unready,
             "failed": self._failed,
             "paused": self._paused,
+            "let go without being cleaned": self._uncleaned,
         }
         return ", ".join(f"{number} {what}" for what, number in parts.items() if number) or "no account fits"
 
@@ -75,7 +82,12 @@ def is_free(account: Account) -> bool:
     """True if the account could be given to a claim."""
     spec, status = account.spec, account.status
     held = status.claimed or spec.claim_link or _paused(account) or account.metadata.deleting or spec.byoc
+    held = held or _uncleaned(account)
     return not held and status.state == AccountState.READY and bool(spec.aws_account_id) and bool(spec.iam_user_secret)
+
+
+def _uncleaned(account: Account) -> bool:
+    return UNCLEANED in account.metadata.annotations
 
 
 def _paused(account: Account) -> bool:

@@ -189,7 +189,8 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
         return waiting(
             claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "a person", "Deleting"
         )
-    if why := told_to(claim, account):
+    # Only on the Account: a tenant can annotate its own claim, and would get the account back with its live key.
+    if why := told_to(account):
         let_go = _release(world, account, failed=True).model_copy(update={"uncleaned": True})
         return working(claim, f"let go uncleaned: {why}", let_go, phase="Deleting")
     if paused := held(claim, account, DELETING):

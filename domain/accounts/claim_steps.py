@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.constants import FINALIZER
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, ClaimState
 from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
@@ -26,8 +26,12 @@ def holds(claim: AccountClaim, account: Account) -> bool:
 
 
 def named_by(account: Account, claim: Key) -> bool:
-    """The same by the claim's key."""
-    return account.spec.claim_link == claim.name and account.spec.claim_link_namespace == claim.namespace
+    """The same by the claim's key: its namespace and name, and its uid where the Account says it.
+
+    Accounts that the replaced operator has bound do not say it.
+    """
+    named = account.spec.claim_link == claim.name and account.spec.claim_link_namespace == claim.namespace
+    return named and account.metadata.annotations.get(CLAIM_UID_ANNOTATION, claim.uid) == claim.uid
 
 
 def still_names(claim: AccountClaim, account: Account) -> bool:

@@ -17,6 +17,9 @@ Fault = tuple[str, str]
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/\S+")
 _ACCOUNT = re.compile(r"\d{12}")
 
+# CreateOrganizationalUnit of AWS Organizations: at most 128 characters.
+LONGEST_UNIT_NAME = 128
+
 
 def spec_fault(claim: AccountClaim) -> Fault | None:
     """What is wrong with the claim's spec: reason and explanation. None if nothing is."""
@@ -101,4 +104,7 @@ def _pool_fault(claim: AccountClaim) -> Fault | None:
         return fault
     if not claim.spec.legal_entity.id.strip() and not claim.fake:
         return "LegalEntityIDMissing", "spec.legalEntity.id is empty: it names the OU the account is moved to"
+    if len(claim.spec.legal_entity.id) > LONGEST_UNIT_NAME:
+        why = f"spec.legalEntity.id names the OU the account is moved to, which may have {LONGEST_UNIT_NAME} characters"
+        return "LegalEntityIDTooLong", why
     return None

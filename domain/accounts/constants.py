@@ -19,6 +19,9 @@ INPUT_SECRET_FINALIZER = "finalizer.aws.managed.openshift.io/byoc"  # noqa: S105
 # Codes of refusals to write a claim's Secret: it is there and not the claim's; it is the payer's or an Account's.
 SECRET_NOT_OURS = "SecretNotOurs"  # noqa: S105
 SECRET_OF_THE_OPERATOR = "SecretOfTheOperator"  # noqa: S105
+# On an Account, the uid of the claim that it was given to: a claim made later under the same name is another one.
+CLAIM_UID_ANNOTATION = "perdure.dev/claim-uid"
+# On a claim's Secret, the uid of the claim.
 HOLDER_ANNOTATION = "perdure.dev/account-claim"
 IAM_USER_ID_LABEL = "iamUserId"
 PAUSE_ANNOTATION = "aws.managed.openshift.com/pause-reconciliation"  # .com, unlike the group

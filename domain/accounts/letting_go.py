@@ -3,12 +3,15 @@
 A customer may take away every way into the account while Perdure still has things there, and a pool's account may
 refuse to be cleaned. The deletion then says what refuses, tries on, and ends in one of two ways, whichever comes first:
 
-- a person says so, by the annotation `perdure.dev/let-go: "<why>"` on the claim or the Account (`perdure release`);
+- an operator says so, by the annotation `perdure.dev/let-go: "<why>"` on the Account (`perdure release`); for a
+  customer's account the claim's annotation counts as well, since nothing of anybody else is at stake;
 - for a customer's account, a day after its deletion was asked for: nobody but the customer can do more there, and the
   namespace of the claim is held up by it.
 
 What is left behind then is named in the lifecycle's story and by `perdure audit`. A pool's account is never let go by
-time, and goes to nobody: it stays Failed and without a claim, where operators' tools look for it.
+time, and goes to nobody: it stays Failed and without a claim, where operators' tools look for it, and bears
+`perdure.dev/uncleaned` with the reason. While it does, no claim is given it, whatever its state: its key may be live,
+and the tenant's things may be in it. Deleting the Account cleans it; whoever cleans it by hand removes the annotation.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from domain.accounts.resources import Account, AccountClaim
 from domain.resource import ObjectMeta
 
 LET_GO = "perdure.dev/let-go"
+UNCLEANED = "perdure.dev/uncleaned"
 PATIENCE = timedelta(hours=24)
 
 

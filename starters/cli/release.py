@@ -3,7 +3,8 @@
 A deleted claim removes what is ours from a customer's account, or all of the tenant's things from a pool's. Where AWS
 refuses that for good (the customer has shut every door, the account is closed), the claim says so and stays, and its
 namespace with it. The annotation `perdure.dev/let-go` with the reason ends that: a customer's account is left as it
-is, a pool's stays Failed and without a claim, and goes to nobody. Its own lifecycle does the rest, finalizers, Secrets
+is, a pool's stays Failed and without a claim, and goes to nobody. It is written onto the Account that the claim holds,
+which tenants cannot write: on a claim of a pool it has no effect. Its own lifecycle does the rest, finalizers, Secrets
 and all, so unlike `perdure abandon` nothing is left half-done in the cluster.
 """
 
@@ -16,7 +17,7 @@ import typer
 from domain.model import Model
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say
-from starters.cli.target import KindArgument, NameArgument, target
+from starters.cli.target import KindArgument, NameArgument, Target, target
 
 if TYPE_CHECKING:
     from engine.kube import JsonObject
@@ -65,7 +66,7 @@ def release(
                 f"{asked} is not being deleted: there is nothing to let go of",
                 f"first: kubectl delete --wait=false -n {asked.namespace} {asked.resource} {asked.name}",
             )
-        await annotate(session, asked, {LET_GO: reason})
+        await annotate(session, _told(asked, obj), {LET_GO: reason})
         await record(session, asked, obj, "LetGo", reason)
         return obj
 
@@ -74,3 +75,13 @@ def release(
     if not printed(done, output):
         say(f"{asked}: let go without a clean-up")
     waking.tell_lifecycle(asked, written)
+
+
+def _told(asked: Target, obj: JsonObject) -> Target:
+    """Where the reason is written: onto the Account that a claim is linked to, else onto the object itself."""
+    from domain.accounts import ACCOUNT
+    from domain.accounts.constants import OPERATOR_NAMESPACE
+    from engine.kube.json import text
+
+    link = text(obj, "spec", "accountLink")
+    return target(ACCOUNT.name, f"{OPERATOR_NAMESPACE}/{link}") if link else asked

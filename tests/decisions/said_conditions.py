@@ -20,6 +20,7 @@ _WRITERS = {
     "with_condition": (1, 2),
     "with_latest": (1, 2),
     "with_failure": (1, 2),
+    "with_trouble": (1, 2),
     "with_claim_state": (2, 3),
     "with_account_state": (1, 1),
     "_telling": (1, 2),

@@ -23,7 +23,7 @@ from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo
 from domain.accounts.actions.fleet import DeliverRole
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.constants import HOLDER_ANNOTATION, OPERATOR_NAMESPACE, SECRET_NOT_OURS
-from domain.accounts.letting_go import LET_GO
+from domain.accounts.letting_go import LET_GO, UNCLEANED
 from domain.accounts.resources import LegalEntity
 from domain.identity import Key
 from engine.errors import Denied, Invalid
@@ -207,6 +207,7 @@ async def test_a_persons_word_on_an_account_holds_for_one_release_and_for_its_ow
     assert left is not None
     assert (left.status.state, left.spec.claim_link) == ("Failed", "")
     assert left.metadata.annotations.get(LET_GO, "") == (word[LET_GO] if deleting else "")
+    assert left.metadata.annotations[UNCLEANED] == word[LET_GO]
 
 
 async def test_a_role_takes_the_place_of_a_key_and_says_whose_it_is() -> None:

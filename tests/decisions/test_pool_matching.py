@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.accounts import candidates
+from domain.accounts.constants import CLAIM_UID_ANNOTATION
+from domain.accounts.letting_go import UNCLEANED
 from domain.accounts.pool import PoolView, bind, has_free, offered
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim
 from domain.levers import paused
@@ -124,6 +126,30 @@ def test_a_payers_or_protected_account_is_given_to_no_claim_and_kept_by_the_one_
     assert [each.complete for each in bind(view.model_copy(update={"accounts": (held, other)}))[0]] == [True]
 
 
+def test_a_reused_account_of_the_legal_entity_is_given_before_an_older_unused_one() -> None:
+    of_one = {"legalEntity": {"id": "entity-1", "name": ""}}
+    older = ready_account("osd-creds-mgmt-aaaaaa", spec=of_one, meta={"creationTimestamp": ago(days=9)})
+    reused = ready_account("osd-creds-mgmt-bbbbbb", spec=of_one, status={"reused": True})
+    view = PoolView(pool=pool(), accounts=(older, reused), claims=(claim(),), config=CONFIG, room=None)
+    assert [each.account.metadata.name for each in bind(view)[0]] == [reused.metadata.name]
+
+
+def test_an_account_that_was_let_go_uncleaned_is_given_to_no_claim() -> None:
+    marked = ready_account(meta={"annotations": {UNCLEANED: "closed"}}, spec={"legalEntity": {"id": "entity-1"}})
+    view = PoolView(pool=pool(), accounts=(marked,), claims=(claim(),), config=CONFIG, room=None)
+    bindings, unserved = bind(view)
+    assert bindings == ()
+    assert list(unserved.values()) == ["1 let go without being cleaned"]
+
+
+@pytest.mark.parametrize(("uid", "complete"), [("uid-claim", [True]), ("uid-of-one-before", [])])
+def test_an_account_is_kept_by_its_claim_and_by_no_later_namesake(uid: str, complete: list[bool]) -> None:
+    link = {"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": {"id": "entity-1"}}
+    held = ready_account(spec=link, meta={"annotations": {CLAIM_UID_ANNOTATION: uid}})
+    view = PoolView(pool=pool(), accounts=(held,), claims=(claim(),), config=CONFIG, room=None)
+    assert [each.complete for each in bind(view)[0]] == complete
+
+
 # --- the plain search, whose cost is every account for every claim ---
 
 
@@ -139,8 +165,10 @@ def searched(view: PoolView) -> tuple[list[tuple[str, str, bool]], list[tuple[st
             for each in members
             if (each.spec.claim_link_namespace, each.spec.claim_link) == (meta.namespace, meta.name)
             and each.spec.legal_entity.id == entity
+            and each.metadata.annotations.get(CLAIM_UID_ANNOTATION, meta.uid) == meta.uid
         ]
         own = [each for each in sorted(left, key=age) if each.spec.legal_entity.id == entity]
+        own.sort(key=lambda each: not each.status.reused)
         fresh = [each for each in sorted(left, key=age) if not each.spec.legal_entity.id and not each.status.reused]
         if linked:
             bindings.append((linked[0].metadata.name, meta.name, True))
