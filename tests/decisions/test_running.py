@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import pytest
 
 from tests.running import selection
 from tests.running.areas import area_of
 
+TESTS = Path(__file__).parents[1]
 pytest_plugins = ["pytester"]
 
 CONFTEST = """
@@ -83,6 +84,10 @@ def test_progress_is_told_by_area_and_a_failure_at_once(pytester: pytest.Pyteste
     result = pytester.runpytest_inprocess()
     result.stdout.fnmatch_lines(["FAILED tests/decisions/test_it.py::test_b", "* decisions 2/2 · 1 failed"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_what_only_the_complete_run_holds_exists() -> None:
+    assert [each for each in selection.ONLY_COMPLETE if not (TESTS / each).exists()] == []
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ async def test_a_pool_without_the_payers_secret_says_so_and_fills_once_it_is_the
 
 
 @pytest.mark.parametrize("payers", [PAYER_ACCOUNT_ID, ""], ids=["payer listed", "payer not listed"])
+@pytest.mark.complete
 async def test_development_mode_shows_accounts_and_does_nothing_in_the_payers_own(
     fresh: Deployment, payers: str
 ) -> None:
@@ -254,6 +255,7 @@ async def test_deleting_an_account_removes_its_identities_and_its_secret_but_no_
     await lab.ensure_pool(2)
 
 
+@pytest.mark.complete
 async def test_with_every_workflow_terminated_all_converges_without_a_mutating_aws_call(lab: Lab) -> None:
     await lab.ask("survivor")
     await lab.served("survivor")

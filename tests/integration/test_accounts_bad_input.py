@@ -112,6 +112,7 @@ async def test_a_claim_names_the_secret_that_its_account_lacks(lab: Lab) -> None
     await lab.release("keyless")
 
 
+@pytest.mark.complete
 async def test_each_key_that_the_config_map_lacks_is_named_by_whom_it_concerns(lab: Lab) -> None:
     """One key after another: as long as one is missing nobody relies on what was read before: no step has to wait."""
     await lab.ensure_pool(1)

@@ -159,6 +159,7 @@ async def test_a_revoked_key_shows_on_the_claim_and_a_new_one_heals_it(lab: Lab)
         assert says(lab.claim(name), "AuthenticationFailed", "False") == "InvalidClientTokenId"
 
 
+@pytest.mark.complete
 async def test_a_claim_whose_customer_has_shut_every_door_says_so_and_a_person_lets_it_go(lab: Lab) -> None:
     name, customer = "byoc-shut", lab.emulator.customer()
     await put_key(lab, name, customer)

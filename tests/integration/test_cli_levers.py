@@ -160,6 +160,7 @@ class OtherCode:
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.complete
 async def test_a_lifecycle_that_the_worker_cannot_replay_is_named_with_the_way_out(person: Person) -> None:
     name = await person.account("other-code", state="Ready", labels={"iamUserId": "h5n8vs"}, finalizers=[FINALIZER])
     uid = text(await person.read("other-code"), "metadata", "uid")
@@ -280,6 +281,7 @@ async def test_a_pause_holds_until_it_is_resumed_and_is_recorded(person: Person,
     await person.remove("held")
 
 
+@pytest.mark.complete
 async def test_waking_all_gives_every_object_its_lifecycle(person: Person, worker: None) -> None:
     await person.account("sleeping", state="Ready", labels={"iamUserId": "h5n8vs"}, finalizers=[FINALIZER])
     woken = await person.perdure("wake", "--all")

@@ -145,6 +145,7 @@ async def test_a_load_balancer_lives_in_the_cloud_from_its_creation_to_its_delet
     assert [project.names(each) for each in ("security-groups", "floatingips", "ports")] == [[], [], []]
 
 
+@pytest.mark.complete
 async def test_what_is_lost_on_the_way_is_made_once(openstack: Deployment, project: Project) -> None:
     async with await KubeApi.open(Settings(), kubeconfig=str(openstack.env()["KUBECONFIG"])) as kube:
         with OpenStackControl.of(openstack) as control:

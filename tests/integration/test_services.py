@@ -414,6 +414,7 @@ async def test_a_load_balancer_that_somebody_edits_or_deletes_is_put_right(shop:
     )
 
 
+@pytest.mark.complete
 async def test_what_a_load_balancer_is_told_its_service_is_told_once_across_restarts(shop: Shop, lab: Lab) -> None:
     """W31: a restart tells nothing again, neither forwarded Events nor what is wrong with the Service."""
     await shop.create({"tcpIdleTimeout": "soon"})
@@ -431,6 +432,7 @@ async def test_what_a_load_balancer_is_told_its_service_is_told_once_across_rest
     assert len(await shop.told("tcpIdleTimeout")) == 1
 
 
+@pytest.mark.complete
 async def test_what_happens_while_nothing_runs_is_made_good(shop: Shop, lab: Lab, kube: KubeApi) -> None:
     await shop.create()
     await shop.until_balancer(lambda _: True, "the LoadBalancer is made")
@@ -487,6 +489,7 @@ async def test_services_of_other_classes_and_types_are_left_alone(shop: Shop, ku
         await kube.delete(SERVICE, shop.namespace, name)
 
 
+@pytest.mark.complete
 async def test_nothing_is_done_while_yawol_still_leads(shop: Shop, lab: Lab, kube: KubeApi) -> None:
     lease = {
         "metadata": {"name": SERVICE_LEASE},

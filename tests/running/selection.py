@@ -16,6 +16,30 @@ import pytest
 
 DEFAULT_MARKERS = "not chaos and not slow"
 
+# Folders and files, relative to `tests/`, whose tests only the complete run holds, beside single tests that bear the
+# marker `complete`. What they hold is either tried on another level in the default run, or is not the product itself.
+ONLY_COMPLETE = (
+    "chaos",  # kills and calls of each effect
+    "temporal",  # what we rely on in Temporal
+    "integration/emulator",  # the AWS emulator's own behaviour
+    "integration/machines",  # the local host of load balancers' machines
+    "integration/openstack",  # each effect on a real OpenStack; its life is in test_load_balancers
+    "integration/test_accounts_regions.py",
+    "integration/test_accounts_taken_over.py",
+    "integration/test_alerts.py",
+    "integration/test_demo.py",
+    "integration/test_demo_claims.py",
+    "integration/test_demo_instances.py",
+    "integration/test_demo_loadbalancer.py",
+    "integration/test_local_deployment.py",
+    "integration/test_metrics_scraped.py",
+    "integration/test_openstack_box.py",
+    "integration/test_operating.py",
+    "integration/test_rbac.py",
+    "integration/test_wheel.py",
+    "integration/yawollet/test_yawollet_cluster.py",
+)
+
 
 def add_options(parser: pytest.Parser) -> None:
     """`--complete` and `--rest`."""
@@ -47,6 +71,10 @@ def _names_tests(config: pytest.Config) -> bool:
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what the chosen run does not hold."""
+    for item in items:
+        path = item.path.relative_to(config.rootpath / "tests").as_posix()
+        if any(path == each or path.startswith(f"{each}/") for each in ONLY_COMPLETE):
+            item.add_marker("complete")
     run = config.option.run
     if run not in ("default", "rest"):
         return

@@ -311,6 +311,7 @@ async def test_a_handles_end_that_a_person_moves_counts(ground: Ground) -> None:
     await ground.gone(RESOURCE_HANDLE, name, PROMPT)
 
 
+@pytest.mark.complete
 async def test_a_detached_claim_ends_when_it_would_have(ground: Ground) -> None:
     await ground.provider()
     when = {"when": "'done' in metadata.annotations"}
@@ -324,6 +325,7 @@ async def test_a_detached_claim_ends_when_it_would_have(ground: Ground) -> None:
     assert now() >= end
 
 
+@pytest.mark.complete
 async def test_ends_that_pass_while_everything_is_down_are_made_up_for_at_the_start(lab: Lab, ground: Ground) -> None:
     await ground.provider()
     await ground.ask("mine", provider="lab", lifespan={"end": ahead(16)})
