@@ -9,7 +9,7 @@ import pytest
 from tests.running import selection
 from tests.running.areas import area_of
 
-TESTS = Path(__file__).parents[1]
+FOLDER = Path(__file__).parents[1]
 pytest_plugins = ["pytester"]
 
 CONFTEST = """
@@ -87,7 +87,7 @@ def test_progress_is_told_by_area_and_a_failure_at_once(pytester: pytest.Pyteste
 
 
 def test_what_only_the_complete_run_holds_exists() -> None:
-    assert [each for each in selection.ONLY_COMPLETE if not (TESTS / each).exists()] == []
+    assert [each for each in selection.ONLY_COMPLETE if not (FOLDER / each).exists()] == []
 
 
 @pytest.mark.parametrize(
