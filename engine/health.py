@@ -1,12 +1,20 @@
-"""Health that means it: `/healthz`, `/readyz` and `/metrics` of a process, over HTTP.
+"""`/healthz`, `/readyz` and `/metrics` of a process, over HTTP.
 
-Each part of the process registers what it has to say. A check answers with the reasons why not, one a line; no reason
-means well. `/healthz` failing asks for a restart, `/readyz` failing says "not yet"; both answer 200 or 503 with the
-reasons, and lines that are worth knowing though nothing is wrong. `/metrics` is Prometheus' default registry.
+Each part of the process registers named checks with `Health.add`. A check returns its reasons, one a line; no reason
+means that all is well.
+
+- `/healthz` (`dead`) fails where only a restart helps: a loop of this process makes no progress. It is answered on the
+  event loop itself, so an event loop that is stuck does not answer. An outage of others never belongs here.
+- `/readyz` (`unready`) fails while something is missing that may come back by itself: Temporal or the API server does
+  not answer (`engine/reachability.py`), a first list is not complete, a watch starves.
+
+Both answer 200 or 503 with the reasons, and with `notes`: what is worth knowing though nothing is wrong. `/metrics` is
+Prometheus' default registry.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 
@@ -17,9 +25,30 @@ from engine.settings import Settings
 
 Check = Callable[[], Iterable[str]]
 
+# Every loop has a turn at least this often, whatever is away: all requests end by their timeouts long before.
+LONGEST_TURN = 300.0
+
 
 def _nothing() -> Iterable[str]:
     return ()
+
+
+class Progress:
+    """A loop's sign of life: it calls `made` in each turn, and counts as dead without that for `within` seconds."""
+
+    def __init__(self, loop: str, within: float = LONGEST_TURN) -> None:
+        self._loop = loop
+        self._within = within
+        self._made = time.monotonic()
+
+    def made(self) -> None:
+        """The loop goes on."""
+        self._made = time.monotonic()
+
+    def stalled(self) -> Iterable[str]:
+        """Why the process should be restarted."""
+        if (ago := time.monotonic() - self._made) > self._within:
+            yield f"{self._loop} has made no progress for {ago:.0f} s"
 
 
 class Health:

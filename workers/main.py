@@ -17,7 +17,7 @@ import asyncio
 import logging
 import os
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -56,6 +56,7 @@ from engine.kube import BlockingKube, KubeApi
 from engine.kube.clusters import served_cluster
 from engine.kube.pausing import pauses_followed
 from engine.process import connected, first_of, stopped_by_signals
+from engine.reachability import api_server_reached, temporal_reached
 from engine.settings import Settings
 from engine.temporal_connection import Connection
 from engine.worker_versions import deployment_config
@@ -99,15 +100,19 @@ async def run_worker(
         own = health or Health()
         if health is None:
             await stack.enter_async_context(serve(own, settings))
-        stage = ["connecting"]
-        own.add(PROCESS, unready=lambda: stage)
+        stage = ["connecting to Temporal"]
+        workers: list[Worker] = []
+        own.add(PROCESS, dead=lambda: () if stage else _ended(workers), unready=lambda: stage)
         client = await _connected(settings, stopped)
         if client is None:
             return
+        await stack.enter_async_context(temporal_reached(own, client, PROCESS))
         kube = await stack.enter_async_context(await KubeApi.open(settings, PROCESS))
+        await stack.enter_async_context(api_server_reached(own, kube, PROCESS))
+        stage[:] = ["preparing"]
         await stack.enter_async_context(pauses_followed(kube, settings, own))
         chosen = only or served_areas(settings)
-        workers = await _workers(settings, client, kube, chosen, stack)
+        workers += await _workers(settings, client, kube, chosen, stack)
         for worker in workers:
             await stack.enter_async_context(worker)
         _follow(client, workers)
@@ -127,6 +132,11 @@ def served_areas(settings: Settings) -> Sequence[str]:
         raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; there are: {', '.join(areas())}")
     wanted = settings.areas or areas()
     return tuple(area for area in areas() if area in wanted and (area != INSTANCES or settings.instances_queues))
+
+
+def _ended(workers: Iterable[Worker]) -> Iterable[str]:
+    """Workers that poll no more, although nobody has told this process to stop."""
+    return (f"the worker of task queue {worker.task_queue} has ended" for worker in workers if not worker.is_running)
 
 
 def end(code: int = 0) -> None:

@@ -12,7 +12,8 @@ Concurrency is by resource version: `patch` with `resource_version` puts it into
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -71,6 +72,9 @@ class KubeApi:
         self._connection = connection
         self._timeout = request_timeout
         self._observing = observing
+        self._heard = time.monotonic()
+        self._failed = 0.0
+        self._watches: dict[object, Callable[[], Iterable[str]]] = {}
         headers = {"User-Agent": f"perdure/{version()} ({process})", "Accept": _JSON}
         if connection.local:
             headers["Accept-Encoding"] = "identity"
@@ -115,6 +119,39 @@ class KubeApi:
     def host(self) -> str:
         """The API server's address."""
         return self._connection.host
+
+    # What health asks.
+
+    @property
+    def quiet(self) -> float:
+        """Seconds since the API server last sent something."""
+        return time.monotonic() - self._heard
+
+    @property
+    def failed_since_answer(self) -> bool:
+        """Whether a request has failed since the API server last sent something."""
+        return self._failed > self._heard
+
+    async def ready(self) -> None:
+        """Ask the API server whether it can serve; `Unavailable` if it cannot, or does not answer."""
+        attempt = "get /readyz of the API server"
+        try:
+            async with await self._answered("GET", attempt, "/readyz"):
+                pass
+        except _NO_ANSWER as error:
+            raise no_answer(attempt, error, self._timeout) from error
+
+    def add_watch(self, watch: object, stalled: Callable[[], Iterable[str]]) -> None:
+        """Include a watch in `stalled_watches`."""
+        self._watches[watch] = stalled
+
+    def remove_watch(self, watch: object) -> None:
+        """Forget a watch that has been ended."""
+        self._watches.pop(watch, None)
+
+    def stalled_watches(self) -> list[str]:
+        """Watches over this API that only a restart of the process brings back."""
+        return [reason for stalled in self._watches.values() for reason in stalled()]
 
     # Reading.
 
@@ -191,6 +228,7 @@ class KubeApi:
                     opened()
                 try:
                     async for line in _lines(response.content):
+                        self._heard = time.monotonic()
                         event = parsed(line)
                         if text(event, "type") == "ERROR":
                             raise _watch_error(attempt, at(event, "object"))
@@ -198,6 +236,7 @@ class KubeApi:
                 finally:
                     _hang_up(response)
         except _NO_ANSWER as error:
+            self._failed = time.monotonic()
             raise no_answer(attempt, error, silence) from error
 
     async def applied(
@@ -379,18 +418,26 @@ class KubeApi:
         if authorization := await connection.authorization():
             headers["Authorization"] = authorization
         url = URL(connection.host + path, encoded=True)
-        with metrics.requesting(method, metrics.nameless(path)) as request:
-            response = await self._session.request(
-                method,
-                url.with_query(parameters) if parameters else url,
-                data=body,
-                headers=headers,
-                ssl=connection.ssl,
-                server_hostname=connection.server_hostname,
-                proxy=connection.proxy,
-                timeout=timeout or self._session.timeout,
-            )
-            request.status = response.status
+        try:
+            with metrics.requesting(method, metrics.nameless(path)) as request:
+                response = await self._session.request(
+                    method,
+                    url.with_query(parameters) if parameters else url,
+                    data=body,
+                    headers=headers,
+                    ssl=connection.ssl,
+                    server_hostname=connection.server_hostname,
+                    proxy=connection.proxy,
+                    timeout=timeout or self._session.timeout,
+                )
+                request.status = response.status
+        except _NO_ANSWER:
+            self._failed = time.monotonic()
+            raise
+        if response.status < 500:
+            self._heard = time.monotonic()
+        else:
+            self._failed = time.monotonic()
         return response
 
 

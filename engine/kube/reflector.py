@@ -26,7 +26,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
@@ -36,6 +36,7 @@ from prometheus_client import Counter, Gauge
 
 from domain.identity import Kind
 from engine.errors import Absent, ApiError, Throttled
+from engine.health import LONGEST_TURN
 from engine.kube.api import KubeApi, WatchEvent
 from engine.kube.errors import Expired
 from engine.kube.json import JsonObject, text
@@ -149,12 +150,34 @@ class Reflector(Generic[M]):
         self.trouble = ""  # why the last attempt failed, empty after a list and while the stream runs
         self.running = asyncio.Event()  # set while there is no trouble, once a stream was opened
         self.last_sign = time.monotonic()
+        self._last_turn = time.monotonic()
+        self._ended_by: BaseException | None = None
 
     async def run(self) -> None:
-        """Mirror for ever."""
+        """Mirror for ever; one that a bug ends stays among the stalled watches of its API."""
+        self._last_turn = time.monotonic()
+        self._api.add_watch(self, self.stalled)
+        try:
+            await self._mirror()
+        except asyncio.CancelledError:
+            self._api.remove_watch(self)
+            raise
+        except Exception as bug:
+            self._ended_by = bug
+            raise
+
+    def stalled(self) -> Iterable[str]:
+        """Why only a restart brings this watch back; an API server that is away is no reason."""
+        ago = time.monotonic() - self._last_turn
+        if self._ended_by is not None:
+            yield f"the watch of {self.selection.name} has ended: {self._ended_by!r}"
+        elif ago > max(LONGEST_TURN, 3 * self._timing.silence.total_seconds()):
+            yield f"the watch of {self.selection.name} has made no progress for {ago:.0f} s"
+
+    async def _mirror(self) -> None:
         failures = 0
         while True:
-            began = time.monotonic()
+            began = self._last_turn = time.monotonic()
             try:
                 if not self.position:
                     await self._list()
@@ -179,6 +202,7 @@ class Reflector(Generic[M]):
         )
         async with aclosing(pages) as listings:
             async for listing in listings:
+                self._last_turn = time.monotonic()
                 for obj in listing.items:
                     known = self._read(obj)
                     seen[known.name] = known
@@ -297,7 +321,7 @@ class Reflector(Generic[M]):
         self.running.set()
 
     def _sign(self) -> None:
-        self.last_sign = time.monotonic()
+        self.last_sign = self._last_turn = time.monotonic()
 
     def _count(self) -> None:
         OBJECTS.labels(self.selection.name).set(len(self._objects))

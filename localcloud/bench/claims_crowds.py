@@ -23,8 +23,9 @@ from localcloud.services import WATCH, WORKER
 
 _CLOCKED = 10
 _SETTLING_SECONDS = 10.0
-# Streams are renewed about every five minutes, leases every few seconds, whatever claims there are.
-_STANDING = ("watch ", "get leases", "patch leases", "update leases", "create leases")
+# Whatever claims there are, streams are renewed about every five minutes, leases every few seconds, and an API server
+# that sends nothing for half a minute is asked whether it is ready.
+_STANDING = ("watch ", "get leases", "patch leases", "update leases", "create leases", "get /readyz")
 
 
 async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:

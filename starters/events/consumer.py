@@ -17,13 +17,14 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from domain.instances.acknowledgement import Acknowledgement, Outcome, Verdict, back_off, dead_letter_attributes
 from domain.instances.envelope import clean
 from domain.instances.transport import SNS_CONFIRMATION, Message
 from engine.errors import Absent, ApiError
+from engine.health import Progress
 from starters.events import metrics
 from starters.events.batches import Batches
 from starters.events.in_work import InWork
@@ -84,6 +85,7 @@ class Consumer:
         self._works: set[asyncio.Task[None]] = set()
         self._deletions: Batches[Receipt] = Batches(self._delete, "deleting")
         self._hidings: Batches[tuple[Receipt, timedelta]] = Batches(self._hide, "hiding")
+        self._turns = Progress(f"receiving from {queue.name}")
         self.trouble = ""  # why the last receive failed
 
     @property
@@ -95,6 +97,10 @@ class Consumer:
     def in_work(self) -> int:
         """How many messages are in work."""
         return len(self._in_work)
+
+    def stalled(self) -> Iterable[str]:
+        """Why only a restart helps; a queue that cannot be read is no reason."""
+        return self._turns.stalled()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Consume until told to stop; what is in work then ends, or is given back."""
@@ -130,7 +136,9 @@ class Consumer:
     async def _poll(self) -> None:
         failures = 0
         while not self._stopping.is_set():
+            self._turns.made()
             await self._unless_stopping(self._in_work.room(self._most))
+            self._turns.made()
             if self._teller.troubled:
                 failures += 1
                 await self._pause(failures, self._patience)

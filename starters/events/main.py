@@ -1,7 +1,8 @@
 """The consumer's process: know whose instances there are, connect, consume every queue, until SIGTERM.
 
 Any number of them may run: SQS gives each message to one. It is ready once every AWSMachine and AWSMachinePool is
-listed and Temporal answers; a queue that cannot be read does not make it less ready, and `/readyz` tells of it.
+listed, and while Temporal and the API server answer; a queue that cannot be read does not make it less ready, and
+`/readyz` tells of it.
 
 In observe mode nothing is received, since a message that one reader has taken is one that the replaced system's does
 not get.
@@ -26,6 +27,7 @@ from engine.health import Health, serve
 from engine.kube import KubeApi
 from engine.kube.reflector import Timing
 from engine.process import connected, first_of, stopped_by_signals
+from engine.reachability import api_server_reached, temporal_reached
 from engine.settings import Settings
 from engine.temporal import wake
 from starters.events import metrics
@@ -57,6 +59,10 @@ class _State:
             yield from self.feed.unlisted()
         if self.stage:
             yield self.stage
+
+    def dead(self) -> Iterable[str]:
+        for each in self.consumers:
+            yield from each.stalled()
 
     def notes(self) -> Iterable[str]:
         if self.feed is not None:
@@ -97,13 +103,13 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
         await stop.wait()
         return
     state = _State()
-    health.add(PROCESS, unready=state.unready, notes=state.notes)
-    async with await KubeApi.open(settings, PROCESS) as api:
+    health.add(PROCESS, dead=state.dead, unready=state.unready, notes=state.notes)
+    async with await KubeApi.open(settings, PROCESS) as api, api_server_reached(health, api, PROCESS):
         index = Index()
         timing = Timing(duration=settings.watch_duration, silence=settings.watch_silence)
         feed = state.feed = Feed(api, index, timing)
         metrics.INDEXED.set_function(lambda: len(index))
-        await first_of(_until_stopped(settings, found, index, feed, state, stop), feed.run())
+        await first_of(_until_stopped(settings, found, index, feed, state, health, stop), feed.run())
 
 
 def _idle(settings: Settings, found: Sequence[Place]) -> str:
@@ -114,7 +120,13 @@ def _idle(settings: Settings, found: Sequence[Place]) -> str:
 
 
 async def _until_stopped(
-    settings: Settings, found: Sequence[Place], index: Index, feed: Feed, state: _State, stop: asyncio.Event
+    settings: Settings,
+    found: Sequence[Place],
+    index: Index,
+    feed: Feed,
+    state: _State,
+    health: Health,
+    stop: asyncio.Event,
 ) -> None:
     starting = asyncio.create_task(_teller(settings, found, index, feed, state))
     await first_of(stop.wait(), asyncio.shield(starting))
@@ -123,6 +135,13 @@ async def _until_stopped(
         return
     client, teller = await starting
     state.teller = teller
+    async with temporal_reached(health, client, PROCESS):
+        await _consume_queues(settings, found, client, state, teller, stop)
+
+
+async def _consume_queues(
+    settings: Settings, found: Sequence[Place], client: Client, state: _State, teller: Teller, stop: asyncio.Event
+) -> None:
     with _threads(settings, found) as threads:
         state.consumers = _consumers(settings, found, client, teller, threads)
         try:

@@ -13,6 +13,7 @@ import asyncio
 import logging
 import os
 import socket
+from contextlib import AsyncExitStack
 from functools import partial
 
 from temporalio.client import Client
@@ -23,6 +24,7 @@ from engine.kube import KubeApi, LeaderElection, LeadershipLost
 from engine.kube.clusters import served_cluster
 from engine.kube.reflector import Timing
 from engine.process import connected, first_of, stopped_by_signals, ungrouped
+from engine.reachability import api_server_reached, temporal_reached
 from engine.settings import Settings
 from engine.temporal import is_open, wake, wake_open
 from starters.watch import metrics
@@ -58,18 +60,27 @@ async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, 
         served_cluster(settings, api, PROCESS) as served,
     ):
         if health is not None:
-            await first_of(stopped.wait(), _lead(settings, api, served, health))
+            await first_of(stopped.wait(), _connect(settings, api, served, health))
             return
         own = Health()
         async with serve(own, settings):
-            await first_of(stopped.wait(), _lead(settings, api, served, own))
+            await first_of(stopped.wait(), _connect(settings, api, served, own))
 
 
-async def _lead(settings: Settings, api: KubeApi, served: KubeApi, health: Health) -> None:
-    """Connect, wait for the Lease, watch while it is held."""
+async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: Health) -> None:
+    """Connect to Temporal, and tell what is not reached from then on."""
     stage = ["connecting to Temporal"]
     health.add(PROCESS, unready=lambda: stage)
-    client = await connected(settings, PROCESS)
+    async with AsyncExitStack() as told:
+        for cluster in dict.fromkeys((api, served)):
+            await told.enter_async_context(api_server_reached(health, cluster, PROCESS))
+        client = await connected(settings, PROCESS)
+        await told.enter_async_context(temporal_reached(health, client, PROCESS))
+        await _lead(settings, api, served, client, health)
+
+
+async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Client, health: Health) -> None:
+    """Wait for the Lease, watch while it is held."""
     if not settings.watch_lease or settings.observing:
         await _watch(settings, api, served, client, health, checkpoint="")
         return

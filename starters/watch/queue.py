@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from opentelemetry.context import Context
 
 from domain.identity import Key
+from engine.health import LONGEST_TURN
 from engine.tracing import continued, origin
 
 FIRST_DELAY = 0.1
@@ -50,6 +51,7 @@ class WakeQueue:
         self._origins: dict[Key, Context] = {}  # the traces that the wakes belong to
         self._arrived = asyncio.Event()
         self._barriers: list[tuple[set[Key], asyncio.Event]] = []
+        self._last_turn = time.monotonic()
 
     def __len__(self) -> int:
         return len(self._outstanding()) + len(self._held) + len(self._gathered)
@@ -100,6 +102,12 @@ class WakeQueue:
         since = [at for key, at in self._outstanding().items() if kind in ("", key.kind)]
         return time.monotonic() - min(since) if since else 0.0
 
+    def stalled(self) -> Iterable[str]:
+        """Why only a restart helps: keys wait, and no wake has been tried for long. A wake that fails is a try."""
+        ago = time.monotonic() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
+        if self._waiting and ago > LONGEST_TURN:
+            yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"
+
     def length(self, kind: str) -> int:
         """How many keys of a kind wait for their wake."""
         return sum(key.kind == kind for key in self._outstanding())
@@ -131,6 +139,7 @@ class WakeQueue:
         return next((key for key in self._waiting if key not in self._sending), None)
 
     async def _send(self, key: Key) -> None:
+        self._last_turn = time.monotonic()
         since = self._sending[key] = self._waiting.pop(key)
         self._resting[key] = None
         asyncio.get_running_loop().call_later(REST, self._rested, key)
@@ -144,6 +153,7 @@ class WakeQueue:
         else:
             self._succeeded(key)
         finally:
+            self._last_turn = time.monotonic()
             self._sending.pop(key, None)
             if key in self._waiting:
                 self._arrived.set()

@@ -350,7 +350,7 @@ class Watcher:
 
     def register(self, health: Health) -> None:
         """Tell `health` when the watcher is ready, and what it misses."""
-        health.add("watch", unready=self.unready, notes=self._notes)
+        health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self._notes)
 
     def unready(self) -> list[str]:
         """Why it is not ready: a list that is missing, or first wakes that Temporal does not have yet.

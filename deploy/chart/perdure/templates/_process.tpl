@@ -83,18 +83,21 @@ spec:
               path: /healthz
               port: health
             periodSeconds: 3
+            timeoutSeconds: 5
             failureThreshold: 40
           livenessProbe:
             httpGet:
               path: /healthz
               port: health
             periodSeconds: 10
+            timeoutSeconds: 5
             failureThreshold: 6
           readinessProbe:
             httpGet:
               path: /readyz
               port: health
             periodSeconds: 5
+            timeoutSeconds: 5
           resources:
             {{- toYaml $own.resources | nindent 12 }}
           securityContext:

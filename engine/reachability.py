@@ -1,0 +1,141 @@
+"""Whether Temporal and the API server answer, asked in the background, for `/readyz`.
+
+An outage of either is no reason to restart a process, so it shows in readiness only, and goes away by itself. An
+installation that is busy has its answers anyway: the API server is asked only after a request has failed, or when
+nothing was heard from it for a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from engine.errors import ApiError, Unavailable
+from engine.health import Health
+from engine.kube.api import KubeApi
+
+ASK_TEMPORAL_EVERY = 10.0
+# Bookmarks of open watches come about once a minute each, so a process with some watches asks seldom.
+API_SERVER_QUIET = 30.0
+ANSWER_WITHIN = 10.0
+LOOK_EVERY = 1.0
+AGAIN_AFTER_FAILURE = 2.0
+
+log = logging.getLogger(__name__)
+
+
+class NotReached(Exception):  # noqa: N818
+    """The server did not answer, or answered that it cannot serve."""
+
+
+class Reachability:
+    """One server, asked in the background.
+
+    Args:
+        server: its name and address, as people know it.
+        ask: raises `NotReached` if it does not answer.
+        due: whether to ask, given the seconds since it last answered.
+    """
+
+    def __init__(self, server: str, ask: Callable[[], Awaitable[None]], due: Callable[[float], bool]) -> None:
+        self._server = server
+        self._ask = ask
+        self._due = due
+        self._answered = time.monotonic()
+        self._trouble = ""
+        self._since = ""
+
+    def unready(self) -> Iterable[str]:
+        """Why the process is not ready."""
+        if self._trouble:
+            yield f"no answer since {self._since}: {self._trouble}. It is asked again every few seconds"
+
+    async def run(self) -> None:
+        """Ask for ever."""
+        while True:
+            if self._trouble or self._due(time.monotonic() - self._answered):
+                await self._look()
+            await asyncio.sleep(AGAIN_AFTER_FAILURE if self._trouble else LOOK_EVERY)
+
+    async def _look(self) -> None:
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN):
+                await self._ask()
+        except TimeoutError:
+            self._failed(f"nothing came within {ANSWER_WITHIN:.0f} s")
+        except NotReached as error:
+            self._failed(str(error))
+        else:
+            self._succeeded()
+
+    def _failed(self, why: str) -> None:
+        if not self._trouble:
+            self._since = f"{datetime.now(UTC):%H:%M:%S} UTC"
+            log.warning("%s is not reached: %s", self._server, why)
+        self._trouble = why
+
+    def _succeeded(self) -> None:
+        if self._trouble:
+            log.warning("%s is reached again", self._server)
+        self._trouble = ""
+        self._answered = time.monotonic()
+
+
+@asynccontextmanager
+async def temporal_reached(health: Health, client: Client, process: str) -> AsyncIterator[None]:
+    """Say in `health` whether Temporal answers, while the block runs."""
+    server = f"Temporal at {client.service_client.config.target_host}"
+    request = DescribeNamespaceRequest(namespace=client.namespace)
+
+    async def ask() -> None:
+        try:
+            await client.workflow_service.describe_namespace(request, retry=False)
+        except RPCError as error:
+            if error.status is not RPCStatusCode.PERMISSION_DENIED:  # an answer
+                raise NotReached(error.message) from error
+
+    async with _told(health, f"{process}, {server}", Reachability(server, ask, lambda ago: ago > ASK_TEMPORAL_EVERY)):
+        yield
+
+
+@asynccontextmanager
+async def api_server_reached(health: Health, api: KubeApi, process: str) -> AsyncIterator[None]:
+    """Say in `health` whether the API server answers and no watch of `api` has stalled, while the block runs."""
+    server = f"API server {api.host}"
+
+    async def ask() -> None:
+        try:
+            await api.ready()
+        except Unavailable as error:
+            raise NotReached(error.message) from error
+        except ApiError as error:
+            log.debug("the API server does not let us ask whether it is ready: %s", error)
+
+    def due(ago: float) -> bool:
+        return api.failed_since_answer or min(ago, api.quiet) > API_SERVER_QUIET
+
+    async with _told(health, f"{process}, {server}", Reachability(server, ask, due)):
+        health.add(f"{process}, watches", dead=api.stalled_watches)
+        try:
+            yield
+        finally:
+            health.remove(f"{process}, watches")
+
+
+@asynccontextmanager
+async def _told(health: Health, part: str, reachability: Reachability) -> AsyncIterator[None]:
+    health.add(part, unready=reachability.unready)
+    running = asyncio.create_task(reachability.run(), name=f"reachability of {part}")
+    try:
+        yield
+    finally:
+        running.cancel()
+        health.remove(part)

@@ -1,0 +1,79 @@
+"""What `/readyz` and `/healthz` of real processes say while Temporal or the API server does not answer.
+
+The servers are stopped by SIGSTOP: connections stay open and nothing comes, the outage that is hardest to see.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from functools import partial
+
+import httpx
+import pytest
+from product import free_port, process
+from waiting import eventually
+
+from localcloud import services
+from localcloud.deployment import Deployment
+
+pytestmark = pytest.mark.integration
+
+PROCESSES = ("worker", "watch", "events", "run")
+QUEUES = {"PERDURE_INSTANCES_QUEUES": "000000000000/us-east-1"}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A deployment of the module's own: its servers are stopped."""
+    found = Deployment(tmp_path_factory.mktemp("probes") / "state")
+    found.up(only=services.SERVERS, tether=True)
+    yield found
+    found.down(wipe=True)
+
+
+@pytest.fixture
+async def ports(cluster: Deployment) -> AsyncIterator[dict[str, int]]:
+    """The health port of each process; all of them are ready."""
+    found: dict[str, int] = {}
+    async with AsyncExitStack() as running:
+        for name in PROCESSES:
+            found[name] = free_port()
+            await running.enter_async_context(process(cluster, name, port=found[name], **QUEUES))
+        yield found
+
+
+async def probe(port: int, path: str) -> tuple[int, str]:
+    async with httpx.AsyncClient(timeout=30) as client:
+        answer = await client.get(f"http://127.0.0.1:{port}{path}")
+    return answer.status_code, answer.text
+
+
+async def not_ready_for(port: int, server: str) -> bool:
+    status, said = await probe(port, "/readyz")
+    return status == 503 and f"{server} " in said and "no answer since" in said
+
+
+async def ready(port: int) -> bool:
+    return (await probe(port, "/readyz"))[0] == 200
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    ("service", "server"), [(services.TEMPORAL, "Temporal at"), (services.API_SERVER, "API server")]
+)
+async def test_readiness_names_a_server_that_is_away_and_recovers_while_liveness_holds(
+    cluster: Deployment, ports: dict[str, int], service: str, server: str
+) -> None:
+    cluster.kill(service, signal.SIGSTOP)
+    try:
+        for name, port in ports.items():
+            await eventually(partial(not_ready_for, port, server), f"{name} says that {server} does not answer")
+        alive = await asyncio.gather(*(probe(port, "/healthz") for port in ports.values()))
+        assert [status for status, _ in alive] == [200] * len(ports), alive
+    finally:
+        cluster.kill(service, signal.SIGCONT)
+    for name, port in ports.items():
+        await eventually(partial(ready, port), f"{name} is ready again")
