@@ -84,8 +84,8 @@ LOCAL_SETTINGS = {
     # The same of regions and quotas.
     "PERDURE_ACCOUNTS_OPT_IN_POLL": "2",
     "PERDURE_ACCOUNTS_QUOTA_POLL": "2",
-    # There is one watcher, and after a crash it should not wait for its own lease to run out.
-    "PERDURE_WATCH_LEASE": "false",
+    # After a crash the watcher takes its own Lease again at once, as in a pod, where host name and pid stay the same.
+    "PERDURE_WATCH_IDENTITY": "local",
     # `perdure down` ends within ten seconds; activities are idempotent and resume at the next `up`.
     "PERDURE_WORKER_DRAIN": "3",
     # A receive that waits holds up the end of `perdure down` for no longer than this.

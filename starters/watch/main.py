@@ -85,7 +85,11 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
         await _watch(settings, api, served, client, health, checkpoint="")
         return
     election = LeaderElection(api, settings.watch_lease_namespace, settings.watch_lease_name, _identity(settings))
-    health.add(PROCESS, notes=lambda: ["standing by: another watcher leads"])
+    health.add(
+        PROCESS,
+        unready=lambda: [election.trouble] if election.trouble else [],
+        notes=lambda: ["standing by: another watcher leads"],
+    )
     await election.acquire()
     try:
         await _watch(settings, api, served, client, health, election.annotation(CHECKPOINT), election)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 import yaml
+from waiting import eventually
 
 from domain.identity import Kind
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
@@ -254,14 +256,13 @@ def test_the_server_says_how_long_to_wait() -> None:
 
 
 def election(kube: KubeApi, namespace: str, identity: str) -> LeaderElection:
-    """The election, five times as fast."""
+    """The election, some times as fast."""
     return LeaderElection(
         kube,
         namespace,
         "lock",
         identity,
         lease=timedelta(seconds=3),
-        renew_within=timedelta(seconds=2),
         retry=timedelta(seconds=0.4),
     )
 
@@ -297,6 +298,68 @@ async def test_a_leader_whose_lease_was_taken_is_told(kube: KubeApi, namespace: 
     await kube.patch(LEASE, namespace, "lock", {"spec": {"holderIdentity": "thief"}})
     with pytest.raises(LeadershipLost):
         await asyncio.wait_for(leader.hold(), 10)
+
+
+async def test_a_lease_is_renewed_by_one_request_and_followed_without_any(
+    kube: KubeApi, namespace: str, deployment: Deployment
+) -> None:
+    leader, standby = election(kube, namespace, "leader"), election(kube, namespace, "standby")
+    await leader.acquire()
+    holding, waiting = asyncio.create_task(leader.hold()), asyncio.create_task(standby.acquire())
+    try:
+        await eventually(lambda: lease_requests(deployment, namespace)["watch"] > 0, "the standby watches")
+        before = lease_requests(deployment, namespace)
+        await eventually(
+            lambda: lease_requests(deployment, namespace)["update"] >= before["update"] + 4, "four renewals"
+        )
+        after = lease_requests(deployment, namespace)
+        assert not waiting.done()
+        assert (after - before).keys() == {"update"}
+    finally:
+        holding.cancel()
+        waiting.cancel()
+
+
+def lease_requests(deployment: Deployment, namespace: str) -> Counter[str]:
+    """How many requests about Leases of a namespace there were, by verb; watches count when they begin."""
+    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    told = (json.loads(line) for line in deployment.log("audit").read_text().splitlines() if path in line)
+    return Counter(each["verb"] for each in told)
+
+
+async def test_a_lease_is_given_back_after_a_renewal_without_an_answer(kube: KubeApi, namespace: str) -> None:
+    leader = election(kube, namespace, "leader")
+    await leader.acquire()
+    # The same process renewed it, and was stopped before the answer came.
+    await kube.patch(LEASE, namespace, "lock", {"metadata": {"annotations": {"renewed": "unseen"}}})
+    await leader.release()
+    assert text(await kube.get(LEASE, namespace, "lock"), "spec", "holderIdentity") == ""
+
+
+async def test_a_lease_that_another_holds_is_not_given_back(kube: KubeApi, namespace: str) -> None:
+    leader = election(kube, namespace, "leader")
+    await leader.acquire()
+    await kube.patch(LEASE, namespace, "lock", {"spec": {"holderIdentity": "next"}})
+    await leader.release()
+    assert text(await kube.get(LEASE, namespace, "lock"), "spec", "holderIdentity") == "next"
+
+
+async def test_a_write_of_somebody_else_does_not_end_leadership(kube: KubeApi, namespace: str) -> None:
+    leader = election(kube, namespace, "leader")
+    await leader.acquire()
+    edited = await kube.patch(LEASE, namespace, "lock", {"metadata": {"annotations": {"note": "by hand"}}})
+    holding = asyncio.create_task(leader.hold())
+
+    async def renewed() -> bool:
+        lease = await kube.get(LEASE, namespace, "lock")
+        return text(lease, "spec", "renewTime") != text(edited, "spec", "renewTime")
+
+    try:
+        await eventually(renewed, "the lease is renewed")
+        assert not holding.done()
+        assert leader.annotation("note") == "by hand"
+    finally:
+        holding.cancel()
 
 
 def test_a_lease_is_live_until_its_time_and_a_minute_are_over() -> None:

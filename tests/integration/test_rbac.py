@@ -137,7 +137,7 @@ NEEDED: dict[str, list[Right]] = {
         *(Right(v, "configmaps", OPERATOR_NAMESPACE, "aws-account-operator-configmap") for v in ("list", "watch")),
         *(Right(v, "secrets", OPERATOR_NAMESPACE, "aws-account-operator-credentials") for v in ("list", "watch")),
         Right("create", "leases", "perdure", "", "coordination.k8s.io"),
-        *(Right(v, "leases", "perdure", "perdure-watch", "coordination.k8s.io") for v in ("get", "update")),
+        *(Right(v, "leases", "perdure", "perdure-watch", "coordination.k8s.io") for v in ("get", "update", "watch")),
         *(Right(v, "configmaps", "perdure", "perdure-audit") for v in ("list", "watch")),
         *(Right(v, "configmaps", "perdure", "perdure-pause") for v in ("list", "watch")),
         *of_claims("list watch", f"{LIVING_CLAIM_KINDS} resourceproviders"),

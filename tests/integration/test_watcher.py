@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import uuid4
 
@@ -27,6 +27,7 @@ from waiting import PATIENT, eventually
 
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.identity import Key, Kind
+from domain.resource import parse_timestamp
 from engine.errors import Absent, ApiError
 from engine.kube import CONFIG_MAP, LEASE, KubeApi
 from engine.kube.json import JsonObject, mapping, text
@@ -516,6 +517,27 @@ async def test_a_second_watcher_stands_by_and_takes_over(
             async with asyncio.timeout(PATIENT):
                 while "standing by" in await until_ready(second_url):  # noqa: ASYNC110 - polls
                     await asyncio.sleep(0.1)
+
+
+async def test_another_watcher_leads_within_12_seconds_after_a_kill(
+    deployment: Deployment, kube: KubeApi, namespace: str, cluster: str
+) -> None:
+    async def leads_next() -> JsonObject | None:
+        lease = await kube.get(LEASE, namespace, "perdure-watch")
+        return lease if text(lease, "spec", "holderIdentity") != holder else None
+
+    async with watch_process(deployment, cluster, namespace) as (first, first_url):
+        await until_ready(first_url)
+        async with watch_process(deployment, cluster, namespace) as (_, second_url):
+            assert "standing by" in await until_ready(second_url)
+            lease = await kube.get(LEASE, namespace, "perdure-watch")
+            holder = text(lease, "spec", "holderIdentity")
+            first.kill()
+            killed = datetime.now(UTC)
+            taken = await eventually(leads_next, "another watcher holds the Lease")
+            since = parse_timestamp(text(taken, "spec", "acquireTime"))
+            assert since is not None
+            assert since - killed <= timedelta(seconds=12)
 
 
 def pool_manifest() -> JsonObject:
