@@ -39,7 +39,7 @@ from domain.loadbalancers import LOAD_BALANCER
 from domain.threescale import PRODUCT
 from engine.errors import Absent, Conflict, Denied
 from engine.kube import CONFIG_MAP, NAMESPACE, SECRET, KubeApi
-from engine.kube.json import at, sequence, text
+from engine.kube.json import JsonObject, at, sequence, text
 from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.settings import Settings
 from localcloud import services
@@ -301,6 +301,82 @@ async def columns(kube: KubeApi, name: str) -> list[str]:
     stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", name)
     versions = [each for each in sequence(stored, "spec", "versions") if isinstance(each, dict)]
     return [text(column, "name") for each in versions for column in sequence(each, "additionalPrinterColumns")]
+
+
+# Alike in their first 16 characters and, but for signs that Kubernetes' names do not take, in all of them.
+VERSIONS = ("2026.11.23-release.1", "2026.11.23-release.2", "2026.11.23_release-2")
+OF_RELEASE = {
+    "Deployment": Kind(name="Deployment", group="apps", version="v1", plural="deployments", area=""),
+    "Job": Kind(name="Job", group="batch", version="v1", plural="jobs", area=""),
+    "ConfigMap": CONFIG_MAP,
+    "ServiceAccount": SERVICE_ACCOUNT,
+    "PodDisruptionBudget": Kind(
+        name="PodDisruptionBudget", group="policy", version="v1", plural="poddisruptionbudgets", area=""
+    ),
+}
+
+
+@pytest.mark.timeout(900)
+async def test_versions_with_alike_names_are_upgraded_rolled_back_uninstalled_and_installed_again(
+    kube: KubeApi, helm: Helm
+) -> None:
+    first, *later = VERSIONS
+    async with installed(kube, helm, "versions", *versioned(first)):
+        assert await versions_of_workers(kube, "versions") == {first}
+        for number, version in enumerate(later, 1):
+            helm("upgrade", "perdure", str(CHART), "--namespace", "versions", *versioned(version, *VERSIONS[:number]))
+            assert await versions_of_workers(kube, "versions") == set(VERSIONS[: number + 1])
+            assert len(await of_release(kube, "versions", "Job")) == 1
+        helm("rollback", "perdure", "1", "--namespace", "versions")
+        assert await versions_of_workers(kube, "versions") == {first}
+        assert len(await of_release(kube, "versions", "Job")) == 1
+        helm("uninstall", "perdure", "--namespace", "versions")
+        assert {kind: await of_release(kube, "versions", kind) for kind in OF_RELEASE} == {
+            kind: [] for kind in OF_RELEASE
+        }
+        helm.install("versions", *versioned(later[0]))
+        assert await versions_of_workers(kube, "versions") == {later[0]}
+
+
+async def test_a_failed_upgrade_is_rolled_back_and_uninstalled_without_leftovers(kube: KubeApi, helm: Helm) -> None:
+    first, second, _ = VERSIONS
+    async with installed(kube, helm, "failed", *versioned(first)):
+        # The API server refuses the Deployments, after the upgrade has written what comes before them.
+        refused = ("--set-json", 'podLabels={"team": "no label!"}', *versioned(second, first))
+        failed = helm.run("upgrade", "perdure", str(CHART), "--namespace", "failed", *refused)
+        assert failed.returncode != 0
+        assert "no label!" in failed.stderr
+        helm("rollback", "perdure", "1", "--namespace", "failed")
+        assert await versions_of_workers(kube, "failed") == {first}
+        helm("uninstall", "perdure", "--namespace", "failed")
+        assert {kind: await of_release(kube, "failed", kind) for kind in OF_RELEASE} == {
+            kind: [] for kind in OF_RELEASE
+        }
+
+
+def versioned(version: str, *kept: str) -> tuple[str, ...]:
+    """Helm's values of a version of the workers, with older ones beside it."""
+    older = [{"buildId": each, "tag": each} for each in kept]
+    return ("--set-json", f"versioning={json.dumps({'enabled': True, 'buildId': version, 'keep': older})}")
+
+
+async def of_release(kube: KubeApi, namespace: str, kind: str) -> list[JsonObject]:
+    """What there is of a kind of the release in its namespace."""
+    found = await kube.list(OF_RELEASE[kind], namespace, label_selector="app.kubernetes.io/instance=perdure")
+    return [obj for obj in found.items if not at(obj, "metadata", "deletionTimestamp")]
+
+
+async def versions_of_workers(kube: KubeApi, namespace: str) -> set[str]:
+    """The versions of the Deployments, each with a selector of its own."""
+    workers = [each for each in await of_release(kube, namespace, "Deployment") if worker_version(each)]
+    selected = {text(each, "spec", "selector", "matchLabels", "perdure.dev/version") for each in workers}
+    assert selected == set(map(worker_version, workers))
+    assert len(selected) == len(workers)
+    return selected
+
+
+def worker_version(deployment: JsonObject) -> str:
+    return text(deployment, "metadata", "labels", "perdure.dev/version")
 
 
 SPLIT = (

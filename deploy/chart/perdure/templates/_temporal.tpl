@@ -36,9 +36,12 @@ that a renewed one is seen without a restart. dict "root" . "component" its comm
 {{- end -}}
 {{- end -}}
 
-{{/* The Deployment's name of one version: dict "process" the set's name "build" its id. */}}
+{{/*
+The Deployment's name of one version: dict "process" the set's name "build" its id. By a hash, since the versions of two
+Deployments of one name would be a change of its selector, which Kubernetes refuses in the middle of an upgrade.
+*/}}
 {{- define "perdure.versioned" -}}
-{{- printf "%s-%s" .process (.build | lower | replace "." "-" | replace "_" "-" | trunc 16 | trimSuffix "-") -}}
+{{- printf "%s-%s" .process (.build | sha256sum | trunc 10) -}}
 {{- end -}}
 
 {{/*
@@ -57,7 +60,7 @@ metadata:
     {{- include "perdure.labels" $process | nindent 4 }}
 spec:
   backoffLimit: 10
-  ttlSecondsAfterFinished: 86400
+  ttlSecondsAfterFinished: 3600
   template:
     {{- include "perdure.jobPod" $process | nindent 4 }}
 {{- end -}}
