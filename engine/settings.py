@@ -394,8 +394,8 @@ class Settings(BaseSettings):
     instances_reactions: Names = Field(
         (),
         description="What is done about instances that are taken, comma-separated, each as CAUSE=REACTION: causes "
-        "`terminated`, `spot`, `capacity-reservation`, `rebalance`, `ending`, `reboot`, `maintenance`, "
-        "`terminating-hook`, reactions `label`, `delete-machine`, `drain`; and `launching-hook=true`.",
+        "`terminated`, `spot`, `ending`, `reboot`, `maintenance`, `terminating-hook`, reactions `label`, "
+        "`delete-machine`, `drain`; and `launching-hook=true`.",
     )
     instances_resync: Duration = Field(
         timedelta(minutes=10), description="How often EC2 is asked of all instances in bulk, for lost events."

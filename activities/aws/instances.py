@@ -166,7 +166,6 @@ def _facts(instance: object, moment: datetime, asked: tuple[Question, ...]) -> F
         asked=asked,
         state=InstanceState(state) if state in set(InstanceState) else None,
         spot=text(instance, "InstanceLifecycle") == "spot",
-        reservation=text(instance, "CapacityReservationId"),
     )
 
 

@@ -1,10 +1,13 @@
 """Why an instance is to be given up or emptied now, later, or not: notices, scheduled events, its own end.
 
-    Spot, reservation   at once; past once the instance outlives the deadline, or has been stopped and started since
-    rebalance           at once; past once the instance has been stopped and started since
+    Spot                at once; past once EC2 says that the instance runs ten minutes after the deadline, or it has
+                        been stopped and started since
     scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved, or over, and
                         once the instance has been stopped and started since
     ended               at once
+
+A rebalance recommendation and the notice of a capacity reservation are no causes but only labels: EC2 has no call that
+confirms them, so anybody who may send to the queue could make them up.
 
 Each cause has a name, which stays the same however often it is told; what EC2 refuted is no cause.
 """
@@ -23,8 +26,6 @@ from domain.instances.verification import (
     Facts,
     Verdict,
     verify_end,
-    verify_rebalance,
-    verify_reservation,
     verify_scheduled,
     verify_spot,
 )
@@ -78,7 +79,7 @@ class Cause(Model):
 
 def causes(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> tuple[Cause, ...]:
     """Every cause that stands, the most pressing first."""
-    found = [*_interruptions(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
+    found = [*_spot(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
     if record.standing is not None and record.standing.state.final:
         found.append(_end(record, record.standing.time, policy, facts, now))
     return tuple(sorted(found, key=lambda cause: (cause.from_, cause.deadline or cause.from_, cause.name)))
@@ -135,12 +136,12 @@ def scheduled_cause(planned: Planned) -> str:
 
 
 def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool:
-    started = record.started_at is not None and record.started_at > notice.deadline
+    started = record.started_at is not None and record.started_at > notice.outlived_at
     started = started or record.restarted_after(notice.time)
     standing = record.standing
     if started or kind is EventKind.REBALANCE or standing is None:
         return started
-    return standing.state is InstanceState.RUNNING and standing.time > notice.deadline
+    return standing.state is InstanceState.RUNNING and standing.asked and standing.time > notice.outlived_at
 
 
 def _value(kind: EventKind, notice: Interruption) -> str:
@@ -149,24 +150,18 @@ def _value(kind: EventKind, notice: Interruption) -> str:
     return "capacity-reservation" if kind is EventKind.CAPACITY_RESERVATION else "rebalance"
 
 
-def _interruptions(
-    record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime
-) -> Iterator[Cause]:
-    verify = {
-        EventKind.SPOT: verify_spot,
-        EventKind.CAPACITY_RESERVATION: verify_reservation,
-        EventKind.REBALANCE: verify_rebalance,
-    }
+def _spot(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> Iterator[Cause]:
     for kind, notice in standing_interruptions(record):
-        yield Cause(
-            name=notice.key,
-            reaction=policy.for_interruption(kind, notice.action),
-            claimed_at=notice.received_at,
-            from_=notice.received_at,
-            deadline=None if kind is EventKind.REBALANCE else notice.deadline,
-            ends=kind is not EventKind.REBALANCE,
-            verdict=verify[kind](facts, notice.received_at, now),
-        )
+        if kind is EventKind.SPOT:
+            yield Cause(
+                name=notice.key,
+                reaction=policy.for_spot(notice.action),
+                claimed_at=notice.received_at,
+                from_=notice.received_at,
+                deadline=notice.deadline,
+                ends=True,
+                verdict=verify_spot(facts, notice.received_at, now),
+            )
 
 
 def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> Iterator[Cause]:

@@ -59,6 +59,8 @@ CLOCKS_DIFFER = timedelta(minutes=5)
 UNMATCHED_AFTER = timedelta(minutes=10)
 # AWS gives a Spot instance two minutes from the warning on.
 SPOT_LEAD = timedelta(seconds=120)
+# AWS may take the instance some minutes after the two that it announces.
+SPOT_OUTLIVED = timedelta(minutes=10)
 # When EC2 is asked after a change that was taken from an event.
 ASK_AFTER = timedelta(seconds=30)
 # How long a terminated instance's workflow stays open for late events.

@@ -16,7 +16,7 @@ of quiet.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from domain.decision import earliest
 from domain.instances.causes import ENDED, Cause, causes, end_of, standing_interruptions, standing_planned
@@ -150,18 +150,17 @@ def _questions(
 
 
 def _ran_on(record: InstanceRecord, now: datetime) -> bool:
-    """True if the instance has outlived a notice, as far as is known: its label would be wrong."""
+    """True if the instance seems to have outlived a notice by so long that AWS does not take it: EC2 decides."""
     up = record.state is not None and record.state.up
     notices = standing_interruptions(record)
-    return up and any(kind is not EventKind.REBALANCE and notice.deadline <= now for kind, notice in notices)
+    return up and any(kind is not EventKind.REBALANCE and notice.outlived_at < now for kind, notice in notices)
 
 
 def _borne_out_by(record: InstanceRecord, cause: Cause) -> tuple[Question, ...]:
-    kinds = {notice.key: kind for kind, notice in record.interruptions.items()}
-    kind = kinds.get(cause.name)
-    if kind is EventKind.SPOT:
+    spot = record.interruptions.get(EventKind.SPOT)
+    if spot is not None and cause.name == spot.key:
         return Question.INSTANCE, Question.SPOT
-    return (Question.INSTANCE,) if kind is not None or cause.name == ENDED else (Question.STATUS,)
+    return (Question.INSTANCE,) if cause.name == ENDED else (Question.STATUS,)
 
 
 # --- waiting ---
@@ -180,6 +179,9 @@ def _deadline(
         moments += [cause.from_, cause.deadline]
     for planned in standing_planned(record, now):
         moments.append(end_of(planned))
+    for kind, notice in standing_interruptions(record):
+        if kind is not EventKind.REBALANCE:
+            moments.append(notice.outlived_at + timedelta(seconds=1))
     moments += [hook.next_at for hook in hooks]
     moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # the annotation tells of it no longer
     open_claims = any(unproven(observed, cause, now) for cause in found)

@@ -8,7 +8,6 @@ from enum import StrEnum
 
 from pydantic import ValidationError
 
-from domain.instances.events import EventKind
 from domain.instances.health import Effect
 from domain.model import Model
 
@@ -25,14 +24,17 @@ class Reaction(StrEnum):
     DRAIN = "drain"
 
 
+_UNCONFIRMED = ("capacity_reservation", "rebalance")
+
+
 class ReactionPolicy(Model):
     """The reaction to each cause.
 
     Attributes:
         terminated: the instance is being terminated, or is.
         spot: Spot terminates or stops it; hibernation leaves no time and is only labelled.
-        capacity_reservation: a reservation takes it back.
-        rebalance: Spot may take it soon.
+        capacity_reservation: a reservation takes it back; `label` only, as EC2 has no call that confirms it.
+        rebalance: Spot may take it soon; `label` only, for the same reason.
         ending: a scheduled event after which it does not come back by itself.
         reboot: a scheduled reboot; a drained Node is used again afterwards.
         maintenance: a scheduled loss of network or power for a short while.
@@ -70,6 +72,13 @@ class ReactionPolicy(Model):
         wrong = sorted(set(chosen) - set(cls.model_fields))
         if wrong:
             raise ValueError(f"{wrong[0]!r} is no CAUSE=REACTION; causes are {', '.join(sorted(cls.model_fields))}")
+        for cause in _UNCONFIRMED:
+            if chosen.get(cause, Reaction.LABEL) != Reaction.LABEL:
+                named = cause.replace("_", "-")
+                raise ValueError(
+                    f"{named}={chosen[cause]}: EC2 has no call that confirms this event, so that anybody who may send "
+                    f"to the queue could cause the reaction. Use {named}=label; `spot` and `terminated` can react."
+                )
         try:
             return cls.model_validate(chosen)
         except ValidationError as error:
@@ -77,11 +86,9 @@ class ReactionPolicy(Model):
             known = "one of " + ", ".join(Reaction) if isinstance(cls().model_dump()[cause], Reaction) else "its kind"
             raise ValueError(f"{cause}={chosen[cause]}: that is not {known}") from error
 
-    def for_interruption(self, kind: EventKind, action: str) -> Reaction:
-        """The reaction to a notice."""
-        if kind is EventKind.SPOT:
-            return Reaction.LABEL if action == "hibernate" else self.spot
-        return self.capacity_reservation if kind is EventKind.CAPACITY_RESERVATION else self.rebalance
+    def for_spot(self, action: str) -> Reaction:
+        """The reaction to a notice of Spot."""
+        return Reaction.LABEL if action == "hibernate" else self.spot
 
     def for_effect(self, effect: Effect | None) -> Reaction:
         """The reaction to a scheduled event; none to one that nobody knows."""

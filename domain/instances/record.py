@@ -13,7 +13,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from domain.instances.acknowledgement import Outcome
-from domain.instances.constants import ASK_AFTER, SPOT_LEAD
+from domain.instances.constants import ASK_AFTER, SPOT_LEAD, SPOT_OUTLIVED
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.names import InstanceKey
 from domain.instances.ordering import Ask, Standing, place
@@ -40,6 +40,11 @@ class Interruption(Model):
     def deadline(self) -> datetime:
         """Until when there is time to act; AWS says two minutes for Spot and nothing of the others."""
         return self.time + SPOT_LEAD
+
+    @property
+    def outlived_at(self) -> datetime:
+        """From when on a running instance means that AWS does not take it after all."""
+        return self.deadline + SPOT_OUTLIVED
 
 
 class Planned(Model):

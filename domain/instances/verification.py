@@ -6,8 +6,6 @@ Whoever may send to the queue could have machines deleted by saying so. EC2 and 
 |---|---|
 | terminated, shutting-down | the instance is in a final state, or unknown to EC2 |
 | Spot interruption | a Spot instance whose request is marked for it, or ended by it |
-| rebalance | a Spot instance; there is nothing else to ask |
-| capacity reservation | an instance in a reservation; there is nothing else to ask |
 | scheduled event | an open event of a fitting code in DescribeInstanceStatus |
 | lifecycle action | the instance waits in that group: `Terminating:Wait`, `Pending:Wait` |
 
@@ -68,7 +66,6 @@ class Facts(Model):
         state: EC2's state.
         spot: whether it is a Spot instance.
         spot_code: the status code of its Spot request.
-        reservation: its capacity reservation.
         scheduled: its scheduled events.
         group: its Auto Scaling group.
         lifecycle: its lifecycle state in the group.
@@ -80,7 +77,6 @@ class Facts(Model):
     state: InstanceState | None = None
     spot: bool = False
     spot_code: str = ""
-    reservation: str = ""
     scheduled: tuple[ScheduledEvent, ...] = ()
     group: str = ""
     lifecycle: str = ""
@@ -118,22 +114,6 @@ def verify_spot(facts: Facts | None, claimed_at: datetime, now: datetime) -> Ver
     if known.gone or known.spot_code.startswith(_INTERRUPTED):
         return Verdict.CONFIRMED
     return _late(known, claimed_at, _APIS_LAG)
-
-
-def verify_rebalance(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
-    """Whether the instance is one that Spot may take."""
-    known = _answer(facts, claimed_at, now, Question.INSTANCE)
-    if known is None:
-        return Verdict.UNASKED
-    return Verdict.CONFIRMED if known.found and known.spot else Verdict.REFUTED
-
-
-def verify_reservation(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
-    """Whether the instance is one that a capacity reservation may take back."""
-    known = _answer(facts, claimed_at, now, Question.INSTANCE)
-    if known is None:
-        return Verdict.UNASKED
-    return Verdict.CONFIRMED if known.found and known.reservation else Verdict.REFUTED
 
 
 def verify_scheduled(effect: Effect, facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:

@@ -112,7 +112,7 @@ def test_the_patch_names_the_uid_it_is_for() -> None:
 
 def test_a_label_that_is_past_is_taken_away() -> None:
     labelled = machine(labels={STATE_LABEL: "running", INTERRUPTION_LABEL: "spot-terminate"})
-    done = work(answered(record(spot(4)), facts(200)), 201, machine=labelled)
+    done = work(answered(record(spot(4)), facts(725)), 726, machine=labelled)
     assert labels(done) == {INTERRUPTION_LABEL: None}
 
 
@@ -255,18 +255,13 @@ def test_hibernation_is_only_labelled() -> None:
     assert (effects(done), labels(done)[INTERRUPTION_LABEL]) == ([], "spot-hibernate")
 
 
-@pytest.mark.parametrize(
-    ("kind", "answer", "expected"),
-    [
-        (EventKind.REBALANCE, marked(6, spot_code="fulfilled"), "delete-machine"),
-        (EventKind.REBALANCE, facts(6), "refute"),
-        (EventKind.CAPACITY_RESERVATION, facts(6, reservation="cr-1"), "delete-machine"),
-        (EventKind.CAPACITY_RESERVATION, facts(6), "refute"),
-    ],
-)
-def test_other_notices_are_borne_out_as_far_as_they_can_be(kind: EventKind, answer: Facts, expected: str) -> None:
-    done = work(record(event(kind, 4, action="terminate")), 7, policy=deleting_all(), facts=answer)
-    assert effects(done) == [expected]
+@pytest.mark.parametrize("kind", [EventKind.REBALANCE, EventKind.CAPACITY_RESERVATION])
+@pytest.mark.parametrize("reaction", [Reaction.DELETE_MACHINE, Reaction.DRAIN])
+def test_a_notice_that_ec2_cannot_confirm_is_only_labelled(kind: EventKind, reaction: Reaction) -> None:
+    policy = ReactionPolicy(rebalance=reaction, capacity_reservation=reaction)
+    done = work(record(event(kind, 4, action="terminate")), 7, policy=policy, facts=marked(6))
+    assert (effects(done), asked(done)) == ([], ())
+    assert labels(done)[INTERRUPTION_LABEL] in ("rebalance", "capacity-reservation")
 
 
 def test_a_claim_of_termination_deletes_no_machine_of_a_running_instance() -> None:
@@ -280,10 +275,11 @@ def test_a_claim_of_termination_deletes_no_machine_of_a_running_instance() -> No
 
 
 def test_deleting_the_machine_comes_before_draining() -> None:
-    policy = ReactionPolicy(spot=Reaction.DELETE_MACHINE, rebalance=Reaction.DRAIN)
-    known = record(event(EventKind.REBALANCE, 3), spot(4))
-    assert effects(work(known, 7, policy=policy, facts=marked(6))) == ["delete-machine"]
-    assert effects(work(record(event(EventKind.REBALANCE, 3)), 7, policy=policy, facts=marked(6))) == ["drain"]
+    policy = ReactionPolicy(spot=Reaction.DELETE_MACHINE, reboot=Reaction.DRAIN)
+    reboot = scheduled(3, at(100), "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", end=at(200))
+    answer = marked(6, scheduled=(REBOOT,))
+    assert effects(work(record(reboot, spot(4)), 7, policy=policy, facts=answer)) == ["delete-machine"]
+    assert effects(work(record(reboot), 7, policy=policy, facts=answer)) == ["drain"]
 
 
 def test_draining_for_spot_ends_with_the_notice() -> None:
@@ -299,12 +295,26 @@ def test_a_drain_that_has_begun_goes_on_without_asking_again() -> None:
     assert effects(work(drained, 90, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))) == []
 
 
-def test_an_instance_that_outlives_its_notice_is_asked_about() -> None:
-    done = work(record(spot(4)), 130)
+def test_an_instance_that_runs_well_after_its_notice_is_asked_about() -> None:
+    done = work(record(spot(4)), 730)
     assert asked(done) == (Question.INSTANCE,)
-    assert asked(work(record(spot(4)), 100)) == ()
-    assert asked(work(record(event(EventKind.REBALANCE, 4)), 130)) == (), "nobody says how long it holds"
-    assert work(record(spot(4)), 100).deadline == at(124)
+    assert asked(work(record(spot(4)), 700)) == ()
+    assert asked(work(record(event(EventKind.REBALANCE, 4)), 730)) == (), "nobody says how long it holds"
+    assert work(record(spot(4)), 200).deadline == at(725)
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(126, []), (600, []), (726, ["uncordon"])])
+def test_a_node_drained_for_spot_is_used_again_only_well_after_the_notice(seconds: int, expected: list[str]) -> None:
+    drained = cordoned(record(spot(4)), spot(4).key, "node-0", at(80))
+    seen = facts(seconds - 1, spot=True, spot_code="marked-for-termination")
+    policy = ReactionPolicy(spot=Reaction.DRAIN)
+    assert effects(work(answered(drained, seen), seconds, policy=policy, facts=seen)) == expected
+
+
+def test_an_event_alone_does_not_withdraw_a_spot_notice() -> None:
+    drained = cordoned(record(spot(4)), spot(4).key, "node-0", at(80))
+    told = fold(drained, state("running", 130))
+    assert effects(work(told, 140, policy=ReactionPolicy(spot=Reaction.DRAIN))) == []
 
 
 # --- scheduled events ---
@@ -386,11 +396,11 @@ def test_an_event_without_a_readable_date_is_only_told() -> None:
 
 
 def test_a_node_stays_cordoned_while_the_same_notice_is_told_under_another_id() -> None:
-    told, again = (event(EventKind.REBALANCE, 5, id_) for id_ in ("a", "b"))
-    policy = ReactionPolicy(rebalance=Reaction.DRAIN)
+    policy = ReactionPolicy(spot=Reaction.DRAIN)
+    told, again = (spot(5, id_=each) for each in ("a", "b"))
     drained = cordoned(record(told), told.key, "node-0", at(9))
     doubled = fold(drained, again)
-    assert effects(work(doubled, 20, policy=policy, facts=facts(15, spot=True))) == []
+    assert effects(work(doubled, 20, policy=policy, facts=marked(15))) == []
     restarted = fold(fold(doubled, state("stopped", 30)), state("running", 40))
     assert effects(work(restarted, 50, policy=policy)) == ["uncordon"]
 

@@ -69,6 +69,8 @@ def test_a_policy_is_spelt_as_causes_and_reactions() -> None:
     [
         ("sopt=drain", "'sopt' is no CAUSE=REACTION"),
         ("spot", "spot=: that is not one of label, delete-machine, drain"),
+        ("rebalance=delete-machine", "rebalance=delete-machine: EC2 has no call that confirms this event"),
+        ("capacity-reservation=drain", "capacity-reservation=drain: EC2 has no call that confirms this event"),
         ("spot=explode", "spot=explode: that is not one of label"),
         ("launching-hook=perhaps", "launching_hook=perhaps: that is not its kind"),
         ("hook-margin=soon", "hook_margin=soon"),
