@@ -44,7 +44,11 @@ class BulkGroups(Model):
 
 
 async def ask_about_all(
-    ground: Ground, machines: Mapping[str, AWSMachine], moment: datetime, progress: Callable[[str], object]
+    ground: Ground,
+    machines: Mapping[str, AWSMachine],
+    moment: datetime,
+    progress: Callable[[str], object],
+    account_of: Callable[[AWSMachine], str] = lambda _: "",
 ) -> Bulk:
     """Ask every place about the instances that may live there.
 
@@ -53,12 +57,13 @@ async def ask_about_all(
         machines: the AWSMachines by their instance.
         moment: when this is asked.
         progress: told before each call.
+        account_of: the account of a machine, empty if it is not known.
     """
     answers: dict[str, dict[Place, Facts]] = {each: {} for each in machines}
     asked: dict[str, int] = dict.fromkeys(machines, 0)
     troubles: set[str] = set()
     for place in ground.places:
-        ids = [each for each, machine in machines.items() if _may_live_in(place, machine)]
+        ids = [each for each, machine in machines.items() if _may_live_in(place, machine, account_of(machine))]
         for each in ids:
             asked[each] += 1
         describing = partial(describe, questions=_ASKED, moment=moment)
@@ -116,9 +121,9 @@ def _describe_groups(caller: Services, region: str, groups: Sequence[GroupKey]) 
     return {each: told.get(each.group, {}) for each in groups}
 
 
-def _may_live_in(place: Place, machine: AWSMachine) -> bool:
+def _may_live_in(place: Place, machine: AWSMachine, account: str) -> bool:
     region = region_of_provider_id(machine.spec.provider_id)
-    return not region or region == place.region
+    return region in ("", place.region) and account in ("", place.account)
 
 
 def _own(told: Mapping[Place, Facts], asked: int) -> tuple[Place, Facts] | None:

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import TypeVar
 
+from activities.instances.cluster_accounts import ClusterAccounts
 from domain.identity import Kind
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
 from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
@@ -42,6 +43,8 @@ class KnownInstances:
     def __init__(self, api: KubeApi, store: Store) -> None:
         self._api = api
         self._mirrors: dict[str, Mirror] = {kind.name: store.follow(Followed(kind)) for kind in _KINDS}
+        # Not waited for: while they cannot be listed the account is unknown, and labels go on.
+        self._accounts = ClusterAccounts(store)
         self._machines: defaultdict[str, set[Name]] = defaultdict(set)
         self._pools: defaultdict[str, set[Name]] = defaultdict(set)
         self._groups: defaultdict[GroupKey, set[Name]] = defaultdict(set)
@@ -112,6 +115,10 @@ class KnownInstances:
         found = self._mirrors[MACHINE.name].get(machine.metadata.namespace, machine.machine)
         return Machine.model_validate(found) if found and machine.machine else None
 
+    def account_of(self, machine: AWSMachine) -> str:
+        """The account of the machine's cluster, empty if it is not known."""
+        return self._accounts.account_of(machine)
+
     def learn(self, kind: Kind, obj: JsonObject) -> None:
         """What a write of ours has answered."""
         self._mirrors[kind.name].learn(obj)
@@ -127,7 +134,17 @@ class KnownInstances:
 
     def _machines_of(self, key: InstanceKey) -> list[JsonObject]:
         found = self._objects(AWS_MACHINE, self._machines.get(key.instance_id, set()))
-        return [each for each in found if _machine_in(each, key)]
+        return [each for each in found if self._machine_in(each, key)]
+
+    def _machine_in(self, obj: JsonObject, key: InstanceKey) -> bool:
+        """Whether a machine is in the instance's account and region, as far as it and its cluster say.
+
+        Anybody who may send to a queue may name any id in an event.
+        """
+        if region_of_provider_id(text(obj, "spec", "providerID")) not in ("", key.region):
+            return False
+        readable, _ = read_all(AWSMachine, (obj,))
+        return all(self.account_of(each) in ("", key.account) for each in readable)
 
     def _objects(self, kind: Kind, names: set[Name]) -> list[JsonObject]:
         return [each for name in sorted(names) if (each := self._mirrors[kind.name].get(*name)) is not None]
@@ -171,11 +188,6 @@ def _name(obj: JsonObject | None) -> Name:
 def _machine_ids(obj: JsonObject) -> tuple[str, ...]:
     """Its one instance, or the empty text for one that has none yet."""
     return (text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID")),)
-
-
-def _machine_in(obj: JsonObject, key: InstanceKey) -> bool:
-    """Whether a machine is in the instance's region, as far as it says: anybody may name any id in an event."""
-    return region_of_provider_id(text(obj, "spec", "providerID")) in ("", key.region)
 
 
 def _pool_ids(obj: JsonObject) -> tuple[str, ...]:

@@ -120,6 +120,7 @@ class LookActivities:
             policy=self._policy,
             observing=self._observing or bool(paused),
             may_appear=self._known.may_appear,
+            account_known=machine is not None and bool(self._known.account_of(machine)),
         )
 
     def _pool(self, look: LookAtInstance) -> AWSMachinePool | None:

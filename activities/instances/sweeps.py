@@ -55,7 +55,7 @@ class SweepActivities:
         machines, pools = self._known.instances(), self._pools()
         if not (machines or pools):
             return _world(look, "there is no AWSMachine with an instance, and no AWSMachinePool with a group", None)
-        bulk = await ask_about_all(self._ground, machines, moment, activity.heartbeat)
+        bulk = await ask_about_all(self._ground, machines, moment, activity.heartbeat, self._known.account_of)
         differing = {key: facts for each, (key, facts) in bulk.facts.items() if differs(machines[each], facts)}
         if not look.dry_run:
             for key, facts in differing.items():

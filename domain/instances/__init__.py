@@ -36,6 +36,7 @@ from domain.identity import Key, Kind
 from domain.instances.constants import (
     CLUSTER_GROUP,
     CLUSTER_VERSION,
+    CONTROL_PLANE_GROUP,
     GROUP_WORKFLOW,
     INFRASTRUCTURE_GROUP,
     INFRASTRUCTURE_VERSION,
@@ -47,13 +48,21 @@ from domain.instances.constants import (
 _AREA = "instances"
 
 
-def _kind(name: str, group: str, version: str) -> Kind:
-    return Kind(name=name, group=group, version=version, plural=f"{name.lower()}s", area=_AREA, lifecycle=False)
+def _kind(name: str, group: str, version: str, plural: str = "") -> Kind:
+    plural = plural or f"{name.lower()}s"
+    return Kind(name=name, group=group, version=version, plural=plural, area=_AREA, lifecycle=False)
 
 
 AWS_MACHINE = _kind("AWSMachine", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
 AWS_MACHINE_POOL = _kind("AWSMachinePool", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
 MACHINE = _kind("Machine", CLUSTER_GROUP, CLUSTER_VERSION)
+
+# Read for the account of a cluster's machines.
+AWS_CLUSTER = _kind("AWSCluster", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
+AWS_CLUSTER_ROLE_IDENTITY = _kind(
+    "AWSClusterRoleIdentity", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION, "awsclusterroleidentities"
+)
+AWS_MANAGED_CONTROL_PLANE = _kind("AWSManagedControlPlane", CONTROL_PLANE_GROUP, INFRASTRUCTURE_VERSION)
 
 EXTERNAL_KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE)
 

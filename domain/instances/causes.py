@@ -77,11 +77,22 @@ class Cause(Model):
         return self.reaction is not Reaction.LABEL
 
 
-def causes(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime) -> tuple[Cause, ...]:
-    """Every cause that stands, the most pressing first."""
+def causes(
+    record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, now: datetime, *, absence_counts: bool
+) -> tuple[Cause, ...]:
+    """Every cause that stands, the most pressing first.
+
+    Args:
+        record: what events and answers have come to.
+        policy: what is wanted.
+        facts: what AWS answered last.
+        now: the present.
+        absence_counts: whether an instance that EC2 does not know has ended.
+    """
     found = [*_spot(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
     if record.standing is not None and record.standing.state.final:
-        found.append(_end(record, record.standing.time, policy, facts, now))
+        verdict = verify_end(facts, record.standing.time, now, absence_counts=absence_counts)
+        found.append(_end(record.standing.time, policy, verdict))
     return tuple(sorted(found, key=lambda cause: (cause.from_, cause.deadline or cause.from_, cause.name)))
 
 
@@ -183,9 +194,7 @@ def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | No
         )
 
 
-def _end(
-    record: InstanceRecord, ended_at: datetime, policy: ReactionPolicy, facts: Facts | None, now: datetime
-) -> Cause:
+def _end(ended_at: datetime, policy: ReactionPolicy, verdict: Verdict) -> Cause:
     return Cause(
         name=ENDED,
         reaction=policy.terminated,
@@ -193,5 +202,5 @@ def _end(
         from_=ended_at,
         deadline=None,
         ends=True,
-        verdict=verify_end(facts, ended_at, now),
+        verdict=verdict,
     )

@@ -14,6 +14,7 @@ INFRASTRUCTURE_GROUP = "infrastructure.cluster.x-k8s.io"
 INFRASTRUCTURE_VERSION = "v1beta2"
 CLUSTER_GROUP = "cluster.x-k8s.io"
 CLUSTER_VERSION = "v1beta1"
+CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
 
 CLUSTER_LABEL = f"{CLUSTER_GROUP}/cluster-name"
 POOL_LABEL = f"{CLUSTER_GROUP}/pool-name"

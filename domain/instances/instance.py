@@ -68,7 +68,8 @@ def work_for_instance(observed: ObservedInstance, now: datetime) -> InstanceWork
             return InstanceWork(phase=InstancePhase.UNMANAGED, close=True)
         # Whether it is anybody's is not known yet, and AWS is not asked on behalf of strangers.
         return InstanceWork(phase=phase, why="no AWSMachine has this instance yet", deadline=closing)
-    found = causes(observed.record, observed.policy, observed.facts, now)
+    absence_counts = observed.absence_counts
+    found = causes(observed.record, observed.policy, observed.facts, now, absence_counts=absence_counts)
     hooks = hooks_of(observed, now)
     questions = _questions(observed, found, hooks, now)
     asking = (AskAws(questions=questions),) if questions else ()

@@ -66,6 +66,7 @@ class InstanceWorld(World):
         policy: what is wanted.
         observing: whether nothing is to be written anywhere.
         may_appear: whether there are AWSMachines without an instance yet.
+        account_known: whether the machine's cluster says that the machine is of this account.
     """
 
     known: InstanceMemory = InstanceMemory()
@@ -75,6 +76,7 @@ class InstanceWorld(World):
     policy: ReactionPolicy = ReactionPolicy()
     observing: bool = False
     may_appear: bool = False
+    account_known: bool = False
 
     @property
     def record(self) -> InstanceRecord:
@@ -99,6 +101,7 @@ class InstanceWorld(World):
             policy=self.policy,
             observing=self.observing,
             checked=True,
+            account_known=self.account_known,
         )
 
     @property
@@ -144,7 +147,7 @@ class InstanceWorld(World):
 
     def told(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
         """This world after an answer of AWS, with the events that never came."""
-        record = answered(self.record, facts)
+        record = answered(self.record, facts, absence_counts=self.observed.absence_counts)
         for event in missed_events(record, facts):
             record = fold(record, event)
         return self.learn(record=record, facts=facts, timings={**self.known.timings, **timings})

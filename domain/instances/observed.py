@@ -47,6 +47,7 @@ class ObservedInstance(Model):
         policy: what is wanted.
         observing: whether nothing is to be written anywhere.
         checked: whether changes that events told are checked for many instances at once, so that none asks for that.
+        account_known: whether the machine's cluster says that the machine is of this account.
     """
 
     record: InstanceRecord
@@ -61,6 +62,16 @@ class ObservedInstance(Model):
     policy: ReactionPolicy = ReactionPolicy()
     observing: bool = False
     checked: bool = False
+    account_known: bool = False
+
+    @property
+    def absence_counts(self) -> bool:
+        """Whether "EC2 does not know the instance" proves its end.
+
+        It does only in the instance's own account, which EC2 shows by having known the instance there, or the cluster
+        by its identity, or the pool by its group. In any other account EC2 knows it never.
+        """
+        return self.record.found or self.account_known or self.pool is not None
 
     @property
     def ask_at(self) -> datetime | None:

@@ -112,7 +112,7 @@ def _envelope(part: Part, message: Message) -> Read:
     if _is_test(fields):
         return (Ignored(reason="autoscaling-test"),)
     if "LifecycleTransition" in fields and "source" not in fields:
-        return (_direct_hook(fields, part, message),)
+        return _direct_hook(fields, part, message)
     if "instance-id" in fields and "state" in fields and "source" not in fields and "detail-type" not in fields:
         return (_state(fields, Header(fields={}, part=part, message=message, bare=True)),)
     source, type_ = known_text(fields, "source"), known_text(fields, "detail-type")
@@ -122,7 +122,15 @@ def _envelope(part: Part, message: Message) -> Read:
     detail = _detail(fields)
     if _is_test(detail):
         return (Ignored(reason="autoscaling-test"),)
-    return reader(detail, Header(fields=fields, part=part, message=message))
+    header = Header(fields=fields, part=part, message=message)
+    return _foreign(header, message) or reader(detail, header)
+
+
+def _foreign(header: Header, message: Message) -> tuple[Ignored, ...]:
+    """A bus delivers its own account's events: who may send to one account's queue has no say about another's."""
+    if header.account == message.account:
+        return ()
+    return (Ignored(reason="foreign", what=f"account {header.account}, not the queue's"),)
 
 
 def _unknown(source: str) -> str:
@@ -186,13 +194,14 @@ def _hook(detail: Fields, header: Header) -> tuple[InstanceEvent, ...]:
     return (_action(detail, header),)
 
 
-def _direct_hook(fields: Fields, part: Part, message: Message) -> InstanceEvent:
+def _direct_hook(fields: Fields, part: Part, message: Message) -> Read:
     """A hook that Auto Scaling sent to the queue by itself, in its own envelope."""
     request, token = fields.get("RequestId"), fields.get("LifecycleActionToken")
     id_ = f"{request}.{token}" if isinstance(request, str) and request and isinstance(token, str) else token
     # The group's region is not said: it is the queue's, since Auto Scaling sends to none of another.
     envelope = {"id": id_, "time": fields.get("Time"), "account": fields.get("AccountId"), "region": message.region}
-    return _action(fields, Header(fields=envelope, part=part, message=message))
+    header = Header(fields=envelope, part=part, message=message)
+    return _foreign(header, message) or (_action(fields, header),)
 
 
 def _action(detail: Fields, header: Header) -> InstanceEvent:

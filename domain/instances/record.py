@@ -18,7 +18,7 @@ from domain.instances.events import EventKind, HealthNotice, HookAction, Instanc
 from domain.instances.names import InstanceKey
 from domain.instances.ordering import Ask, Standing, place
 from domain.instances.routing import instance_of
-from domain.instances.verification import Facts
+from domain.instances.verification import ASK_AGAIN, Facts, may_be_late
 from domain.model import Model
 
 _REMEMBERED_KEYS = 256
@@ -93,6 +93,7 @@ class InstanceRecord(Model):
         heard_at: when it was heard of last.
         ask_at: when EC2 is to be asked; None if there is no reason to.
         only_to_check: whether that is for nothing but to see a change borne out that an event told.
+        found: whether EC2 has known the instance in this account and region.
         misses: how often in a row EC2 did not know the instance.
         started_at: the latest start that was told of.
         stopped_at: the latest stops that were told of, sorted.
@@ -110,6 +111,7 @@ class InstanceRecord(Model):
     standing: Standing | None = None
     ask_at: datetime | None = None
     only_to_check: bool = False
+    found: bool = False
     misses: int = 0
     started_at: datetime | None = None
     stopped_at: tuple[datetime, ...] = ()
@@ -257,11 +259,18 @@ def _telling(planned: Planned) -> tuple[datetime, bool, datetime, str]:
 # --- answers and results ---
 
 
-def answered(record: InstanceRecord, facts: Facts) -> InstanceRecord:
-    """The record with EC2's answer, which counts more than any event from before it was asked."""
+def answered(record: InstanceRecord, facts: Facts, *, absence_counts: bool = True) -> InstanceRecord:
+    """The record with EC2's answer, which counts more than any event from before it was asked.
+
+    Args:
+        record: what was known before.
+        facts: the answer.
+        absence_counts: whether an instance that EC2 does not know has ended: only in the instance's own account.
+    """
     standing = record.standing
     if not facts.found or facts.state is None:
-        return _denied(record, facts.at)
+        return _denied(record, facts, absence_counts=absence_counts or record.found)
+    record = record.model_copy(update={"found": True})
     if standing is not None and not standing.asked and standing.time > facts.at:
         # The event came while EC2 was being asked (or from a clock ahead of ours): ask again once it has passed.
         return record.model_copy(update={"ask_at": standing.time + ASK_AFTER, "misses": 0, "only_to_check": False})
@@ -276,9 +285,14 @@ def answered(record: InstanceRecord, facts: Facts) -> InstanceRecord:
     return record.model_copy(update=changes)
 
 
-def _denied(record: InstanceRecord, at: datetime) -> InstanceRecord:
-    standing = record.standing
+def _denied(record: InstanceRecord, facts: Facts, *, absence_counts: bool) -> InstanceRecord:
+    standing, at = record.standing, facts.at
     if standing is not None and standing.state.final:
+        if not absence_counts:
+            if may_be_late(facts, standing.time):
+                return record.model_copy(update={"ask_at": at + ASK_AGAIN, "only_to_check": False})
+            forgotten = {"standing": None, "ask_at": None, "only_to_check": False, "refuted": record.refuted + 1}
+            return record.model_copy(update=forgotten)
         gone = Standing(state=InstanceState.TERMINATED, time=max(at, standing.time), asked=True)
         return record.model_copy(update={"standing": gone, "ask_at": None, "misses": 0})
     misses = record.misses + 1

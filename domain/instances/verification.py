@@ -4,7 +4,7 @@ Whoever may send to the queue could have machines deleted by saying so. EC2 and 
 
 | claim | borne out by |
 |---|---|
-| terminated, shutting-down | the instance is in a final state, or unknown to EC2 |
+| terminated, shutting-down | the instance is in a final state, or unknown to EC2 in its own account |
 | Spot interruption | a Spot instance whose request is marked for it, or ended by it |
 | scheduled event | an open event of a fitting code in DescribeInstanceStatus |
 | lifecycle action | the instance waits in that group: `Terminating:Wait`, `Pending:Wait` |
@@ -96,12 +96,13 @@ class Verdict(StrEnum):
     REFUTED = "refuted"
 
 
-def verify_end(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
-    """Whether the instance is really being terminated."""
+def verify_end(facts: Facts | None, claimed_at: datetime, now: datetime, *, absence_counts: bool) -> Verdict:
+    """Whether the instance is really being terminated; that EC2 does not know it may prove nothing."""
     known = _answer(facts, claimed_at, now, Question.INSTANCE)
     if known is None:
         return Verdict.UNASKED
-    return Verdict.CONFIRMED if known.gone else _late(known, claimed_at, _APIS_LAG)
+    ended = known.gone if known.found else absence_counts
+    return Verdict.CONFIRMED if ended else _late(known, claimed_at, _APIS_LAG)
 
 
 def verify_spot(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:

@@ -11,6 +11,7 @@ from instance_scenes import (
     EXAMPLES,
     GROUP,
     ID,
+    KEY,
     at,
     deleting_all,
     event,
@@ -29,6 +30,7 @@ from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, ST
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.hooks import HookTiming
 from domain.instances.instance import InstanceWork, work_for_instance
+from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.observed import InstancePhase, ObservedInstance
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, cordoned, fold, heartbeat_sent, hook_ended, refuted
@@ -272,6 +274,31 @@ def test_a_claim_of_termination_deletes_no_machine_of_a_running_instance() -> No
     assert (effects(forged), labels(forged)) == ([], {STATE_LABEL: "running"})
     true = facts(102, "terminated")
     assert effects(work(answered(known, true), 103, policy=deleting_all(), facts=true)) == ["delete-machine"]
+
+
+def test_that_ec2_does_not_know_an_instance_proves_nothing_in_an_account_that_may_be_another() -> None:
+    policy = ReactionPolicy(terminated=Reaction.DELETE_MACHINE)
+    forged = record(state("terminated", 100), live_at=None)
+    world = InstanceWorld(
+        key=KEY.lifecycle, known=InstanceMemory(record=forged), machine=machine(), owner=owner(), policy=policy
+    )
+    for seconds in (101, 120, 161):
+        unknown = facts(seconds, found=False)
+        world = world.told(unknown, {})
+        assert effects(work_for_instance(world.observed, at(seconds + 1))) == []
+    assert world.record.refuted == 1
+    settled = work_for_instance(world.observed, at(400))
+    assert (effects(settled), asked(settled)) == ([], ()), "it is not asked about for ever"
+
+
+def test_that_ec2_does_not_know_an_instance_proves_its_end_in_its_own_account() -> None:
+    policy = ReactionPolicy(terminated=Reaction.DELETE_MACHINE)
+    unknown = facts(102, found=False)
+    told = record(state("terminated", 100), live_at=None)
+    by_identity = work(answered(told, unknown), 103, policy=policy, facts=unknown, account_known=True)
+    assert effects(by_identity) == ["delete-machine"]
+    found_before = record(state("terminated", 100))
+    assert effects(work(answered(found_before, unknown), 103, policy=policy, facts=unknown)) == ["delete-machine"]
 
 
 def test_deleting_the_machine_comes_before_draining() -> None:

@@ -1,6 +1,6 @@
 """An instance that two AWSMachines name, as while one replaces the other: both are labelled, the living one counts.
 
-One of another region is neither: an event may name any id.
+One of another region or account is neither: an event may name any id.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from activities.instances.asking import Ground
 from activities.instances.checking import Checks
 from activities.instances.known import KnownInstances
 from activities.instances.looks import LookActivities
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL
+from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MACHINE, AWS_MACHINE_POOL
 from domain.instances.actions import LookAtInstance
-from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.constants import CLUSTER_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import ReactionPolicy
 from domain.instances.record import InstanceRecord, hook_ended
@@ -87,6 +87,36 @@ async def test_a_machine_of_another_region_is_neither_taken_nor_labelled(kube: M
     await made(kube, "b", "m", region="us-east-1")
     assert (await looked(kube)).machine is None
     assert await labels(kube, "b") == {}
+
+
+async def cluster_by_role(kube: MemoryKube, namespace: str, account: str) -> None:
+    """A cluster whose machines the AWS provider makes by a role of an account."""
+    role = {"metadata": {"name": f"role-{account}"}, "spec": {"roleARN": f"arn:aws:iam::{account}:role/capa"}}
+    await kube.create(AWS_CLUSTER_ROLE_IDENTITY, role)
+    owner = {"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Cluster", "name": "c1", "uid": "u-c"}
+    spec = {"identityRef": {"kind": "AWSClusterRoleIdentity", "name": f"role-{account}"}}
+    meta = {"name": "c1-infra", "ownerReferences": [owner]}
+    await kube.create(AWS_CLUSTER, {"metadata": meta, "spec": spec}, namespace)
+
+
+@pytest.mark.parametrize(("account", "found"), [(ACCOUNT, True), ("999999999999", False)])
+async def test_a_machine_whose_cluster_is_of_another_account_is_neither_taken_nor_labelled(
+    kube: MemoryKube, account: str, found: bool
+) -> None:
+    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    await cluster_by_role(kube, "a", account)
+    await made(kube, "a", "m", labels={CLUSTER_LABEL: "c1"})
+    world = await run(kube, known, record(state("terminated", 5)))
+    assert (world.machine is not None, world.account_known) == (found, found)
+    assert ((await labels(kube, "a")).get(STATE_LABEL) == "terminated") == found
+
+
+async def test_a_cluster_with_the_providers_own_identity_leaves_the_account_unknown(kube: MemoryKube) -> None:
+    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    await kube.create(AWS_CLUSTER, {"metadata": {"name": "c1", "labels": {CLUSTER_LABEL: "c1"}}, "spec": {}}, "a")
+    await made(kube, "a", "m", labels={CLUSTER_LABEL: "c1"})
+    world = await run(kube, known, record(state("terminated", 5)))
+    assert (world.machine is not None, world.account_known) == (True, False)
 
 
 async def with_pool(kube: MemoryKube, account: str, *instances: str) -> KnownInstances:

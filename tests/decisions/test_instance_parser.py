@@ -360,6 +360,15 @@ def test_v15_the_last_substitute_of_an_id_is_the_body() -> None:
     assert one == only(state_change("running", id=...), message_id="")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [state_change(account="999999999999"), hook_detail(AccountId="999999999999", source=...)],
+    ids=["through EventBridge", "sent by Auto Scaling itself"],
+)
+def test_an_event_of_another_account_than_its_queue_is_foreign(body: dict[str, Any]) -> None:
+    assert ignored(body) == "foreign"
+
+
 @pytest.mark.parametrize("field", ["account", "region"])
 @pytest.mark.parametrize("value", [7, "1234567890A", "eu central", "a/b", [], "\u0661" * 12])
 def test_v15_an_account_or_region_that_is_none_is_not_replaced(field: str, value: Any) -> None:
