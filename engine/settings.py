@@ -422,7 +422,12 @@ class Settings(BaseSettings):
         ge=timedelta(seconds=5),
         description="How long a received message is out of others' sight; renewed while it is in work.",
     )
-    events_in_work: int = Field(200, ge=10, description="Messages of one process in work; none is received beyond.")
+    events_in_work: int = Field(
+        10_000,
+        ge=10,
+        description="Messages that one process holds; none is received beyond. It works on the most urgent first, so "
+        "that a Spot notice passes as many others.",
+    )
     events_hand_overs: int = Field(32, ge=1, description="Instances at once whose workflow is told of events.")
     events_hand_over_timeout: Duration = Field(
         timedelta(seconds=30), description="How long a workflow may take to record events and write their label."

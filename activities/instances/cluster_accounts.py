@@ -3,8 +3,8 @@
     AWSMachine --cluster--> AWSCluster, AWSManagedControlPlane --identityRef--> AWSClusterRoleIdentity --> roleARN
 
 An AWSMachine does not name its account. The role that the AWS provider assumes for the cluster does. With the
-provider's own credentials (`AWSClusterControllerIdentity`, the default) or static keys the account stays unknown, as it does while
-these kinds may not be listed: an unknown account is empty, and callers have to be careful then.
+provider's own credentials (`AWSClusterControllerIdentity`, the default) or static keys the account stays unknown, as it
+does while these kinds may not be listed: an unknown account is empty, and callers have to be careful then.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -12,12 +13,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from domain.instances.acknowledgement import Outcome
-from domain.instances.events import InstanceState
+from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.groups import GroupRecord
 from domain.instances.handover import Taken
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
 from engine.errors import Absent, Unavailable
+from engine.settings import Settings
 from starters.events.batches import Batches
 from starters.events.consumer import Consumer
 from starters.events.in_work import InWork
@@ -255,6 +257,30 @@ async def test_no_more_are_taken_than_may_be_in_work() -> None:
         assert len(queue.receives()) <= 40
         workflows.may_answer.set()
         await until(lambda: queue.deleted == 200)
+
+
+async def test_an_urgent_event_is_heard_within_ten_seconds_behind_five_thousand_others() -> None:
+    queue, workflows, waiting = memory(), Workflows(), 5000
+    for number in range(waiting):
+        queue.put(state_change(instance_name(number), InstanceState.RUNNING, f"e-{number}", NOW))
+    queue.put(spot_warning(instance_name(waiting), "spot", NOW))
+    begun = time.monotonic()
+
+    async def slow(key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
+        await asyncio.sleep(1)  # 32 at once: the 5,000 take two minutes and a half
+        return await workflows.hand_over(key, events, receives)
+
+    teller = Teller(index_of(waiting + 1), {(ACCOUNT, REGION)}, slow, workflows.wake)
+    stop, most = asyncio.Event(), Settings.model_fields["events_in_work"].default
+    consumer = Consumer(queue, teller, most=most, drain=timedelta(0))
+    running = asyncio.create_task(consumer.run(stop))
+    try:
+        await until(lambda: instance_name(waiting) in workflows.applied, 10)
+        assert time.monotonic() - begun < 10
+    finally:
+        stop.set()
+        await running
+        await teller.close()
 
 
 async def test_a_message_in_work_is_put_out_of_others_sight_again_and_again() -> None:
