@@ -397,6 +397,13 @@ class Settings(BaseSettings):
         "`terminated`, `spot`, `ending`, `reboot`, `maintenance`, `terminating-hook`, reactions `label`, "
         "`delete-machine`, `drain`; and `launching-hook=true`.",
     )
+    instances_disruptions: int = Field(
+        1,
+        ge=1,
+        description="How many machines of one node group scheduled events may have deleted or drained at the same "
+        "time; the others wait. A control plane always loses one at a time, while its others are well. The Lease of "
+        "this stands in PERDURE_WATCH_LEASE_NAMESPACE.",
+    )
     instances_resync: Duration = Field(
         timedelta(minutes=10), description="How often EC2 is asked of all instances in bulk, for lost events."
     )

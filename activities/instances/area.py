@@ -10,6 +10,7 @@ from temporalio.client import Client
 from activities.aws.places import Places
 from activities.instances.asking import AskActivities, Ground
 from activities.instances.checking import Checks
+from activities.instances.disruptions import Disruptions
 from activities.instances.groups import GroupActivities
 from activities.instances.known import KnownInstances
 from activities.instances.looks import LookActivities
@@ -35,10 +36,11 @@ async def activities(
     ground = Ground(served, callers)
     checks = await stack.enter_async_context(Checks(ground, client, cluster=settings.cluster))
     policy, observing = ReactionPolicy.of(settings.instances_reactions), settings.observing
+    disruptions = Disruptions(kube, settings.watch_lease_namespace, settings.instances_disruptions)
     return [
-        *LookActivities(kube, known, checks, policy, observing=observing).all(),
+        *LookActivities(kube, known, checks, policy, disruptions, observing=observing).all(),
         *AskActivities(ground).all(),
-        *NodeActivities(kube, settings).all(),
+        *NodeActivities(kube, settings, disruptions).all(),
         *GroupActivities(kube, known, ground, observing=observing).all(),
         *SweepActivities(client, known, ground, settings.instances_resync).all(),
         *TopologyActivities(

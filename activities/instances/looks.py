@@ -18,16 +18,18 @@ from temporalio import activity
 
 from activities.instances import metrics
 from activities.instances.checking import Checks
+from activities.instances.disruptions import Disruptions
 from activities.instances.known import KnownInstances
 from domain.instances import AWS_MACHINE, EC2_INSTANCE, MACHINE
 from domain.instances.actions import DeleteOwner, LookAtInstance, TellRefuted
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.disruptions import Turn
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.policy import ReactionPolicy
-from domain.instances.resources import AWSMachine, AWSMachinePool
+from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent, Conflict
@@ -43,12 +45,20 @@ class LookActivities:
     """Looks, and what follows on the same cluster."""
 
     def __init__(
-        self, kube: KubeApi, known: KnownInstances, checks: Checks, policy: ReactionPolicy, *, observing: bool
+        self,
+        kube: KubeApi,
+        known: KnownInstances,
+        checks: Checks,
+        policy: ReactionPolicy,
+        disruptions: Disruptions,
+        *,
+        observing: bool,
     ) -> None:
         self._kube = kube
         self._known = known
         self._checks = checks
         self._policy = policy
+        self._disruptions = disruptions
         self._observing = observing
 
     def all(self) -> Sequence[Callable[..., object]]:
@@ -77,26 +87,31 @@ class LookActivities:
         return seen.model_copy(update={"machine": await self._patched(machine, patch)})
 
     @activity.defn(name=DeleteOwner.activity)
-    async def delete_machine(self, deletion: DeleteOwner) -> None:
-        """Delete that very Machine; one that is gone, or another by its name, is none of ours."""
-        if activity.info().attempt > 1 and not await self._stands(deletion):
-            return  # the attempt before has done it, and its worker was killed
+    async def delete_machine(self, deletion: DeleteOwner) -> Turn:
+        """Delete that very Machine once it is its turn; one that is gone, or another by its name, is left alone."""
+        machine = await self._standing(deletion)
+        if machine is None:
+            return Turn(at=now())  # an attempt before has done it, or somebody else
+        turn = await self._disruptions.begin(machine, taken=deletion.taken)
+        if turn.why:
+            return turn
         try:
             answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
         except (Absent, Conflict):
-            return
+            return turn
         if mapping(answer, "metadata").get("uid") == deletion.uid:
             self._known.learn(MACHINE, answer)
         metrics.REACTIONS.labels("delete-machine").inc()
         subject = Subject(MACHINE, deletion.namespace, deletion.name, deletion.uid)
         said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
         await record(self._kube, event(subject, Said("Warning", "InstanceTaken", said, COMPONENT), now()))
+        return turn
 
-    async def _stands(self, deletion: DeleteOwner) -> bool:
-        """Whether nobody has deleted that Machine yet."""
+    async def _standing(self, deletion: DeleteOwner) -> Machine | None:
+        """That very Machine as the API server has it now, None if it is gone or being deleted."""
         found = await self._known.fresh(MACHINE, deletion.namespace, deletion.name)
-        meta = mapping(found, "metadata") if found else {}
-        return meta.get("uid") == deletion.uid and not meta.get("deletionTimestamp")
+        machine = Machine.model_validate(found) if found else None
+        return machine if machine and machine.metadata.uid == deletion.uid and not machine.metadata.deleting else None
 
     @activity.defn(name=TellRefuted.activity)
     async def tell_refuted(self, claim: TellRefuted) -> None:

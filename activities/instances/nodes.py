@@ -23,10 +23,14 @@ import yaml
 from temporalio import activity
 
 from activities.instances import metrics
+from activities.instances.disruptions import Disruptions
+from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, Done, EmptyNode, FindNode, ReleaseNode
 from domain.instances.constants import CORDONED_ANNOTATION
+from domain.instances.disruptions import Turn
 from domain.instances.lifecycle import KnownNode
 from domain.instances.names import instance_of_provider_id
+from domain.instances.resources import Machine
 from engine.clock import now
 from engine.errors import Absent, ApiError, Invalid, Throttled
 from engine.kube import SECRET, KubeApi
@@ -45,8 +49,9 @@ _FOREIGN = ("exec", "auth-provider", "tokenFile", "client-certificate", "client-
 class NodeActivities:
     """What is done to Nodes."""
 
-    def __init__(self, kube: KubeApi, settings: Settings) -> None:
+    def __init__(self, kube: KubeApi, settings: Settings, disruptions: Disruptions) -> None:
         self._kube = kube
+        self._disruptions = disruptions
         self._settings = settings
 
     def all(self) -> Sequence[Callable[..., object]]:
@@ -67,13 +72,18 @@ class NodeActivities:
         return KnownNode(at=at, name=text(found, "metadata", "name"), ready=ready(found)) if found else KnownNode(at=at)
 
     @activity.defn(name=CordonNode.activity)
-    async def cordon(self, node: CordonNode) -> None:
-        """Have nothing new placed on it; one that is gone, or cordoned already, needs nothing."""
+    async def cordon(self, node: CordonNode) -> Turn:
+        """Have nothing new placed on it once it is its turn; one that is gone, or cordoned already, needs nothing."""
+        machine = await self._machine(node)
+        turn = await self._disruptions.begin(machine, taken=node.taken) if machine else Turn(at=now())
+        if turn.why:
+            return turn
         async with self._workload(node.namespace, node.cluster) as api:
             found = await _found(api, node.node)
             if found and not mapping(found, "spec").get("unschedulable"):
                 await _patched(api, node.node, unschedulable=True, mark=node.cause)
         metrics.REACTIONS.labels("cordon").inc()
+        return turn
 
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Done:
@@ -101,7 +111,17 @@ class NodeActivities:
             found = await _found(api, node.node)
             if found and CORDONED_ANNOTATION in mapping(found, "metadata", "annotations"):
                 await _patched(api, node.node, unschedulable=None, mark=None)
+        await self._disruptions.end(node.key.name)
         metrics.REACTIONS.labels("uncordon").inc()
+
+    async def _machine(self, node: CordonNode) -> Machine | None:
+        """The Machine of a Node; an instance of a group may have none, and Auto Scaling looks after its group."""
+        if not node.machine:
+            return None
+        try:
+            return Machine.model_validate(await self._kube.get(MACHINE, node.namespace, node.machine))
+        except Absent:
+            return None
 
     @asynccontextmanager
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from domain.decision import Action, Queue
 from domain.identity import Key
+from domain.instances.disruptions import Turn
 from domain.instances.hooks import HookTiming
 from domain.instances.lifecycle import FIND_NODE, InstanceWorld, KnownNode
 from domain.instances.record import (
@@ -169,6 +170,7 @@ class DeleteOwner(Action):
 
     activity: ClassVar[str] = "instances.delete_machine"
     queue: ClassVar[Queue] = Queue.INSTANCES
+    result: ClassVar[type[Model] | None] = Turn
     observed_after: ClassVar[bool] = True
 
     key: Key
@@ -176,11 +178,16 @@ class DeleteOwner(Action):
     namespace: str
     name: str
     uid: str
+    taken: bool = False
 
     @property
     def summary(self) -> str:
         """For the timeline."""
         return f"delete Machine {self.namespace}/{self.name} because of {self.cause}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """Asked for, or its node group has no room for it yet."""
+        return world.learn(turn=result) if isinstance(result, Turn) else world
 
 
 class _NodeAction(Action):
@@ -229,8 +236,11 @@ class CordonNode(_NodeAction):
     """Have nothing new placed on the Node."""
 
     activity: ClassVar[str] = "instances.cordon"
+    result: ClassVar[type[Model] | None] = Turn
 
     cause: str
+    machine: str = ""
+    taken: bool = False
 
     @property
     def summary(self) -> str:
@@ -238,7 +248,11 @@ class CordonNode(_NodeAction):
         return f"cordon node {self.node} because of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
-        """We did that, and why."""
+        """We did that, and why; or its node group has no room for it yet."""
+        if isinstance(result, Turn):
+            world = world.learn(turn=result)
+            if result.why:
+                return world
         return world.with_record(cordoned(world.record, self.cause, self.node))
 
 
@@ -317,7 +331,9 @@ def action_of(step: Step, world: InstanceWorld) -> Action:
         case CompleteHook():
             return EndHook(key=key, group=step.group, hook=step.hook, token=step.token, outcome=step.result)
         case DeleteMachine():
-            return DeleteOwner(key=key, cause=step.cause, namespace=step.namespace, name=step.name, uid=step.uid)
+            return DeleteOwner(
+                key=key, cause=step.cause, namespace=step.namespace, name=step.name, uid=step.uid, taken=step.taken
+            )
         case DrainNode():
             return _draining(step, world)
         case UncordonNode():
@@ -337,7 +353,10 @@ def _draining(step: DrainNode, world: InstanceWorld) -> Action:
     """First the cordon, which is remembered: a drain that has begun goes on without asking AWS again."""
     begun = world.record.drain is not None and world.record.drain.node == step.node
     if not begun or world.record.drain is None or world.record.drain.cause != step.cause:
-        return CordonNode(key=world.key, node=step.node, cause=step.cause, **_cluster(world))
+        machine = world.owner.metadata.name if world.owner else ""
+        return CordonNode(
+            key=world.key, node=step.node, cause=step.cause, machine=machine, taken=step.taken, **_cluster(world)
+        )
     return EmptyNode(key=world.key, node=step.node, cause=step.cause, until=step.until, **_cluster(world))
 
 

@@ -61,6 +61,7 @@ class Cause(Model):
         deadline: until when there is time; None if there is no end to it.
         ends: whether the instance does not come back from it by itself.
         verdict: whether AWS bears it out.
+        taken: whether AWS takes the instance right now, or has.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Cause(Model):
     deadline: datetime | None
     ends: bool
     verdict: Verdict
+    taken: bool = False
 
     @property
     def wanted(self) -> bool:
@@ -172,6 +174,7 @@ def _spot(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, n
                 deadline=notice.deadline,
                 ends=True,
                 verdict=verify_spot(facts, notice.received_at, now),
+                taken=True,
             )
 
 
@@ -203,4 +206,5 @@ def _end(ended_at: datetime, policy: ReactionPolicy, verdict: Verdict) -> Cause:
         deadline=None,
         ends=True,
         verdict=verdict,
+        taken=True,
     )

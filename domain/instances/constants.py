@@ -18,6 +18,8 @@ CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
 
 CLUSTER_LABEL = f"{CLUSTER_GROUP}/cluster-name"
 POOL_LABEL = f"{CLUSTER_GROUP}/pool-name"
+DEPLOYMENT_LABEL = f"{CLUSTER_GROUP}/deployment-name"
+SET_LABEL = f"{CLUSTER_GROUP}/set-name"
 CONTROL_PLANE_LABEL = f"{CLUSTER_GROUP}/control-plane"
 PAUSED_ANNOTATION = f"{CLUSTER_GROUP}/paused"
 # Told by newer controllers, also while the Cluster's own spec is paused.
@@ -32,6 +34,9 @@ EVENTS_ANNOTATION = "perdure.dev/instance-events"
 LONGEST_ANNOTATION = 4096
 # On a Node that we cordoned, with the cause: one that a person cordoned stays so.
 CORDONED_ANNOTATION = "perdure.dev/cordoned"
+
+# On a Lease of Perdure's: the machines that are being disrupted, as JSON.
+DISRUPTIONS_ANNOTATION = "perdure.dev/instance-disruptions"
 
 EC2_SOURCE = "aws.ec2"
 AUTO_SCALING_SOURCE = "aws.autoscaling"

@@ -21,6 +21,7 @@ from datetime import datetime, timedelta
 from domain.decision import earliest
 from domain.instances.causes import ENDED, Cause, causes, end_of, standing_interruptions, standing_planned
 from domain.instances.constants import LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
+from domain.instances.disruptions import ASK_FOR_TURN_AGAIN
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.hooks import HookWork
 from domain.instances.labels import label_patch
@@ -183,6 +184,8 @@ def _deadline(
     for kind, notice in standing_interruptions(record):
         if kind is not EventKind.REBALANCE:
             moments.append(notice.outlived_at + timedelta(seconds=1))
+    if observed.turn is not None and observed.turn.why:
+        moments.append(observed.turn.at + ASK_FOR_TURN_AGAIN)
     moments += [hook.next_at for hook in hooks]
     moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # the annotation tells of it no longer
     open_claims = any(unproven(observed, cause, now) for cause in found)
@@ -195,6 +198,8 @@ def _deadline(
 
 def _told(observed: ObservedInstance, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> str:
     """What is waited for, in words."""
+    if observed.turn is not None and observed.turn.waits(now) and any(cause.wanted for cause in found):
+        return observed.turn.why
     if hooks:
         held = hooks[0].held
         return f"lifecycle hook {held.action.name} of {held.group} holds the instance"

@@ -12,6 +12,7 @@ from typing import Self
 
 from domain.decision import World
 from domain.instances.acknowledgement import Outcome
+from domain.instances.disruptions import Turn
 from domain.instances.events import InstanceEvent
 from domain.instances.handover import Taken
 from domain.instances.hooks import HookTiming
@@ -46,6 +47,7 @@ class InstanceMemory(Model):
         facts: what AWS answered last.
         timings: the hooks of its group, by name.
         recalled: whether an AWSMachine's annotation was read.
+        turn: what was said when its turn to be disrupted was asked for last.
         node: its Node, where no Machine names it and it was looked for.
     """
 
@@ -54,6 +56,7 @@ class InstanceMemory(Model):
     timings: dict[str, HookTiming] = {}
     recalled: bool = False
     node: KnownNode | None = None
+    turn: Turn | None = None
 
 
 class InstanceWorld(World):
@@ -102,6 +105,7 @@ class InstanceWorld(World):
             observing=self.observing,
             checked=True,
             account_known=self.account_known,
+            turn=self.known.turn,
         )
 
     @property

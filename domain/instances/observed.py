@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from domain.instances.causes import standing_interruptions, standing_planned
+from domain.instances.disruptions import Turn
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.hooks import HookTiming
 from domain.instances.policy import ReactionPolicy
@@ -47,6 +48,7 @@ class ObservedInstance(Model):
         policy: what is wanted.
         observing: whether nothing is to be written anywhere.
         checked: whether changes that events told are checked for many instances at once, so that none asks for that.
+        turn: what was said when its turn to be disrupted was asked for last.
         account_known: whether the machine's cluster says that the machine is of this account.
     """
 
@@ -63,6 +65,7 @@ class ObservedInstance(Model):
     observing: bool = False
     checked: bool = False
     account_known: bool = False
+    turn: Turn | None = None
 
     @property
     def absence_counts(self) -> bool:

@@ -49,7 +49,7 @@ def reactions(
     due = [cause for cause in found if cause.wanted and cause.from_ <= now]
     refuted = [cause.name for cause in due if cause.verdict is Verdict.REFUTED and cause.name != ENDED]
     refuted += [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
-    step = _strongest(observed, due, hooks)
+    step = None if observed.turn and observed.turn.waits(now) else _strongest(observed, due, hooks)
     over = [UncordonNode(node=observed.record.drain.node)] if observed.record.drain and _over(observed, due) else []
     return (*(Refute(cause=name) for name in refuted), *([step] if step else over))
 
@@ -75,18 +75,22 @@ def hook_untimed(observed: ObservedInstance, hook: HookWork) -> bool:
 
 
 def _strongest(observed: ObservedInstance, due: Sequence[Cause], hooks: Sequence[HookWork]) -> Step | None:
-    wanted = [(cause.reaction, cause.name, cause.deadline, cause.verdict) for cause in due]
+    wanted = [(cause.reaction, cause.name, cause.deadline, cause.verdict, cause.taken) for cause in due]
     hooked = observed.policy.terminating_hook
-    wanted += [(hooked, hook.held.key, hook.limit, hook.verdict) for hook in hooks if hook.drain]
-    for reaction, name, until, verdict in sorted(wanted, key=lambda each: each[0] is not Reaction.DELETE_MACHINE):
+    wanted += [(hooked, hook.held.key, hook.limit, hook.verdict, True) for hook in hooks if hook.drain]
+    for reaction, name, until, verdict, taken in sorted(
+        wanted, key=lambda each: each[0] is not Reaction.DELETE_MACHINE
+    ):
         proven = verdict is Verdict.CONFIRMED or _begun(observed, name)
-        step = _step(observed, reaction, name, until) if proven else None
+        step = _step(observed, reaction, name, until, taken=taken) if proven else None
         if step is not None:
             return step
     return None
 
 
-def _step(observed: ObservedInstance, reaction: Reaction, cause: str, until: datetime | None) -> Step | None:
+def _step(
+    observed: ObservedInstance, reaction: Reaction, cause: str, until: datetime | None, *, taken: bool = False
+) -> Step | None:
     """The step, None if there is nothing that it could be done to, or it is done."""
     owner, record = observed.owner, observed.record
     if owner is not None and owner.metadata.deleting:
@@ -96,11 +100,11 @@ def _step(observed: ObservedInstance, reaction: Reaction, cause: str, until: dat
         if owner is None:
             return None
         meta = owner.metadata
-        return DeleteMachine(cause=cause, namespace=meta.namespace, name=meta.name, uid=meta.uid)
+        return DeleteMachine(cause=cause, namespace=meta.namespace, name=meta.name, uid=meta.uid, taken=taken)
     drained = record.drain is not None and record.drain.done_at is not None
     if drained or not observed.node_name or record.state is InstanceState.TERMINATED:
         return None
-    return DrainNode(cause=cause, node=observed.node_name, until=until)
+    return DrainNode(cause=cause, node=observed.node_name, until=until, taken=taken)
 
 
 def _begun(observed: ObservedInstance, cause: str) -> bool:

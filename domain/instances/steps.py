@@ -17,22 +17,24 @@ class AskAws(Model):
 
 
 class DeleteMachine(Model):
-    """Delete the Machine, with its uid as precondition."""
+    """Delete the Machine, with its uid as precondition; `taken` if AWS takes its instance right now."""
 
     step: Literal["delete-machine"] = "delete-machine"
     cause: str
     namespace: str
     name: str
     uid: str
+    taken: bool = False
 
 
 class DrainNode(Model):
-    """Cordon and drain the Node in its workload cluster; evictions end at `until`."""
+    """Cordon and drain the Node in its workload cluster; evictions end at `until`; `taken` as above."""
 
     step: Literal["drain"] = "drain"
     cause: str
     node: str
     until: datetime | None = None
+    taken: bool = False
 
 
 class UncordonNode(Model):

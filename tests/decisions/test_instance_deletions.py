@@ -12,6 +12,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.instances.asking import Ground
 from activities.instances.checking import Checks
+from activities.instances.disruptions import Disruptions
 from activities.instances.known import KnownInstances
 from activities.instances.looks import LookActivities
 from domain.identity import Kind
@@ -38,7 +39,8 @@ class Counted(MemoryKube):
 async def tried(kube: Counted, uid: str, attempt: int) -> None:
     known = KnownInstances(kube, kube)  # type: ignore[arg-type]
     checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
-    looks = LookActivities(kube, known, checks, ReactionPolicy(), observing=False)  # type: ignore[arg-type]
+    turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
+    looks = LookActivities(kube, known, checks, ReactionPolicy(), turns, observing=False)  # type: ignore[arg-type]
     server = ActivityEnvironment()
     server.info = dataclasses.replace(server.info, attempt=attempt)
     await server.run(looks.delete_machine, DeleteOwner(key=KEY, cause="ended", namespace="c", name="m", uid=uid))

@@ -207,7 +207,7 @@ def test_a_spot_notice_is_borne_out_before_the_machine_is_deleted() -> None:
     first = work(known, 5, policy=policy)
     assert (effects(first), asked(first)) == ([], (Question.INSTANCE, Question.SPOT))
     done = work(known, 7, policy=policy, facts=marked(6))
-    assert done.steps == (DeleteMachine(cause=spot(4).key, namespace="clusters", name="m-0", uid="u-m"),)
+    assert done.steps == (DeleteMachine(cause=spot(4).key, namespace="clusters", name="m-0", uid="u-m", taken=True),)
 
 
 def test_a_reaction_runs_once() -> None:
@@ -311,7 +311,7 @@ def test_deleting_the_machine_comes_before_draining() -> None:
 
 def test_draining_for_spot_ends_with_the_notice() -> None:
     done = work(record(spot(4)), 7, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))
-    assert done.steps == (DrainNode(cause=spot(4).key, node="node-0", until=at(124)),)
+    assert done.steps == (DrainNode(cause=spot(4).key, node="node-0", until=at(124), taken=True),)
 
 
 def test_a_drain_that_has_begun_goes_on_without_asking_again() -> None:
@@ -552,7 +552,7 @@ def test_a_hook_is_asked_about_before_the_node_is_drained() -> None:
 def test_an_instance_of_a_pool_without_machines_is_drained_by_its_node() -> None:
     pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "namespace": "clusters", "uid": "u-p"}})
     done = hooked(record(hook(5)), 10, machine=None, owner=None, pool=pool, node="node-7")
-    assert done.steps == (DrainNode(cause=hook(5).key, node="node-7", until=at(5 + 48 * 3600 - 60)),)
+    assert done.steps == (DrainNode(cause=hook(5).key, node="node-7", until=at(5 + 48 * 3600 - 60), taken=True),)
     assert done.patch == {}
 
 

@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 from temporalio.testing import ActivityEnvironment
 
+from activities.instances.disruptions import Disruptions
 from activities.instances.nodes import NodeActivities
 from domain.identity import Key, Kind
 from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
@@ -39,7 +40,7 @@ class Workload:
         self.node = f"node-{uuid4().hex[:8]}"
         instance = InstanceKey(account="123456789012", region="us-east-1", instance_id=f"i-{uuid4().hex[:17]}")
         self.key: Key = instance.lifecycle
-        self.activities = NodeActivities(kube, Settings())
+        self.activities = NodeActivities(kube, Settings(), Disruptions(kube, "default", 1))
         self.where = {"key": self.key, "namespace": namespace, "cluster": "c1", "node": self.node}
 
     async def begin(self, kubeconfig: bytes) -> None:

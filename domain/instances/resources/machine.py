@@ -9,7 +9,7 @@ from pydantic import Field
 
 from domain.identity import Kind
 from domain.instances import MACHINE
-from domain.instances.constants import CONTROL_PLANE_LABEL, PAUSED_ANNOTATION, PAUSED_CONDITION
+from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, PAUSED_ANNOTATION, PAUSED_CONDITION
 from domain.resource import Condition, CustomResource, KubeModel, condition_of
 
 
@@ -54,6 +54,11 @@ class Machine(CustomResource):
 
     spec: MachineSpec = MachineSpec()
     status: MachineStatus = MachineStatus()
+
+    @property
+    def cluster(self) -> str:
+        """The name of the Cluster it belongs to."""
+        return self.metadata.labels.get(CLUSTER_LABEL, self.spec.cluster_name)
 
     @property
     def control_plane(self) -> bool:

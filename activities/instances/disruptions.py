@@ -1,0 +1,126 @@
+"""Turns: a machine is disrupted only when its node group has room for it.
+
+The disruptions under way stand in an annotation of one Lease in Perdure's own namespace, written with its
+resourceVersion: of two workers that ask at the same moment one writes and the other reads again.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from pydantic import ValidationError
+
+from domain.instances import MACHINE
+from domain.instances.constants import CLUSTER_LABEL, DISRUPTIONS_ANNOTATION
+from domain.instances.disruptions import Disruption, Ledger, Turn, group_size, node_group, waits_for
+from domain.instances.names import instance_of_provider_id
+from domain.instances.resources import Machine
+from domain.reading import read_all
+from engine.clock import now
+from engine.errors import Absent, ApiError, Conflict, Unavailable
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject, text
+from engine.kube.kinds import LEASE
+
+LEASE_NAME = "perdure-instance-disruptions"
+_ATTEMPTS = 10
+
+log = logging.getLogger(__name__)
+
+
+class Disruptions:
+    """The budget of every node group.
+
+    Args:
+        kube: the management cluster.
+        namespace: of the Lease.
+        most: how many machines of one group may be disrupted at the same time.
+    """
+
+    def __init__(self, kube: KubeApi, namespace: str, most: int) -> None:
+        self._kube = kube
+        self._namespace = namespace
+        self._most = most
+
+    async def begin(self, machine: Machine, *, taken: bool) -> Turn:
+        """Enter the machine into the ledger, or say what it waits for. A machine that is in it already may go on.
+
+        Args:
+            machine: the machine.
+            taken: whether AWS takes its instance right now.
+
+        Raises:
+            ApiError: the machines cannot be listed, or the ledger cannot be written.
+        """
+        try:
+            return await self._begin(machine, taken=taken)
+        except ApiError as error:
+            if not taken or machine.control_plane:
+                raise
+            log.warning("Machine %s is disrupted without an entry in the ledger: %s", machine.key.path, error)
+            return Turn(at=now())
+
+    async def end(self, instance: str) -> None:
+        """The instance's Node is used again."""
+        for _ in range(_ATTEMPTS):
+            lease, ledger = await self._read()
+            if lease is None or ledger.ended(instance) == ledger:
+                return
+            if await self._written(lease, ledger.ended(instance)):
+                return
+
+    async def _begin(self, machine: Machine, *, taken: bool) -> Turn:
+        group = node_group(machine)
+        instance = instance_of_provider_id(machine.spec.provider_id)
+        for _ in range(_ATTEMPTS):
+            lease, ledger = await self._read()
+            if any(each.uid == machine.metadata.uid for each in ledger.of(group)):
+                return Turn(at=now())
+            # Listed after the ledger was read: who has begun meanwhile has changed the ledger.
+            members = await self._members(machine)
+            moment = now()
+            why = waits_for(machine, members, ledger.of(group), self._most, moment, taken=taken)
+            if why:
+                return Turn(at=moment, why=why)
+            meta = machine.metadata
+            one = Disruption(
+                instance=instance, name=meta.name, uid=meta.uid, at=moment, size=group_size(machine, members)
+            )
+            if await self._written(lease, ledger.begun(group, one)):
+                return Turn(at=moment)
+        raise Unavailable(f"Lease {self._namespace}/{LEASE_NAME} is written by others all the time")
+
+    async def _members(self, machine: Machine) -> list[Machine]:
+        """The machines of its node group as the API server has them now."""
+        selector = f"{CLUSTER_LABEL}={machine.cluster}"
+        listed = await self._kube.list(MACHINE, machine.metadata.namespace, label_selector=selector)
+        group = node_group(machine)
+        return [each for each in read_all(Machine, listed.items)[0] if node_group(each) == group]
+
+    async def _read(self) -> tuple[JsonObject | None, Ledger]:
+        try:
+            lease = await self._kube.get(LEASE, self._namespace, LEASE_NAME)
+        except Absent:
+            return None, Ledger()
+        try:
+            return lease, Ledger.model_validate_json(
+                text(lease, "metadata", "annotations", DISRUPTIONS_ANNOTATION) or "{}"
+            )
+        except ValidationError:
+            log.warning("Lease %s/%s: its annotation cannot be read and is replaced", self._namespace, LEASE_NAME)
+            return lease, Ledger()
+
+    async def _written(self, lease: JsonObject | None, ledger: Ledger) -> bool:
+        """Whether it could be written over the version that was read."""
+        annotations = {DISRUPTIONS_ANNOTATION: ledger.model_dump_json()}
+        try:
+            if lease is None:
+                meta = {"name": LEASE_NAME, "annotations": annotations}
+                await self._kube.create(LEASE, {"metadata": meta, "spec": {}}, self._namespace)
+            else:
+                patch = {"metadata": {"annotations": annotations}}
+                version = text(lease, "metadata", "resourceVersion")
+                await self._kube.patch(LEASE, self._namespace, LEASE_NAME, patch, resource_version=version)
+        except (Absent, Conflict):
+            return False
+        return True

@@ -1,0 +1,141 @@
+"""How many machines of one node group are disrupted at the same time: a budget, and the ledger of what is under way.
+
+A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool. A disruption begins when Perdure
+deletes a Machine or cordons its Node; it ends once the Machine is replaced or the Node is used again, after an hour at
+the latest, since a group may have been scaled down meanwhile.
+
+Two rules:
+
+- A control plane loses one machine at a time, and only while its other machines are well: etcd keeps its quorum.
+- Other groups lose as many at a time as the setting says. A machine that AWS takes right now (a confirmed Spot notice,
+  a terminating hook, an ended instance) does not wait, because waiting would not keep it, but it counts for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from domain.instances.constants import DEPLOYMENT_LABEL, POOL_LABEL, SET_LABEL
+from domain.instances.resources import Machine
+from domain.model import Model
+
+LONGEST_DISRUPTION = timedelta(hours=1)
+ASK_FOR_TURN_AGAIN = timedelta(seconds=20)
+
+
+class Turn(Model):
+    """Whether a machine may be disrupted now; `why` it has to wait, empty if it need not."""
+
+    at: datetime
+    why: str = ""
+
+    def waits(self, now: datetime) -> bool:
+        """True until it is time to ask again."""
+        return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
+
+
+class Disruption(Model):
+    """One machine that is being disrupted.
+
+    Attributes:
+        instance: its instance.
+        name: its Machine, or its Node where it has no Machine.
+        uid: the Machine's, empty without one.
+        at: when it began.
+        size: how many well machines the group has once it is over.
+    """
+
+    instance: str
+    name: str
+    uid: str = ""
+    at: datetime
+    size: int = 0
+
+
+class Ledger(Model):
+    """The disruptions under way, by node group."""
+
+    groups: dict[str, tuple[Disruption, ...]] = {}
+
+    def of(self, group: str) -> tuple[Disruption, ...]:
+        """Those of a group."""
+        return self.groups.get(group, ())
+
+    def begun(self, group: str, one: Disruption) -> Ledger:
+        """The ledger with one more; what has lasted too long is forgotten."""
+        rest = [each for each in self.of(group) if each.instance != one.instance]
+        kept = {name: tuple(each for each in found if _young(each, one.at)) for name, found in self.groups.items()}
+        kept[group] = (*(each for each in rest if _young(each, one.at)), one)
+        return Ledger(groups={name: found for name, found in kept.items() if found})
+
+    def ended(self, instance: str) -> Ledger:
+        """The ledger without an instance."""
+        kept = {name: tuple(each for each in found if each.instance != instance) for name, found in self.groups.items()}
+        return Ledger(groups={name: found for name, found in kept.items() if found})
+
+
+def node_group(machine: Machine) -> str:
+    """The name of the machine's node group, within all of the management cluster; its own name if it is of none."""
+    labels, namespace = machine.metadata.labels, machine.metadata.namespace
+    if machine.control_plane:
+        return f"control plane {namespace}/{machine.cluster}"
+    for kind, label in (("MachineDeployment", DEPLOYMENT_LABEL), ("MachineSet", SET_LABEL), ("pool", POOL_LABEL)):
+        if label in labels:
+            return f"{kind} {namespace}/{labels[label]}"
+    return f"Machine {namespace}/{machine.metadata.name}"
+
+
+def waits_for(
+    machine: Machine,
+    members: Sequence[Machine],
+    under_way: Sequence[Disruption],
+    most: int,
+    now: datetime,
+    *,
+    taken: bool,
+) -> str:
+    """Why a machine may not be disrupted yet, empty if it may.
+
+    Args:
+        machine: the machine.
+        members: the machines of its node group, with or without itself.
+        under_way: the group's entries in the ledger.
+        most: how many may be disrupted at the same time.
+        now: the present.
+        taken: whether AWS takes the instance right now, whatever is done.
+    """
+    group, uid = node_group(machine), machine.metadata.uid
+    others = [each for each in members if each.metadata.uid != uid]
+    if machine.control_plane:
+        unwell = next((each for each in others if not _well(each)), None)
+        if unwell is not None:
+            return f"{group}: Machine {unwell.metadata.name} is not well"
+    elif taken:
+        return ""
+    lasting = {each.uid: each.name for each in under_way if each.uid != uid and lasts(each, members, now)}
+    lasting |= {each.metadata.uid: each.metadata.name for each in others if each.metadata.deleting}
+    if len(lasting) < (1 if machine.control_plane else most):
+        return ""
+    return f"{group}: Machine {', '.join(sorted(lasting.values()))} is being replaced or drained"
+
+
+def group_size(machine: Machine, members: Sequence[Machine]) -> int:
+    """How many well machines end the machine's disruption: as many as there are now, of a control plane all."""
+    return sum(machine.control_plane or _well(each) for each in members)
+
+
+def lasts(disruption: Disruption, members: Sequence[Machine], now: datetime) -> bool:
+    """True until the Machine is gone and the group has as many well machines as before."""
+    if not _young(disruption, now):
+        return False
+    there = any(each.metadata.uid == disruption.uid for each in members)
+    return there or sum(_well(each) for each in members) < disruption.size
+
+
+def _well(machine: Machine) -> bool:
+    return machine.node_ready and not machine.metadata.deleting
+
+
+def _young(disruption: Disruption, now: datetime) -> bool:
+    return now - disruption.at < LONGEST_DISRUPTION

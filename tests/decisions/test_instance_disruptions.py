@@ -1,0 +1,206 @@
+"""How many machines of a node group are disrupted at the same time, and what the others wait for."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from instance_scenes import ACCOUNT, REGION, T0, at, deleting_all, facts, machine, observed, owner, record, scheduled
+from memory_kube import MemoryKube
+from temporalio.testing import ActivityEnvironment
+
+from activities.instances.asking import Ground
+from activities.instances.checking import Checks
+from activities.instances.disruptions import Disruptions
+from activities.instances.known import KnownInstances
+from activities.instances.looks import LookActivities
+from domain.identity import Kind
+from domain.instances import MACHINE
+from domain.instances.actions import CordonNode, DeleteOwner, action_of
+from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
+from domain.instances.disruptions import Disruption, Turn, lasts, waits_for
+from domain.instances.instance import work_for_instance
+from domain.instances.lifecycle import InstanceMemory, InstanceWorld
+from domain.instances.names import InstanceKey
+from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.resources import Machine
+from domain.instances.steps import DeleteMachine, DrainNode
+from domain.instances.verification import ScheduledEvent
+from engine.kube.api import Listing
+
+CONTROL_PLANE = {CONTROL_PLANE_LABEL: ""}
+WORKERS = {DEPLOYMENT_LABEL: "md-0"}
+READY = [{"type": "NodeHealthy", "status": "True"}]
+DAY = 86400
+
+
+def one(name: str, labels: dict[str, str], *, ready: bool = True, **metadata: Any) -> Machine:
+    meta = {"name": name, "namespace": "c", "uid": f"uid-{name}", "labels": labels, **metadata}
+    status = {"conditions": READY if ready else []}
+    return Machine.model_validate({"metadata": meta, "spec": {"clusterName": "c1"}, "status": status})
+
+
+def begun(name: str, seconds: float = 0, size: int = 3) -> Disruption:
+    return Disruption(instance=f"i-{name}", name=name, uid=f"uid-{name}", at=at(seconds), size=size)
+
+
+GOING: dict[str, Any] = {"deletionTimestamp": "2026-05-04T10:00:00Z", "finalizers": ["x"]}
+
+
+# --- the rules ---
+
+
+@pytest.mark.parametrize(
+    ("labels", "others", "under_way", "taken", "waits"),
+    [
+        (WORKERS, [one("b", WORKERS)], [], False, False),
+        (WORKERS, [one("b", WORKERS)], [begun("b")], False, True),
+        (WORKERS, [one("b", WORKERS)], [begun("b")], True, False),
+        (WORKERS, [one("b", WORKERS, **GOING)], [], False, True),
+        (WORKERS, [one("b", WORKERS, ready=False)], [], False, False),
+        (CONTROL_PLANE, [one("b", CONTROL_PLANE), one("c", CONTROL_PLANE)], [], False, False),
+        (CONTROL_PLANE, [one("b", CONTROL_PLANE), one("c", CONTROL_PLANE, ready=False)], [], True, True),
+        (CONTROL_PLANE, [one("b", CONTROL_PLANE), one("c", CONTROL_PLANE, **GOING)], [], True, True),
+        (CONTROL_PLANE, [one("b", CONTROL_PLANE)], [begun("gone")], True, True),
+        (CONTROL_PLANE, [one("b", CONTROL_PLANE)], [begun("gone", -3600)], True, False),
+    ],
+    ids=[
+        "workers that are all well",
+        "a worker while another is drained",
+        "a worker that AWS takes right now",
+        "a worker while another is deleted by somebody",
+        "a worker beside one that is not ready",
+        "a control plane that is well",
+        "a control plane with one that is not ready",
+        "a control plane with one being deleted",
+        "a control plane whose replacement is missing",
+        "a control plane that was scaled down an hour ago",
+    ],
+)
+def test_a_machine_waits_for_its_node_group(
+    labels: dict[str, str], others: list[Machine], under_way: list[Disruption], taken: bool, waits: bool
+) -> None:
+    first = one("a", labels)
+    assert bool(waits_for(first, [first, *others], under_way, 1, at(0), taken=taken)) == waits
+
+
+def test_a_larger_budget_disrupts_more_workers_but_one_control_plane_machine() -> None:
+    for labels, waits in ((WORKERS, False), (CONTROL_PLANE, True)):
+        members = [one(name, labels) for name in "abc"]
+        assert bool(waits_for(members[0], members, [begun("b")], 2, at(0), taken=False)) == waits
+
+
+def test_a_disruption_lasts_until_the_replacement_is_well() -> None:
+    left, new = [one("b", WORKERS), one("c", WORKERS)], one("d", WORKERS, ready=False)
+    assert lasts(begun("a"), [one("a", WORKERS, **GOING), *left], at(60))
+    assert lasts(begun("a"), left, at(60))
+    assert lasts(begun("a"), [*left, new], at(60))
+    assert not lasts(begun("a"), [*left, one("d", WORKERS)], at(60))
+    assert not lasts(begun("a"), left, at(3600)), "the group may have been scaled down"
+
+
+# --- workers of Perdure that act at the same moment ---
+
+
+async def made(kube: MemoryKube, name: str, labels: dict[str, str]) -> str:
+    meta = {"name": name, "finalizers": ["x"], "labels": labels}
+    status = {"conditions": READY}
+    found = await kube.create(MACHINE, {"metadata": meta, "spec": {"clusterName": "c1"}, "status": status}, "c")
+    return str(found["metadata"]["uid"])
+
+
+class Interleaved(MemoryKube):
+    """An API server whose answers take time, so that others get theirs in between."""
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
+        found = await super().get(kind, namespace, name)
+        await asyncio.sleep(0.01)
+        return found
+
+    async def list(self, kind: Kind, namespace: str = "", **more: Any) -> Listing:
+        found = await super().list(kind, namespace, **more)
+        await asyncio.sleep(0.01)
+        return found
+
+
+def worker(kube: MemoryKube) -> LookActivities:
+    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
+    turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
+    return LookActivities(kube, known, checks, ReactionPolicy(), turns, observing=False)  # type: ignore[arg-type]
+
+
+async def deleted(looks: LookActivities, name: str, uid: str, *, taken: bool = False) -> Turn:
+    key = InstanceKey(account=ACCOUNT, region=REGION, instance_id=f"i-{name}").lifecycle
+    deletion = DeleteOwner(key=key, cause="x", namespace="c", name=name, uid=uid, taken=taken)
+    turn: Turn = await ActivityEnvironment().run(looks.delete_machine, deletion)
+    return turn
+
+
+@pytest.mark.parametrize("labels", [CONTROL_PLANE, WORKERS], ids=["control plane", "workers"])
+async def test_of_three_machines_named_by_one_event_one_is_deleted(labels: dict[str, str]) -> None:
+    kube = Interleaved()
+    uids = {name: await made(kube, name, labels) for name in "abc"}
+    turns = await asyncio.gather(*(deleted(worker(kube), name, uid) for name, uid in uids.items()))
+    going = [each for each in (await kube.list(MACHINE)).items if each["metadata"].get("deletionTimestamp")]
+    assert len(going) == 1
+    waiting = [turn.why for turn in turns if turn.why]
+    assert len(waiting) == 2
+    assert all(going[0]["metadata"]["name"] in why for why in waiting)
+
+
+async def test_workers_that_aws_takes_right_now_do_not_wait_for_each_other() -> None:
+    kube = MemoryKube()
+    uids = {name: await made(kube, name, WORKERS) for name in "abc"}
+    turns = await asyncio.gather(*(deleted(worker(kube), name, uid, taken=True) for name, uid in uids.items()))
+    assert [turn.why for turn in turns] == [""] * 3
+
+
+async def test_a_machine_has_its_turn_once_another_has_ended() -> None:
+    kube = MemoryKube()
+    first, second = Disruptions(kube, "perdure", 1), Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
+    machines = []
+    for name in "ab":
+        await made(kube, name, WORKERS)
+        patch = {"spec": {"providerID": f"aws:///{REGION}a/i-{name}"}}
+        machines.append(Machine.model_validate(await kube.patch(MACHINE, "c", name, patch)))
+
+    async def why(turns: Disruptions, each: Machine) -> str:
+        async def begin() -> str:
+            return (await turns.begin(each, taken=False)).why
+
+        said: str = await ActivityEnvironment().run(begin)
+        return said
+
+    assert not await why(first, machines[0])
+    assert not await why(second, machines[0]), "an attempt after a crash goes on"
+    assert await why(second, machines[1])
+    await first.end("i-a")
+    assert not await why(second, machines[1])
+
+
+# --- the lifecycle ---
+
+
+def test_waiting_for_a_turn_is_shown_and_asked_for_again() -> None:
+    event = scheduled(5, at(DAY))
+    answer = facts(9, scheduled=(ScheduledEvent(code="instance-stop"),))
+    waiting = Turn(at=at(10), why="control plane c/c1: Machine b is not well")
+    seen = observed(record(event), policy=deleting_all(), facts=answer, turn=waiting)
+    done = work_for_instance(seen, at(11))
+    assert (done.steps, done.why, done.deadline) == ((), waiting.why, at(30))
+    assert isinstance(work_for_instance(seen, at(30)).steps[0], DeleteMachine)
+
+
+@pytest.mark.parametrize("why", ["", "MachineDeployment c/md-0: Machine b is being replaced or drained"])
+def test_a_node_counts_as_cordoned_only_once_it_had_its_turn(why: str) -> None:
+    policy = ReactionPolicy(ending=Reaction.DRAIN)
+    known = InstanceMemory(record=record(scheduled(5, at(DAY))))
+    key = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-1").lifecycle
+    world = InstanceWorld(key=key, known=known, machine=machine(), owner=owner(), policy=policy)
+    action = action_of(DrainNode(cause="x", node="node-0"), world)
+    assert isinstance(action, CordonNode)
+    after = action.fold(world, Turn(at=T0, why=why))
+    assert (after.record.drain is None) == bool(why)
