@@ -149,7 +149,9 @@ def group_of_arn(text: str) -> GroupKey | None:
 
 
 def partition_of(region: str) -> str:
-    """The partition that a region belongs to."""
+    """The partition that a region belongs to; `*` for any region, as IAM takes it in a policy's ARN."""
+    if region == "*":
+        return "*"
     for prefix, partition in _PARTITIONS.items():
         if region.startswith(prefix):
             return partition

@@ -1,7 +1,6 @@
 """The IAM documents: what the consumer, the activities and whoever sets up the queues may do, and no more.
 
-EC2's and Auto Scaling's Describe calls take no resources, so they stand with `*`; so do the provider's own actions in
-the compatibility mode, as in the document that its clusterawsadm makes.
+EC2's and Auto Scaling's Describe calls take no resources, so they stand with `*`.
 """
 
 from __future__ import annotations
@@ -9,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from domain.instances.names import partition_of
-from domain.instances.topology import Topology
+from domain.instances.places import Place
+from domain.instances.topology import Topology, rule_arn_of, topology
 from domain.schema import Document
 
 CONSUME = (
@@ -46,55 +46,71 @@ SET_UP_RULES = (
 )
 # Which rules deliver to a queue is asked of all of an account's rules.
 FIND_RULES = ("events:ListRuleNamesByTarget",)
-# What the provider's own document grants for events, in its order.
-PROVIDER_ACTIONS = (
-    "events:DeleteRule",
-    "events:DescribeRule",
-    "events:ListTargetsByRule",
-    "events:PutRule",
-    "events:PutTargets",
-    "events:RemoveTargets",
-    "sqs:CreateQueue",
-    "sqs:DeleteMessage",
-    "sqs:DeleteQueue",
-    "sqs:GetQueueAttributes",
-    "sqs:GetQueueUrl",
-    "sqs:ReceiveMessage",
-    "sqs:SetQueueAttributes",
-)
+ASSUME = ("sts:AssumeRole",)
+# Names that the AWS provider gives queues and rules, of whatever cluster.
+_PROVIDER_QUEUE, _PROVIDER_RULE = "*-queue", "*-ec2-rule"
 
 
-def running_document(places: Sequence[Topology]) -> Document:
+def topologies(place: Place) -> tuple[Topology, ...]:
+    """What a place may hold: its own queue and rules, and of a queue that the AWS provider may have made its rule.
+
+    A cluster's dots are dashes in the name of its queue, but not of its rule.
+    """
+    own = topology(place.account, place.region, place.queue)
+    cluster = place.queue.removesuffix(_PROVIDER_QUEUE.removeprefix("*"))
+    if cluster == place.queue:
+        return (own,)
+    regions = topology(place.account, place.region)
+    name = f"{cluster.replace('-', '?')}{_PROVIDER_RULE.removeprefix('*')}"
+    rule = own.rules[0].model_copy(update={"name": name, "arn": rule_arn_of(place.account, place.region, name)})
+    return (own, own.model_copy(update={"dead_letters": regions.dead_letters, "rules": (rule,)}))
+
+
+def running_document(places: Sequence[Topology], roles: Sequence[str] = ()) -> Document:
     """What worker and consumer need while they run.
 
     The dead letters can be read as well as written: a re-drive takes them out and sends them again.
+
+    Args:
+        places: those that are entered with these credentials.
+        roles: the ARNs of the roles by which these credentials enter the other places.
     """
-    queues = [place.queue.arn for place in places]
-    dead = [place.dead_letters.arn for place in places]
-    return _document(
-        _statement("Consume", CONSUME, [*queues, *dead]),
-        _statement("BuryAndRedrive", BURY, [*queues, *dead]),
-        _statement("Describe", DESCRIBE, ["*"]),
-        _statement("AnswerHooks", ANSWER_HOOKS, [_groups(place) for place in places]),
-    )
+    return _document(*_running(places), _statement("AssumeRoles", ASSUME, roles))
 
 
 def setup_document(places: Sequence[Topology]) -> Document:
     """What setting up queues and rules needs."""
+    return _document(*_setting_up(places))
+
+
+def compatibility_document(place: Topology) -> Document:
+    """Both, also for the queues and rules that the AWS provider has made in the place. Nothing there is deleted."""
+    queue = place.queue.model_copy(update={"arn": place.queue.arn.replace(place.queue.name, _PROVIDER_QUEUE)})
+    rule = place.rules[0]
+    provider = rule.model_copy(update={"arn": rule.arn.replace(rule.name, _PROVIDER_RULE)})
+    both = [place, place.model_copy(update={"queue": queue, "rules": (provider,)})]
+    return _document(*_running(both), *_setting_up(both))
+
+
+def _running(places: Sequence[Topology]) -> tuple[Document, ...]:
     queues = [arn for place in places for arn in (place.queue.arn, place.dead_letters.arn)]
-    rules = [rule.arn for place in places for rule in place.rules]
-    return _document(
-        _statement("SetUpQueues", SET_UP_QUEUES, queues),
-        _statement("SetUpRules", SET_UP_RULES, rules),
-        _statement("FindRules", FIND_RULES, ["*"] if rules else []),
+    return (
+        _statement("Consume", CONSUME, queues),
+        _statement("BuryAndRedrive", BURY, queues),
+        _statement("Describe", DESCRIBE, ["*"] if places else []),
+        _statement("AnswerHooks", ANSWER_HOOKS, [_groups(place) for place in places]),
     )
 
 
-def compatibility_document() -> Document:
-    """The provider's own actions for events, and what goes beyond them here."""
-    needed = (*ANSWER_HOOKS, *DESCRIBE, *FIND_RULES, *CONSUME, *BURY, *SET_UP_QUEUES, *SET_UP_RULES)
-    beyond = tuple(action for action in dict.fromkeys(needed) if action not in PROVIDER_ACTIONS)
-    return _document(_statement("ProviderEvents", PROVIDER_ACTIONS, ["*"]), _statement("Beyond", beyond, ["*"]))
+def _setting_up(places: Sequence[Topology]) -> tuple[Document, ...]:
+    queues = [arn for place in places for arn in (place.queue.arn, place.dead_letters.arn)]
+    rules = [rule.arn for place in places for rule in place.rules]
+    return (
+        _statement("SetUpQueues", SET_UP_QUEUES, queues),
+        _statement("SetUpRules", SET_UP_RULES, rules),
+        # Which rules deliver to a queue is asked of all rules of an account.
+        _statement("FindRules", FIND_RULES, ["*"] if rules else []),
+    )
 
 
 def _groups(place: Topology) -> str:

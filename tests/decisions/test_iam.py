@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from activities.aws.permissions import PERMISSIONS, Role, permitted
+from domain.instances.places import places
 from starters.cli.iam import iam_files
 
 DEPLOYED = Path(__file__).parents[2] / "deploy" / "iam"
@@ -58,3 +59,43 @@ def test_every_action_has_its_reason_in_the_readme() -> None:
     text = (DEPLOYED / "README.md").read_text()
     for item in PERMISSIONS:
         assert f"| {item.role.value} | `{item.action}` | {item.why} |" in text
+
+
+def instances(queues: str, name: str) -> dict[str, list[str]]:
+    """The resources of each action in one of the files for some queues."""
+    document = json.loads(iam_files(places(queues.split(",")))[f"{name}.json"])
+    return {action: each["Resource"] for each in document["Statement"] for action in each["Action"]}
+
+
+def test_the_policies_for_instances_name_the_queues_of_the_setting() -> None:
+    queues = "111111111111/cn-north-1,111111111111/us-gov-west-1/c-1-queue"
+    allowed = instances(queues, "instances")
+    assert allowed["sqs:ReceiveMessage"] == [
+        "arn:aws-cn:sqs:cn-north-1:111111111111:perdure-instance-events",
+        "arn:aws-cn:sqs:cn-north-1:111111111111:perdure-instance-events-dead",
+        "arn:aws-us-gov:sqs:us-gov-west-1:111111111111:c-1-queue",
+        "arn:aws-us-gov:sqs:us-gov-west-1:111111111111:c-1-queue-dead",
+        "arn:aws-us-gov:sqs:us-gov-west-1:111111111111:perdure-instance-events-dead",
+    ]
+    assert "sts:AssumeRole" not in allowed
+    rules = instances(queues, "instances-setup")["events:PutRule"]
+    assert "arn:aws-us-gov:events:us-gov-west-1:111111111111:rule/c?1-ec2-rule" in rules
+
+
+def test_each_role_of_the_setting_may_be_assumed_and_has_policies_of_its_own() -> None:
+    role = "arn:aws:iam::222222222222:role/capa/events"
+    queues = f"111111111111/eu-central-1,222222222222/eu-central-1@{role}"
+    own = instances(queues, "instances")
+    assert own["sts:AssumeRole"] == [role]
+    assert all(":111111111111:" in arn for arn in own["sqs:ReceiveMessage"])
+    other = instances(queues, "instances-222222222222-capa-events")
+    assert all(":222222222222:" in arn for arn in other["sqs:ReceiveMessage"])
+    assert "sts:AssumeRole" not in other
+    assert "events:PutRule" in instances(queues, "instances-setup-222222222222-capa-events")
+
+
+def test_the_policies_for_any_place_hold_in_every_partition() -> None:
+    for name in ("instances", "instances-setup", "instances-compatibility"):
+        text = (DEPLOYED / f"{name}.json").read_text()
+        assert "arn:*:sqs:" in text
+        assert "arn:aws:" not in text

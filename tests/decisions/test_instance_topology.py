@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from instance_scenes import ACCOUNT, GROUP, REGION, health, hook_detail, state_c
 from instance_scenes import envelope as enveloped
 
 from domain.instances.permissions import (
-    PROVIDER_ACTIONS,
+    CONSUME,
     SET_UP_QUEUES,
     SET_UP_RULES,
     compatibility_document,
@@ -234,19 +235,14 @@ def test_setting_up_touches_its_own_names_only() -> None:
     assert setup_document([])["Statement"] == [], "IAM refuses a statement without resources"
 
 
-def test_the_compatible_document_grants_what_the_provider_has_and_what_it_lacks() -> None:
-    document = compatibility_document()
-    assert document["Statement"][0]["Action"] == list(PROVIDER_ACTIONS)
-    assert len(PROVIDER_ACTIONS) == 13
-    for action in (
-        "sqs:ChangeMessageVisibility",
-        "autoscaling:CompleteLifecycleAction",
-        "autoscaling:RecordLifecycleActionHeartbeat",
-        "autoscaling:DescribeAutoScalingInstances",
-        "ec2:DescribeInstances",
-        "ec2:DescribeInstanceStatus",
-        # What is made is tagged.
-        *SET_UP_QUEUES,
-        *SET_UP_RULES,
-    ):
-        assert allowed(document, action) == ["*"]
+def test_the_compatible_document_reaches_the_providers_queues_and_deletes_nothing() -> None:
+    document = compatibility_document(topology("*", "*"))
+    own = "arn:*:sqs:*:*:perdure-instance-events"
+    queues = ["arn:*:sqs:*:*:*-queue", own, f"{own}-dead"]
+    for action in (*CONSUME, *SET_UP_QUEUES):
+        assert sorted(set(allowed(document, action))) == queues
+    for action in SET_UP_RULES:
+        assert "arn:*:events:*:*:rule/*-ec2-rule" in allowed(document, action)
+    assert allowed(document, "ec2:DescribeInstances") == ["*"]
+    actions = {action for each in document["Statement"] for action in each["Action"]}
+    assert {action for action in actions if re.search("Delete|Remove", action)} == {"sqs:DeleteMessage"}
