@@ -136,6 +136,16 @@ def standing_planned(record: InstanceRecord, now: datetime) -> Iterator[Planned]
             yield planned
 
 
+def unlisted_plans(record: InstanceRecord, facts: Facts | None, now: datetime) -> tuple[str, ...]:
+    """The names of the scheduled events that EC2 does not list a quarter of an hour after they were told."""
+    found = ((planned, effect_of(planned.notice.code)) for planned in standing_planned(record, now))
+    return tuple(
+        scheduled_cause(planned)
+        for planned, effect in found
+        if effect is not None and verify_scheduled(effect, facts, planned.received_at, now) is Verdict.REFUTED
+    )
+
+
 def end_of(planned: Planned) -> datetime | None:
     """When a scheduled event is over, as far as is known."""
     notice = planned.notice

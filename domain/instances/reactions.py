@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from domain.instances.causes import ENDED, Cause
+from domain.instances.causes import ENDED, Cause, unlisted_plans
 from domain.instances.events import InstanceState
 from domain.instances.hooks import HookWork, served, work_for_hook
 from domain.instances.observed import ObservedInstance
@@ -44,14 +44,16 @@ def reactions(
     observed: ObservedInstance, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Step, ...]:
     """The steps for the causes that are due, and for draining before a lifecycle action is completed."""
+    # Not only what would be reacted to: a made-up notice would stand in the label until its date.
+    unlisted = unlisted_plans(observed.record, observed.facts, now)
     if observed.hindrance:
-        return ()
+        return tuple(Refute(cause=name) for name in unlisted)
     due = [cause for cause in found if cause.wanted and cause.from_ <= now]
     refuted = [cause.name for cause in due if cause.verdict is Verdict.REFUTED and cause.name != ENDED]
     refuted += [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
     step = None if observed.turn and observed.turn.waits(now) else _strongest(observed, due, hooks)
     over = [UncordonNode(node=observed.record.drain.node)] if observed.record.drain and _over(observed, due) else []
-    return (*(Refute(cause=name) for name in refuted), *([step] if step else over))
+    return (*(Refute(cause=name) for name in dict.fromkeys((*unlisted, *refuted))), *([step] if step else over))
 
 
 def unproven(observed: ObservedInstance, cause: Cause, now: datetime) -> bool:

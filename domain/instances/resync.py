@@ -2,8 +2,8 @@
 
 States need no event: an answer of EC2 is folded as it is (`record.answered`). Scheduled events are made into those that
 Health would have sent, so that a workflow that lost its memory, or never had one, knows of them again. One that EC2
-lists no more, or as completed or cancelled, is withdrawn. Those that Health did tell of are left to Health, as EC2 does
-not list all of them; but one that EC2 lists as completed or cancelled is withdrawn, whether Health said so or not.
+lists no more, or as completed or cancelled, is withdrawn, whether Health said so or not. One that Health told of and EC2
+never lists is refuted (`reactions.py`), since anybody who may send to the queue can make up a notice.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from domain.instances.causes import most_severe
+from domain.instances.causes import most_severe, scheduled_cause
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, HealthNotice, InstanceEvent, InstanceState
 from domain.instances.health import Effect, effect_of
@@ -76,7 +76,8 @@ def _told_by_health(record: InstanceRecord, event: ScheduledEvent) -> bool:
         effect, start = effect_of(planned.notice.code), planned.notice.start
         dated = start is None or event.not_before is None or _near(event.not_before, start)
         fits = effect is not None and event.code in effect.codes and dated
-        if not name.startswith(_OURS) and _stands(record, planned) and fits:
+        refuted = scheduled_cause(planned) in record.refuted_causes
+        if not (name.startswith(_OURS) or refuted) and _stands(record, planned) and fits:
             return True
     return False
 

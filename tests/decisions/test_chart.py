@@ -236,6 +236,13 @@ def schema() -> dict[str, Any]:
             {
                 **{"create": SWITCH, "people": SWITCH, "accountsSecrets": SWITCH},
                 **{"threescaleSecretNamespaces": STRINGS},
+                "instancesKubeconfigs": {
+                    "type": "array",
+                    "items": closed(
+                        {"namespace": STRING, "clusters": {**STRINGS, "minItems": 1}},
+                        ("namespace", "clusters"),
+                    ),
+                },
                 "managedKinds": {
                     "type": "array",
                     "items": closed(
@@ -370,7 +377,7 @@ def test_the_files_are_those_of_the_kustomize_base() -> None:
 
 
 # Installed where a value asks for them.
-PATTERNS = {"managed-kinds.yaml", "accounts-secrets.yaml", "threescale-secrets.yaml"}
+PATTERNS = {"managed-kinds.yaml", "accounts-secrets.yaml", "instances-kubeconfigs.yaml", "threescale-secrets.yaml"}
 
 
 def test_every_file_of_rights_has_its_area() -> None:

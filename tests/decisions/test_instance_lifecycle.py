@@ -26,6 +26,7 @@ from instance_scenes import (
     state,
 )
 
+from domain.instances.causes import interruption_label
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.hooks import HookTiming
@@ -377,6 +378,31 @@ def test_a_scheduled_event_is_borne_out_by_ec2s_own_list(
     known = record(scheduled(5, at(2 * DAY)))
     answer = facts(DAY + 10, scheduled=scheduled_events)
     assert effects(work(known, DAY + 11, policy=deleting_all(), facts=answer)) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "listed", "expected"),
+    [(905, (), ["refute"]), (905, (STOP,), []), (600, (), [])],
+    ids=["not listed", "listed", "EC2 may be late"],
+)
+@pytest.mark.parametrize("paused", [False, True])
+def test_a_scheduled_event_that_ec2_does_not_list_is_not_labelled_for_long(
+    seconds: int, listed: tuple[ScheduledEvent, ...], expected: list[str], paused: bool
+) -> None:
+    known = record(scheduled(5, at(9 * DAY)))
+    held = machine(**PAUSED) if paused else machine()
+    answer = facts(seconds, scheduled=listed)
+    done = work(known, seconds + 1, machine=held, facts=answer)
+    assert effects(done) == expected
+    if expected:
+        (step,) = done.steps
+        assert isinstance(step, Refute)
+        after = refuted(known, step.cause)
+        assert INTERRUPTION_LABEL not in labels(work(after, seconds + 2, machine=held, facts=answer))
+        world = InstanceWorld(key=KEY.lifecycle, known=InstanceMemory(record=after), machine=held)
+        later = STOP.model_copy(update={"id": "e-1", "not_before": at(9 * DAY)})
+        told = world.told(facts(seconds + 600, scheduled=(later,)), {})
+        assert interruption_label(told.record, at(seconds + 601)) == "scheduled-stop", "EC2 lists it after all"
 
 
 def test_an_event_that_is_moved_is_acted_upon_by_its_new_date() -> None:
