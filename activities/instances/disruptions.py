@@ -121,6 +121,10 @@ class Disruptions:
                 patch = {"metadata": {"annotations": annotations}}
                 version = text(lease, "metadata", "resourceVersion")
                 await self._kube.patch(LEASE, self._namespace, LEASE_NAME, patch, resource_version=version)
-        except (Absent, Conflict):
+        except Conflict:
+            return False
+        except Absent:
+            if lease is None:
+                raise  # there is no such namespace
             return False
         return True

@@ -2,8 +2,8 @@
 
 States need no event: an answer of EC2 is folded as it is (`record.answered`). Scheduled events are made into those that
 Health would have sent, so that a workflow that lost its memory, or never had one, knows of them again. One that EC2
-lists no more, or as completed or cancelled, is withdrawn, whether Health said so or not. One that Health told of and EC2
-never lists is refuted (`reactions.py`), since anybody who may send to the queue can make up a notice.
+lists no more, or as completed or cancelled, is withdrawn, whether Health said so or not. One that Health told of and
+EC2 never lists is refuted (`reactions.py`), since anybody who may send to the queue can make up a notice.
 """
 
 from __future__ import annotations
