@@ -1,10 +1,9 @@
-"""Compile the API server, the controller manager and etcd, once per computer.
+"""Compile the API server, the controller manager and etcd, once per computer, where they cannot be downloaded.
 
-No package index carries a kube-apiserver binary, but its Go module compiles like any other program: about 2,400
-packages, five minutes on two cores from empty caches. The versions are those of `go.mod` beside this file, every
-module is held by `go.sum`.
+Their Go modules compile like any other program: about 2,400 packages, five minutes on two cores from empty caches. The
+versions are those of `go.mod` beside this file, every module is held by `go.sum`.
 
-A build happens in a directory of its own inside the cache and is renamed into place when all three programs are there;
+A build happens in a directory of its own inside the cache and is renamed into place when all programs are there;
 a lock lets one process build while others wait for it. Whatever is interrupted leaves nothing that would be found
 later, and the next build resumes from Go's own cache of compiled packages. The compiler is tied to this process and
 ends with it.
@@ -26,7 +25,6 @@ from pathlib import Path
 from localcloud.building import BuildError, lines_of, only_builder
 from localcloud.kubernetes.toolchain import Toolchain, find_toolchain
 from localcloud.progress import Narrator
-from localcloud.state import Binaries
 
 MODULE = Path(__file__).parent
 PACKAGES = {
@@ -34,6 +32,7 @@ PACKAGES = {
     "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
     "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
 }
+ALL = tuple(PACKAGES)
 # The tags and the trimming are those of Kubernetes' own release builds.
 FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly", "-tags=notest,grpcnotrace")
 CORE_MINUTES = 10  # measured: 5 minutes on 2 cores, downloads included
@@ -52,34 +51,35 @@ def versions() -> tuple[str, str]:
 _REQUIRED = ("k8s.io/kubernetes", "go.etcd.io/etcd/server/v3")
 
 
-def cached(cache: Path) -> Binaries | None:
-    """The programs of an earlier build of exactly these versions."""
-    home = _home(cache)
-    return _binaries(home) if home.is_dir() else None
+def cached(cache: Path, names: tuple[str, ...] = ALL) -> Path | None:
+    """The directory of an earlier build of these programs in exactly these versions."""
+    home = _home(cache, names)
+    return home if home.is_dir() else None
 
 
-def build(cache: Path, narrator: Narrator) -> Binaries:
-    """Compile all three, or wait for the process that does; raises BuildError."""
+def build(cache: Path, narrator: Narrator, names: tuple[str, ...] = ALL) -> Path:
+    """Compile programs into a directory, or wait for the process that does; raises BuildError."""
     cache.mkdir(parents=True, exist_ok=True)
+    home = _home(cache, names)
     with only_builder(cache, "Kubernetes", narrator):
-        ready = cached(cache)
+        ready = cached(cache, names)
         if ready is not None:
             return ready
         for abandoned in cache.glob(".building-*"):
             shutil.rmtree(abandoned, ignore_errors=True)
         toolchain = find_toolchain(cache, narrator)
-        _announce(narrator)
+        _announce(narrator, names)
         with tempfile.TemporaryDirectory(dir=cache, prefix=".building-") as temporary:
             work = Path(temporary)
-            _compile(toolchain, work, narrator)
-            (work / "bin").rename(_home(cache))
+            _compile(toolchain, work, narrator, names)
+            (work / "bin").rename(home)
         if toolchain.own_caches is not None:
             _drop(toolchain, toolchain.own_caches)
     narrator.say("Built; later runs start in seconds.")
-    return _binaries(_home(cache))
+    return home
 
 
-def _home(cache: Path) -> Path:
+def _home(cache: Path, names: tuple[str, ...]) -> Path:
     kubernetes, etcd = versions()
     recipe = hashlib.sha256()
     for part in (
@@ -88,15 +88,8 @@ def _home(cache: Path) -> Path:
         " ".join((*FLAGS, _linker_flags())).encode(),
     ):
         recipe.update(part)
-    return cache / f"{kubernetes}-etcd-{etcd}-{platform.machine()}-{recipe.hexdigest()[:8]}"
-
-
-def _binaries(home: Path) -> Binaries:
-    return Binaries(
-        etcd=home / "etcd",
-        kube_apiserver=home / "kube-apiserver",
-        kube_controller_manager=home / "kube-controller-manager",
-    )
+    made = f"{kubernetes}-etcd-{etcd}" if names == ALL else f"{kubernetes}-{'-'.join(names)}"
+    return cache / f"{made}-{platform.machine()}-{recipe.hexdigest()[:8]}"
 
 
 def _linker_flags() -> str:
@@ -106,42 +99,50 @@ def _linker_flags() -> str:
     return "-s -w " + " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in stamped.items())
 
 
-def _announce(narrator: Narrator) -> None:
+def _announce(narrator: Narrator, names: tuple[str, ...]) -> None:
     kubernetes, etcd = versions()
-    cores = len(os.sched_getaffinity(0))
+    made = f"Kubernetes {kubernetes} and etcd {etcd}" if names == ALL else f"{', '.join(names)} {kubernetes}"
+    cores = _cores()
     minutes = max(2, round(CORE_MINUTES / cores))
     narrator.say(
-        f"Building Kubernetes {kubernetes} and etcd {etcd} from source, once for this computer: about {minutes} "
+        f"Building {made} from source, once for this computer: about {minutes} "
         f"minutes on {cores} core{'s' if cores > 1 else ''} and {DISK_GB} GB of disk. "
         "When interrupted, it goes on where it was."
     )
 
 
-def _compile(toolchain: Toolchain, work: Path, narrator: Narrator) -> None:
+def _cores() -> int:
+    """Those that this process may use; macOS tells only how many there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _compile(toolchain: Toolchain, work: Path, narrator: Narrator, names: tuple[str, ...]) -> None:
     for name in ("go.mod", "go.sum"):
         shutil.copy(MODULE / name, work / name)
     started = time.monotonic()
-    total = _count_packages(toolchain, work, narrator)
+    packages = [PACKAGES[name] for name in names]
+    total = _count_packages(toolchain, work, narrator, packages)
     command = [str(toolchain.go), "build", "-v", *FLAGS, "-ldflags", _linker_flags(), "-o", f"{work}/bin/"]
     compiled = 0
-    for line in _run(toolchain, [*command, *PACKAGES.values()], work):
+    for line in _run(toolchain, [*command, *packages], work):
         if line.startswith("go: "):
             continue
         compiled += 1
         narrator.advance("packages compiled", min(compiled, total), total)
     narrator.advance("packages compiled", total, total)
-    (work / "bin" / "server").rename(work / "bin" / "etcd")  # Go names a program after its package's directory
-    missing = [name for name in PACKAGES if not (work / "bin" / name).is_file()]
+    if "etcd" in names:
+        (work / "bin" / "server").rename(work / "bin" / "etcd")  # Go names a program after its package's directory
+    missing = [name for name in names if not (work / "bin" / name).is_file()]
     if missing:
         raise BuildError(f"go build ended well but made no {', '.join(missing)}")
     narrator.say(f"  compiled in {(time.monotonic() - started) / 60:.1f} minutes")
 
 
-def _count_packages(toolchain: Toolchain, work: Path, narrator: Narrator) -> int:
+def _count_packages(toolchain: Toolchain, work: Path, narrator: Narrator, packages: list[str]) -> int:
     """How many packages there are; listing them downloads what is missing of the sources."""
     listed = 0
     downloads = 0
-    for line in _run(toolchain, [str(toolchain.go), "list", "-mod=readonly", "-deps", *PACKAGES.values()], work):
+    for line in _run(toolchain, [str(toolchain.go), "list", "-mod=readonly", "-deps", *packages], work):
         if line.startswith("go: downloading"):
             downloads += 1
             if downloads % 50 == 1:

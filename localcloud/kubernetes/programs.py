@@ -1,18 +1,20 @@
-"""Where the control plane's programs come from: named by the user, on PATH, built before, or built now.
+"""Where the control plane's programs come from: named by the user, on PATH, kept in the cache, downloaded, or compiled.
 
-A place counts only if it has all three programs: envtest's assets for one come without a controller manager, and
-a controller manager newer than its API server is not supported (Kubernetes' version skew policy).
+A place that the user names counts only if it has all three programs: envtest's assets for one come without a controller
+manager, and one that is a minor version newer than its API server is not supported (Kubernetes' version skew policy).
+Where Kubernetes publishes no controller manager, on macOS, the rest is downloaded and it alone is compiled.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 from pathlib import Path
 
 import platformdirs
 
-from localcloud.kubernetes import build
+from localcloud.kubernetes import build, download
 from localcloud.progress import Narrator
 from localcloud.state import Binaries
 
@@ -23,9 +25,53 @@ def cache_directory() -> Path:
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> Binaries:
-    """The programs, compiled if need be; raises BuildError or ToolchainError."""
+    """The programs, downloaded or compiled if need be; raises BuildError or ToolchainError."""
     cache = cache or cache_directory()
-    return _named_by_user(narrator) or build.cached(cache) or build.build(cache, narrator)
+    return (
+        _named_by_user(narrator)
+        or _cached(cache)
+        or _downloaded(cache, narrator)
+        or _binaries(build.build(cache, narrator))
+    )
+
+
+def _cached(cache: Path) -> Binaries | None:
+    compiled = build.cached(cache)
+    if compiled is not None:
+        return _binaries(compiled)
+    target = download.Target.of_this_computer()
+    official = download.cached(cache, target) if target is not None else None
+    if target is None or official is None:
+        return None
+    manager = official if target.has_controller_manager else build.cached(cache, (download.CONTROLLER_MANAGER,))
+    return _binaries(official, manager) if manager is not None else None
+
+
+def _downloaded(cache: Path, narrator: Narrator) -> Binaries | None:
+    """None, and why is said, where they have to be compiled."""
+    target = download.Target.of_this_computer()
+    if target is None:
+        narrator.say(f"There are no official Kubernetes programs for {platform.system()} on {platform.machine()}.")
+        return None
+    if download.is_switched_off():
+        return None
+    try:
+        official = download.download(cache, target, narrator)
+    except download.DownloadError as error:
+        narrator.say(f"Kubernetes cannot be downloaded and is compiled instead: {error}")
+        return None
+    if target.has_controller_manager:
+        return _binaries(official)
+    narrator.say(f"Kubernetes publishes no controller manager for {platform.system()}: it alone is compiled.")
+    return _binaries(official, build.build(cache, narrator, (download.CONTROLLER_MANAGER,)))
+
+
+def _binaries(home: Path, manager: Path | None = None) -> Binaries:
+    return Binaries(
+        etcd=home / "etcd",
+        kube_apiserver=home / "kube-apiserver",
+        kube_controller_manager=(manager or home) / "kube-controller-manager",
+    )
 
 
 def _named_by_user(narrator: Narrator) -> Binaries | None:

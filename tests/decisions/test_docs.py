@@ -69,7 +69,14 @@ def test_every_setting_is_documented_as_it_is() -> None:
 
 
 # Read by commands and tests, not by the processes.
-NO_SETTINGS = {"PERDURE_STATE", "PERDURE_USER", "PERDURE_LOCAL_FSYNC", "PERDURE_RECORD_HISTORIES", "PERDURE_TEST_STATE"}
+NO_SETTINGS = {
+    "PERDURE_DOWNLOADS",
+    "PERDURE_LOCAL_FSYNC",
+    "PERDURE_RECORD_HISTORIES",
+    "PERDURE_STATE",
+    "PERDURE_TEST_STATE",
+    "PERDURE_USER",
+}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -667,9 +667,9 @@ def test_an_interrupted_build_leaves_nothing_that_is_used(
     assert build.cached(cache) is None
     until(lambda: processes_in(working) == [], "the compiler has ended")
     fake_go("true")
-    binaries = build.build(cache, Silence())
-    assert binaries.kube_apiserver.read_text() == "whole\n"
-    assert {path.name for path in cache.iterdir()} == {"lock", binaries.etcd.parent.name}
+    home = build.build(cache, Silence())
+    assert (home / "kube-apiserver").read_text() == "whole\n"
+    assert {path.name for path in cache.iterdir()} == {"lock", home.name}
 
 
 def test_up_that_is_interrupted_while_it_builds_says_that_nothing_was_started(
@@ -733,6 +733,7 @@ def _organizations(deployment: Deployment) -> OrganizationsClient:
         aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
     )
 
+    monkeypatch.setenv("PERDURE_DOWNLOADS", "off")
 
 def _listening_addresses(pids: set[int]) -> set[str]:
     connections = [item for pid in pids for item in psutil.Process(pid).net_connections(kind="tcp")]

@@ -1,0 +1,258 @@
+"""Kubernetes' official programs, downloaded once per computer.
+
+The API server and etcd come in the archive that controller-tools publishes for test environments, held to the SHA-512
+below. The controller manager comes from Kubernetes' own download site, which publishes it for Linux only; it is checked
+against the SHA-256 that lies beside it there, which shows that it arrived whole.
+
+What was cut stays as `NAME.part` and is resumed by the next attempt. A file takes its final name only with the right
+hash, and the directory is renamed into place only when it is complete.
+
+`PERDURE_DOWNLOADS` is a base URL that stands for both hosts, with the paths unchanged; `off` downloads nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import tarfile
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from localcloud.building import only_builder
+from localcloud.progress import Narrator
+
+VERSION = "v1.36.2"
+ARCHIVE_PATH = "/kubernetes-sigs/controller-tools/releases/download/envtest-{version}/{archive}"
+PROGRAM_PATH = "/release/{version}/bin/{system}/{machine}/kube-controller-manager"
+ARCHIVE_HOST = "https://github.com"
+PROGRAM_HOST = "https://dl.k8s.io"
+SETTING = "PERDURE_DOWNLOADS"
+SHA512 = {
+    "envtest-v1.36.2-darwin-amd64.tar.gz": (
+        "b4fe9f973cd1992e3880f8b230ed32c0c243b83371591e3e3315f4404df2cdbe"
+        "f8ee94eeb9bb245b7e5feb987d5c4a76c43e0877654ab73f00d7bbc2b9984514"
+    ),
+    "envtest-v1.36.2-darwin-arm64.tar.gz": (
+        "9278f9e5af556b2f1f2d139769c1f0d717c7b4426917fdebdba898bcb725a916"
+        "e4910d6160886194ff9be9589ea7c5c32c2b8ae0754703874b7c8ba8ddfc41ce"
+    ),
+    "envtest-v1.36.2-linux-amd64.tar.gz": (
+        "ea743186c8a799f5cf8faf16969f86189d003cb7d130e0ac4b58789f1e5748dc"
+        "f30ebe91c837a10d5ac415383da3e10b9e64d65785c938c23e739781cfb76f08"
+    ),
+    "envtest-v1.36.2-linux-arm64.tar.gz": (
+        "2d72ee985a8e262a3c57dc9f7f0fd891f6a8c7bf7ebaa2db6dc6d8eac8ae2818"
+        "1afe51c1f368b67756cdb40b10de9b205609e1726e5f27f7c6d824dd9c6649ac"
+    ),
+}
+FROM_ARCHIVE = ("etcd", "kube-apiserver")
+CONTROLLER_MANAGER = "kube-controller-manager"
+# With looking up the name, which no timeout of a connection covers.
+REACHED_SECONDS = 2.5
+# A server that sends nothing for so long is given up for now; what it sent is kept.
+READ_SECONDS = 15.0
+ATTEMPTS = 3
+
+_MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+_MB = 1_000_000
+
+
+class DownloadError(Exception):
+    """The programs could not be downloaded; they are compiled then."""
+
+
+class WrongHashError(DownloadError):
+    """A whole file arrived that is not the published one."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The computer that the programs are for, in the words of Go."""
+
+    system: str
+    machine: str
+
+    @classmethod
+    def of_this_computer(cls) -> Target | None:
+        """None where no official programs exist."""
+        target = cls(platform.system().lower(), _MACHINES.get(platform.machine().lower(), ""))
+        return target if target.archive in SHA512 else None
+
+    @property
+    def archive(self) -> str:
+        """The archive's file name."""
+        return f"envtest-{VERSION}-{self.system}-{self.machine}.tar.gz"
+
+    @property
+    def has_controller_manager(self) -> bool:
+        """Whether Kubernetes publishes servers for this system."""
+        return self.system == "linux"
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Those that can be downloaded."""
+        return (*FROM_ARCHIVE, CONTROLLER_MANAGER) if self.has_controller_manager else FROM_ARCHIVE
+
+    def home(self, cache: Path) -> Path:
+        """Where they are kept; the archive's hash names the directory."""
+        return cache / f"official-{VERSION}-{self.system}-{self.machine}-{SHA512[self.archive][:8]}"
+
+
+def is_switched_off() -> bool:
+    """Whether the user wants no download."""
+    return os.environ.get(SETTING, "").strip().lower() == "off"
+
+
+def cached(cache: Path, target: Target) -> Path | None:
+    """The directory of an earlier download."""
+    home = target.home(cache)
+    return home if home.is_dir() else None
+
+
+def download(cache: Path, target: Target, narrator: Narrator) -> Path:
+    """The directory with the programs; raises DownloadError."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with only_builder(cache, "Kubernetes", narrator):
+        ready = cached(cache, target)
+        if ready is not None:
+            return ready
+        archive_url, program_url = _urls(target)
+        narrator.say(f"Downloading Kubernetes {VERSION} and etcd for {target.system}/{target.machine}.")
+        parts = cache / "downloads"
+        parts.mkdir(exist_ok=True)
+        _check_reachable(archive_url)
+        timeout = httpx.Timeout(READ_SECONDS)
+        with (
+            httpx.Client(timeout=timeout, follow_redirects=True) as client,
+            tempfile.TemporaryDirectory(dir=cache, prefix=".downloading-") as temporary,
+        ):
+            archive = _fetch(client, archive_url, parts / target.archive, "sha512", SHA512[target.archive], narrator)
+            work = Path(temporary, "programs")
+            work.mkdir()
+            if target.has_controller_manager:
+                name = f"{CONTROLLER_MANAGER}-{VERSION}-{target.system}-{target.machine}"
+                expected = _published_sha256(client, f"{program_url}.sha256")
+                manager = _fetch(client, program_url, parts / name, "sha256", expected, narrator)
+                shutil.copy(manager, work / CONTROLLER_MANAGER)
+            _unpack(archive, work)
+            for name in target.programs:
+                (work / name).chmod(0o755)
+            work.rename(target.home(cache))
+        shutil.rmtree(parts)
+    narrator.say("Downloaded; later runs start in seconds.")
+    return target.home(cache)
+
+
+def _urls(target: Target) -> tuple[str, str]:
+    mirror = os.environ.get(SETTING, "").strip().rstrip("/")
+    archive = ARCHIVE_PATH.format(version=VERSION, archive=target.archive)
+    program = PROGRAM_PATH.format(version=VERSION, system=target.system, machine=target.machine)
+    return (mirror or ARCHIVE_HOST) + archive, (mirror or PROGRAM_HOST) + program
+
+
+def _check_reachable(url: str) -> None:
+    """Whether the host, or the proxy on the way to it, takes a connection soon; raises DownloadError if not."""
+    connected = threading.Event()
+    errors: list[httpx.HTTPError] = []
+
+    def trace(event: str, _: object) -> None:
+        if event.endswith("connect_tcp.complete"):
+            connected.set()
+
+    def ask() -> None:
+        try:
+            with httpx.Client(timeout=REACHED_SECONDS) as client:
+                client.head(url, extensions={"trace": trace})
+        except httpx.HTTPError as error:
+            errors.append(error)
+        finally:
+            connected.set()
+
+    threading.Thread(target=ask, name="reach", daemon=True).start()
+    if not connected.wait(REACHED_SECONDS):
+        raise DownloadError(f"{httpx.URL(url).host} cannot be reached within {REACHED_SECONDS} s")
+    if errors and isinstance(errors[0], httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
+        raise DownloadError(f"{httpx.URL(url).host} cannot be reached: {_reason(errors[0])}")
+
+
+def _published_sha256(client: httpx.Client, url: str) -> str:
+    try:
+        answer = client.get(url).raise_for_status()
+    except httpx.HTTPError as error:
+        raise DownloadError(f"{url}: {_reason(error)}") from None
+    words = answer.text.split()
+    if not words or len(words[0]) != 64 or not all(letter in "0123456789abcdef" for letter in words[0]):
+        raise DownloadError(f"{url} holds no SHA-256")
+    return words[0]
+
+
+def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected: str, narrator: Narrator) -> Path:
+    """A file with the expected hash, resumed where an earlier attempt was cut."""
+    if path.exists():
+        return path
+    part = path.with_name(f"{path.name}.part")
+    for attempt in range(1, ATTEMPTS + 1):
+        before = part.stat().st_size if part.exists() else 0
+        try:
+            _append(client, url, part, narrator)
+            break
+        except httpx.HTTPError as error:
+            # Only a connection that was cut on the way is worth another attempt; one that sends nothing is not.
+            grew = part.exists() and part.stat().st_size > before
+            if attempt == ATTEMPTS or not grew:
+                raise DownloadError(f"{url}: {_reason(error)}") from None
+            narrator.say(f"  the download was cut ({_reason(error)}): going on at {part.stat().st_size // _MB} MB")
+    with part.open("rb") as file:
+        actual = hashlib.file_digest(file, algorithm).hexdigest()
+    if actual != expected:
+        part.unlink()
+        raise WrongHashError(f"{url} has the {algorithm} {actual}, expected {expected}; the file was removed")
+    part.rename(path)
+    return path
+
+
+def _append(client: httpx.Client, url: str, part: Path, narrator: Narrator) -> None:
+    """Get the rest of a file. A server that ignores the range sends all of it, which replaces what was there."""
+    have = part.stat().st_size if part.exists() else 0
+    headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
+    with client.stream("GET", url, headers=headers) as answer:
+        if have and answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+            return  # all of it is there; the hash decides
+        answer.raise_for_status()
+        resumed = answer.status_code == httpx.codes.PARTIAL_CONTENT
+        done = have if resumed else 0
+        total = done + int(answer.headers.get("Content-Length", 0))
+        with part.open("ab" if resumed else "wb") as file:
+            for chunk in answer.iter_bytes():
+                file.write(chunk)
+                done += len(chunk)
+                narrator.advance(f"MB of {Path(url).name}", done // _MB, max(done, total) // _MB)
+
+
+def _unpack(archive: Path, work: Path) -> None:
+    """Take the programs alone, whatever directory of the archive they are in."""
+    with tarfile.open(archive) as opened:
+        for member in opened:
+            name = Path(member.name).name
+            if name in FROM_ARCHIVE and member.isfile():
+                source = opened.extractfile(member)
+                assert source is not None
+                with source, (work / name).open("wb") as file:
+                    shutil.copyfileobj(source, file)
+    missing = [name for name in FROM_ARCHIVE if not (work / name).is_file()]
+    if missing:
+        raise DownloadError(f"{archive.name} holds no {', '.join(missing)}")
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    if isinstance(error, httpx.HTTPStatusError):
+        return f"the server answered {error.response.status_code}"
+    if isinstance(error, httpx.ReadTimeout):
+        return f"the server sent nothing for {READ_SECONDS:.0f} s"
+    return str(error) or type(error).__name__
