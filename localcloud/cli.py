@@ -83,7 +83,11 @@ def up(
             )
             if not started:
                 narrator.say(f"{deployment.state.root} is already up.")
-            running = _wait_ready(deployment, narrator, stop_on_failure=started)
+            try:
+                running = deployment.wait_ready(_Teller(narrator).tell, narrator)
+            except DeploymentError as error:
+                _stay_after_failure(deployment, narrator, error, attend=started and not detach)
+                raise typer.Exit(1) from None
             ready = True
             narrator.say(_summary(deployment, running, time.monotonic() - began if started else None))
             if not detach:
@@ -132,14 +136,22 @@ def status(
     raise typer.Exit(0 if report.healthy else 1)
 
 
-def _wait_ready(deployment: Deployment, narrator: ConsoleNarrator, *, stop_on_failure: bool) -> Running:
-    told = _Teller(narrator)
-    try:
-        return deployment.wait_ready(on_change=told.tell)
-    except DeploymentError:
-        if stop_on_failure:
-            deployment.down()
-        raise
+def _stay_after_failure(
+    deployment: Deployment, narrator: ConsoleNarrator, error: DeploymentError, *, attend: bool
+) -> None:
+    """Leave what runs running: tied to this process in the foreground, else until `perdure down`."""
+    complain(str(error))
+    running = deployment.state.running()
+    if not deployment.is_up() or running is None:
+        return
+    if attend:
+        narrator.say("What runs is left running, and the rest is tried again. Ctrl-C stops it.")
+        _attend(deployment, narrator, running)
+    else:
+        narrator.say(
+            "What runs is left running, and the rest is tried again; `perdure up` waits for it once more, "
+            "`perdure status` shows it, `perdure down` stops it."
+        )
 
 
 def _attend(deployment: Deployment, narrator: ConsoleNarrator, running: Running) -> None:

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -23,14 +23,14 @@ from localcloud.openstack import control_plane as openstack
 from localcloud.probes import Probe
 from localcloud.processes import ProcessIdentity, identify, tethered
 from localcloud.progress import Narrator, Silence
+from localcloud.standstill import STANDSTILL_SECONDS, StandstillWatch
 from localcloud.state import Cloud, Plan, Running, ServiceState, ServiceStatus, StateDirectory
 
-START_SECONDS = 120.0
-# Nova and Neutron import for half a minute on a busy computer, and their networks are made after that.
-START_SECONDS_WITH_OPENSTACK = 300.0
 STOP_SECONDS = 10.0
-# A service that ended so often before everything was ready will not become well by waiting.
+# A service that ended so often while `up` waited for it will not become well by waiting.
 HOPELESS_RESTARTS = 3
+# How often somebody who waits is told for what.
+TELL_SECONDS = 15.0
 
 
 class DeploymentError(Exception):
@@ -68,9 +68,11 @@ class Deployment:
         tether: bool = False,
         narrator: Narrator | None = None,
         on_change: Callable[[Running], None] | None = None,
-        timeout_seconds: float | None = None,
+        standstill_seconds: float = STANDSTILL_SECONDS,
     ) -> Running:
-        """Start what is not running and wait until all of it is ready; what cannot start is stopped again.
+        """Start what is not running and wait until all of it is ready, however long that takes while it moves.
+
+        What runs is left running when something cannot start, and the next call goes on from there.
 
         `only` names the services to run (`localcloud.services`), all by default. With `tether` the deployment stops
         when this process ends; call it from the main thread then, since the tie is to the calling thread.
@@ -78,13 +80,8 @@ class Deployment:
         Raises:
             DeploymentError: it did not become ready, or runs with other services or clouds.
         """
-        started = self.start(clouds=clouds, kubeconfig=kubeconfig, only=only, tether=tether, narrator=narrator)
-        try:
-            return self.wait_ready(timeout_seconds, on_change)
-        except DeploymentError:
-            if started:
-                self.down()
-            raise
+        self.start(clouds=clouds, kubeconfig=kubeconfig, only=only, tether=tether, narrator=narrator)
+        return self.wait_ready(on_change, narrator, standstill_seconds=standstill_seconds)
 
     def start(
         self,
@@ -115,14 +112,25 @@ class Deployment:
         return True
 
     def wait_ready(
-        self, timeout_seconds: float | None = None, on_change: Callable[[Running], None] | None = None
+        self,
+        on_change: Callable[[Running], None] | None = None,
+        narrator: Narrator | None = None,
+        *,
+        standstill_seconds: float = STANDSTILL_SECONDS,
     ) -> Running:
-        """Wait until everything is ready; raises DeploymentError with the reason and the log's end when it is not."""
-        if timeout_seconds is None:
-            with_openstack = self.state.plan().openstack is not None
-            timeout_seconds = START_SECONDS_WITH_OPENSTACK if with_openstack else START_SECONDS
-        deadline = time.monotonic() + timeout_seconds
+        """Wait until everything is ready, for as long as what is not ready moves (`standstill.py`).
+
+        A service that stands still is ended, so that the supervisor starts it again; all others are left alone. The
+        narrator hears every 15 seconds what is waited for.
+
+        Raises:
+            DeploymentError: a service ended or stood still too often; with the reason and the end of its log.
+        """
+        watch = StandstillWatch(standstill_seconds)
+        began = time.monotonic()
+        told = began
         before: Running | None = None
+        restarts: dict[str, int] = {}
         while True:
             running = self._current()
             if running is not None:
@@ -131,11 +139,17 @@ class Deployment:
                 before = running
                 if running.ready:
                     return running
-                self._give_up_on_hopeless(running)
+                for row in running.services:
+                    # An earlier `up` may have seen it end already: each gives it the same number of chances.
+                    restarts.setdefault(row.name, row.restarts)
+                self._give_up_on_hopeless(running, restarts)
             if self._child_ended() or (self._child is None and not self.state.is_locked()):
                 raise DeploymentError(f"the supervisor ended:\n{self._log_tail('supervisor')}")
-            if time.monotonic() > deadline:
-                raise DeploymentError(self._overdue(running, timeout_seconds))
+            now = time.monotonic()
+            self._restart_still(running, watch, narrator, standstill_seconds)
+            if narrator is not None and now - told >= TELL_SECONDS:
+                told = now
+                narrator.say(f"  {now - began:5.1f} s  {self._waiting_for(running)}")
             time.sleep(0.05)
 
     def down(self, *, wipe: bool = False) -> bool:
@@ -209,16 +223,20 @@ class Deployment:
         return process.pid
 
     def wait_service(
-        self, name: str, *, other_than_pid: int | None = None, timeout_seconds: float = 60.0
+        self, name: str, *, other_than_pid: int | None = None, standstill_seconds: float = STANDSTILL_SECONDS
     ) -> ServiceStatus:
-        """Wait until a service is ready, with another pid than the given one if it was killed."""
-        deadline = time.monotonic() + timeout_seconds
+        """Wait until a service is ready, with another pid than the given one if it was killed.
+
+        Raises:
+            DeploymentError: it stands still, or does not run.
+        """
+        watch = StandstillWatch(standstill_seconds)
         while True:
             row = self.service(name)
             if row.settled and row.pid != other_than_pid:
                 return row
-            if time.monotonic() > deadline:
-                raise DeploymentError(f"{name} is {row.state} after {timeout_seconds:.0f} s: {row.message}")
+            if not self.is_up() or watch.stands_still(name, row.pid, self.log(name)):
+                raise DeploymentError(f"{name} stands still and is {row.state}: {row.message}\n{self._log_tail(name)}")
             time.sleep(0.05)
 
     def log(self, name: str) -> Path:
@@ -317,21 +335,54 @@ class Deployment:
             lacks = f"without {', '.join(absent)}" if absent else "on another cluster"
             raise DeploymentError(f"{self.state.root} is already up, {lacks}; stop it first with `perdure down`")
 
-    def _give_up_on_hopeless(self, running: Running) -> None:
+    def _give_up_on_hopeless(self, running: Running, restarts_before: Mapping[str, int]) -> None:
         for row in running.services:
-            if row.restarts >= HOPELESS_RESTARTS and not row.settled:
-                raise DeploymentError(f"{row.name} does not start: it {row.message}\n{self._log_tail(row.name)}")
+            if row.restarts - restarts_before[row.name] >= HOPELESS_RESTARTS and not row.settled:
+                reason = f"it {row.message}" if row.message else "it stood still each time"
+                raise DeploymentError(f"{row.name} does not start: {reason}\n{self._log_tail(row.name)}")
 
-    def _overdue(self, running: Running | None, timeout_seconds: float) -> str:
+    def _restart_still(
+        self, running: Running | None, watch: StandstillWatch, narrator: Narrator | None, limit_seconds: float
+    ) -> None:
+        """End each service that stands still; the supervisor starts it again."""
+        rows = _under_way(running)
+        for row in rows:
+            if row.process is not None and watch.stands_still(row.name, row.pid, self.log(row.name)):
+                if narrator is not None:
+                    narrator.say(
+                        f"  {row.name} used no CPU and wrote nothing to its log for {limit_seconds:.0f} s: "
+                        "starting it again"
+                    )
+                row.process.send(signal.SIGKILL)
+        if not rows:
+            pid = running.supervisor.pid if running is not None else self._child
+            if watch.stands_still("supervisor", pid, self.log("supervisor")):
+                raise DeploymentError(
+                    f"the supervisor stands still for {limit_seconds:.0f} s; `perdure down` ends it\n"
+                    f"{self._log_tail('supervisor')}"
+                )
+
+    def _waiting_for(self, running: Running | None) -> str:
+        """What is not ready, with the reason and the end of the log of the first."""
         if running is None:
-            return f"the supervisor said nothing for {timeout_seconds:.0f} s:\n{self._log_tail('supervisor')}"
-        waiting = next(row for row in running.services if not row.settled and row.state is not ServiceState.WAITING)
-        reason = f"{waiting.name} is not ready after {timeout_seconds:.0f} s: {waiting.message}"
-        return f"{reason}\n{self._log_tail(waiting.name)}"
+            return "waiting for the supervisor to begin"
+        rows = _under_way(running)
+        if not rows:
+            unsettled = [row.name for row in running.services if not row.settled]
+            return f"waiting for {', '.join(unsettled)}"
+        names = ", ".join(f"{row.name} ({row.message or row.state})" for row in rows)
+        lines = supervisor.tail(self.log(rows[0].name), 1)
+        return f"waiting for {names}" + (f"; {rows[0].name} wrote last: {lines[0][:160]}" if lines else "")
 
     def _log_tail(self, name: str) -> str:
         path = self.log(name)
         return "\n".join([f"the end of {path}:", *(f"  {line}" for line in supervisor.tail(path, 15))])
+
+
+def _under_way(running: Running | None) -> list[ServiceStatus]:
+    """The services that have a process and are not ready."""
+    rows = running.services if running is not None else ()
+    return [row for row in rows if not row.settled and row.process is not None and row.process.is_alive()]
 
 
 def _handed_down() -> list[int]:

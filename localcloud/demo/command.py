@@ -2,7 +2,7 @@
 
     up (or found up) -> the scenario plays, its lifecycles shown -> settled -> runs on until Ctrl-C
                                                                  +-> with --exit: down, exit code 0
-                                         not settled, in time -> the reason, exit code 1
+                                         nothing changes any more -> the reason, exit code 1
 
 What was up before stays up. A person sees the emulated cloud take its time; with `--exit` (or `--fast`) it answers at
 once. The emulator's settings are put back at the end. The demo writes objects, so it refuses to run in observe mode.
@@ -15,6 +15,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
 
 # In a checkout a link to the project's own `examples/`; a wheel carries the manifests themselves.
 EXAMPLES = Path(__file__).with_name("examples")
-TIMEOUT_SECONDS = 300.0
+# Longer than every pause of a scenario, on a busy computer too.
+STANDSTILL_SECONDS = 300.0
+_NOTHING_CHANGED = f"nothing has changed for {STANDSTILL_SECONDS:.0f} s"
 
 
 def register(app: typer.Typer) -> None:
@@ -57,8 +60,14 @@ def demo(
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", min=1, help="Longest time to settle, counted from the first object.")
-    ] = TIMEOUT_SECONDS,
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            help="Longest time to settle; by default it goes on until nothing has changed for five minutes.",
+            show_default=False,
+        ),
+    ] = None,
     state: StateOption = None,
 ) -> None:
     """Bring the local deployment up and show an example's lifecycles from nothing to settled."""
@@ -94,7 +103,7 @@ def _up(deployment: Deployment, name: str) -> Running:
         narrator.say(scenario.title)
         began = time.monotonic()
         started = deployment.start(clouds=scenario.clouds, only=ALL, tether=True, narrator=narrator)
-        running = deployment.wait_ready()
+        running = deployment.wait_ready(narrator=narrator)
         if started:
             narrator.say(f"The local deployment is ready after {time.monotonic() - began:.1f} s.")
         else:
@@ -109,7 +118,7 @@ def _up(deployment: Deployment, name: str) -> Running:
         return running
 
 
-def play(deployment: Deployment, name: str, *, fast: bool, timeout: float) -> int:
+def play(deployment: Deployment, name: str, *, fast: bool, timeout: float | None = None) -> int:
     """Play the scenario on a deployment that is up, whoever serves it; the exit code."""
     enter(deployment)
     try:
@@ -124,7 +133,7 @@ class _Unsettled(Exception):  # noqa: N818 - carries a reason out of the event l
     """The demo did not end well."""
 
 
-async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float) -> None:
+async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float | None) -> None:
     # Temporal and Kubernetes are imported when a demo runs, so that help and completion answer at once.
     from engine.errors import ApiError
     from engine.kube.api import KubeApi
@@ -158,14 +167,30 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
                 opened.enter_context(_paced(emulator, scenario.delays, fast=fast))
             try:
                 followed = stage.objects.followed(*scenario.kinds, beside=(stage.follow_lifecycles(),))
-                async with asyncio.timeout(timeout_seconds), followed:
+                async with asyncio.timeout(timeout_seconds or STANDSTILL_SECONDS) as limit, followed:
+                    if timeout_seconds is None:
+                        stage.on_progress = partial(extend, limit)
                     await scenario.play(stage)
             except TimeoutError:
                 reason = await stage.reason()
-                raise _Unsettled(f"not after {timeout_seconds:.0f} s; {reason}") from None
+                late = f"not after {timeout_seconds:.0f} s" if timeout_seconds else _NOTHING_CHANGED
+                raise _Unsettled(f"{late}; {reason}") from None
             except (UnsettledError, ApiError) as error:
                 raise _Unsettled(str(error)) from None
+            finally:
+                stage.on_progress = _nothing
             stage.tell(f"Settled after {time.monotonic() - began:.1f} s")
+
+
+def _nothing() -> None:
+    """No limit is to be extended."""
+
+
+def extend(limit: asyncio.Timeout) -> None:
+    """Give a demo that has just moved its whole time again."""
+    # Lifecycles may still change while the followers end after the limit, which cannot be moved then.
+    if not limit.expired():
+        limit.reschedule(asyncio.get_running_loop().time() + STANDSTILL_SECONDS)
 
 
 @contextmanager

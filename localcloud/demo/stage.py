@@ -5,9 +5,9 @@ second what each lifecycle waits for. A scenario is a function that plays on it:
 
     apply -> until(...) -> do something -> until(...) -> ...
 
-`until` ends at the first of: its condition holds; an object has failed (`Scenario.failure`); the time of the whole demo
-is over. The last two raise `UnsettledError` with the reason. What the demo writes has a field manager of its own,
-since the watcher takes writes of the product's field manager for echoes.
+`until` ends at the first of: its condition holds; an object has failed (`Scenario.failure`); nothing has changed for
+minutes, or the time of the whole demo is over. The last two raise `UnsettledError` with the reason. What the demo
+writes has a field manager of its own, since the watcher takes writes of the product's field manager for echoes.
 """
 
 from __future__ import annotations
@@ -107,6 +107,9 @@ class Stage:
         self._fast = fast
         self._awaited = "the first step"
         self._waiting: dict[str, Waiting] = {}
+        self._rows: tuple[Row, ...] = ()
+        self.on_progress: Callable[[], None] = lambda: None
+        """Called when the scenario comes to its next step, and when a lifecycle changes."""
 
     @property
     def emulator(self) -> Emulator:
@@ -119,6 +122,7 @@ class Stage:
     def tell(self, line: str) -> None:
         """A line of the story."""
         self._spectator.tell(line)
+        self.on_progress()
 
     async def breathe(self) -> None:
         """Give a person the time to look; nobody looks when it is fast."""
@@ -143,14 +147,14 @@ class Stage:
         Raises:
             UnsettledError: an object has failed.
         """
-        self._awaited = what
+        self._await(what)
         await self.objects.until(lambda: self._failed() != "" or condition())
         if reason := self._failed():
             raise UnsettledError(reason)
 
     async def looking(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
         """Wait until something outside of the objects holds, which is looked at over and over."""
-        self._awaited = what
+        self._await(what)
         while not await holds():  # noqa: ASYNC110 - a client gets no event
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -176,9 +180,17 @@ class Stage:
                 self._show()
             await asyncio.sleep(LIFECYCLES_SECONDS)
 
+    def _await(self, what: str) -> None:
+        self._awaited = what
+        self.on_progress()
+
     def _show(self) -> None:
         shown = ((id_, obj) for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj))
-        self._spectator.show(tuple(self._row(id_, obj) for id_, obj in shown))
+        rows = tuple(self._row(id_, obj) for id_, obj in shown)
+        if rows != self._rows:
+            self._rows = rows
+            self.on_progress()
+        self._spectator.show(rows)
 
     def _failed(self) -> str:
         reasons = (self._scenario.failure(obj) for obj in self.objects.by_workflow.values())

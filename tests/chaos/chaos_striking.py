@@ -106,4 +106,4 @@ def kill(lab: Installation, victim: str) -> None:
         again(lab.worker if victim == WORKER else lab.watch)
         return
     pid = lab.deployment.kill(victim, signal.SIGKILL)
-    lab.deployment.wait_service(victim, other_than_pid=pid, timeout_seconds=180)
+    lab.deployment.wait_service(victim, other_than_pid=pid)

@@ -209,7 +209,7 @@ async def killed_within(
         what = f"{method} {path} is under way"
         await eventually(lambda s=service, f=fault: holds(lambda: hits(control, s, f.id) > 0), what, seconds=240)  # type: ignore[misc]
         pid = await asyncio.to_thread(openstack.kill, "worker", signal.SIGKILL)
-        await asyncio.to_thread(openstack.wait_service, "worker", other_than_pid=pid, timeout_seconds=120)
+        await asyncio.to_thread(openstack.wait_service, "worker", other_than_pid=pid)
 
 
 def hits(control: OpenStackControl, service: str, id_: str) -> int:

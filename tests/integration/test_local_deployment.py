@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -103,6 +104,19 @@ def command_line(*arguments: str, **variables: str) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+class Heard:
+    """Keeps what a person would be told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    def advance(self, what: str, done: int, total: int) -> None:
+        self.lines.append(f"{what}: {done} of {total}")
 
 
 def only(*wanted: str) -> str:
@@ -400,9 +414,92 @@ def test_a_service_that_cannot_start_is_named_with_its_last_words(fresh: Deploym
     wal.write_bytes(b"not a log")
 
     with pytest.raises(DeploymentError, match=r"(?s)etcd does not start.*the end of .*etcd\.log"):
-        fresh.up(only=(services.ETCD,))
+        fresh.up(only=SMALL)
 
-    assert processes_in(fresh.state.root) == []
+    until(lambda: fresh.service(services.TEMPORAL).settled, "what can run is left running")
+
+
+# Slow services and those that stand still, with a script in etcd's place that runs the real one in the end.
+
+USES_CPU = "end=$(($(date +%s) + 6)); while [ $(date +%s) -lt $end ]; do :; done"
+WRITES_LOG = "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do echo step $i; sleep 0.5; done"
+STANDS_STILL = "sleep 300"
+STANDSTILL_SECONDS = 2.0
+
+
+@pytest.fixture
+def slow_etcd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes etcd run some shell commands before it begins to serve."""
+    real = programs.find_programs(Silence())
+    directory = tmp_path / "programs"
+    directory.mkdir()
+    for name, program in (
+        ("kube-apiserver", real.kube_apiserver),
+        ("kube-controller-manager", real.kube_controller_manager),
+    ):
+        (directory / name).symlink_to(program)
+
+    def install(commands: str) -> None:
+        script = directory / ".etcd"
+        script.write_text(f'#!/bin/sh\n{commands}\nexec {real.etcd} "$@"\n')
+        script.chmod(0o755)
+        script.rename(directory / "etcd")
+
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(directory))
+    return install
+
+
+@pytest.mark.parametrize("commands", [USES_CPU, WRITES_LOG], ids=["uses CPU", "writes to its log"])
+def test_a_service_that_is_slow_but_moves_is_waited_for(
+    fresh: Deployment, slow_etcd: Callable[[str], None], commands: str
+) -> None:
+    slow_etcd(commands)
+
+    running = fresh.up(only=(services.ETCD,), standstill_seconds=STANDSTILL_SECONDS)
+
+    etcd = running.service(services.ETCD)
+    assert etcd is not None
+    assert etcd.restarts == 0
+
+
+def test_a_service_that_stands_still_once_is_started_again(
+    fresh: Deployment, tmp_path: Path, slow_etcd: Callable[[str], None]
+) -> None:
+    slow_etcd(f"[ -e {tmp_path}/stood ] || {{ touch {tmp_path}/stood; {STANDS_STILL}; }}")
+    said = Heard()
+
+    running = fresh.up(only=SMALL, narrator=said, standstill_seconds=STANDSTILL_SECONDS)
+
+    etcd, temporal = running.service(services.ETCD), running.service(services.TEMPORAL)
+    assert etcd is not None
+    assert temporal is not None
+    assert (etcd.restarts, temporal.restarts) == (1, 0)
+    assert any("etcd used no CPU and wrote nothing to its log for 2 s" in line for line in said.lines)
+
+
+def test_what_runs_stays_and_the_next_up_goes_on_when_a_service_stands_still(
+    fresh: Deployment, slow_etcd: Callable[[str], None]
+) -> None:
+    slow_etcd(STANDS_STILL)
+
+    with pytest.raises(DeploymentError, match="etcd does not start"):
+        fresh.up(only=SMALL, standstill_seconds=STANDSTILL_SECONDS)
+
+    temporal = fresh.wait_service(services.TEMPORAL)
+    slow_etcd("true")
+    assert fresh.up(only=SMALL, standstill_seconds=STANDSTILL_SECONDS).service(services.TEMPORAL) == temporal
+
+
+def test_up_says_what_it_waits_for(
+    fresh: Deployment, slow_etcd: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deployments, "TELL_SECONDS", 0.5)
+    slow_etcd(WRITES_LOG)
+    said = Heard()
+
+    fresh.up(only=(services.ETCD,), narrator=said, standstill_seconds=STANDSTILL_SECONDS)
+
+    assert any(re.search(r"waiting for etcd \(.+\); etcd wrote last: step \d+", line) for line in said.lines)
 
 
 def test_nothing_outlives_a_killed_supervisor(fresh: Deployment) -> None:
@@ -636,6 +733,7 @@ def fake_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
     monkeypatch.setenv("PATH", f"{tmp_path / 'go'}:{os.environ['PATH']}")
     monkeypatch.setenv("GO_STARTED", str(tmp_path / "started"))
+    monkeypatch.setenv("PERDURE_DOWNLOADS", "off")
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     return install
 
@@ -733,7 +831,6 @@ def _organizations(deployment: Deployment) -> OrganizationsClient:
         aws_secret_access_key=env["AWS_SECRET_ACCESS_KEY"],
     )
 
-    monkeypatch.setenv("PERDURE_DOWNLOADS", "off")
 
 def _listening_addresses(pids: set[int]) -> set[str]:
     connections = [item for pid in pids for item in psutil.Process(pid).net_connections(kind="tcp")]

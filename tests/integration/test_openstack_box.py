@@ -336,7 +336,7 @@ def test_a_killed_service_comes_back_with_all_that_was_there(openstack: Deployme
     user.await_status(server, "ACTIVE")
 
     pid = openstack.kill(name)
-    openstack.wait_service(name, other_than_pid=pid, timeout_seconds=120)
+    openstack.wait_service(name, other_than_pid=pid)
 
     for service, path in (("nova", f"/servers/{server}"), ("neutron", "/v2.0/ports"), ("glance", "/v2/images")):
         until(lambda: user.send(service, "GET", path).status_code == 200, f"{service} answers")  # noqa: B023
@@ -351,7 +351,7 @@ def test_faults_outlive_the_process_that_they_disturb(openstack: Deployment, con
     control.boots(boot_delay=7)
     pid = openstack.kill("keystone")
 
-    openstack.wait_service("keystone", other_than_pid=pid, timeout_seconds=120)
+    openstack.wait_service("keystone", other_than_pid=pid)
 
     assert [fault.id for fault in control.faults("keystone")] == ["lasting"]
     assert control.boots().boot_delay == 7
