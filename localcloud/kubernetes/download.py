@@ -94,11 +94,6 @@ class Target:
         """Whether Kubernetes publishes servers for this system."""
         return self.system == "linux"
 
-    @property
-    def programs(self) -> tuple[str, ...]:
-        """Those that can be downloaded."""
-        return (*FROM_ARCHIVE, CONTROLLER_MANAGER) if self.has_controller_manager else FROM_ARCHIVE
-
     def home(self, cache: Path) -> Path:
         """Where they are kept; the archive's hash names the directory."""
         return cache / f"official-{VERSION}-{self.system}-{self.machine}-{SHA512[self.archive][:8]}"
@@ -116,33 +111,37 @@ def cached(cache: Path, target: Target) -> Path | None:
 
 
 def download(cache: Path, target: Target, narrator: Narrator) -> Path:
-    """The directory with the programs; raises DownloadError."""
+    """The directory with the programs, without a controller manager where none could be had; raises DownloadError."""
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "Kubernetes", narrator):
         ready = cached(cache, target)
         if ready is not None:
             return ready
+        for abandoned in cache.glob(".downloading-*"):
+            shutil.rmtree(abandoned, ignore_errors=True)
         archive_url, program_url = _urls(target)
         narrator.say(f"Downloading Kubernetes {VERSION} and etcd for {target.system}/{target.machine}.")
         parts = cache / "downloads"
         parts.mkdir(exist_ok=True)
         _check_reachable(archive_url)
-        timeout = httpx.Timeout(READ_SECONDS)
+        timeout = httpx.Timeout(READ_SECONDS, connect=REACHED_SECONDS)
         with (
             httpx.Client(timeout=timeout, follow_redirects=True) as client,
             tempfile.TemporaryDirectory(dir=cache, prefix=".downloading-") as temporary,
         ):
-            archive = _fetch(client, archive_url, parts / target.archive, "sha512", SHA512[target.archive], narrator)
             work = Path(temporary, "programs")
             work.mkdir()
-            if target.has_controller_manager:
-                name = f"{CONTROLLER_MANAGER}-{VERSION}-{target.system}-{target.machine}"
-                expected = _published_sha256(client, f"{program_url}.sha256")
-                manager = _fetch(client, program_url, parts / name, "sha256", expected, narrator)
-                shutil.copy(manager, work / CONTROLLER_MANAGER)
+            archive = _fetch(client, archive_url, parts / target.archive, "sha512", SHA512[target.archive], narrator)
             _unpack(archive, work)
-            for name in target.programs:
-                (work / name).chmod(0o755)
+            if target.has_controller_manager:
+                path = parts / f"{CONTROLLER_MANAGER}-{VERSION}-{target.system}-{target.machine}"
+                try:
+                    _fetch(client, program_url, path, "sha256", _published_sha256(client, program_url), narrator)
+                    shutil.copy(path, work / CONTROLLER_MANAGER)
+                except DownloadError as error:
+                    narrator.say(f"The controller manager cannot be downloaded: {error}")
+            for program in work.iterdir():
+                program.chmod(0o755)
             work.rename(target.home(cache))
         shutil.rmtree(parts)
     narrator.say("Downloaded; later runs start in seconds.")
@@ -181,7 +180,9 @@ def _check_reachable(url: str) -> None:
         raise DownloadError(f"{httpx.URL(url).host} cannot be reached: {_reason(errors[0])}")
 
 
-def _published_sha256(client: httpx.Client, url: str) -> str:
+def _published_sha256(client: httpx.Client, program_url: str) -> str:
+    url = f"{program_url}.sha256"
+    _check_reachable(url)
     try:
         answer = client.get(url).raise_for_status()
     except httpx.HTTPError as error:

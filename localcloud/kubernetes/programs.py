@@ -2,7 +2,7 @@
 
 A place that the user names counts only if it has all three programs: envtest's assets for one come without a controller
 manager, and one that is a minor version newer than its API server is not supported (Kubernetes' version skew policy).
-Where Kubernetes publishes no controller manager, on macOS, the rest is downloaded and it alone is compiled.
+Where no controller manager can be downloaded (none is published for macOS), it alone is compiled.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def _cached(cache: Path) -> Binaries | None:
         return _binaries(compiled)
     target = download.Target.of_this_computer()
     official = download.cached(cache, target) if target is not None else None
-    if target is None or official is None:
+    if official is None:
         return None
-    manager = official if target.has_controller_manager else build.cached(cache, (download.CONTROLLER_MANAGER,))
+    manager = official if _has_manager(official) else build.cached(cache, (download.CONTROLLER_MANAGER,))
     return _binaries(official, manager) if manager is not None else None
 
 
@@ -60,10 +60,14 @@ def _downloaded(cache: Path, narrator: Narrator) -> Binaries | None:
     except download.DownloadError as error:
         narrator.say(f"Kubernetes cannot be downloaded and is compiled instead: {error}")
         return None
-    if target.has_controller_manager:
+    if _has_manager(official):
         return _binaries(official)
-    narrator.say(f"Kubernetes publishes no controller manager for {platform.system()}: it alone is compiled.")
+    narrator.say("No official controller manager could be had: it alone is compiled.")
     return _binaries(official, build.build(cache, narrator, (download.CONTROLLER_MANAGER,)))
+
+
+def _has_manager(official: Path) -> bool:
+    return (official / download.CONTROLLER_MANAGER).is_file()
 
 
 def _binaries(home: Path, manager: Path | None = None) -> Binaries:

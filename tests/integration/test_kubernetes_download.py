@@ -157,17 +157,32 @@ def test_the_next_attempt_resumes_what_the_last_one_left(mirror: Mirror, tmp_pat
     assert mirror.ranges()[-1] == "bytes=100000-"
 
 
-@pytest.mark.parametrize("ending", [".tar.gz", "kube-controller-manager"])
-def test_a_file_with_a_wrong_hash_is_never_used(mirror: Mirror, tmp_path: Path, ending: str) -> None:
+def spoil(mirror: Mirror, ending: str) -> None:
     for path, content in mirror.files.items():
         if path.endswith(ending):
             mirror.files[path] = content[:-1] + bytes([content[-1] ^ 1])
+
+
+def test_an_archive_with_a_wrong_hash_is_never_used(mirror: Mirror, tmp_path: Path) -> None:
+    spoil(mirror, ".tar.gz")
 
     with pytest.raises(WrongHashError, match="expected"):
         download.download(tmp_path, LINUX, Silence())
 
     assert nothing_usable(tmp_path)
     assert not list((tmp_path / "downloads").glob("*.part")), "it would be resumed for ever"
+
+
+def test_a_controller_manager_with_a_wrong_hash_is_never_used(
+    mirror: Mirror, compiler: Compiler, tmp_path: Path
+) -> None:
+    spoil(mirror, "kube-controller-manager")
+
+    found = programs.find_programs(Silence(), tmp_path)
+
+    assert compiler.made == [("kube-controller-manager",)]
+    assert found.kube_controller_manager.read_bytes() == PROGRAMS["kube-controller-manager"]
+    assert found.etcd.read_bytes() == PROGRAMS["etcd"]
 
 
 def test_a_server_that_sends_nothing_is_given_up(
