@@ -82,6 +82,24 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
 
 async def versions(client: Client, deployment: str) -> list[Version]:
     """Every version that Temporal knows of the deployment, the newest first; none if no worker ever came."""
+    return [
+        Version(
+            deployment=deployment,
+            build_id=build_id,
+            status=status,
+            open=await count_pinned(client, deployment, build_id),
+        )
+        for build_id, status in await _statuses(client, deployment)
+    ]
+
+
+async def versions_in_use(client: Client, deployment: str) -> list[str]:
+    """The build ids on which lifecycles may be open: all but those that Temporal has found drained."""
+    return [each for each, status in await _statuses(client, deployment) if status is not VersionStatus.DRAINED]
+
+
+async def _statuses(client: Client, deployment: str) -> list[tuple[str, VersionStatus]]:
+    """Each version's build id and status, the newest first."""
     try:
         found = await client.workflow_service.describe_worker_deployment(
             DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=deployment)
@@ -93,15 +111,7 @@ async def versions(client: Client, deployment: str) -> list[Version]:
     summaries = sorted(
         found.worker_deployment_info.version_summaries, key=lambda each: each.create_time.ToDatetime(), reverse=True
     )
-    return [
-        Version(
-            deployment=deployment,
-            build_id=each.deployment_version.build_id,
-            status=_status(each.status),
-            open=await count_pinned(client, deployment, each.deployment_version.build_id),
-        )
-        for each in summaries
-    ]
+    return [(each.deployment_version.build_id, _status(each.status)) for each in summaries]
 
 
 async def polled_queues(client: Client, deployment: str, build_id: str) -> set[tuple[str, str]]:
@@ -138,9 +148,10 @@ async def make_current(client: Client, deployment: str, build_id: str) -> str:
     return before
 
 
-async def count_pinned(client: Client, deployment: str, build_id: str) -> int:
-    """How many open lifecycles are pinned to the version."""
-    return (await client.count_workflows(_pinned_to(deployment, build_id))).count
+async def count_pinned(client: Client, deployment: str, build_id: str, queue: str = "") -> int:
+    """How many open lifecycles are pinned to the version: all of them, or those of one workflow task queue."""
+    query = _pinned_to(deployment, build_id) + (f" AND TaskQueue = '{queue}'" if queue else "")
+    return (await client.count_workflows(query)).count
 
 
 async def wake_pinned(client: Client, deployment: str, build_ids: Iterable[str], *, per_second: float) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, timedelta
 from typing import NoReturn, TypeVar
 from uuid import uuid4
@@ -36,6 +36,7 @@ from engine.errors import Absent
 from engine.kube import JsonObject
 from engine.kube.errors import NO_SUCH_KIND
 from engine.kube.json import text
+from engine.missing_workers import missing_worker_of
 from engine.temporal import is_open, start_of, wake
 from starters.cli import machines
 from starters.cli.output import CommandError
@@ -56,6 +57,7 @@ _MOST_LOOKED_AT = 50  # lifecycles of one name, one after the other
 # The phase of a lifecycle that has not looked at its object yet.
 UNDECIDED = "Unknown"
 
+_START_WORKER = "start one: perdure worker; a local deployment: perdure up; see docs/runbooks.md"
 _NO_WORKER = "does a worker run? A local one: perdure status; else `perdure worker`, and the worker's log"
 
 
@@ -249,8 +251,7 @@ async def _refused(client: Client, key: Key, asked: str, error: RPCError) -> NoR
     if error.status is not RPCStatusCode.FAILED_PRECONDITION:
         raise error
     # No worker has polled lately, or the workflow's tasks fail.
-    unanswered = CommandError(f"{asked} {key.path}: {error.message}", _NO_WORKER)
-    raise await stuck(client, key) or unanswered from error
+    raise await _hindered(client, key, asked, error.message) from error
 
 
 @asynccontextmanager
@@ -264,9 +265,17 @@ async def _answered_in_time(client: Client, key: Key, asked: str) -> AsyncIterat
 
 
 async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
-    return await stuck(client, key) or CommandError(
-        f"{asked} {key.path}: no worker has answered within {ANSWER.total_seconds():g} s", _NO_WORKER
-    )
+    return await _hindered(client, key, asked, f"no worker has answered within {ANSWER.total_seconds():g} s")
+
+
+async def _hindered(client: Client, key: Key, asked: str, symptom: str) -> CommandError:
+    """Why a lifecycle does not answer: its tasks fail, no worker runs it, or only the symptom is known."""
+    if found := await stuck(client, key):
+        return found
+    with suppress(RPCError):
+        if missing := await missing_worker_of(client, key):
+            return CommandError(f"{asked} {key.path}: {missing.message}", _START_WORKER)
+    return CommandError(f"{asked} {key.path}: {symptom}", _NO_WORKER)
 
 
 async def _last_lifecycle(session: Session, target: Target) -> tuple[Key | None, WorkflowExecution | None]:

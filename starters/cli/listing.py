@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from domain.identity import Key, Kind, key_found
+from domain.identity import Key, Kind, all_kinds, key_found
 from domain.levers import is_paused
 from domain.model import Model
 from domain.resource import parse_timestamp
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 NO_LIFECYCLE = "NoLifecycle"
 CARRIED = "Carried"
+IDLE = (NO_LIFECYCLE, CARRIED)
 
 
 class Row(Model):
@@ -78,6 +79,7 @@ def show(
     """List lifecycles: phase, what each waits for, until when."""
     from starters.cli.pausing import standing
     from starters.cli.session import perform
+    from starters.cli.top import no_worker
 
     only = kind_named(kind) if kind else None
     if namespace:
@@ -87,13 +89,23 @@ def show(
         for name, pause in (await standing(session)).items():
             output.warn(pause.told(name))
         # What an object owns may be of any kind, and in another namespace.
-        return await rows(session, None, "") if tree else await rows(session, only, namespace)
+        shown = await rows(session, None, "") if tree else await rows(session, only, namespace)
+        for lines in (await no_worker(session, areas_with_lifecycles(shown))).values():
+            for line in lines:
+                output.warn(line)
+        return shown
 
     found = perform(look)
     kept = [row for row in found if not phase or row.phase.lower() == phase.lower()]
     branches = branched(found, kept, only.name if only else "", namespace) if tree else [(0, row) for row in kept]
     if not output.printed([row for _, row in branches], output_format):
         _print(branches, wide=output_format is Format.WIDE)
+
+
+def areas_with_lifecycles(shown: Iterable[Row]) -> list[str]:
+    """The areas in which some row has an open lifecycle."""
+    kinds = all_kinds()
+    return sorted({kinds[row.kind].area for row in shown if row.phase not in IDLE and row.kind in kinds})
 
 
 async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list[Row]:

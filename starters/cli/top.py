@@ -11,6 +11,7 @@ one list of what fails or is stuck. Elsewhere it is printed once.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -41,7 +42,7 @@ WORST = 10
 
 
 class AreaAtAGlance(Model):
-    """One area's lifecycles, counted. `failing` and `stuck` need a person; what waits does not."""
+    """One area's lifecycles, counted. `failing`, `stuck` and `missing_workers` need a person; what waits does not."""
 
     area: str
     open: int
@@ -50,6 +51,7 @@ class AreaAtAGlance(Model):
     stuck: int = 0
     overdue: int = 0
     paused: str = ""
+    missing_workers: tuple[str, ...] = ()
 
 
 class Glance(Model):
@@ -99,14 +101,31 @@ async def look(session: Session) -> Glance:
     now = output.utc_now()
     pauses = await standing(session)
     counted = [await _counted(session, area, now) for area in all_areas()]
+    missing = await no_worker(session, [each.area for each in counted if each.open])
     told = {name: pause.told(name) for name, pause in pauses.items()}
     shown = tuple(
-        each.model_copy(update={"paused": told.get("all") or told.get(each.area, "")})
+        each.model_copy(
+            update={
+                "paused": told.get("all") or told.get(each.area, ""),
+                "missing_workers": tuple(missing.get(each.area, ())),
+            }
+        )
         for each in counted
         if each.open or each.area in told
     )
     needed = [each.area for each in shown if each.failing or each.stuck]
     return Glance(at=now, areas=shown, worst=await _worst(session, needed, now) if needed else ())
+
+
+async def no_worker(session: Session, areas: Sequence[str]) -> dict[str, list[str]]:
+    """For each of these areas that lacks workers, which ones and of what version."""
+    from engine.missing_workers import missing_workers
+
+    found: dict[str, list[str]] = defaultdict(list)
+    configured = session.settings
+    for each in await missing_workers(session.temporal, areas, configured.cluster, configured.worker_deployment):
+        found[each.area].append(each.message)
+    return found
 
 
 async def _counted(session: Session, area: str, now: datetime) -> AreaAtAGlance:
@@ -162,6 +181,8 @@ def drawn(glance: Glance) -> RenderableType:
             Text(each.paused, style="yellow"),
         )
     parts: list[RenderableType] = [grid]
+    lacking = [Text(line, style="red") for each in glance.areas for line in each.missing_workers]
+    parts += [Text(), *lacking] if lacking else []
     if glance.worst:
         parts += [Text(), _listed(glance.worst, glance.at)]
     return Group(*parts)

@@ -33,6 +33,7 @@ from starters.watch.checkpoint import CHECKPOINT
 from starters.watch.duties import attend, duties_of_areas
 from starters.watch.gauges import published
 from starters.watch.kinds import watched_under
+from starters.watch.missing_workers import tell_of_missing_workers
 from starters.watch.opening import open_standing, opened_by_areas
 from starters.watch.pausing import lifecycles_told
 from starters.watch.watcher import Watcher
@@ -115,6 +116,7 @@ async def _watch(
         with published(watcher.index):
             async with lifecycles_told(client, api, settings, health), asyncio.TaskGroup() as group:
                 group.create_task(watcher.run())
+                group.create_task(tell_of_missing_workers(client, settings))
                 group.create_task(open_standing(opened_by_areas(settings), partial(wake, client)))
                 if not settings.observing:
                     for duty in duties_of_areas(settings):

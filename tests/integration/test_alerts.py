@@ -32,6 +32,7 @@ LOOKBACK = 6
 TELLERS = (
     *("activities.claims.metrics", "activities.instances.metrics", "activities.openstack.counting"),
     *("activities.threescale.metrics", "engine.pauses", "starters.events.metrics", "starters.watch.metrics"),
+    "starters.watch.missing_workers",
 )
 # Not ours: the Temporal SDK tells them.
 OTHERS = {"temporal_workflow_task_execution_failed_total": {"workflow_type"}}
@@ -74,6 +75,14 @@ CASES = (
         "PerdureWatchSilent",
         {'perdure_watch_last_event_age_seconds{kind="Account"}': "gauge 20 400"},
         {"kind": "Account"},
+        5,
+        20,
+    ),
+    Case("PerdureNoWorker", {'perdure_worker_missing{area="claims"}': "gauge 0 1"}, {"area": "claims"}, 5, 20),
+    Case(
+        "PerdureOldVersionWithoutWorker",
+        {'perdure_worker_version_missing{area="claims",build_id="1.4.0"}': "gauge 0 3"},
+        {"area": "claims", "build_id": "1.4.0"},
         5,
         20,
     ),

@@ -115,6 +115,14 @@ async def collector(spans: list[Span]) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
+async def test_the_watcher_tells_that_the_served_area_has_a_worker(installation: Installation) -> None:
+    async def polled() -> bool:
+        return 'perdure_worker_missing{area="accounts"} 0.0' in await installation.told("/metrics")
+
+    await eventually(polled, "the leading watcher has found the worker", seconds=150)
+    assert 'perdure_worker_missing{area="claims"}' not in await installation.told("/metrics")
+
+
 async def test_a_paused_area_does_nothing_until_it_is_let_go(installation: Installation) -> None:
     code, out, _ = await installation.perdure("pause", "--area", "accounts", "--reason", "the payer's key leaked")
     assert code == 0

@@ -1,0 +1,61 @@
+"""Tells of areas and versions that no worker serves.
+
+The watcher tells it, as a worker that is missing cannot. One that only stands by tells nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+
+from prometheus_client import Gauge
+from temporalio.client import Client
+
+from domain.identity import all_areas
+from engine.missing_workers import QUIET_AFTER, missing_workers
+from engine.settings import Settings
+
+EVERY_SECONDS = 60.0
+
+MISSING = Gauge("perdure_worker_missing", "1 while no worker polls the task queue of a served area.", ["area"])
+VERSION_MISSING = Gauge(
+    "perdure_worker_version_missing",
+    "Open lifecycles on an older version of the workers that no worker runs any more.",
+    ["area", "build_id"],
+)
+
+logger = logging.getLogger(__name__)
+
+
+async def tell_of_missing_workers(client: Client, settings: Settings) -> None:
+    """Look every minute, for as long as this watcher leads; a look that fails leaves what the last one found."""
+    try:
+        while True:
+            try:
+                await look(client, settings)
+            except Exception as error:  # the watcher's own work goes on
+                logger.warning("Temporal does not say which workers poll, asking again in a minute: %s", error)
+            await asyncio.sleep(EVERY_SECONDS)
+    finally:
+        MISSING.clear()
+        VERSION_MISSING.clear()
+
+
+async def look(client: Client, settings: Settings, quiet_after: timedelta = QUIET_AFTER) -> None:
+    """Ask once, and set the gauges."""
+    areas = served_areas(settings)
+    found = await missing_workers(client, areas, settings.cluster, settings.worker_deployment, quiet_after)
+    current = {each.area for each in found if each.open is None}
+    for area in areas:
+        MISSING.labels(area).set(area in current)
+    VERSION_MISSING.clear()
+    for each in found:
+        if each.open is not None:
+            VERSION_MISSING.labels(each.area, each.build_id).set(each.open)
+
+
+def served_areas(settings: Settings) -> tuple[str, ...]:
+    """The areas that workers are needed for: instances are served where the settings name queues."""
+    wanted = settings.areas or all_areas()
+    return tuple(area for area in wanted if area != "instances" or settings.instances_queues)
