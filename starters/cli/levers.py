@@ -32,6 +32,25 @@ OptionalName = Annotated[
         metavar="NAMESPACE/NAME", help="The object; none with --area or --all.", autocompletion=complete_objects
     ),
 ]
+PlannedKind = Annotated[
+    str, typer.Argument(metavar="KIND", help="The kind; none with --file.", autocompletion=complete_kinds)
+]
+PlannedName = Annotated[
+    str,
+    typer.Argument(metavar="NAMESPACE/NAME", help="The object; none with --file.", autocompletion=complete_objects),
+]
+RetriedKind = Annotated[
+    str,
+    typer.Argument(metavar="KIND", help="The kind; without it every kind.", autocompletion=complete_kinds),
+]
+RetriedName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAMESPACE/NAME",
+        help="The object; without it all that the options find.",
+        autocompletion=complete_objects,
+    ),
+]
 AreaOption = Annotated[
     str,
     typer.Option("--area", metavar="AREA", help="A whole area: accounts, claims, ...", autocompletion=complete_areas),
@@ -62,8 +81,8 @@ def why(kind: KindArgument, name: NameArgument, output: FormatOption = Format.TE
 
 
 def plan(
-    kind: OptionalKind = "",
-    name: OptionalName = "",
+    kind: PlannedKind = "",
+    name: PlannedName = "",
     file: Annotated[
         Path | None, typer.Option("--file", "-f", help="Objects as they are to be, not applied yet.", exists=True)
     ] = None,
@@ -92,8 +111,8 @@ def plan(
 
 
 def retry(
-    kind: OptionalKind = "",
-    name: OptionalName = "",
+    kind: RetriedKind = "",
+    name: RetriedName = "",
     everything: Annotated[bool, typer.Option("--all", help="Everything of the kind, or of all kinds.")] = False,
     phase: Annotated[str, typer.Option("--phase", help="Everything in this phase, such as Failed.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Of this namespace only.")] = "",

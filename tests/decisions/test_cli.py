@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -23,7 +26,7 @@ from starters.cli import environment, output
 from starters.cli.abandon import outside
 from starters.cli.crds import crd_files
 from starters.cli.listing import Row
-from starters.cli.main import ENTRY_POINTS
+from starters.cli.main import ENTRY_POINTS, build
 from starters.cli.target import kind_named, target
 from starters.cli.waking import concerns
 
@@ -344,3 +347,21 @@ def test_an_instance_is_named_within_its_account_and_region() -> None:
 def test_a_name_that_would_change_a_query_is_refused(name: str) -> None:
     with pytest.raises(typer.BadParameter):
         target("ec2instance", name)
+
+
+def commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Every command below the group, by how it is called."""
+    for word, command in getattr(group, "commands", {}).items():
+        yield f"{name} {word}", command
+        yield from commands(command, f"{name} {word}")
+
+
+@pytest.mark.parametrize(("name", "command"), sorted(commands(typer.main.get_command(build()), "perdure")))
+def test_help_names_only_options_that_the_command_has(name: str, command: Any) -> None:
+    own = {option for parameter in command.params for option in getattr(parameter, "opts", ())} | {"--help"}
+    texts = [command.help or "", *(getattr(parameter, "help", None) or "" for parameter in command.params)]
+    # What stands in backquotes is another command or program.
+    named = {
+        option for text in texts for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", re.sub(r"`[^`]*`", "", text))
+    }
+    assert named <= own, name
