@@ -14,14 +14,22 @@ Prometheus' default registry.
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from engine.settings import Settings
+
+
+class AddressUnusable(Exception):  # noqa: N818
+    """An address of the settings cannot be listened on."""
+
 
 Check = Callable[[], Iterable[str]]
 
@@ -101,10 +109,29 @@ async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        await web.TCPSite(runner, settings.health_host, settings.health_port).start()
+        await listen(runner, settings.health_host, settings.health_port, "PERDURE_HEALTH_HOST, PERDURE_HEALTH_PORT")
         yield
     finally:
         await runner.cleanup()
+
+
+async def listen(runner: web.BaseRunner[Any], host: str, port: int, variables: str) -> None:
+    """Serve on this address, which the variables name.
+
+    Raises:
+        AddressUnusable: the port is taken, or the address is not this machine's.
+    """
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        raise AddressUnusable(f"{host}:{port} cannot be listened on ({variables}): {_reason(error)}") from error
+
+
+def _reason(error: OSError) -> str:
+    """What the system says, without the socket's own words for it."""
+    if error.errno == errno.EADDRINUSE:
+        return "another process uses the port"
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
 
 
 def _answer(reasons: list[str], notes: list[str]) -> web.Response:

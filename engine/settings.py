@@ -15,11 +15,19 @@ import os
 import re
 from collections.abc import Iterable
 from datetime import timedelta
+from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import AliasChoices, BeforeValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+_PREFIX = "PERDURE_"
+# What the command line, the local deployment and the tests read beside the settings.
+NOT_SETTINGS = {"PERDURE_STATE", "PERDURE_USER", "PERDURE_LOCAL_FSYNC", "PERDURE_RECORD_HISTORIES"}
+_OF_TESTS = "PERDURE_TEST_"
+_SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)")
 
 _GO_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+")
 _GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
@@ -51,7 +59,7 @@ Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 class Settings(BaseSettings):
     """The settings of a process; field `x_y` is the variable `PERDURE_X_Y`."""
 
-    model_config = SettingsConfigDict(env_prefix="PERDURE_", frozen=True, populate_by_name=True, extra="ignore")
+    model_config = SettingsConfigDict(env_prefix=_PREFIX, frozen=True, populate_by_name=True, extra="ignore")
 
     # What it does.
     mode: Literal["act", "observe"] = Field(
@@ -74,9 +82,11 @@ class Settings(BaseSettings):
         "auto", description="`auto` is text on a terminal and JSON, one object a line, everywhere else."
     )
     health_host: str = Field("127.0.0.1", description="Address of the health endpoints; 0.0.0.0 in a pod.")
-    health_port: int = Field(0, description="Port of /healthz, /readyz and /metrics; 0 serves none.")
+    health_port: int = Field(0, ge=0, le=65535, description="Port of /healthz, /readyz and /metrics; 0 serves none.")
     metrics_host: str = Field("127.0.0.1", description="Address of the Temporal SDK's own metrics; 0.0.0.0 in a pod.")
-    metrics_port: int = Field(0, description="Port of the Temporal SDK's own Prometheus metrics; 0 serves none.")
+    metrics_port: int = Field(
+        0, ge=0, le=65535, description="Port of the Temporal SDK's own Prometheus metrics; 0 serves none."
+    )
     otel_endpoint: str = Field(
         "",
         validation_alias=AliasChoices("PERDURE_OTEL_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"),
@@ -97,7 +107,7 @@ class Settings(BaseSettings):
         description="Directory of the keys that encrypt payloads, such as a mounted Secret; empty encrypts nothing.",
     )
     codec_host: str = Field("127.0.0.1", description="Address of the codec server; 0.0.0.0 in a pod.")
-    codec_port: int = Field(8090, description="Port of the codec server.")
+    codec_port: int = Field(8090, ge=0, le=65535, description="Port of the codec server.")
     codec_origins: Names = Field(
         ("http://localhost:8233",),
         description="Origins of Temporal's web UI, comma-separated, such as https://temporal.example.com: pages of "
@@ -467,6 +477,35 @@ class Settings(BaseSettings):
         return self.mode == "observe"
 
 
+class InvalidSettings(ValueError):  # noqa: N818
+    """Variables whose values cannot be used, each with what is wrong; the message is one line."""
+
+
+def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
+    """Variables that look like settings and are none, each with the nearest setting's name, or an empty string.
+
+    Kubernetes puts variables of its own beside them for a Service whose name begins with `perdure`: these are no
+    mistake.
+    """
+    known = {name for field in Settings.model_fields for name in variables_of(field)} | NOT_SETTINGS
+    ours = sorted(name for name in known if name.startswith(_PREFIX))
+    return {
+        name: next(iter(get_close_matches(name, ours, n=1)), "")
+        for name in sorted(environment)
+        if name.startswith(_PREFIX)
+        and name not in known
+        and not name.startswith(_OF_TESTS)
+        and not _SERVICE_LINK.search(name)
+    }
+
+
+def variables_of(field: str) -> tuple[str, ...]:
+    """The environment variables of a setting, the one that wins first."""
+    alias = Settings.model_fields[field].validation_alias
+    choices = alias.choices if isinstance(alias, AliasChoices) else [f"{_PREFIX}{field.upper()}"]
+    return tuple(str(choice) for choice in choices)
+
+
 def present_variables(names: Iterable[str]) -> tuple[str, ...]:
     """Those of the environment variables that are set: for what is accepted and has no effect."""
     return tuple(name for name in names if name in os.environ)
@@ -474,5 +513,22 @@ def present_variables(names: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def settings() -> Settings:
-    """The settings of this process, read once."""
-    return Settings()
+    """The settings of this process, read once.
+
+    Raises:
+        InvalidSettings: some variable's value cannot be used.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise InvalidSettings("; ".join(map(_wrong, error.errors()))) from None
+
+
+def _wrong(error: ErrorDetails) -> str:
+    """The variable as it is set, its value, and what is wrong with it."""
+    place = str(error["loc"][0])
+    named = next((field for field in Settings.model_fields if place in (field, *variables_of(field))), place)
+    names = variables_of(named) if named in Settings.model_fields else (place,)
+    name = next((each for each in names if each in os.environ), names[0])
+    expected = "a duration such as 90, 90s, 5m or 1h30m" if error["type"].startswith("time_delta") else ""
+    return f"{name}={str(error['input'])[:80]!r}: {f'expected {expected}' if expected else error['msg']}"

@@ -46,6 +46,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from domain.carry import Carry
 from domain.identity import Key, all_kinds, task_queue
 from engine.encryption import data_converter
+from engine.health import AddressUnusable
 from engine.settings import Settings
 from engine.telemetry import logs_json, version
 from engine.temporal_connection import Connection
@@ -244,4 +245,9 @@ def _runtime(metrics_address: str, *, json_logs: bool | None) -> Runtime:
         if metrics_address
         else None
     )
-    return Runtime(telemetry=TelemetryConfig(logging=lines, metrics=metrics))
+    try:
+        return Runtime(telemetry=TelemetryConfig(logging=lines, metrics=metrics))
+    except ValueError as error:
+        raise AddressUnusable(
+            f"{metrics_address} cannot be listened on (PERDURE_METRICS_HOST, PERDURE_METRICS_PORT): {error}"
+        ) from error

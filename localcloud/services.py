@@ -26,10 +26,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import AliasChoices
-
 from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
-from engine.settings import Settings
+from engine.settings import Settings, variables_of
 from localcloud.aws.contract import DEFAULT_ACCESS_KEY_ID, DEFAULT_SECRET_ACCESS_KEY
 from localcloud.kubernetes import control_plane
 from localcloud.openstack import control_plane as openstack
@@ -213,15 +211,9 @@ def _no_proxy() -> dict[str, str]:
 
 def _given_settings() -> dict[str, str]:
     """The product's settings that the caller has given: another shell's commands must name lifecycles as these do."""
-    known = {name for field in Settings.model_fields for name in _variables(field)} | {"OPERATOR_DOMAIN"}
+    known = {name for field in Settings.model_fields for name in variables_of(field)} | {"OPERATOR_DOMAIN"}
     told = {name for name in known - OF_ONE_PROCESS if name.startswith(("PERDURE_", "OPERATOR_"))}
     return {name: os.environ[name] for name in sorted(told) if name in os.environ}
-
-
-def _variables(field: str) -> tuple[str, ...]:
-    alias = Settings.model_fields[field].validation_alias
-    choices = alias.choices if isinstance(alias, AliasChoices) else [f"PERDURE_{field.upper()}"]
-    return tuple(str(choice) for choice in choices)
 
 
 def settled(file: Path | None) -> dict[str, str]:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import typer
 
+from engine.settings import InvalidSettings
 from starters.cli import (
     abandon,
     audit,
@@ -91,6 +92,10 @@ def main() -> None:
         warn(f"error: {error.message}")
         if error.advice:
             warn(f"       {error.advice}")
+        code = 1
+    except InvalidSettings as invalid:
+        warn(f"error: {invalid}")
+        warn("       docs/settings.md has every setting")
         code = 1
     except KeyboardInterrupt:
         code = 130

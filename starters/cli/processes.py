@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from domain.identity import all_areas
 from domain.model import Model
 from starters.cli.environment import StateOption, UnusedStateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say
@@ -83,9 +84,10 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
+    from engine.health import AddressUnusable
     from engine.kube import LeadershipLost
     from engine.process import collect_seldom
-    from engine.settings import settings
+    from engine.settings import settings, unknown_variables
     from engine.telemetry import configure_logging
     from engine.tracing import end_tracing
 
@@ -93,6 +95,8 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     _refuse_what_nobody_can_mean(found)
     collect_seldom()
     configure_logging(found, name)
+    for unknown, nearest in unknown_variables(os.environ).items():
+        log.warning("%s is no setting and has no effect%s", unknown, f"; is {nearest} meant?" if nearest else "")
     code = 1
     try:
         asyncio.run(_awaited(process(found)))
@@ -101,6 +105,8 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
         log.error("%s; ending, to be started anew", lost)
     except KeysUnreadable as wrong:
         log.error("%s cannot begin: PERDURE_TEMPORAL_KEYS: %s", name, wrong)
+    except AddressUnusable as wrong:
+        log.error("%s cannot begin: %s", name, wrong)
     except ConfigException as wrong:
         log.error("%s cannot begin: KUBECONFIG names no cluster, and this is no pod with one: %s", name, wrong)
     except Exception:
@@ -112,10 +118,15 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
 
 def _refuse_what_nobody_can_mean(found: Settings) -> None:
-    """Name a setting of instances that is none, before anything is connected to."""
+    """Refuse areas and settings of instances that do not exist, before anything is connected to."""
     from domain.instances.places import places
     from domain.instances.policy import ReactionPolicy
 
+    if unknown := set(found.areas) - set(all_areas()):
+        raise CommandError(
+            f"PERDURE_AREAS names {', '.join(sorted(unknown))}, which is no area",
+            f"there are: {', '.join(all_areas())}",
+        )
     for name, read in (("instances_queues", places), ("instances_reactions", ReactionPolicy.of)):
         try:
             read(getattr(found, name))
@@ -136,7 +147,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
-    from engine.health import Health, serve
+    from engine.health import AddressUnusable, Health, serve
     from engine.kube import LeadershipLost
     from engine.process import ungrouped
     from starters.events.main import run_events
@@ -160,7 +171,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
             parts.create_task(until_stopped(run_watcher(settings, stop=stop, health=health)))
             if settings.instances_queues:
                 parts.create_task(until_stopped(run_events(settings, stop=stop, health=health)))
-    except* (LeadershipLost, KeysUnreadable, ConfigException) as group:
+    except* (AddressUnusable, LeadershipLost, KeysUnreadable, ConfigException) as group:
         told = ungrouped(group)
     if told is not None:
         raise told

@@ -29,7 +29,7 @@ from google.protobuf.json_format import MessageToJson, Parse, ParseError
 from temporalio.api.common.v1 import Payload, Payloads
 
 from engine.encryption import EncryptionCodec, KeyRing, KeysUnreadable
-from engine.health import Health, serve
+from engine.health import Health, listen, serve
 from engine.process import stopped_by_signals
 from engine.settings import Settings
 
@@ -62,7 +62,7 @@ async def run_codec_server(settings: Settings, *, stop: asyncio.Event | None = N
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        await web.TCPSite(runner, settings.codec_host, settings.codec_port).start()
+        await listen(runner, settings.codec_host, settings.codec_port, "PERDURE_CODEC_HOST, PERDURE_CODEC_PORT")
         log.info("decoding for Temporal's web UI and command line on port %d", settings.codec_port)
         await stopped.wait()
 

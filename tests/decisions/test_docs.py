@@ -41,6 +41,9 @@ What users change while Perdure runs stays in the replaced systems' own ConfigMa
 `OPERATOR_DOMAIN` is the API group of resource claims and the prefix of all their labels and annotations, by default
 `poolboy.gpte.redhat.com`. Worker, watcher and command line of one installation need the same one.
 
+A value that cannot be used ends the process with one line that names the variable. A variable `PERDURE_*` that is no
+setting has no effect: each process warns of it when it starts, and names the nearest setting.
+
 | variable | default | meaning |
 |---|---|---|
 """

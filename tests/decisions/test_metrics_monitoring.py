@@ -19,7 +19,8 @@ import activities.loadbalancers.metrics
 import activities.openstack.counting
 import activities.threescale.metrics
 import starters.events.metrics
-import starters.watch.metrics  # noqa: F401 - all put their metrics into the registry
+import starters.watch.metrics
+import starters.watch.missing_workers  # noqa: F401 - all put their metrics into the registry
 from starters.watch.account_metrics import account_gauges
 from starters.watch.audit_reports import audit_gauges
 from starters.watch.claim_metrics import claim_gauges

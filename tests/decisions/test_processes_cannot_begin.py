@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from encryption_keys import add_key
 
 from engine.kube import LeadershipLost
 from engine.process import ungrouped
@@ -21,19 +26,103 @@ from engine.process import ungrouped
     ],
 )
 def test_what_keeps_a_process_from_beginning_is_one_line(command: str, variable: str, said: str) -> None:
+    begun = begin(command, **{variable: "/nowhere"})
+    assert begun.returncode == 1
+    (line,) = begun.stderr.splitlines()
+    assert said in line
+
+
+@pytest.mark.parametrize(
+    ("command", "variable", "value", "said"),
+    [
+        *(
+            (command, "PERDURE_MODE", "acts", "error: PERDURE_MODE='acts': Input should be 'act' or 'observe'")
+            for command in ("worker", "watch", "events", "run", "codec", "list")
+        ),
+        ("list", "MANAGE_CLAIMS_INTERVAL", "5x", "error: MANAGE_CLAIMS_INTERVAL='5x': expected a duration such as 90"),
+    ],
+)
+def test_an_invalid_setting_is_one_line(command: str, variable: str, value: str, said: str) -> None:
+    begun = begin(command, **{variable: value})
+    assert begun.returncode == 1
+    line, advice = begun.stderr.splitlines()
+    assert said in line
+    assert advice.strip() == "docs/settings.md has every setting"
+
+
+def test_an_area_that_does_not_exist_is_refused_before_anything_is_connected_to() -> None:
+    begun = begin("watch", PERDURE_AREAS="claim")
+    assert begun.returncode == 1
+    assert begun.stderr.startswith("error: PERDURE_AREAS names claim, which is no area")
+
+
+@pytest.mark.parametrize(("command", "of"), [("watch", "HEALTH"), ("run", "HEALTH"), ("watch", "METRICS")])
+def test_a_busy_port_is_one_line_that_names_its_variable(command: str, of: str, tmp_path: Path) -> None:
+    with listening() as port:
+        begun = begin(command, **{f"PERDURE_{of}_PORT": str(port)}, KUBECONFIG=str(kubeconfig(tmp_path)))
+    assert begun.returncode == 1
+    (line,) = begun.stderr.splitlines()
+    assert f"{command} cannot begin: 127.0.0.1:{port} cannot be listened on" in line
+    assert f"(PERDURE_{of}_HOST, PERDURE_{of}_PORT)" in line
+
+
+def test_the_codec_servers_busy_port_is_one_line(tmp_path: Path) -> None:
+    keys = add_key(tmp_path / "keys", "a")
+    with listening() as port:
+        begun = begin("codec", PERDURE_CODEC_PORT=str(port), PERDURE_TEMPORAL_KEYS=str(keys))
+    assert begun.returncode == 1
+    (line,) = begun.stderr.splitlines()
+    assert f"127.0.0.1:{port} cannot be listened on (PERDURE_CODEC_HOST, PERDURE_CODEC_PORT)" in line
+
+
+@pytest.mark.parametrize("command", ["worker", "watch", "events", "run", "codec"])
+def test_an_unknown_variable_is_named_with_the_nearest_setting(command: str, tmp_path: Path) -> None:
+    with listening() as port:  # so that each process ends by itself
+        begun = begin(
+            command,
+            PERDURE_WATCH_WAKER="3",
+            PERDURE_STATE_OF_AFFAIRS="none",
+            PERDURE_CODEC_SERVICE_HOST="10.0.0.1",
+            PERDURE_HEALTH_PORT=str(port),
+            PERDURE_TEMPORAL_KEYS=str(add_key(tmp_path / "keys", "a")),
+            KUBECONFIG=str(kubeconfig(tmp_path)),
+        )
+    assert "PERDURE_WATCH_WAKER is no setting and has no effect; is PERDURE_WATCH_WAKERS meant?" in begun.stderr
+    assert "PERDURE_STATE_OF_AFFAIRS is no setting" in begun.stderr
+    assert "PERDURE_CODEC_SERVICE_HOST" not in begun.stderr
+
+
+def begin(command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     settings = ("PERDURE_", "TEMPORAL_", "KUBE")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(settings)}
-    begun = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "starters.cli.main", command],
-        env={**inherited, "PERDURE_LOG_FORMAT": "text", "HOME": "/nowhere", variable: "/nowhere"},
+        env={**inherited, "PERDURE_LOG_FORMAT": "text", "HOME": "/nowhere", **variables},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert begun.returncode == 1
-    (line,) = begun.stderr.splitlines()
-    assert said in line
+
+
+@contextmanager
+def listening() -> Iterator[int]:
+    """A port that another process would find in use."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        yield taken.getsockname()[1]
+
+
+def kubeconfig(directory: Path) -> Path:
+    """A cluster that does not answer."""
+    file = directory / "kubeconfig"
+    file.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
+        "contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n"
+    )
+    return file
 
 
 def test_what_one_part_could_not_go_on_with_is_told_by_itself() -> None:
