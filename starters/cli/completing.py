@@ -19,7 +19,7 @@ from typing import Annotated
 
 import typer
 
-from domain.identity import Kind, all_areas, all_kinds
+from domain.identity import Kind, all_areas, all_kinds, standing
 from starters.cli.environment import UnusedStateOption, enter
 
 PATIENCE_SECONDS = 3.0
@@ -80,7 +80,8 @@ async def _objects(kind: Kind, incomplete: str) -> list[str]:
     from engine.settings import settings
 
     if not kind.plural:
-        return []
+        names = ("/".join(filter(None, (key.namespace, key.name))) for key in standing(kind.name, ""))
+        return [name for name in names if name.startswith(incomplete)]
     namespace, slash, _ = incomplete.partition("/")
     found = settings()
     async with await KubeApi.open(found, "cli") as kube, served_cluster(found, kube, "cli") as served:

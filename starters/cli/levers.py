@@ -18,7 +18,7 @@ from domain.levers import PAUSED, is_paused
 from starters.cli.completing import complete_areas, complete_kinds, complete_objects
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, printed, say
-from starters.cli.target import KindArgument, NameArgument, Target, kind_named, target
+from starters.cli.target import KindArgument, NameIfSeveral, Target, kind_named, target
 
 ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="Why, for those who read the record.")]
 
@@ -66,7 +66,9 @@ def register(app: typer.Typer) -> None:
         app.command(rich_help_panel=PANEL)(command)
 
 
-def why(kind: KindArgument, name: NameArgument, output: FormatOption = Format.TEXT, state: StateOption = None) -> None:
+def why(
+    kind: KindArgument, name: NameIfSeveral = "", output: FormatOption = Format.TEXT, state: StateOption = None
+) -> None:
     """Say how an object stands, what it waits for and until when, and what failed last."""
     from starters.cli import lifecycle
     from starters.cli.session import Session, perform

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from domain.identity import Kind, all_kinds
+from domain.identity import Kind, all_kinds, standing
 from domain.instances import EXTERNAL_KINDS
 from starters.cli.completing import complete_kinds, complete_objects
 
@@ -36,6 +36,15 @@ KindArgument = Annotated[
 ]
 NameArgument = Annotated[
     str, typer.Argument(metavar="NAMESPACE/NAME", help="The object.", autocompletion=complete_objects)
+]
+# Of a kind without custom resources, such as ClaimBinder, there may be only one lifecycle.
+NameIfSeveral = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAMESPACE/NAME",
+        help="The object; without it the only lifecycle of a kind without objects, such as claimbinder.",
+        autocompletion=complete_objects,
+    ),
 ]
 
 
@@ -71,6 +80,8 @@ def target(kind: str, name: str) -> Target:
     found = _of_others(kind) or kind_named(kind)
     if not found.plural:
         return _without_object(found, name)
+    if not name:
+        raise typer.BadParameter(f"Missing argument: which {found.name}?", param_hint="NAMESPACE/NAME")
     namespace, slash, short = name.partition("/")
     if not (slash and namespace and short) or "/" in short:
         raise typer.BadParameter(f"{name!r} is not of the form NAMESPACE/NAME", param_hint="NAMESPACE/NAME")
@@ -80,7 +91,13 @@ def target(kind: str, name: str) -> Target:
 
 
 def _without_object(kind: Kind, name: str) -> Target:
-    """A lifecycle of no object: by its name alone, or within what it belongs to (`ACCOUNT/REGION/INSTANCE`)."""
+    """A lifecycle of no object: by its name alone, or within what it belongs to (`ACCOUNT/REGION/INSTANCE`).
+
+    Without a name it is the only one of its kind.
+    """
+    only = standing(kind.name, "")
+    if not name and len(only) == 1:
+        return Target(kind, only[0].namespace, only[0].name)
     namespace, _, short = name.rpartition("/")
     if not namespace:
         return Target(kind, "", checked_name(short))
