@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 
+import aiohttp
+
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 from engine.kube.json import at, mapping, sequence, text
 
@@ -46,7 +48,12 @@ def no_answer(attempt: str, error: BaseException, timeout: timedelta) -> ApiErro
     """The error for a connection that failed, broke or kept silent."""
     if isinstance(error, TimeoutError):
         return Unavailable(f"{attempt}: no answer within {timeout.total_seconds():g} s", code="Timeout")
-    return Unavailable(f"{attempt}: {type(error).__name__}: {error}", code=type(error).__name__)
+    code = type(error).__name__
+    if isinstance(error, aiohttp.ClientConnectorError):
+        # Its own text holds the representation of the TLS context.
+        reason = error.strerror or str(error.os_error) or code
+        return Unavailable(f"{attempt}: cannot connect to {error.host}:{error.port}: {reason}", code=code)
+    return Unavailable(f"{attempt}: {code}: {error}", code=code)
 
 
 def _error_class(status: int) -> type[ApiError]:
