@@ -103,7 +103,9 @@ STATUSES = {
 COLUMNS = {
     "ResourceClaim": (
         "Handle string .status.resourceHandle.name; Provider string .spec.provider.name; "
-        "Healthy boolean .status.healthy; Ready boolean .status.ready; Age date .metadata.creationTimestamp"
+        "Healthy boolean .status.healthy; Ready boolean .status.ready; Age date .metadata.creationTimestamp; "
+        "Approval string .status.approval.state; "
+        'Stalled string .status.conditions[?(@.type=="Stalled")].reason'
     ),
     "ResourceHandle": (
         "Provider string .spec.provider.name; Pool string .spec.resourcePool.name; "

@@ -144,6 +144,9 @@ class ResourceClaim(Ignorable):
         PrinterColumn(name="Healthy", type="boolean", json_path=".status.healthy"),
         PrinterColumn(name="Ready", type="boolean", json_path=".status.ready"),
         AGE,
+        # Poolboy has no column that says why a claim gets no further.
+        PrinterColumn(name="Approval", type="string", json_path=".status.approval.state"),
+        PrinterColumn(name="Stalled", type="string", json_path='.status.conditions[?(@.type=="Stalled")].reason'),
     )
 
     spec: ResourceClaimSpec = ResourceClaimSpec()
