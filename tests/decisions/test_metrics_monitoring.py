@@ -21,6 +21,7 @@ import activities.threescale.metrics
 import starters.events.metrics
 import starters.watch.metrics
 import starters.watch.missing_workers  # noqa: F401 - all put their metrics into the registry
+from domain.identity import all_areas
 from starters.watch.account_metrics import account_gauges
 from starters.watch.audit_reports import audit_gauges
 from starters.watch.claim_metrics import claim_gauges
@@ -35,7 +36,7 @@ DASHBOARDS = sorted(MONITORING.glob("dashboard-*.json"))
 GAUGES = (audit_gauges, account_gauges, claim_gauges, balancer_gauges, threescale_gauges, instance_gauges)
 SUFFIXES = ("", "_total", "_bucket", "_count", "_sum")
 NAME = re.compile(
-    r"\b(?:(?:aws_account_operator|perdure|poolboy|yawol|loadbalancer|loadbalancerset)_[a-z_]+|loadbalancermachine\w*)\b"
+    r"\b(?:(?:aws_account_operator|controller_runtime|perdure|poolboy|yawol|loadbalancer|loadbalancerset)_[a-z_]+|loadbalancermachine\w*)\b"
 )
 
 
@@ -97,6 +98,14 @@ def test_every_alert_leads_to_its_runbook(rule: dict[str, Any]) -> None:
     assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
     assert rule["annotations"]["summary"]
     assert rule["labels"]["severity"] in {"warning", "critical"}
+
+
+def test_every_area_has_a_dashboard_that_the_kustomization_ships() -> None:
+    files = [dashboard.name for dashboard in DASHBOARDS]
+    generated = yaml.safe_load((MONITORING / "kustomization.yaml").read_text())["configMapGenerator"]
+
+    assert files == [f"dashboard-{area}.json" for area in all_areas()]
+    assert sorted(file for each in generated for file in each["files"]) == files
 
 
 @pytest.mark.parametrize("dashboard", DASHBOARDS, ids=lambda path: path.stem)
