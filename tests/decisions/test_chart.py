@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from datetime import timedelta
 from importlib.metadata import requires
 from pathlib import Path
@@ -112,6 +113,7 @@ VARIABLES = {
     **{"type": "object", "additionalProperties": {"type": "string"}},
     "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$", "not": {"pattern": "(PASSWORD|SECRET|TOKEN|API_KEY)"}},
 }
+DIGEST = {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"}
 INTERVAL = {"type": ["number", "string"], "exclusiveMinimum": 0, "pattern": "^[0-9]+([.][0-9]+)?$"}
 PODS = {"type": "integer", "minimum": 0}
 # What Poolboy's chart takes, so that an installation there can be upgraded with its values.
@@ -164,6 +166,188 @@ SCALING = closed(
 )
 
 
+# What each value is for, by its path; settings bring their own description. `*` stands for each process.
+DESCRIPTIONS = {
+    "fullnameOverride": "Prefix of every object's name; empty takes the release's.",
+    "image": "The image of every process.",
+    "image.repository": "The image's name, with its registry's in front.",
+    "image.tag": "The image's tag; empty takes the chart's appVersion.",
+    "image.digest": "The image's digest, sha256:...; takes the tag's place.",
+    "image.pullPolicy": "When a node pulls the image.",
+    "image.pullSecrets": "Names of Secrets with the registry's credentials.",
+    "workers": "Sets of workers: a Deployment for each, with the rights of its areas and no others.",
+    "workers.name": "Name of the set, which ends its Deployment's name.",
+    "workers.areas": "Areas whose lifecycles this set runs.",
+    "workerDefaults": "What holds for every set of workers that does not say otherwise.",
+    "watcher": "The process that wakes lifecycles when objects change.",
+    "events": "The process that hands over events of EC2 instances.",
+    "*.replicas": "Number of pods.",
+    "*.resources": "Requests and limits of the container.",
+    "*.serviceAccount": "The ServiceAccount of the pods.",
+    "*.serviceAccount.create": "Create the ServiceAccount; false where it exists.",
+    "*.serviceAccount.name": "Its name; empty takes the Deployment's.",
+    "*.serviceAccount.annotations": "Its annotations, such as eks.amazonaws.com/role-arn.",
+    "*.environment": "Further variables of these processes only; secrets belong in secretEnvironments.",
+    "*.secretEnvironments": "Names of Secrets, each key of which becomes a variable.",
+    "*.secretFiles": "Secrets that are mounted as directories.",
+    "*.secretFiles.secretName": "Name of the Secret.",
+    "*.secretFiles.mountPath": "Directory in the container.",
+    "*.nodeSelector": "Labels of the nodes that the pods may run on.",
+    "*.tolerations": "Taints of nodes that the pods tolerate.",
+    "*.affinity": "Affinity of the pods, as Kubernetes defines it.",
+    "*.autoscaling": "How the number of replicas follows the load.",
+    "*.autoscaling.enabled": "Scale the workers.",
+    "*.autoscaling.by": "`queues`: the backlog of the task queues, by KEDA; `cpu`: a HorizontalPodAutoscaler.",
+    "*.autoscaling.minReplicas": "Fewest replicas.",
+    "*.autoscaling.maxReplicas": "Most replicas.",
+    "*.autoscaling.backlogPerReplica": "Tasks in a queue for each replica, with `by: queues`.",
+    "*.autoscaling.cpuPercent": "Target CPU utilization in percent of the request, with `by: cpu`.",
+    "*.autoscaling.metrics": "Further metrics of the HorizontalPodAutoscaler.",
+    "temporal": "Where Temporal is and how it is reached.",
+    "temporal.address": "Host and port of Temporal's frontend.",
+    "temporal.namespace": "Temporal namespace of the lifecycles.",
+    "temporal.bootstrap": "A Job that makes the Temporal namespace with its search attributes.",
+    "temporal.bootstrap.enabled": "Run the Job.",
+    "temporal.bootstrap.retentionDays": "Days for which closed lifecycles are kept; null changes nothing, or takes 30.",
+    "temporal.encryption": "Encryption of payloads before they reach Temporal.",
+    "temporal.encryption.secretName": "Secret whose keys encrypt payloads; empty encrypts nothing.",
+    "temporal.apiKey": "API key for Temporal.",
+    "temporal.apiKey.secretName": "Secret with the API key; empty sends none.",
+    "temporal.apiKey.key": "Key of that Secret.",
+    "temporal.tls": "TLS towards Temporal.",
+    "temporal.tls.enabled": "Use TLS, also without a Secret, as with an API key.",
+    "temporal.tls.serverName": "Name that the server's certificate is checked against; empty takes the address's.",
+    "temporal.tls.secretName": "Secret of type kubernetes.io/tls.",
+    "temporal.tls.clientCertificate": "The Secret has tls.crt and tls.key, by which Temporal knows us.",
+    "temporal.tls.authority": "The Secret has ca.crt, which the server's certificate is checked against.",
+    "codec": "Decodes encrypted payloads for Temporal's web UI and command line.",
+    "codec.enabled": "Run the codec server.",
+    "codec.tokens": "Tokens by which the codec server answers.",
+    "codec.tokens.secretName": "Secret with the tokens.",
+    "codec.tokens.key": "Key of that Secret; one token a line.",
+    "codec.guarded": "A proxy before the Service lets in only who may read; then no tokens are needed.",
+    "codec.from": "Network policy peers that may reach it; none lets everybody in the cluster.",
+    "audits": "Compares clouds and objects by schedule and changes nothing.",
+    "audits.enabled": "Run audits.",
+    "audits.schedule": "When, in cron's notation.",
+    "audits.timeZone": "Time zone of the schedule; empty takes the cluster's.",
+    "audits.thorough": "Look into every account, region and project: many calls, all reading.",
+    "audits.deadlineSeconds": "An audit that takes longer is ended.",
+    "versioning": "Versions of the workers side by side.",
+    "versioning.enabled": "Keep each lifecycle on the version that its run began on.",
+    "versioning.buildId": "Name of this version; empty takes the image's digest or tag.",
+    "versioning.promote": "Make the version current by a Job once its workers poll.",
+    "versioning.keep": "Older versions that still have open lifecycles.",
+    "versioning.keep.buildId": "Name of the older version.",
+    "versioning.keep.tag": "Tag of its image.",
+    "versioning.keep.digest": "Digest of its image, sha256:...; takes the tag's place.",
+    "operatorDomain": "API group of resource claims and prefix of their labels; a text, or Poolboy's object.",
+    "operatorDomain.generate": "Poolboy's: take the domain from `name`, or Poolboy's default.",
+    "operatorDomain.name": "Poolboy's: the domain.",
+    "manageClaimsInterval": "Poolboy's name for PERDURE_CLAIMS_INTERVAL, in seconds.",
+    "manageHandlesInterval": "Poolboy's name for PERDURE_CLAIMS_HANDLES_INTERVAL, in seconds.",
+    "managePoolsInterval": "Poolboy's name for PERDURE_CLAIMS_POOLS_INTERVAL, in seconds.",
+    "resourceRefreshInterval": "Poolboy's name for PERDURE_CLAIMS_REFRESH_INTERVAL, in seconds.",
+    "clusterDomain": "Poolboy's: domain of the cluster, shown as a label of poolboy_process_time_seconds.",
+    "namespace": "Poolboy's: the namespace of handles, pools and providers.",
+    "namespace.create": "Poolboy's: create that namespace.",
+    "namespace.name": "Poolboy's: name of that namespace.",
+    "nameOverride": "Poolboy's: name of its objects.",
+    **dict.fromkeys(
+        (
+            *("deploy", "enablePrometheusMetrics", "replicaCount", "resourceHandlerCount", "operatorMode"),
+            *("tolerations", "affinity", "anarchy", "nodeSelector", "resources", "service", "serviceAccount"),
+            *("resourceHandlerResources", "resourceWatchResources"),
+        ),
+        "Of Poolboy's chart, about Poolboy's own pods: accepted, without effect.",
+    ),
+    "environment": "Further variables of every process, such as OTEL_* and HTTPS_PROXY.",
+    "crds": "The definitions of the custom resources.",
+    "crds.install": "Install and upgrade the definitions with the release; false where somebody else applies them.",
+    "crds.keep": "Keep the definitions, and so all objects, when the release is uninstalled.",
+    "crds.create": "Poolboy's name for `install`.",
+    "namespaces": "Namespaces of the replaced operators.",
+    "namespaces.create": "Create them for the areas that are served; false where they exist.",
+    "rbac": "Rights of the processes and of people.",
+    "rbac.create": "Create roles and bindings.",
+    "rbac.people": "Create roles for people, some of which join Kubernetes' own view, edit and admin.",
+    "rbac.managedKinds": "Kinds that ResourceProviders make, which workers and watcher may manage.",
+    "rbac.managedKinds.apiGroup": "API group of the kinds.",
+    "rbac.managedKinds.resources": "Their plural names.",
+    "rbac.managedKinds.namespaces": "Namespaces in which they may be managed; none is all.",
+    "rbac.accountsSecrets": "The watcher may watch Secrets: customers' keys that claims of accounts wait for.",
+    "rbac.threescaleSecretNamespaces": "Namespaces in which Secrets of 3scale objects are watched.",
+    "disruptionBudgets": "Create a PodDisruptionBudget for each process that has several replicas.",
+    "podSecurity": "How the pods run.",
+    "podSecurity.runAsUser": "User and group id of the processes.",
+    "podLabels": "Further labels of every pod.",
+    "podAnnotations": "Further annotations of every pod.",
+    "priorityClassName": "PriorityClass of every pod.",
+    "networkPolicy": "A NetworkPolicy for the pods.",
+    "networkPolicy.enabled": "Create the policy.",
+    "networkPolicy.metricsFrom": "Peers that may read metrics.",
+    "networkPolicy.ports": "Ports on which Kubernetes' and the clouds' APIs are reached; Temporal's is added.",
+    "networkPolicy.egress": "Further egress rules, such as to a collector of traces.",
+    "monitoring": "What Prometheus and Grafana read.",
+    "monitoring.scrape": "`pods`: a PodMonitor; `service`: a headless Service and a ServiceMonitor; `none`: neither.",
+    "monitoring.interval": "How often Prometheus scrapes.",
+    "monitoring.labels": "Labels by which Prometheus chooses monitors and rules.",
+    "monitoring.alerts": "Alert rules.",
+    "monitoring.alerts.enabled": "Create the PrometheusRule.",
+    "monitoring.alerts.runbooks": "Where the runbooks are published.",
+    "monitoring.dashboards": "Grafana dashboards.",
+    "monitoring.dashboards.enabled": "Create a ConfigMap for each dashboard.",
+    "monitoring.dashboards.namespace": "Namespace of the ConfigMaps; empty takes the release's.",
+    "monitoring.dashboards.labels": "Labels by which Grafana's sidecar finds them.",
+    "settings": "Every setting of Perdure by its variable.",
+    "global": "Values that Helm shares between charts; not read.",
+}
+PROCESSES = ("workers", "workerDefaults", "watcher", "events", "codec", "audits")
+
+
+def description_of(path: str) -> str:
+    """What a value is for, empty if nothing is said of it."""
+    process, _, rest = path.partition(".")
+    return DESCRIPTIONS.get(path) or (DESCRIPTIONS.get(f"*.{rest}", "") if process in PROCESSES else "")
+
+
+def described(found: dict[str, Any], path: str = "") -> dict[str, Any]:
+    """The schema with a description for each value, those of lists' entries and of alternatives included."""
+    own = description_of(path) if path and "description" not in found else ""
+    below = {
+        name: described(each, f"{path}.{name}" if path else name) for name, each in found.get("properties", {}).items()
+    }
+    items, choices = found.get("items"), found.get("anyOf", ())
+    return {
+        **({"description": own} if own else {}),
+        **found,
+        **({"properties": below} if below else {}),
+        **({"items": without_own(described(items, path))} if items and "properties" in items else {}),
+        **(
+            {"anyOf": [without_own(described(each, path)) for each in choices]}
+            if choices and path == "operatorDomain"
+            else {}
+        ),
+    }
+
+
+def without_own(found: dict[str, Any]) -> dict[str, Any]:
+    """A schema whose description stands with what it is a part of."""
+    return {name: each for name, each in found.items() if name != "description"}
+
+
+def undescribed(found: dict[str, Any], path: str = "") -> list[str]:
+    """The paths of values without a description."""
+    missing = []
+    for name, each in found.get("properties", {}).items():
+        below = f"{path}.{name}" if path else name
+        missing += [] if each.get("description") else [below]
+        parts = [each, *([each["items"]] if isinstance(each.get("items"), dict) else [])]
+        parts += each.get("anyOf", ()) if "properties" not in each else ()
+        missing += [lacking for part in parts for lacking in undescribed(part, below)]
+    return missing
+
+
 def schema() -> dict[str, Any]:
     """values.schema.json."""
     worker = {**PROCESS, "autoscaling": SCALING}
@@ -174,7 +358,7 @@ def schema() -> dict[str, Any]:
             {
                 "repository": {"type": "string", "minLength": 1},
                 "tag": STRING,
-                "digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
+                "digest": DIGEST,
                 "pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
                 "pullSecrets": STRINGS,
             }
@@ -224,7 +408,13 @@ def schema() -> dict[str, Any]:
                 "promote": SWITCH,
                 "keep": {
                     "type": "array",
-                    "items": closed({"buildId": {**BUILD, "minLength": 1}, "tag": STRING}, ("buildId", "tag")),
+                    "items": {
+                        **closed({"buildId": {**BUILD, "minLength": 1}, "tag": STRING, "digest": DIGEST}, ("buildId",)),
+                        "anyOf": [
+                            {"required": ["tag"], "properties": {"tag": {"minLength": 1}}},
+                            {"required": ["digest"], "properties": {"digest": {"minLength": 1}}},
+                        ],
+                    },
                 },
             }
         ),
@@ -273,7 +463,7 @@ def schema() -> dict[str, Any]:
         "settings": closed({name: schema_of(field) for name, field in chosen().items()}),
         "global": ANY_OBJECT,
     }
-    return {"$schema": "http://json-schema.org/draft-07/schema#", **closed(properties)}
+    return {"$schema": "http://json-schema.org/draft-07/schema#", **described(closed(properties))}
 
 
 def rendered_schema() -> str:
@@ -312,6 +502,32 @@ def test_every_setting_stands_in_the_values_with_its_default() -> None:
     assert VALUES.read_text() == rendered_values(), ANEW
 
 
+def test_every_value_has_a_description() -> None:
+    assert undescribed(json.loads(SCHEMA.read_text())) == []
+
+
+def test_every_description_belongs_to_a_value() -> None:
+    used = set(paths(json.loads(SCHEMA.read_text())))
+    used |= {f"*.{path.partition('.')[2]}" for path in used if path.split(".")[0] in PROCESSES}
+    assert set(DESCRIPTIONS) - used == set()
+
+
+def paths(found: dict[str, Any], path: str = "") -> Iterator[str]:
+    for name, each in found.get("properties", {}).items():
+        below = f"{path}.{name}" if path else name
+        yield below
+        for part in (each, each.get("items") or {}, *each.get("anyOf", ())):
+            yield from paths(part, below)
+
+
+def test_no_pod_takes_settings_from_the_variables_of_services() -> None:
+    """Kubernetes sets PERDURE_CODEC_PORT=tcp://... in pods beside a Service called perdure-codec."""
+    files = [*DEPLOY.glob("processes/*.yaml"), *DEPLOY.glob("components/*/*.yaml"), *CHART.glob("templates/*")]
+    pods = [each.read_text() for each in files if re.search(r"^ +serviceAccountName:", each.read_text(), re.MULTILINE)]
+    assert pods
+    assert all(re.search(r"^ +enableServiceLinks: false$", each, re.MULTILINE) for each in pods)
+
+
 def test_the_defaults_satisfy_the_schema() -> None:
     validate(yaml.safe_load(VALUES.read_text()), schema())
 
@@ -347,6 +563,8 @@ def told(value: object) -> str:
         {"environment": {"TEMPORAL_API_KEY": "abc"}},
         {"watcher": {"environment": {"OS_PASSWORD": "abc"}}},
         {"image": {"digest": "latest"}},
+        {"versioning": {"keep": [{"buildId": "1.4.0"}]}},
+        {"versioning": {"keep": [{"buildId": "1.4.0", "digest": "latest"}]}},
         {"temporal": {"address": "temporal"}},
         {"audits": {"replicas": 2}},
         {"audits": {"schedule": ""}},

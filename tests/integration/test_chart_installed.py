@@ -267,6 +267,50 @@ def test_settings_reach_the_processes_as_they_were_meant(helm: Helm) -> None:
     assert (read.watch_lease_namespace, read.watch_lease_name) == ("anywhere", "perdure-watch")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "image"),
+    [
+        ("tag", "1.4.0", "perdure:1.4.0"),
+        ("digest", f"sha256:{'a' * 64}", f"perdure@sha256:{'a' * 64}"),
+    ],
+)
+def test_a_kept_version_runs_the_image_of_its_tag_or_digest(helm: Helm, key: str, value: str, image: str) -> None:
+    kept = [{"buildId": "1.4.0", key: value}]
+    values = {"enabled": True, "buildId": "1.5.0", "promote": False, "keep": kept}
+    objects = helm.rendered("anywhere", "--set-json", f"versioning={json.dumps(values)}")
+    images = {
+        each["spec"]["template"]["metadata"]["labels"].get("perdure.dev/version"): container["image"]
+        for each in of_kind(objects, "Deployment")
+        for container in each["spec"]["template"]["spec"]["containers"]
+    }
+    assert images["1.4.0"] == image
+    assert images["1.5.0"].startswith("perdure:")
+
+
+@pytest.mark.parametrize("values", sorted((CHART / "ci").glob("*.yaml")), ids=lambda values: values.stem)
+def test_the_network_policy_lets_traces_reach_their_collector(helm: Helm, values: Path) -> None:
+    objects = helm.rendered("anywhere", "--values", str(values))
+    collectors = [
+        each["value"]
+        for deployment in of_kind(objects, "Deployment")
+        for container in deployment["spec"]["template"]["spec"]["containers"]
+        for each in container.get("env", [])
+        if each["name"] == "OTEL_EXPORTER_OTLP_ENDPOINT"
+    ] + [
+        each["data"]["OTEL_EXPORTER_OTLP_ENDPOINT"]
+        for each in of_kind(objects, "ConfigMap")
+        if "OTEL_EXPORTER_OTLP_ENDPOINT" in each.get("data", {})
+    ]
+    opened = {
+        port["port"]
+        for policy in of_kind(objects, "NetworkPolicy")
+        for rule in policy["spec"]["egress"]
+        for port in rule["ports"]
+    }
+    assert collectors or values.stem != "everything"
+    assert {int(each.rsplit(":", 1)[1]) for each in collectors} <= opened
+
+
 @pytest.mark.parametrize("named", ["", "west.example"])
 def test_workers_are_scaled_by_what_their_own_cluster_has_to_do(helm: Helm, named: str) -> None:
     values = ("--values", str(CHART / "ci" / "everything.yaml"), "--set", f"settings.PERDURE_CLUSTER={named}")

@@ -15,6 +15,8 @@ spec:
   restartPolicy: {{ .restart | default "OnFailure" }}
   {{- if .name }}
   serviceAccountName: {{ include "perdure.serviceAccount" . }}
+  # A Service called perdure-codec would otherwise set PERDURE_CODEC_PORT.
+  enableServiceLinks: false
   {{- else }}
   automountServiceAccountToken: false
   {{- end }}

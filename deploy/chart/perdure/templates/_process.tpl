@@ -35,6 +35,8 @@ spec:
         {{- end }}
     spec:
       serviceAccountName: {{ include "perdure.serviceAccount" . }}
+      # A Service called perdure-codec would otherwise set PERDURE_CODEC_PORT.
+      enableServiceLinks: false
       terminationGracePeriodSeconds: {{ .grace }}
       {{- with $root.Values.image.pullSecrets }}
       imagePullSecrets:
