@@ -231,7 +231,8 @@ class Settings(BaseSettings):
         description="Interval at which places, tags and quotas of all accounts are validated, where flags ask for it.",
     )
 
-    # Resource claims. Their API group is OPERATOR_DOMAIN, which `domain.claims.constants` reads.
+    # Resource claims. Their API group is OPERATOR_DOMAIN, which each process sets at its start: see
+    # `domain.operator_domain`.
     claims_namespace: str = Field(
         "poolboy",
         min_length=1,
@@ -258,8 +259,9 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("PERDURE_CLAIMS_REFRESH_INTERVAL", "RESOURCE_REFRESH_INTERVAL"),
         description="Interval of the slow look at what no watch tells.",
     )
-    claims_newer_templates: bool = Field(
-        False, description="Evaluate templates by the rules of Poolboy 1.13 and later, where they differ from 1.12."
+    claims_older_templates: bool = Field(
+        False,
+        description="Evaluate templates by the rules of Poolboy 1.12, where they differ from those of 1.13 to 1.17.",
     )
     claims_evaluator_processes: int = Field(
         3, ge=2, description="Processes of a worker that evaluate templates; at least two, as one may be held up."

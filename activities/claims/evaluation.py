@@ -54,7 +54,7 @@ class Evaluation:
 
     def __init__(self, evaluator: Evaluator, settings: Settings) -> None:
         self._evaluator = evaluator
-        self._newer = settings.claims_newer_templates
+        self._newer = not settings.claims_older_templates
         self._operators = settings.claims_namespace
 
     async def claim(self, question: ClaimQuestion) -> ClaimPlan:

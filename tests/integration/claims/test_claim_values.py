@@ -59,6 +59,20 @@ async def test_missing_values_are_completed_from_values_schemas_and_templates(gr
     assert look(ground.handle(), "spec.provider.parameterValues") == complete
 
 
+async def test_a_template_in_the_vars_of_a_provider_is_rendered(ground: Ground) -> None:
+    await ground.provider(
+        "lab",
+        override=ground.gadget(),
+        parameters=[],
+        vars={"base": "lab", "url": "https://{{ base }}.example.com"},
+        template={"definition": {"spec": {"url": "{{ url }}"}}},
+        readinessCheck="true",
+    )
+    await ground.ask("mine", provider="lab", values={})
+    await ground.ready()
+    assert ground.resource()["spec"] == {"url": "https://lab.example.com"}
+
+
 async def test_values_are_refused_in_the_words_that_clients_compare_and_nothing_is_made(ground: Ground) -> None:
     await provider_with(
         ground,
