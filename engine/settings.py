@@ -231,8 +231,7 @@ class Settings(BaseSettings):
         description="Interval at which places, tags and quotas of all accounts are validated, where flags ask for it.",
     )
 
-    # Resource claims. Their API group is OPERATOR_DOMAIN, which each process sets at its start: see
-    # `domain.operator_domain`.
+    # Resource claims. Their API group is OPERATOR_DOMAIN: see `domain.operator_domain`.
     claims_namespace: str = Field(
         "poolboy",
         min_length=1,

@@ -14,7 +14,7 @@ import pytest
 
 from claims.claims_ground import GADGET, OPERATOR_NAMESPACE, PROMPT, Ground
 from claims.claims_lab import Lab
-from claims.claims_objects import Json, annotation, deleting, link, look, now, stamp
+from claims.claims_objects import Json, annotation, deleting, link, look, now, stamp, version
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.claims.constants import (
     DOMAIN,
@@ -319,3 +319,20 @@ async def test_a_restored_backup_is_taken_over_when_its_labels_are_removed(groun
     )
     assert not deleting(ground.handle())
     assert look(ground.claim(), "metadata.finalizers") == [FINALIZER] == [DOMAIN]
+
+
+async def test_a_takeover_of_objects_that_need_nothing_writes_nothing(lab: Lab) -> None:
+    async with lab.ground() as ground:
+        await ground.provider()
+        await ground.ask("mine", "lab")
+        await ground.ready()
+
+        def versions() -> list[int]:
+            return [version(obj) for obj in (ground.claim(), ground.handle(), ground.resource())]
+
+        async with lab.without_product():
+            before = versions()
+        # A claim that was made after the start is served after those that were there.
+        await ground.ask("later", "lab")
+        await ground.ready("later")
+        assert versions() == before
