@@ -19,7 +19,6 @@ import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -115,7 +114,7 @@ async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
         await runner.cleanup()
 
 
-async def listen(runner: web.BaseRunner[Any], host: str, port: int, variables: str) -> None:
+async def listen(runner: web.BaseRunner, host: str, port: int, variables: str) -> None:
     """Serve on this address, which the variables name.
 
     Raises:
