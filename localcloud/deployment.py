@@ -354,7 +354,9 @@ class Deployment:
                         "starting it again"
                     )
                 row.process.send(signal.SIGKILL)
-        if not rows:
+        # Before it starts a service again, the supervisor pauses for a while and does nothing.
+        pauses = running is not None and any(row.state is ServiceState.RESTARTING for row in running.services)
+        if not rows and not pauses:
             pid = running.supervisor.pid if running is not None else self._child
             if watch.stands_still("supervisor", pid, self.log("supervisor")):
                 raise DeploymentError(
