@@ -25,7 +25,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 _PREFIX = "PERDURE_"
 # What the command line, the local deployment and the tests read beside the settings.
-NOT_SETTINGS = {"PERDURE_STATE", "PERDURE_USER", "PERDURE_LOCAL_FSYNC", "PERDURE_RECORD_HISTORIES"}
+NOT_SETTINGS = {"PERDURE_DOWNLOADS", "PERDURE_STATE", "PERDURE_USER", "PERDURE_LOCAL_FSYNC", "PERDURE_RECORD_HISTORIES"}
 _OF_TESTS = "PERDURE_TEST_"
 _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)")
 

@@ -49,7 +49,7 @@ MOST_PATCHES = 4
 class Bundle:
     """What a pass has in its hands.
 
-    `shown`: the claim's own object may be written. `unwritten`: the claim's status, as it is here, has not been yet.
+    `shown`: the claim's own object may be written.
     """
 
     key: Key
@@ -58,7 +58,6 @@ class Bundle:
     assigned: tuple[str, ...] = ()
     push: bool = False
     shown: bool = True
-    unwritten: bool = False
     known: ObjectKnown = field(default_factory=ObjectKnown)
 
 
@@ -236,7 +235,7 @@ class Bundles:
                 lifespan: JsonObject = {**object_at(claim, "spec", "lifespan"), "end": plan.requested_end}
                 claim = await self._writer.put(RESOURCE_CLAIM, claim, with_spec(claim, lifespan=lifespan))
             status = with_handles_stalled(plan.claim_status, told, now, accepted=bundle.push)
-            claim = await self._writer.put_status(RESOURCE_CLAIM, claim, status, unwritten=bundle.unwritten)
+            claim = await self._writer.put_status(RESOURCE_CLAIM, claim, status)
         await self._tell(bundle, handle, claim, plan, told, now)
         return Settled(handle, claim, plan, faults=told)
 

@@ -50,8 +50,6 @@ MOST_SALTS = 8
 MOST_TRIES = 3
 # What one look at a claim takes at most until its handle is there; the clock of the API server may be another.
 MADE_WITHIN = timedelta(seconds=10)
-# So many claims wait at once that one write less for each is worth more than an early word to each.
-BURST = 8
 
 log = logging.getLogger(__name__)
 
@@ -107,20 +105,13 @@ class Serving:
             return await self._judging.fault(judged, fault_of(error), now), None
         metrics.claim_bound(claim, now, pool=text_at(handle, "spec", "resourcePool", "name"), made=made)
         claim = _with_handle(claim, handle, now)
-        # Who is alone sees the handle at once. In a burst each write makes all the others wait, and a handle just made
-        # has its resources a moment later.
-        hurry = made and len(self._known.waiting) > BURST
-        if not hurry:
-            claim = await self._writer.put_status(RESOURCE_CLAIM, claim, object_at(claim, "status"), unwritten=True)
+        claim = await self._writer.put_status(RESOURCE_CLAIM, claim, object_at(claim, "status"), unwritten=True)
         if IGNORE_LABEL in object_at(handle, "metadata", "labels") or self._hold(handle):
             # A backup may be restored in any order: the claim has its handle, which is looked after once it may be.
             return judged, Settled(handle, claim, HandlePlan(handle_status=object_at(handle, "status")))
-        bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True, unwritten=hurry)
+        bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True)
         states = tuple(None for _ in objects_at(handle, "spec", "resources")) if made else None
-        settled = await self._bundles.settle(bundle, now, states)
-        if hurry and settled.over:
-            await self._writer.put_status(RESOURCE_CLAIM, claim, object_at(claim, "status"), unwritten=True)
-        return judged, settled
+        return judged, await self._bundles.settle(bundle, now, states)
 
     def _handle_that_names(self, claim: JsonObject) -> JsonObject | None:
         """The handle that is the claim's already: a binding that was not finished, or whose trace was wiped out."""

@@ -233,7 +233,7 @@ async def _kill_all(on: Scene) -> None:
         await asyncio.sleep(4)
         pid = await asyncio.to_thread(on.lab.deployment.kill, name)
         step(f"{name} is killed")
-        await asyncio.to_thread(on.lab.deployment.wait_service, name, other_than_pid=pid, timeout_seconds=120)
+        await asyncio.to_thread(on.lab.deployment.wait_service, name, other_than_pid=pid)
 
 
 async def _settled(on: Scene, last: Mapping[str, State]) -> dict[str, str]:

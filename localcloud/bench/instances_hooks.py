@@ -63,7 +63,7 @@ async def _held(on: Scene, scaling: Any, instance: str, held_seconds: float) -> 
         await asyncio.sleep(max(0.0, began + held_seconds * number / (len(_KILLED) + 1) - time.monotonic()))
         pid = await asyncio.to_thread(on.lab.deployment.kill, name)
         step(f"{name} is killed")
-        await asyncio.to_thread(on.lab.deployment.wait_service, name, other_than_pid=pid, timeout_seconds=120)
+        await asyncio.to_thread(on.lab.deployment.wait_service, name, other_than_pid=pid)
     await asyncio.sleep(max(0.0, began + held_seconds - time.monotonic()))
     leaving.cancel()
     early = on.lab.emulator.ledger().calls("autoscaling", "CompleteLifecycleAction")

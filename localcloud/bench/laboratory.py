@@ -162,7 +162,7 @@ class Laboratory:
                 self.deployment.kill(name)
         for name, pid in frozen.items():
             await asyncio.to_thread(
-                self.deployment.wait_service, name, other_than_pid=pid, timeout_seconds=ready_seconds
+                self.deployment.wait_service, name, other_than_pid=pid, standstill_seconds=ready_seconds
             )
 
     # Acting as a user.

@@ -214,7 +214,7 @@ async def _everything_killed(on: Scene) -> None:
     deployment = on.lab.deployment
     killed = {name: await asyncio.to_thread(deployment.kill, name) for name in EVERYTHING}
     for name, pid in killed.items():
-        await asyncio.to_thread(deployment.wait_service, name, other_than_pid=pid, timeout_seconds=120)
+        await asyncio.to_thread(deployment.wait_service, name, other_than_pid=pid)
 
 
 async def disturbed(_: frozenset[str]) -> Found:

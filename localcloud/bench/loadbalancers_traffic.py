@@ -132,7 +132,7 @@ class Stage:
         """Kill one of the deployment's services, and wait until it is back."""
         deployment = self.on.lab.deployment
         pid = await asyncio.to_thread(deployment.kill, service, signal.SIGKILL)
-        await asyncio.to_thread(deployment.wait_service, service, other_than_pid=pid, timeout_seconds=120)
+        await asyncio.to_thread(deployment.wait_service, service, other_than_pid=pid)
 
     async def kill_agents(self) -> None:
         """Kill every machine's agent, and wait until new ones run."""
@@ -193,7 +193,7 @@ class Stage:
             await asyncio.sleep(AWAY_SECONDS)
         finally:
             os.kill(held, signal.SIGCONT)
-        await asyncio.to_thread(deployment.wait_service, API_SERVER, other_than_pid=pid, timeout_seconds=120)
+        await asyncio.to_thread(deployment.wait_service, API_SERVER, other_than_pid=pid)
 
     async def cut_power(self) -> float:
         """The machine that has the address dies, and another one has it; when it was dead."""

@@ -80,8 +80,8 @@ async def _objects(kind: Kind, incomplete: str) -> list[str]:
     from engine.settings import settings
 
     if not kind.plural:
-        names = ("/".join(filter(None, (key.namespace, key.name))) for key in standing(kind.name, ""))
-        return [name for name in names if name.startswith(incomplete)]
+        alone = ("/".join(filter(None, (key.namespace, key.name))) for key in standing(kind.name, ""))
+        return [name for name in alone if name.startswith(incomplete)]
     namespace, slash, _ = incomplete.partition("/")
     found = settings()
     async with await KubeApi.open(found, "cli") as kube, served_cluster(found, kube, "cli") as served:

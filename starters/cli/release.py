@@ -2,10 +2,9 @@
 
 A deleted claim removes what is ours from a customer's account, or all of the tenant's things from a pool's. Where AWS
 refuses that for good (the customer has shut every door, the account is closed), the claim says so and stays, and its
-namespace with it. The annotation `perdure.dev/let-go` with the reason ends that: a customer's account is left as it
-is, a pool's stays Failed and without a claim, and goes to nobody. It is written onto the Account that the claim holds,
-which tenants cannot write: on a claim of a pool it has no effect. Its own lifecycle does the rest, finalizers, Secrets
-and all, so unlike `perdure abandon` nothing is left half-done in the cluster.
+namespace with it. The annotation `perdure.dev/let-go` with the reason, on the Account, ends that: a customer's account
+is left as it is, a pool's stays Failed and without a claim, and goes to nobody. Its own lifecycle does the rest,
+finalizers, Secrets and all, so unlike `perdure abandon` nothing is left half-done in the cluster.
 """
 
 from __future__ import annotations
@@ -47,7 +46,11 @@ def release(
 ) -> None:
     """Have a deleted AccountClaim (or Account) let go without the clean-up that AWS refuses."""
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+    from domain.accounts.claim_steps import named_by
+    from domain.accounts.constants import OPERATOR_NAMESPACE
     from domain.accounts.letting_go import LET_GO
+    from domain.accounts.resources import Account
+    from domain.identity import Key
     from engine.kube.json import text
     from starters.cli import lifecycle, waking
     from starters.cli.records import annotate, record
@@ -66,22 +69,23 @@ def release(
                 f"{asked} is not being deleted: there is nothing to let go of",
                 f"first: kubectl delete --wait=false -n {asked.namespace} {asked.resource} {asked.name}",
             )
-        await annotate(session, _told(asked, obj), {LET_GO: reason})
+        await annotate(session, await account_of(session, asked, obj), {LET_GO: reason})
         await record(session, asked, obj, "LetGo", reason)
         return obj
+
+    async def account_of(session: ClusterSession, asked: Target, obj: JsonObject) -> Target:
+        """The Account that holds the annotation: tenants can write claims, so one there does nothing."""
+        if asked.kind == ACCOUNT:
+            return asked
+        uid = text(obj, "metadata", "uid")
+        claim = Key(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, uid=uid)
+        for item in (await session.kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items:
+            if named_by(Account.model_validate(item), claim):
+                return Target(ACCOUNT, OPERATOR_NAMESPACE, text(item, "metadata", "name"))
+        raise CommandError(f"{asked} holds no Account: there is nothing to let go of", f"perdure why {asked.resource}")
 
     written = perform_on_cluster(write)
     done = Released(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, why=reason)
     if not printed(done, output):
         say(f"{asked}: let go without a clean-up")
     waking.tell_lifecycle(asked, written)
-
-
-def _told(asked: Target, obj: JsonObject) -> Target:
-    """Where the reason is written: onto the Account that a claim is linked to, else onto the object itself."""
-    from domain.accounts import ACCOUNT
-    from domain.accounts.constants import OPERATOR_NAMESPACE
-    from engine.kube.json import text
-
-    link = text(obj, "spec", "accountLink")
-    return target(ACCOUNT.name, f"{OPERATOR_NAMESPACE}/{link}") if link else asked

@@ -11,7 +11,8 @@ import pytest
 from memory_kube import MemoryKube
 from typer.testing import CliRunner, Result
 
-from domain.accounts import ACCOUNT
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
 from domain.accounts.letting_go import LET_GO
 from domain.levers import ABANDONED, PAUSED
 from domain.pauses import CONFIG_MAP_NAME, pauses_in
@@ -124,6 +125,30 @@ def test_an_account_is_let_go(kube: Cluster) -> None:
     done = perdure("release", "account", "ns/one", "--reason", "closed by AWS")
     assert annotation(kube, LET_GO) == "closed by AWS"
     assert untold(done)
+
+
+def test_the_account_of_a_released_claim_is_the_one_that_names_it(kube: Cluster) -> None:
+    """What the claim itself names is its tenant's text, and may be another's Account."""
+
+    async def make() -> None:
+        spec = {"accountLink": "anothers", "legalEntity": {"id": "x", "name": "x"}}
+        made = await kube.create(
+            ACCOUNT_CLAIM, {"metadata": {"name": "c", "finalizers": ["f"]}, "spec": spec}, "tenant"
+        )
+        await kube.delete(ACCOUNT_CLAIM, "tenant", "c")
+        uid = {CLAIM_UID_ANNOTATION: text(made, "metadata", "uid")}
+        for name, link, noted in (("own", ("tenant", "c"), uid), ("anothers", ("other", "c"), {})):
+            held = {"claimLinkNamespace": link[0], "claimLink": link[1]}
+            obj = {"metadata": {"name": name, "annotations": noted}, "spec": held}
+            await kube.create(ACCOUNT, obj, OPERATOR_NAMESPACE)
+
+    asyncio.run(make())
+    perdure("release", "accountclaim", "tenant/c", "--reason", "closed by AWS")
+    told = {
+        name: text(asyncio.run(kube.get(ACCOUNT, OPERATOR_NAMESPACE, name)), "metadata", "annotations", LET_GO)
+        for name in ("own", "anothers")
+    }
+    assert told == {"own": "closed by AWS", "anothers": ""}
 
 
 @pytest.mark.parametrize("command", ["why", "plan", "retry", "wake"])

@@ -13,9 +13,11 @@ from claims.claims_objects import Json, annotation, deleting, label_of, look, no
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.constants import FINALIZER, POOL_NAME_ANNOTATION
 from engine.errors import Absent
+from localcloud.objects import Objects
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
+BURST = 24  # claims at once
 COLOUR_IS_NO_MATTER = ["/spec/colour"]
 
 
@@ -327,3 +329,26 @@ async def test_an_invented_handle_in_the_status_is_corrected(ground: Ground) -> 
     handle = ground.handle_name()
     await ground.edit(RESOURCE_CLAIM, "mine", {"status": {"resourceHandle": {"name": "guid-zzzzz"}}}, status=True)
     await ground.until("the claim shows its handle", lambda: ground.handle_name() == handle, PROMPT)
+
+
+async def test_a_claim_of_a_burst_is_shown_as_bound_before_its_resources_are_made(ground: Ground) -> None:
+    await provider(ground)
+    names = [f"burst-{number}" for number in range(BURST)]
+    first: dict[str, bool] = {}
+
+    def note() -> None:
+        for claim in seen.of(RESOURCE_CLAIM, ground.namespace):
+            name = look(claim, "metadata.name")
+            if look(claim, "status.resourceHandle.name"):
+                first.setdefault(name, bool(look(claim, "status.resources.0.reference")))
+
+    seen = Objects(ground.kube, note)
+    async with seen.followed(RESOURCE_CLAIM):
+        await asyncio.gather(*(ground.ask(name, "lab", values={}) for name in names))
+        async with asyncio.timeout(PATIENT):
+            await seen.until(
+                lambda: all(
+                    look(each, "status.resources.0.state") for each in seen.of(RESOURCE_CLAIM, ground.namespace)
+                )
+            )
+    assert first == dict.fromkeys(names, False)
