@@ -132,6 +132,7 @@ TYPED = [
     ("{{ list | list }}", "[3, 1, 2]", [3, 1, 2]),
     ("{{ ['a', none] | list }}", "['a', None]", ["a", None]),
     ("{{ [1, 2] + [3] | list }}", "[1, 2, 3]", [1, 2, 3]),
+    ("{{ word }} and | list }}", "text and | list }}", "text and | list }}"),
     ("{{- [1] + 'b' | list }}", "[1, 'b']", [1, "b"]),
     ("{{ [2, 1] if one else [3] | list }}", "[2, 1]", [2, 1]),
     # what cannot be converted

@@ -24,6 +24,7 @@ from datetime import datetime
 from functools import cache
 from typing import TypeVar, cast
 
+from jinja2 import TemplateSyntaxError
 from jinja2.lexer import newline_re
 from typing_extensions import TypeAliasType
 
@@ -166,7 +167,12 @@ class _Run:
             return self.text(template)
         kind = matched.group(1)
         if kind == "list":  # its items have to be JSON on the way, of the whole expression: a filter binds tightest
-            template = f"{{{{ ({template[2 : matched.end(1)].removeprefix('-').removeprefix('+')}) | object }}}}"
+            whole = f"{{{{ ({template[2 : matched.end(1)].removeprefix('-').removeprefix('+')}) | object }}}}"
+            try:
+                self._sandbox.template(whole)
+            except TemplateSyntaxError:
+                return self.text(template)  # no expression after all, or one at fault, which the original text names
+            template = whole
         text = self.text(template)
         try:
             return _converted(text, kind, newer=self._newer)
