@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePath
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -84,6 +87,19 @@ def test_progress_is_told_by_area_and_a_failure_at_once(pytester: pytest.Pyteste
     result = pytester.runpytest_inprocess()
     result.stdout.fnmatch_lines(["FAILED tests/decisions/test_it.py::test_b", "* decisions 2/2 · 1 failed"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize(("worker", "number"), [(False, len(os.sched_getaffinity(0))), (True, None)])
+def test_only_the_first_process_starts_others(
+    worker: bool, number: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PERDURE_TEST_STATE", raising=False)
+    option = SimpleNamespace(numprocesses=None, keyword="")
+    config = SimpleNamespace(option=option, args_source=pytest.Config.ArgsSource.TESTPATHS)
+    if worker:
+        config.workerinput = {}
+    selection.choose_processes(cast("pytest.Config", config))
+    assert option.numprocesses == number
 
 
 def test_what_only_the_complete_run_holds_exists() -> None:

@@ -59,7 +59,12 @@ def choose_run(config: pytest.Config) -> None:
 
 
 def choose_processes(config: pytest.Config) -> None:
-    """Use every core that this process may use, unless a number is given or single tests are named."""
+    """Use every core that this process may use, unless a number is given or single tests are named.
+
+    A worker starts none of its own: it is called as the first process was, without names.
+    """
+    if hasattr(config, "workerinput"):
+        return
     if config.option.numprocesses is None and not _names_tests(config) and "PERDURE_TEST_STATE" not in os.environ:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
         config.option.numprocesses = cores
