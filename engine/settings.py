@@ -196,7 +196,8 @@ class Settings(BaseSettings):
 
     # AWS accounts.
     accounts_case_poll: Duration = Field(
-        timedelta(seconds=60), description="Interval of the one look at all open support cases."
+        timedelta(seconds=60),
+        description="Longest pause between two looks at open support cases; the first comes 10 s after a case.",
     )
     accounts_opt_in_poll: Duration = Field(
         timedelta(seconds=60),

@@ -45,6 +45,7 @@ from domain.accounts.organization import (
     swept,
     unborn,
     wants_account,
+    youngest_case,
 )
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountPool
@@ -117,6 +118,7 @@ class OrganizationActivities:
         young, old = open_cases(accounts, now())
         known = known.model_copy(
             update={
+                "youngest_case_at": youngest_case(young),
                 "young_cases": {case_id: self._read.key(account) for case_id, account in young.items()},
                 "old_cases": {case_id: self._read.key(account) for case_id, account in old.items()},
                 "wanting": sum(wants_account(account) for account in accounts),

@@ -4,7 +4,8 @@
   (active accounts of the whole organization plus what is being created), never more than the create budget (30 in an
   hour by default), counted from AWS's own list of create requests. The oldest Account comes first, so a workflow that
   lost its memory gives the same permits again, and nothing is created twice for it.
-- One look at all open support cases per interval: `case_poll` for those younger than an hour, ten minutes for the rest.
+- One look at all open support cases together. Of those younger than an hour the first look comes after ten seconds,
+  and the pauses grow with the age of the youngest to `case_poll`; the rest are looked at every ten minutes.
 - The organizational units, by legal entity.
 - The turns to opt in to regions (`opt_in_permits.py`).
 """
@@ -34,6 +35,9 @@ ORGANIZATION = THE_ORGANIZATION
 PERMIT_LIFETIME = timedelta(minutes=2)
 OLD_CASE = timedelta(hours=1)
 OLD_CASE_POLL = timedelta(minutes=10)
+# The first look at a new case, and the pause between two looks as a part of the youngest case's age.
+FIRST_CASE_LOOK = timedelta(seconds=10)
+CASE_PAUSE_BY_AGE = 0.6
 
 # The create budget counts from here on once a person's `retry AccountPool` has lifted it; kept on the pool.
 BUDGET_SINCE = "perdure.dev/create-budget-since"
@@ -105,6 +109,7 @@ class OrganizationKnown(Model):
     counted_at: datetime | None = None
     young_cases_at: datetime | None = None  # last look at young cases
     old_cases_at: datetime | None = None
+    youngest_case_at: datetime | None = None  # when the youngest open case was opened
     young_cases: dict[str, Key] = {}  # case id -> the Account that waits for it
     old_cases: dict[str, Key] = {}
     wanting: int = 0  # Accounts that want to be created, seen last
@@ -399,14 +404,32 @@ def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Ac
     return young, old
 
 
+def youngest_case(cases: Mapping[str, Account]) -> datetime | None:
+    """When the youngest of these open cases was opened, as far as Accounts say."""
+    conditions = (condition_of(each.status.conditions, AccountState.PENDING_VERIFICATION) for each in cases.values())
+    opened = (parse_timestamp(each.last_probe_time) for each in conditions if each is not None)
+    return max((moment for moment in opened if moment), default=None)
+
+
 def next_case_look(
     known: OrganizationKnown, *, young: bool, old: bool, case_poll: timedelta, now: datetime
 ) -> datetime | None:
     """When the cases are looked at next; None while nobody waits for one."""
-    young_at = (known.young_cases_at or now - case_poll) + case_poll if young else None
+    young_at = _next_young_look(known, case_poll, now) if young else None
     old_poll = max(OLD_CASE_POLL, case_poll)
     old_at = (known.old_cases_at or now - old_poll) + old_poll if old else None
     return earliest([young_at, old_at])
+
+
+def _next_young_look(known: OrganizationKnown, case_poll: timedelta, now: datetime) -> datetime:
+    """AWS Support mostly answers within seconds or not for minutes: a look is worth most while a case is new."""
+    opened = known.youngest_case_at
+    age = now - opened if opened else case_poll / CASE_PAUSE_BY_AGE
+    pause = min(case_poll, max(FIRST_CASE_LOOK, age * CASE_PAUSE_BY_AGE))
+    if known.young_cases_at is None:
+        return now
+    look = known.young_cases_at + pause
+    return max(look, opened + min(FIRST_CASE_LOOK, case_poll)) if opened else look
 
 
 def due_cases(known: OrganizationKnown, case_poll: timedelta, now: datetime) -> tuple[dict[str, Key], bool, bool]:

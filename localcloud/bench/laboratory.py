@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import tempfile
 from collections import Counter
@@ -38,7 +39,7 @@ from localcloud import environment
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
 from localcloud.objects import Objects
-from localcloud.services import API_SERVER, AWS, ETCD, EVENTS, TEMPORAL, WATCH, WORKER
+from localcloud.services import API_SERVER, AWS, ETCD, EVENTS, LOCAL_SETTINGS, TEMPORAL, WATCH, WORKER
 from localcloud.state import Cloud
 
 FIELD_MANAGER = "perdure-bench"
@@ -182,6 +183,14 @@ class Laboratory:
         )
 
 
+def production_settings() -> dict[str, str]:
+    """Production's values of the polls that a local deployment shortens: figures are measured with these."""
+    defaults = Settings.model_fields
+    polls = [name for name in LOCAL_SETTINGS if name.endswith("_POLL")]
+    found = {name: defaults[name.removeprefix("PERDURE_").lower()].default for name in polls}
+    return {name: f"{value.total_seconds():g}" for name, value in found.items()}
+
+
 @asynccontextmanager
 async def laboratory(clouds: tuple[Cloud, ...], *kinds: Kind, **emulated: object) -> AsyncIterator[Laboratory]:
     """A fresh deployment, its objects of these kinds followed, the emulator set as named.
@@ -206,6 +215,8 @@ async def laboratory_with(
         DeploymentError: it could not be brought up.
     """
     with environment.kept(), tempfile.TemporaryDirectory(prefix="perdure-bench-") as directory:
+        for name, value in production_settings().items():
+            os.environ.setdefault(name, value)
         deployment = Deployment(Path(directory) / "state")
         deployment.up(clouds=clouds, only=only, tether=True)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import Any
 
 import pytest
@@ -446,6 +446,26 @@ def test_cases_are_young_for_an_hour_from_when_the_account_entered_the_state() -
         NOW,
     )
     assert (set(young), set(old)) == ({"young2"}, {"oldold", "nocond"})
+
+
+def test_looks_at_a_new_case_come_soon_and_their_pauses_grow_to_the_interval() -> None:
+    known = OrganizationKnown(young_cases_at=NOW - timedelta(minutes=5), youngest_case_at=NOW)
+    looks: list[float] = []
+    moment = NOW
+    while len(looks) < 8:
+        due = next_case_look(known, young=True, old=False, case_poll=POLL, now=moment)
+        assert due is not None
+        moment = due
+        looks.append((moment - NOW).total_seconds())
+        known = known.model_copy(update={"young_cases_at": moment})
+    pauses = [round(after - before) for before, after in pairwise(looks)]
+    assert looks[0] == 10
+    assert pauses == [10, 12, 19, 31, 49, 60, 60]
+
+
+def test_a_case_opened_while_others_are_old_is_looked_at_soon() -> None:
+    known = OrganizationKnown(young_cases_at=NOW - timedelta(seconds=30), youngest_case_at=NOW)
+    assert next_case_look(known, young=True, old=False, case_poll=POLL, now=NOW) == NOW + timedelta(seconds=10)
 
 
 LOOKED = OrganizationKnown(young_cases_at=NOW, old_cases_at=NOW)
