@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -219,9 +220,10 @@ def test_what_is_asked_no_more_is_removed_by_nulls_of_the_same_patch() -> None:
 
 def test_a_label_of_the_logs_that_went_is_removed_alone() -> None:
     """W13: and the others stay."""
-    two = service({"logging.yawol.stackit.cloud/a": "1", "logging.yawol.stackit.cloud/b": "2"})
+    forwarded = {"logForward": "true", "logging.yawol.stackit.cloud/a": "1"}
+    two = service({**forwarded, "logging.yawol.stackit.cloud/b": "2"})
     made = after(work(two))
-    one = service({"logging.yawol.stackit.cloud/a": "1"})
+    one = service(forwarded)
     assert work(one, made).patch == {"spec": {"options": {"logForward": {"labels": {"b": None}}}}}
 
 
@@ -243,6 +245,58 @@ def test_a_settled_service_asks_for_nothing() -> None:
 )
 def test_what_says_nothing_is_left_in_its_stored_form_so_that_no_machine_is_replaced(stored: Json) -> None:
     assert work(service(), balancer(spec=stored)).patch == {}
+
+
+# Annotations that the template hash depends on, and what yawol stores for them while nothing switches them off.
+LOG_SETTINGS: tuple[tuple[dict[str, str], Json], ...] = (
+    ({"logForwardLokiURL": "http://loki"}, {"lokiUrl": "http://loki"}),
+    ({"logForwardProxyURL": "http://proxy"}, {"proxyUrl": "http://proxy"}),
+    ({"logging.yawol.stackit.cloud/team": "shop"}, {"labels": {"team": "shop"}}),
+)
+OTHER_SETTINGS: tuple[tuple[dict[str, str], Json], ...] = (
+    (
+        {"imageId": "image-2", "flavorId": "flavor-2", "availabilityZone": "zone-2"},
+        {
+            "infrastructure": {
+                "image": {"imageID": "image-2"},
+                "flavor": {"flavorID": "flavor-2"},
+                "availabilityZone": "zone-2",
+            }
+        },
+    ),
+    ({"defaultSubnetID": "subnet-2"}, {"infrastructure": {"defaultNetwork": {"subnetID": "subnet-2"}}}),
+    ({"floatingNetworkID": "ext-2"}, {"infrastructure": {"defaultNetwork": {"floatingNetID": "ext-2"}}}),
+    ({"additionalNetworks": "other"}, {"infrastructure": {"additionalNetworks": [{"networkID": "other"}]}}),
+    ({"serverGroupPolicy": "anti-affinity"}, {"options": {"serverGroupPolicy": "anti-affinity"}}),
+    ({"debugsshkey": "key"}, {}),
+    ({"debug": "true"}, {"debugSettings": {"enabled": True}}),
+)
+
+
+@pytest.mark.parametrize("forwards", [None, "", "false", "true"])
+@pytest.mark.parametrize("number_of_log_settings", range(4))
+def test_no_combination_of_annotations_changes_the_template_hash_at_the_takeover(
+    forwards: str | None, number_of_log_settings: int
+) -> None:
+    """Another hash would replace every machine of the load balancer."""
+    switch = {} if forwards is None else {"logForward": forwards}
+    for chosen in combinations(LOG_SETTINGS, number_of_log_settings):
+        for count in range(len(OTHER_SETTINGS) + 1):
+            for others in combinations(OTHER_SETTINGS, count):
+                annotations, spec = dict(switch), Json()
+                for names, stored in others:
+                    annotations |= names
+                    spec = merge(spec, stored)
+                if annotations.get("debug") and annotations.get("debugsshkey"):
+                    spec = merge(spec, {"debugSettings": {"sshkeyName": "key"}})
+                forward: Json = {}
+                for names, stored in chosen:
+                    annotations |= names
+                    forward |= stored if forwards == "true" else {}
+                log_forward = {**forward, "enabled": forwards == "true"}
+                existing = balancer(spec=merge(spec, {"options": {"logForward": log_forward}}))
+                done = work(service(annotations), existing)
+                assert template_hash(after(done, existing)) == template_hash(existing), annotations
 
 
 @pytest.mark.parametrize("stored", [["b", "a"], ["a", "b"]])

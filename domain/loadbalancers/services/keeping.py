@@ -52,8 +52,8 @@ def _networks(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
 
 
 def _log_forward(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
-    log_forward = wishes.options.log_forward.model_copy(update={"enabled": stored.options.log_forward.enabled})
-    return wishes.model_copy(update={"options": wishes.options.model_copy(update={"log_forward": log_forward})})
+    options = wishes.options.model_copy(update={"log_forward": stored.options.log_forward})
+    return wishes.model_copy(update={"options": options})
 
 
 _PARTS: dict[str, Callable[[Wishes, LoadBalancerSpec], Wishes]] = {

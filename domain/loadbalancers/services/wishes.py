@@ -219,8 +219,11 @@ def _log_forward(reader: _Reader) -> LogForward:
             reader.notices.append(warning("update", f"Annotation {name} does not have a {missing}. Ignoring."))
         else:
             labels[label] = value
+    if not reader.flag("logForward"):
+        # The settings are part of the template hash: unused ones would replace every machine.
+        return LogForward()
     return LogForward(
-        enabled=bool(reader.flag("logForward")),
+        enabled=True,
         loki_url=reader.text("logForwardLokiURL"),
         proxy_url=reader.text("logForwardProxyURL"),
         labels=labels or None,
