@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from domain.loadbalancers.health import CONFIG_READY, ENVOY_READY, ENVOY_UP_TO_DATE, KEEPALIVED_MASTER
+from domain.loadbalancers.health import CONFIG_READY, CONFIG_REJECTED, ENVOY_READY, ENVOY_UP_TO_DATE, KEEPALIVED_MASTER
 from domain.loadbalancers.resources import MachineCondition
 from domain.model import Model
 from domain.resource import timestamp
@@ -17,7 +17,6 @@ from domain.resource import timestamp
 KEEPALIVED_STATS = "KeepalivedStatsFile"
 KEEPALIVED_PROCESS = "KeepalivedProcess"
 
-_CONFIG_FAILED = "EnvoyConfigurationFailed"
 _CONFIG_UPDATED = "EnvoyConfigurationUpToDate"
 _CONFIG_UNCHANGED = "EnvoyConfigurationCreated"
 _SNAPSHOT = "EnvoySnapshotUpToDate"
@@ -37,7 +36,7 @@ def config_ready(*, changed: bool, faults: Iterable[str] = ()) -> Finding:
     """Whether the LoadBalancer's spec is served in full; `faults` say why not, Envoy's refusals word for word."""
     said = "; ".join(faults)
     if said:
-        return Finding(type=CONFIG_READY, met=False, reason=_CONFIG_FAILED, message=said)
+        return Finding(type=CONFIG_READY, met=False, reason=CONFIG_REJECTED, message=said)
     if changed:
         message = "envoy config is successfully updated"
         return Finding(type=CONFIG_READY, met=True, reason=_CONFIG_UPDATED, message=message)

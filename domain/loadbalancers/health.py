@@ -47,6 +47,7 @@ ENVOY_READY = "EnvoyReady"
 ENVOY_UP_TO_DATE = "EnvoyUpToDate"
 KEEPALIVED_MASTER = "KeepalivedMaster"
 MARKED = "MarkedForDeletion"
+CONFIG_REJECTED = "EnvoyConfigurationFailed"  # ConfigReady's reason where Envoy, or the agent, rejects it
 # In the order in which they are looked at.
 RELEVANT = (CONFIG_READY, ENVOY_READY, ENVOY_UP_TO_DATE)
 

@@ -5,8 +5,9 @@ machine that has ever reported may still pass on traffic: its replacement is mad
 and it goes when that exists; where the quota allows no more it goes first. One that has never reported, or whose server
 is gone, goes at once, and counts as a failed boot.
 
-Two findings hold all of this back: the whole fleet is silent (`fleet.py`), or all machines of the set that report say
-that their configuration is at fault while Envoy runs. A new machine would say the same, so a bad Service costs none.
+Two findings hold replacements back: the whole fleet is silent (`fleet.py`), or Envoy rejects the configuration. A new
+machine would reject it too, so a bad Service costs no machine. A machine that alone rejects what another one of its set
+serves is replaced, and so is one whose Envoy runs but does not take up what it is served.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from domain.loadbalancers.constants import API_VERSION, MACHINE_FINALIZER, REVIS
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import (
     CONFIG_READY,
+    CONFIG_REJECTED,
     DEFAULT_TIMINGS,
     ENVOY_READY,
     ENVOY_UP_TO_DATE,
@@ -31,6 +33,7 @@ from domain.loadbalancers.health import (
     is_master,
     last_report,
     reports_of,
+    unmet,
 )
 from domain.loadbalancers.names import machine_names
 from domain.loadbalancers.notices import Notice, warning
@@ -196,8 +199,12 @@ def _ranks(
     ranks = _Ranks(counted=counted, former=former, useless=useless)
     if not former:
         return ranks
-    if fault := config_fault(alive, now, timings):
-        return ranks.model_copy(update={"counted": (*counted, *former), "former": (), "hold": fault})
+    rejecting = tuple(each for each in former if rejection_of(each.machine))
+    if rejecting and (fault := config_fault(alive, now, timings)):
+        counted, former = (*counted, *rejecting), tuple(each for each in former if each not in rejecting)
+        ranks = ranks.model_copy(update={"counted": counted, "former": former, "hold": fault})
+    if not former:
+        return ranks
     if not fleet.silent:
         return ranks
     # That another set's machine reports again is no event of this one.
@@ -226,27 +233,30 @@ def _silence(fleet: Fleet) -> str:
 
 
 def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timings) -> str:
-    """Why it is the configuration; empty if one machine that reports has none to complain of."""
+    """Why the configuration is to blame, in Envoy's words; empty if Envoy rejects nothing, or a machine serves it all.
+
+    Only a rejection (NACK) counts. An Envoy that is merely behind is wedged, however many of the set's are.
+    """
     reporting = [
         each.machine
         for each in alive
         if (moment := last_report(each.machine)) is not None and moment >= now - timings.window
     ]
-    faults = [_fault_of(machine) for machine in reporting]
-    if not faults or not all(faults):
+    if any(not unmet(machine, now, timings.window, stable=False) for machine in reporting):
         return ""
-    return f"the configuration is at fault, not the machines: {faults[0]}"
+    rejections = [found for machine in reporting if (found := rejection_of(machine))]
+    return f"the configuration is at fault, not the machines: {rejections[0]}" if rejections else ""
 
 
-def _fault_of(machine: LoadBalancerMachine) -> str:
+def rejection_of(machine: LoadBalancerMachine) -> str:
+    """Why the machine's Envoy rejects the configuration; empty if it does not, or if it also fails otherwise."""
     found = {each.type: each for each in reports_of(machine)}
-    config, envoy, current = found.get(CONFIG_READY), found.get(ENVOY_READY), found.get(ENVOY_UP_TO_DATE)
-    if config is not None and config.status != TRUE:
-        return config.message or f"{CONFIG_READY} is {config.status}"
-    runs = envoy is not None and envoy.status == TRUE
-    if runs and current is not None and current.status != TRUE:
-        return current.message or f"{ENVOY_UP_TO_DATE} is {current.status}"
-    return ""
+    config = found.get(CONFIG_READY)
+    if config is None or config.status == TRUE or config.reason != CONFIG_REJECTED:
+        return ""
+    if any(type_ in found and found[type_].status != TRUE for type_ in (ENVOY_READY, ENVOY_UP_TO_DATE)):
+        return ""
+    return config.message or f"{CONFIG_READY} is {config.status}"
 
 
 # --- who goes ---

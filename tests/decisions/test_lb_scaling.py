@@ -253,22 +253,47 @@ def test_only_as_many_failures_are_remembered_as_pauses_need() -> None:
 # --- what holds back ---
 
 
-def unconfigured(name: str, type_: str = "ConfigReady", message: str = "bad port") -> LoadBalancerMachine:
-    """A machine that is condemned for its configuration."""
-    conditions = [
-        {**condition(type_, "False", since=ago(minutes=10)), "message": message} if each["type"] == type_ else each
-        for each in healthy()
-    ]
-    return of(name, [*conditions, MARK])
+def rejecting(name: str, message: str = "bad port") -> LoadBalancerMachine:
+    """A machine that is condemned because its Envoy rejects the configuration."""
+    rejected = condition("ConfigReady", "False", since=ago(minutes=10))
+    return of(name, [{**rejected, "reason": "EnvoyConfigurationFailed", "message": message}, *healthy()[1:], MARK])
 
 
-@pytest.mark.parametrize("type_", ["ConfigReady", "EnvoyUpToDate"])
-def test_a_fault_of_the_configuration_costs_no_machine(type_: str) -> None:
+def wedged(name: str) -> LoadBalancerMachine:
+    """A machine that is condemned because its Envoy runs and does not take up what it is served."""
+    return of(name, [*healthy()[:2], condition("EnvoyUpToDate", "False", since=ago(minutes=10)), MARK])
+
+
+def test_a_configuration_that_envoy_rejects_costs_no_machine() -> None:
     """W27."""
-    found = plan(2, unconfigured("a", type_), unconfigured("b", type_))
+    found = plan(2, rejecting("a"), rejecting("b"))
     assert (found.create, found.delete) == ((), ())
     assert found.hold == "the configuration is at fault, not the machines: bad port"
     assert [notice.message for notice in found.notices] == [found.hold]
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_wedged_envoy_is_replaced_even_if_every_machine_of_the_set_has_one(replicas: int) -> None:
+    found = plan(replicas, *(wedged(f"machine-{number}") for number in range(replicas)))
+    assert (len(found.create), found.delete, found.hold) == (1, (), "")
+
+
+def test_a_wedged_envoy_is_replaced_beside_one_that_rejects_the_configuration() -> None:
+    first = plan(2, rejecting("a"), wedged("b"))
+    assert (len(first.create), first.delete) == (1, ())
+    assert first.hold == "the configuration is at fault, not the machines: bad port"
+    second = plan(2, rejecting("a"), wedged("b"), of("c", creationTimestamp=ago(seconds=1)))
+    assert (second.create, second.delete) == ((), ("b",))
+
+
+@pytest.mark.parametrize("type_", ["EnvoyReady", "EnvoyUpToDate"])
+def test_a_machine_that_rejects_the_configuration_and_fails_otherwise_is_replaced(type_: str) -> None:
+    conditions = rejecting("a").model_dump(mode="json")["status"]["conditions"]
+    failed = [
+        condition(type_, "False", since=ago(minutes=10)) if each["type"] == type_ else each for each in conditions
+    ]
+    found = plan(1, of("a", failed))
+    assert (len(found.create), found.hold) == (1, "")
 
 
 def test_a_fault_of_the_configuration_holds_nothing_back_while_nobody_is_to_be_replaced() -> None:
@@ -276,8 +301,8 @@ def test_a_fault_of_the_configuration_holds_nothing_back_while_nobody_is_to_be_r
     assert plan(1, of("a", conditions)).hold == ""
 
 
-def test_a_machine_that_alone_has_a_fault_of_its_configuration_is_replaced() -> None:
-    found = plan(2, unconfigured("a"), ready("b"))
+def test_a_machine_that_alone_rejects_the_configuration_is_replaced() -> None:
+    found = plan(2, rejecting("a"), ready("b"))
     assert (len(found.create), found.hold) == (1, "")
 
 
@@ -288,7 +313,7 @@ def test_an_envoy_that_does_not_run_is_no_fault_of_the_configuration() -> None:
 
 
 def test_fewer_machines_are_wanted_all_the_same() -> None:
-    assert plan(1, unconfigured("a"), unconfigured("b")).delete == ("a",)
+    assert plan(1, rejecting("a"), rejecting("b")).delete == ("a",)
 
 
 SILENT = Fleet(reported=2, reporting=0, scout="lbs/other-set")
