@@ -14,7 +14,8 @@ the release. A bulk of rules is made as a whole or not at all, and refused if on
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from activities import attempt
 from activities.openstack import observing, reading
@@ -26,7 +27,7 @@ from domain.loadbalancers.cloud.changes import Brought, RuleChange
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, SecurityGroup, SecurityGroupRule, Server
 from domain.loadbalancers.cloud.ownership import Owner, marked_for, select
 from domain.loadbalancers.cloud.rules import meaning
-from engine.errors import ApiError, Conflict, Denied, Pending
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending
 from engine.kube.json import JsonObject, text
 
 STILL_HELD = "StillHeld"
@@ -51,7 +52,7 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
     Raises:
         Absent, Conflict: what the plan rests on does not hold any more; look again.
         Throttled: with the code OverQuota a quota, else too many calls.
-        Invalid, Denied: a person has to look.
+        Invalid, Denied: a person has to look; a network that the spec names and that cannot be used, too.
         Unavailable: no answer; the next attempt looks what has happened.
         Pending: under way; the next attempt looks again.
     """
@@ -192,7 +193,9 @@ def _create_port(project: Project, step: steps.CreatePort) -> CloudPort:
         body["fixed_ips"] = [{"subnet_id": step.subnet_id}]
     if step.allowed_addresses:
         body["allowed_address_pairs"] = _pairs(step.allowed_addresses)
-    answer = project.post(Api.NEUTRON, "port", "/ports", {"port": body}, what=step.name)
+    # The subnet first: Neutron's words for one of another network name both.
+    with _chosen({"subnetID": step.subnet_id, "networkID": step.network_id}):
+        answer = project.post(Api.NEUTRON, "port", "/ports", {"port": body}, what=step.name)
     return reading.port(answer.get("port"))
 
 
@@ -229,6 +232,29 @@ def _pairs(addresses: Iterable[str]) -> list[dict[str, str]]:
     return [{"ip_address": each} for each in addresses]
 
 
+@contextmanager
+def _chosen(references: Mapping[str, str]) -> Iterator[None]:
+    """Make a refusal of a network or subnet that the spec names an Invalid one that names the field.
+
+    A 404 to a creation that speaks of such an id does not pass by itself, unlike one that speaks of an object that
+    Perdure has made and that is gone.
+
+    Args:
+        references: ids by their field of `spec.infrastructure.defaultNetwork`.
+    """
+    try:
+        yield
+    except (Absent, Invalid) as error:
+        for field, id_ in references.items():
+            if id_ and id_ in error.message:
+                message = (
+                    f"spec.infrastructure.defaultNetwork.{field} is {id_}, which cannot be used. Correct the field, or "
+                    f"the annotation of the Service that it comes from. {error.message}"
+                )
+                raise Invalid(message, code=error.code) from error
+        raise
+
+
 # --- floating IPs ---
 
 
@@ -245,7 +271,8 @@ def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Float
         }
     }
     try:
-        answer = project.post(Api.NEUTRON, "floatingip", "/floatingips", body, what=step.description)
+        with _chosen({"floatingNetID": step.network_id}):
+            answer = project.post(Api.NEUTRON, "floatingip", "/floatingips", body, what=step.description)
     except Conflict:
         # A port leads to one floating IP: perhaps an earlier attempt of this very step has just made it.
         found = _floating_ip_of(project, step)

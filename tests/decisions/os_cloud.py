@@ -37,10 +37,11 @@ _RULE_MEANING = ("direction", "ethertype", "protocol", "port_range_min", "port_r
 class RefusedError(Exception):
     """An answer that is no success."""
 
-    def __init__(self, status: int, type_: str) -> None:
+    def __init__(self, status: int, type_: str, message: str = "no") -> None:
         super().__init__(type_)
         self.status = status
         self.type = type_
+        self.message = message
 
 
 class SmallCloud:
@@ -52,6 +53,7 @@ class SmallCloud:
         self.bodies: list[Any] = []
         # "before": refused with 503, nothing done; "after": done, and refused all the same; "" undisturbed.
         self.trouble: Callable[[str], str] = lambda call: ""
+        self.missing: set[str] = set()  # ids that creations are refused for because there is no such object
         self.deletions_take = 0  # looks at a deleted server before it is gone
         self._numbers = count(1)
         self._lock = threading.Lock()
@@ -113,7 +115,7 @@ class SmallCloud:
         try:
             answer = self._answer(method, parts.path.split("/")[2:], parse_qsl(parts.query), body)
         except RefusedError as error:
-            return error.status, {"NeutronError": {"type": error.type, "message": "no"}}
+            return error.status, {"NeutronError": {"type": error.type, "message": error.message}}
         return (504, "lost") if trouble == "after" else answer
 
     def _answer(self, method: str, path: list[str], query: list[tuple[str, str]], body: Any) -> tuple[int, Any]:
@@ -136,6 +138,18 @@ class SmallCloud:
         self._delete(kind, found)
         return 204, None
 
+    def _refuse_missing(self, said: Json) -> None:
+        """Neutron's answers where a creation names what does not exist."""
+        named = [
+            *(("Network", said.get(field)) for field in ("network_id", "floating_network_id")),
+            *(("Subnet", each.get("subnet_id")) for each in said.get("fixed_ips") or ()),
+            *(("Security group", each) for each in said.get("security_groups") or ()),
+        ]
+        for what, id_ in named:
+            if id_ in self.missing:
+                code = f"{what.title().replace(' ', '')}NotFound"
+                raise RefusedError(404, code, f"{what} {id_} could not be found.")
+
     def _post(self, kind: str, body: Any) -> tuple[int, Any]:
         if "security_group_rules" in body:
             wanted = body["security_group_rules"]
@@ -143,6 +157,7 @@ class SmallCloud:
                 raise RefusedError(409, "SecurityGroupRuleExists")
             return 201, {"security_group_rules": [self._create(kind, each) for each in wanted]}
         said = body[SINGULAR[kind]]
+        self._refuse_missing(said)
         if kind == "security-group-rules" and self._exists(said):
             raise RefusedError(409, "SecurityGroupRuleExists")
         if kind == "floatingips" and any(

@@ -19,7 +19,7 @@ from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.resources import Flavor, Image
-from engine.errors import Absent, ApiError, Conflict, Denied, Pending, Unavailable
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Unavailable
 
 R = TypeVar("R")
 
@@ -215,6 +215,37 @@ def test_what_a_port_may_is_written_as_it_is_said(cloud: SmallCloud, project: Pr
     assert brought.port.allowed_addresses == ("10.0.0.9",)
     attempt(project, steps.UpdatePort(port_id=port, security_groups=()))
     assert cloud.bodies[-1] == {"port": {"security_groups": []}}
+
+
+PORT_WITH_ALL = steps.CreatePort(
+    name="lbs/web", description=MARK, network_id="net-1", subnet_id="subnet-1", security_groups=("group-1",)
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "missing", "field"),
+    [
+        (PORT_WITH_ALL, "net-1", "networkID"),
+        (PORT_WITH_ALL, "subnet-1", "subnetID"),
+        (steps.CreateFloatingIp(description="lbs/web", network_id="ext-1", port_id="port-1"), "ext-1", "floatingNetID"),
+    ],
+)
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_network_that_does_not_exist_is_named_by_its_field(
+    cloud: SmallCloud, project: Project, step: Step, missing: str, field: str, number: int
+) -> None:
+    cloud.missing = {missing}
+    with pytest.raises(Invalid) as refused:
+        attempt(project, step, number)
+    told = refused.value.message
+    assert told.startswith(f"spec.infrastructure.defaultNetwork.{field} is {missing}, which cannot be used.")
+    assert "404" in told
+
+
+def test_a_security_group_that_is_gone_asks_for_another_look(cloud: SmallCloud, project: Project) -> None:
+    cloud.missing = {"group-1"}
+    with pytest.raises(Absent):
+        attempt(project, PORT_WITH_ALL)
 
 
 def test_a_floating_ip_may_lead_nowhere(cloud: SmallCloud, project: Project) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from openstack_lab import Lab
@@ -311,6 +312,27 @@ def test_a_load_balancer_without_credentials_waits_for_them(lab: Lab, passes: Pa
     assert "Keystone" in told[0].why
     assert told[0].deadline is not None
     lab.put_secret("other")
+    passes.ready(name, 1)
+    passes.delete(name)
+    passes.gone(name)
+    assert passes.has(name) == nothing()
+
+
+@pytest.mark.parametrize("field", ["networkID", "subnetID", "floatingNetID"])
+def test_a_network_that_does_not_exist_is_named_at_once_and_waits_for_an_edit(
+    lab: Lab, passes: Passes, field: str
+) -> None:
+    missing = str(uuid4())
+    right = lab.infrastructure()
+    wrong = {**right, "defaultNetwork": {**right["defaultNetwork"], field: missing}}
+    name = passes.create(infrastructure=wrong)
+    passes.round(name)
+    (told,) = [world.decision for world in passes.worlds.values() if world.key.name == name]
+    assert told.phase == Phase.WAITING
+    assert f"spec.infrastructure.defaultNetwork.{field}" in told.why
+    assert missing in told.why
+    mended = {field: right["defaultNetwork"].get(field)}
+    passes.patch(LOAD_BALANCER, name, {"spec": {"infrastructure": {"defaultNetwork": mended}}})
     passes.ready(name, 1)
     passes.delete(name)
     passes.gone(name)
