@@ -26,7 +26,7 @@ from domain.loadbalancers.constants import (
     MACHINE_FINALIZER,
     MARKED_AT_ANNOTATION,
 )
-from domain.loadbalancers.health import CONFIG_READY, ENVOY_READY, MARKED
+from domain.loadbalancers.health import CONFIG_READY, CONFIG_REJECTED, ENVOY_READY, MARKED
 from domain.loadbalancers.passes import LoadBalancerWorld, PassMachine
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.resource import parse_timestamp, timestamp
@@ -177,7 +177,7 @@ async def test_while_the_whole_fleet_is_silent_a_machine_without_a_set_stays() -
 
 async def test_a_machine_without_a_set_whose_configuration_is_at_fault_stays() -> None:
     on = Installation()
-    fault = condition(CONFIG_READY, "False", beat=since(seconds=5), since=since(minutes=9))
+    fault = condition(CONFIG_READY, "False", beat=since(seconds=5), since=since(minutes=9), reason=CONFIG_REJECTED)
     mark = {**MARK, "lastTransitionTime": since(minutes=3)}
     await on.begun([fault, *healthy(beat=since(seconds=5))[1:], mark])
     moment = datetime.now(UTC)
