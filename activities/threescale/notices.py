@@ -1,7 +1,8 @@
 """What Kubernetes Events say of an object, with the reasons that the replaced operator gives: all of them are warnings.
 
-What is waited for is no warning: the status and `why` tell of it. Perdure's own, which are none, tell before it is done
-what people would not expect: that an object goes with another, or that an application is made anew.
+What is waited for is no warning: the status and `why` tell of it; only a Tenant warns of a missing Secret, as with the
+replaced operator. Perdure's own, which are none, tell before it is done what people would not expect: that an object
+goes with another, or that an application is made anew.
 """
 
 from __future__ import annotations
@@ -81,5 +82,7 @@ def _reason(kind: Kind, work: Work) -> str:
             return RECONCILE_ERROR
         case Phase.DELETING if work.deadline is not None and not work.waits_for:
             return STUCK.get(kind.name, RECONCILE_ERROR)
+        case Phase.ORPHAN if kind == TENANT:
+            return RECONCILE_ERROR
         case _:
             return ""

@@ -13,8 +13,8 @@ that is another tenant's counts as a token that is lost: the token is that one's
 An id is a master's own. Where a Tenant is given another master, what has its id there is a stranger's: it has neither
 the organisation's name nor the address in the Secret, and is neither changed nor deleted.
 
-Clients take a Tenant for ready as soon as its status has both ids, and its definition allows no status without them: so
-nothing is written there before both are known; until then Events and the lifecycle's own page say why it waits.
+Clients take a Tenant for ready as soon as its status has the keys of both ids: these are written together, once both
+are known. Until then the status has conditions alone, which say why the Tenant waits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from domain.threescale.found import answer_of
 from domain.threescale.holders import Holder
 from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.notes import identified, owned, remembered_id
-from domain.threescale.orphans import next_look
 from domain.threescale.providers import ADDRESS_KEY, TOKEN_KEY, NoAccount, ProviderAccount, SecretView, same_tenant
 from domain.threescale.references import elder
 from domain.threescale.resources import Tenant
@@ -189,7 +188,7 @@ def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) ->
     if item is not None and admin is not None:
         fields = {"tenant_id": item.id, "admin_id": admin.id}
     if hindering:
-        return _with_ids(tenant, as_refused(tenant, hindering, now, fields), fields)
+        return _plain(as_refused(tenant, hindering, now, fields))
     return _kept(observed, wished, fields, now)
 
 
@@ -201,7 +200,7 @@ def _kept(observed: ObservedTenant, wished: Memo, fields: dict[str, object], now
         return _hindered(tenant, _lost(tenant, item.id, item.address), now, fields)
     if not secret.admin_url:
         if hindering := unwritten(observed.refusals, now):
-            return _with_ids(tenant, as_refused(tenant, hindering, now, fields), fields)
+            return _plain(as_refused(tenant, hindering, now, fields))
         return TenantWork(phase=Phase.SYNCING, why="notes its address", note={ADDRESS_KEY: item.address})
     if not same_tenant(secret.admin_url, item.address):
         return _hindered(tenant, _lost(tenant, item.id, item.address, secret.admin_url), now, fields)
@@ -265,18 +264,8 @@ def _strange(observed: ObservedTenant, item: FoundTenant) -> Hindrance:
 def _hindered(
     tenant: Tenant, hindrance: Hindrance, now: datetime, fields: dict[str, object] | None = None
 ) -> TenantWork:
-    """It waits; without ids it looks again by the age of the object, since no condition says since when it waits."""
-    work = _with_ids(tenant, hindered(tenant, hindrance, now, fields or {}), fields or {})
-    if work.status or work.deadline is None or tenant.status.conditions:
-        return work
-    since = tenant.metadata.creation_timestamp or now
-    return work.model_copy(update={"deadline": next_look(since, now, tenant.metadata.uid)})
-
-
-def _with_ids(tenant: Tenant, work: Work, fields: dict[str, object]) -> TenantWork:
-    """The work, which says nothing in a status that has not both ids."""
-    known = fields or (tenant.status.tenant_id and tenant.status.admin_id)
-    return _plain(work if known else work.model_copy(update={"status": {}}))
+    """It waits, and says so in its conditions; the ids appear in the status only once 3scale has given both."""
+    return _plain(hindered(tenant, hindrance, now, fields or {}))
 
 
 def _leaving(observed: ObservedTenant) -> Leaving:

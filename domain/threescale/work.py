@@ -165,9 +165,8 @@ def _stays_behind(resource: Told, fields: Mapping[str, object]) -> bool:
 
 
 def told_in_sync(resource: Told, why: str, now: datetime) -> JsonPatch:
-    """The patch of the status of an object whose sync lasts; a Tenant without ids has none, what goes keeps its own."""
-    without_status = isinstance(resource, Tenant) and not (resource.status.tenant_id and resource.status.admin_id)
-    if without_status or resource.metadata.deleting:
+    """The patch of the status of an object whose sync lasts; what goes keeps its own."""
+    if resource.metadata.deleting:
         return {}
     before = resource.status
     shown = in_sync(resource.kind_of, why, before.conditions, now)

@@ -93,3 +93,9 @@ def test_an_application_that_is_made_anew_says_so() -> None:
 
     assert found[:2] == ("Normal", "MadeAnew")
     assert told(APPLICATION, Work(phase=Phase.DELETING, writes=(write,))) == []
+
+
+def test_a_tenant_warns_of_a_missing_secret_and_others_wait_in_silence() -> None:
+    waits = Work(phase=Phase.ORPHAN, why="Secret master not found", waits_for=("Secret/shop/master",))
+    assert told(TENANT, waits) == [("Warning", "ReconcileError", "Secret master not found", "Tenant")]
+    assert told(PRODUCT, waits) == []

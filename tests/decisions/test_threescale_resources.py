@@ -142,7 +142,7 @@ STATUSES = {
         f"{{conditions: {CONDITIONS}, latestProductionVersion: integer, latestStagingVersion: integer, "
         "productId: string}"
     ),
-    "Tenant": f"{{adminId!: int64, conditions: {CONDITIONS}, tenantId!: int64}}",
+    "Tenant": f"{{adminId: int64, conditions: {CONDITIONS}, tenantId: int64}}",
 }
 READY = 'Ready string .status.conditions[?(@.type=="Ready")].status'
 ACCOUNT = "Provider Account string .status.providerAccountHost"

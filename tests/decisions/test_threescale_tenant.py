@@ -90,26 +90,26 @@ def test_a_tenant_is_looked_for_among_the_masters_accounts_and_then_made() -> No
 
 
 @pytest.mark.parametrize(
-    ("more", "waits_for"),
+    ("more", "waits_for", "told"),
     [
-        ({"master": NoAccount(why="no", waits_for="Secret/shop/master")}, ("Secret/shop/master",)),
-        ({"found": NOTHING, "secrets": ()}, ("Secret/shop/password",)),
-        ({"namesakes": (tenant({"uid": "a"}).metadata,)}, ()),
+        ({"master": NoAccount(why="no", waits_for="Secret/shop/master")}, ("Secret/shop/master",), "Orphan"),
+        ({"found": NOTHING, "secrets": ()}, ("Secret/shop/password",), "Orphan"),
+        ({"namesakes": (tenant({"uid": "a"}).metadata,)}, (), "Invalid"),
     ],
     ids=["no master", "no password", "an older one has it"],
 )
-def test_a_tenant_that_cannot_be_made_waits_without_a_call_and_without_a_status(
-    more: dict[str, Any], waits_for: tuple[str, ...]
+def test_a_tenant_that_cannot_be_made_waits_without_a_call_and_says_so_without_ids(
+    more: dict[str, Any], waits_for: tuple[str, ...], told: str
 ) -> None:
     found = on(tenant(), **more)
 
-    assert (found.reads, found.writes, found.status) == ((), (), {})
+    assert (found.reads, found.writes) == ((), ())
+    assert states(found.status) == f"Failed {told}"
+    assert message(found.status, told) == found.why
+    assert found.status.keys() == {"conditions"}
     assert found.waits_for == waits_for
-    assert found.why
     if waits_for:
-        created = tenant().metadata.creation_timestamp
-        assert created is not None
-        assert found.deadline == next_look(created, NOW, "uid-acme")
+        assert found.deadline == next_look(NOW, NOW, "uid-acme")
 
 
 def test_the_answer_to_the_creation_becomes_the_secret_with_its_address_and_label() -> None:
@@ -212,7 +212,8 @@ def test_what_3scale_refuses_is_told_once_there_are_ids() -> None:
     assert message(found.status, "Ready") == "from_email: is invalid"
     creation = {"POST providers ACME": refusal(ErrorType.INVALID, "org_name: has already been taken")}
     refused_creation = on(tenant(), found=NOTHING, refusals=creation)
-    assert (refused_creation.status, refused_creation.why) == ({}, "org_name: has already been taken")
+    assert message(refused_creation.status, "Invalid") == refused_creation.why == "org_name: has already been taken"
+    assert refused_creation.status.keys() == {"conditions"}
 
 
 def test_only_a_tenant_with_our_mark_that_stays_is_found_again() -> None:

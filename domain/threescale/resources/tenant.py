@@ -38,9 +38,9 @@ class TenantSpec(KubeModel):
 class TenantStatus(KubeModel):
     """What is there."""
 
-    tenant_id: Required[Int64] = Field(0, description="Its id in 3scale.")
-    admin_id: Required[Int64] = Field(0, description="The id of its first admin in 3scale.")
-    conditions: Conditions = Field((), description="Ready.")
+    tenant_id: Int64 = Field(0, description="Its id in 3scale; absent until there is one.")
+    admin_id: Int64 = Field(0, description="The id of its first admin in 3scale; absent until there is one.")
+    conditions: Conditions = Field((), description="Ready, and while it is in trouble Orphan, Invalid, Failed.")
 
 
 class Tenant(CustomResource):
