@@ -132,7 +132,10 @@ def test_a_new_service_gets_a_finalizer_and_a_whole_load_balancer_in_one_request
             },
         },
     }
-    assert messages(done) == "Normal/creation LoadBalancer is in creation"
+    assert messages(done) == (
+        "Normal/creation LoadBalancer is in creation\n"
+        "Normal/update LoadBalancer ports successfully synced with service ports"
+    )
 
 
 def test_what_was_just_created_needs_no_patch() -> None:
@@ -409,7 +412,11 @@ def test_a_bad_existing_address_makes_no_load_balancer_with_another_one() -> Non
     done = work(service({"existingFloatingIP": "203.0.113"}))
     assert not done.create
     assert not done.add_finalizer
-    assert "existingFloatingIP is '203.0.113', which is no address" in done.problem
+    assert done.problem == (
+        "validation failed: annotation yawol.stackit.cloud/existingFloatingIP: '203.0.113' is not an IP address such "
+        "as 203.0.113.7. No load balancer is created before it is corrected."
+    )
+    assert messages(done) == f"Warning/Failed {done.problem}"
 
 
 @pytest.mark.parametrize(

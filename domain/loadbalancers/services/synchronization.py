@@ -52,6 +52,7 @@ M = TypeVar("M", bound=Model)
 
 _PROTOCOLS = ("TCP", "UDP")
 _HIGHEST_PORT = 65535
+_PORTS_SYNCED = "LoadBalancer ports successfully synced with service ports"
 _ENDPOINTS_SYNCED = "LoadBalancer endpoints successfully synced with nodes addresses"
 
 
@@ -165,7 +166,7 @@ def _creation(
     finalizer: bool,
 ) -> ServiceWork:
     if wishes.problem:
-        problem = f"validation failed: {wishes.problem}"
+        problem = f"validation failed: {wishes.problem}. No load balancer is created before it is corrected."
         return ServiceWork(problem=problem, notices=(*wishes.notices, warning("Failed", problem)))
     meta = service.metadata
     spec = LoadBalancerSpec(
@@ -191,8 +192,9 @@ def _creation(
         },
         "spec": spec.model_dump(mode="json", exclude_defaults=True),
     }
-    created = normal("creation", "LoadBalancer is in creation")
-    return ServiceWork(add_finalizer=finalizer, create=body, notices=(*wishes.notices, created))
+    # yawol writes the ports one second after the creation, and reports both.
+    told = (normal("creation", "LoadBalancer is in creation"), normal("update", _PORTS_SYNCED))
+    return ServiceWork(add_finalizer=finalizer, create=body, notices=(*wishes.notices, *told))
 
 
 # --- differences ---
@@ -224,7 +226,8 @@ def _synchronization(
     patch: JsonPatch = {"spec": changes} if changes else {}
     if balancer.service != service_name(service.metadata):
         patch["metadata"] = {"annotations": {SERVICE_NAME_ANNOTATION: service_name(service.metadata)}}
-    notices = (*wishes.notices, *refused, *doubts, *_synced(changes))
+    ignored = (warning("update", f"Could not read {wishes.problem}. Ignoring it."),) if wishes.problem else ()
+    notices = (*wishes.notices, *ignored, *refused, *doubts, *_synced(changes))
     return ServiceWork(patch=patch, notices=notices)
 
 
@@ -305,7 +308,7 @@ def _synced(changes: JsonPatch) -> tuple[Notice, ...]:
     """What the Service is told of the parts that changed."""
     options = changes.get("options")
     told = {
-        "ports": "LoadBalancer ports successfully synced with service ports",
+        "ports": _PORTS_SYNCED,
         "replicas": "LoadBalancer replicas successfully synced with service replicas",
         "endpoints": _ENDPOINTS_SYNCED,
     }

@@ -47,15 +47,15 @@ class Wishes(Model):
     options: LoadBalancerOptions = LoadBalancerOptions()
     notices: tuple[Notice, ...] = ()
     unreadable: frozenset[str] = frozenset()  # annotations, without their prefix
-    problem: str = ""  # what must be mended before a load balancer is made
+    problem: str = ""  # what must be corrected before a load balancer is created; one that exists ignores it
 
 
 def wishes_of(service: Service, installation: Installation) -> Wishes:
     """What the Service asks for."""
     reader = _Reader(service)
-    existing = reader.read("existingFloatingIP", _address, "an IP address such as 203.0.113.7")
     asked = reader.text("existingFloatingIP")
-    bad = f"annotation {GROUP}/existingFloatingIP is {asked!r}, which is no address"
+    existing = _address(asked) if asked else None
+    bad = f"annotation {GROUP}/existingFloatingIP: {asked!r} is not an IP address such as 203.0.113.7"
     return Wishes(
         replicas=_replicas(reader),
         existing_floating_ip=existing,
