@@ -78,5 +78,6 @@ READY_SINCE_ANNOTATION = "perdure.dev/ready-since"  # of a set: when all its mac
 MARKED_AT_ANNOTATION = "perdure.dev/marked-for-deletion-at"  # of a machine: since when it is given up
 GIVEN_UP_ANNOTATION = "perdure.dev/given-up"  # of a machine: why its server will never serve
 QUOTA_ANNOTATION = "perdure.dev/waits-for-quota"  # of a machine: what the project's quota refused
-BOOTS_SINCE_ANNOTATION = "perdure.dev/boots-since"  # of a machine that waited for a quota: when its time began
+OUTAGE_ANNOTATION = "perdure.dev/waits-for-openstack"  # of a machine without a server: why OpenStack cannot make it
+BOOTS_SINCE_ANNOTATION = "perdure.dev/boots-since"  # of a machine that waited for OpenStack: when its time began
 DRIFT_ANNOTATION = "perdure.dev/drift-seen-at"  # of any: when the sweep last found that it differs from the cloud

@@ -10,7 +10,8 @@ A report counts for three minutes. A machine that reports a fault is given three
 nothing at all ten minutes from its birth (or what its annotation says), one that reports some of its conditions only
 is unhealthy at once, all as in yawol. Every moment here is exact: each look says when the next one can differ.
 
-A machine whose server the project's quota has refused has not begun to boot: its time begins with its server.
+A machine whose server the project's quota has refused, or that has none because OpenStack does not answer, has not
+begun to boot: its time begins with its server.
 
 A machine whose server Nova could not make, or has lost, is given up by its own lifecycle, in words in an annotation,
 and is condemned at once.
@@ -34,6 +35,7 @@ from domain.loadbalancers.constants import (
     GIVEN_UP_ANNOTATION,
     HEALTH_WINDOW,
     MARKED_AT_ANNOTATION,
+    OUTAGE_ANNOTATION,
     QUOTA_ANNOTATION,
 )
 from domain.loadbalancers.go_texts import parse_duration
@@ -211,9 +213,15 @@ def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> st
     """Why the machine is to be given up; empty if it is not."""
     if not reports_of(machine):
         deadline = boot_deadline(machine, timings)
-        if QUOTA_ANNOTATION in machine.metadata.annotations or (deadline is not None and now < deadline):
+        if _waits_for_server(machine) or (deadline is not None and now < deadline):
             return ""
     return unmet(machine, now, timings.window, stable=True)
+
+
+def _waits_for_server(machine: LoadBalancerMachine) -> bool:
+    """Whether the project's quota or an outage keeps the machine from getting its server."""
+    annotations = machine.metadata.annotations
+    return QUOTA_ANNOTATION in annotations or OUTAGE_ANNOTATION in annotations
 
 
 def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
@@ -228,7 +236,7 @@ def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS)
 def _turning_points(machine: LoadBalancerMachine, timings: Timings) -> list[datetime | None]:
     """When a fault will have lasted for the window, or a boot for its time."""
     if not reports_of(machine):
-        return [] if QUOTA_ANNOTATION in machine.metadata.annotations else [boot_deadline(machine, timings)]
+        return [] if _waits_for_server(machine) else [boot_deadline(machine, timings)]
     found = (_condition(machine, type_) for type_ in RELEVANT)
     faults = [parse_timestamp(each.last_transition_time) for each in found if each and each.status != TRUE]
     return [moment + timings.window + _TICK if moment else None for moment in faults]

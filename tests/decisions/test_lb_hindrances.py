@@ -14,7 +14,7 @@ from domain.loadbalancers.cloud.changes import Brought, machine_changed
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_machine, look_of_rules
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.steps import DeleteServer
-from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, QUOTA_ANNOTATION
+from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, OUTAGE_ANNOTATION, QUOTA_ANNOTATION
 from domain.loadbalancers.health import Standing, health_of
 from domain.loadbalancers.hindrances import Hindrance, Nature, overdue, worst
 from domain.loadbalancers.machine.access import REMOVED
@@ -152,6 +152,38 @@ def test_a_machine_that_waits_for_a_quota_says_so_and_begins_to_boot_with_its_se
     begun = machine(metadata={"annotations": {BOOTS_SINCE_ANNOTATION: "2026-05-01T17:00:00Z"}})
     assert health_of(begun, later + timedelta(minutes=9)).standing is Standing.BOOTING
     assert health_of(begun, later + timedelta(minutes=11)).standing is Standing.MARKED
+
+
+def test_an_outage_of_openstack_does_not_count_against_the_boot_time() -> None:
+    of = machine(**FINALIZED_MACHINE, status={"serverID": None})
+    work = work_for_machine(of, balancer(), None, set(), NOW, hindrance=OUTAGE)
+    waiting = machine(**merge(FINALIZED_MACHINE, work.patch), status={"serverID": None})  # type: ignore[arg-type]
+    later = NOW + timedelta(hours=5)
+    assert health_of(waiting, later).standing is Standing.BOOTING
+    assert work_for_machine(waiting, balancer(), None, set(), later, hindrance=OUTAGE).patch == {}
+
+    there = MachineCloud(servers=(Server(id="s", name=waiting.metadata.name, status="BUILD"),), servers_only=True)
+    over = work_for_machine(waiting, balancer(), there, set(), later).patch
+    begun = machine(**merge(merge(FINALIZED_MACHINE, work.patch), over))  # type: ignore[arg-type]
+    assert health_of(begun, later + timedelta(minutes=9)).standing is Standing.BOOTING
+    assert health_of(begun, later + timedelta(minutes=11)).standing is Standing.MARKED
+
+
+def test_a_refusal_after_an_outage_counts_against_the_boot_time() -> None:
+    annotated = {**FINALIZED_MACHINE["metadata"], "annotations": {OUTAGE_ANNOTATION: OUTAGE.why}}
+    waiting = machine(metadata=annotated, status={"serverID": None})
+    refused = Hindrance.of(ErrorType.INVALID, "no such flavor")
+    over = work_for_machine(waiting, balancer(), None, set(), NOW, hindrance=refused).patch
+    begun = machine(metadata=merge(annotated, over["metadata"]), status={"serverID": None})  # type: ignore[arg-type]
+    assert health_of(begun, NOW + timedelta(minutes=11)).standing is Standing.MARKED
+
+
+@pytest.mark.parametrize("server", ["s", None])
+def test_only_a_machine_without_a_server_records_an_outage(server: str | None) -> None:
+    of = machine(**FINALIZED_MACHINE, status={"serverID": server})
+    busy = Hindrance.of(ErrorType.THROTTLED, "16 calls are under way", ours=True)
+    assert work_for_machine(of, balancer(), None, set(), NOW, hindrance=busy).patch == {}
+    assert bool(work_for_machine(of, balancer(), None, set(), NOW, hindrance=OUTAGE).patch) is (server is None)
 
 
 def test_a_server_on_its_way_out_is_not_asked_again_and_keeps_its_machine() -> None:

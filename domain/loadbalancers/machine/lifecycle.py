@@ -23,6 +23,7 @@ from domain.loadbalancers.constants import (
     DRIFT_ANNOTATION,
     GIVEN_UP_ANNOTATION,
     MACHINE_FINALIZER,
+    OUTAGE_ANNOTATION,
     QUOTA_ANNOTATION,
 )
 from domain.loadbalancers.health import DEFAULT_TIMINGS, Standing, Timings, health_of
@@ -147,7 +148,7 @@ def work_for_machine(
         or "; ".join(step.summary for step in plan.steps)
         or _told(machine, plan, now, timings),
         problem=plan.problem,
-        patch=combined(_quota_patch(machine, plan, hindrance, now), _mended(machine, plan, cloud)),
+        patch=combined(_waiting_patch(machine, plan, hindrance, now), _mended(machine, plan, cloud)),
         create=missing,
         steps=plan.steps,
         status=combined(machine_migration(machine), plan.status, _found_whole(machine, plan, cloud, now), named),
@@ -201,16 +202,30 @@ def _mended(machine: LoadBalancerMachine, plan: MachinePlan, cloud: MachineCloud
     return {"metadata": {"annotations": {DRIFT_ANNOTATION: None}}}
 
 
-def _quota_patch(
+def _waiting_patch(
     machine: LoadBalancerMachine, plan: MachinePlan, hindrance: Hindrance | None, now: datetime
 ) -> JsonPatch:
-    """A machine that waits for a quota says so; its time to boot begins when it has its server."""
-    waits = QUOTA_ANNOTATION in machine.metadata.annotations
-    if hindrance is not None and hindrance.nature is Nature.QUOTA and not waits:
-        return {"metadata": {"annotations": {QUOTA_ANNOTATION: hindrance.why}}}
-    if waits and plan.server is not ServerState.ABSENT:
-        return {"metadata": {"annotations": {QUOTA_ANNOTATION: None, BOOTS_SINCE_ANNOTATION: timestamp(now)}}}
-    return {}
+    """Record what keeps a machine from getting its server: its time to boot begins with its server.
+
+    A limit of this process is no outage: its turn comes within seconds.
+    """
+    annotations = machine.metadata.annotations
+    if hindrance is not None and hindrance.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
+        return _annotated({QUOTA_ANNOTATION: hindrance.why})
+    there = plan.server is not ServerState.ABSENT
+    outage = hindrance is not None and hindrance.nature is Nature.OUTAGE and not hindrance.ours
+    waits = tuple(each for each in (QUOTA_ANNOTATION, OUTAGE_ANNOTATION) if each in annotations)
+    if outage and hindrance is not None and not there and not waits:
+        return _annotated({OUTAGE_ANNOTATION: hindrance.why})
+    over = waits if there else ()
+    if hindrance is not None and hindrance.nature is Nature.REFUSED:
+        # OpenStack answers again: a refusal counts against the time to boot.
+        over = tuple(each for each in waits if there or each == OUTAGE_ANNOTATION)
+    return _annotated({**dict.fromkeys(over), BOOTS_SINCE_ANNOTATION: timestamp(now)}) if over else {}
+
+
+def _annotated(annotations: JsonPatch) -> JsonPatch:
+    return {"metadata": {"annotations": annotations}}
 
 
 def _told(machine: LoadBalancerMachine, plan: MachinePlan, now: datetime, timings: Timings) -> str:
