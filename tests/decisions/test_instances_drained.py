@@ -12,6 +12,7 @@ from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances import nodes
+from activities.instances.disruptions import Disruptions
 from activities.instances.nodes import NodeActivities
 from domain.identity import Kind
 from domain.instances.actions import CordonNode, EmptyNode, ReleaseNode
@@ -30,7 +31,8 @@ class Workload(NodeActivities):
     """A workload cluster of some Pods, whose evictions are refused by turns."""
 
     def __init__(self, **refusals: list[ApiError]) -> None:
-        super().__init__(cast("KubeApi", self), Settings())
+        kube = cast("KubeApi", self)
+        super().__init__(kube, Settings(), Disruptions(kube, "perdure", 1))
         self.refusals = refusals
         self.pods = list(refusals)
         self.asked: list[str] = []
@@ -77,7 +79,8 @@ class Nodes(NodeActivities):
 
     def __init__(self) -> None:
         self.kube = MemoryKube()
-        super().__init__(cast("KubeApi", self.kube), Settings())
+        kube = cast("KubeApi", self.kube)
+        super().__init__(kube, Settings(), Disruptions(kube, "perdure", 1))
 
     @asynccontextmanager
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:

@@ -42,11 +42,12 @@ class Progress:
         self._count([item.nodeid for item in session.items])
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """No letter for what passes or is set up."""
-        if report.passed:
-            return ("passed" if report.when == "call" else "", "", "PASSED" if report.when == "call" else "")
-        return None
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str]:
+        """A letter for nothing: what fails has a line of its own."""
+        if report.when != "call" and report.passed:
+            return "", "", ""
+        outcome = "error" if report.failed and report.when != "call" else report.outcome
+        return outcome, "", outcome.upper()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test has ended when it was taken down; what failed is said at once."""
