@@ -165,7 +165,8 @@ def _hindrance(
         return Hindrance(standing=Standing.WAITING, message=NO_ADMIN, waits_for=waits_for)
     password = password_of(admin)
     if password not in secrets:
-        message = f"Secret {password.name} with the password of {admin.metadata.name} not found"
+        whose = f"with the password of {admin.metadata.name}"
+        message = f"Secret {password.name} {whose} is missing, or lacks the key {password.key}"
         waits_for = (f"Secret/{password.namespace}/{password.name}",)
         return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
     return None

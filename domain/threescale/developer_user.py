@@ -147,7 +147,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
 def _without_password(user: DeveloperUser, fields: dict[str, object], now: datetime) -> Work:
     """It fails: clients take a user that waits for one that is made."""
     password = password_of(user)
-    message = f"Secret {password.name} with the key {password.key} not found"
+    message = f"Secret {password.name} is missing, or lacks the key {password.key}"
     waits_for = (f"Secret/{password.namespace}/{password.name}",)
     hindrance = Hindrance(standing=Standing.FAILED, message=message, waits_for=waits_for)
     deadline = next_look(waiting_since(user.status.conditions, FAILED, now), now, user.metadata.uid)

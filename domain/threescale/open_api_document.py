@@ -186,8 +186,15 @@ def parsed(text: str) -> JsonObject:
         raise Unreadable(f"neither JSON nor YAML: {_first_line(error)}") from None
     _measure(whole)
     if not isinstance(whole, dict):
-        raise Unreadable("no object")
+        raise Unreadable(_instead_of_object(text, whole))
     return whole
+
+
+def _instead_of_object(text: str, whole: Json) -> str:
+    """What is there in the place of a document's object."""
+    if text.lstrip()[:1] == "<":
+        return "an HTML or XML page and no OpenAPI document: does its address ask for a login?"
+    return "empty" if whole is None else "a list or a single value, where an object is needed"
 
 
 class _Loader(yaml.CSafeLoader):

@@ -130,7 +130,7 @@ def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | No
     reference = tenant.spec.master_credentials_ref
     namespace = reference.namespace or tenant.metadata.namespace
     if secret is None or MASTER_KEY not in secret.keys:
-        why = f"Secret {reference.name} with the key {MASTER_KEY} not found"
+        why = f"Secret {reference.name} is missing, or lacks the key {MASTER_KEY}"
         waits_for = f"Secret/{namespace}/{reference.name}"
         return NoAccount(why=why, waits_for=waits_for, incomplete=secret is not None)
     token = SecretKey(namespace=namespace, name=reference.name, key=MASTER_KEY)
@@ -217,7 +217,7 @@ def _hindrance(observed: ObservedTenant, item: FoundTenant | None) -> Hindrance 
         return Hindrance(standing=Standing.FAILED, message=message)
     password = password_of_admin(tenant)
     if observed.found.tenant.looked and item is None and password not in observed.secrets:
-        message = f"Secret {password.name} with the key {password.key} not found"
+        message = f"Secret {password.name} is missing, or lacks the key {password.key}"
         waits_for = (f"Secret/{password.namespace}/{password.name}",)
         return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
     return None

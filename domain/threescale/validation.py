@@ -39,7 +39,9 @@ def message_of(faults: Iterable[Fault]) -> str:
 
 def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
     """What must be changed before the product can be made; references to other objects are not looked at."""
-    found = [*fault_of_system_name(spec.system_name), *_names("Product", spec.metrics, spec.methods)]
+    if fault := fault_of_system_name(spec.system_name):
+        return fault  # without a name the defaults are not applied: to miss them would blame what nobody has to write
+    found = [*_names("Product", spec.metrics, spec.methods)]
     local = {*spec.metrics, *spec.methods}
     found += _rules(spec.mapping_rules, local)
     for name, plan in sorted(spec.application_plans.items()):
@@ -49,8 +51,9 @@ def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
 
 def faults_of_backend(spec: BackendSpec) -> tuple[Fault, ...]:
     """What must be changed before the backend can be made."""
+    if fault := fault_of_system_name(spec.system_name):
+        return fault
     return (
-        *fault_of_system_name(spec.system_name),
         *_names("Backend", spec.metrics, spec.methods),
         *_rules(spec.mapping_rules, {*spec.metrics, *spec.methods}),
     )

@@ -236,7 +236,7 @@ def test_a_user_without_its_password_fails_and_looks_again() -> None:
     later = on_user(after(user(), {}, found.status), found=One[FoundUser](looked=True), secrets=())
 
     assert (states(found.status), found.waits_for) == ("Failed", ("Secret/shop/ann-password",))
-    assert message(found.status, "Failed") == "Secret ann-password with the key password not found"
+    assert message(found.status, "Failed") == "Secret ann-password is missing, or lacks the key password"
     assert (found.writes, found.deadline is not None) == ((), True)
     assert (later.deadline, later.status) == (found.deadline, {})
 

@@ -62,8 +62,9 @@ REFUSED = {
     "a name twice in YAML": (f"{HEAD}paths: {{}}\npaths: {{}}", "'paths' stands twice"),
     "a name twice in JSON": ('{"a": 1, "a": 2}', "'a' stands twice"),
     "an object of Python": ("!!python/object/apply:os.getcwd []", "could not determine a constructor"),
-    "no object": ("- 1", "no object"),
-    "nothing": ("", "no object"),
+    "no object": ("- 1", "a list or a single value, where an object is needed"),
+    "a page": ("<html><body>Log in</body></html>", "an HTML or XML page and no OpenAPI document"),
+    "nothing": ("", "empty"),
     "Swagger 2": ('swagger: "2.0"\ninfo: {title: a, version: "1"}\npaths: {}', "openapi: Field required"),
     "a number for a text": (
         'openapi: "3.0.0"\ninfo: {title: a, version: 1.0}\npaths: {}',

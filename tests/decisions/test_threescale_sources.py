@@ -33,4 +33,7 @@ async def test_a_document_that_cannot_be_read_makes_its_object_invalid() -> None
 
     assert sent.hindrance is not None
     assert sent.hindrance.standing is Standing.INVALID
-    assert sent.hindrance.message == "spec.activeDocOpenAPIRef: Required value: no object"
+    assert (
+        sent.hindrance.message
+        == "spec.activeDocOpenAPIRef: Required value: a list or a single value, where an object is needed"
+    )
