@@ -174,7 +174,7 @@ def test_a_refusal_after_an_outage_counts_against_the_boot_time() -> None:
     waiting = machine(metadata=annotated, status={"serverID": None})
     refused = Hindrance.of(ErrorType.INVALID, "no such flavor")
     over = work_for_machine(waiting, balancer(), None, set(), NOW, hindrance=refused).patch
-    begun = machine(metadata=merge(annotated, over["metadata"]), status={"serverID": None})  # type: ignore[arg-type]
+    begun = machine(metadata=merge(annotated, over["metadata"]), status={"serverID": None})
     assert health_of(begun, NOW + timedelta(minutes=11)).standing is Standing.MARKED
 
 

@@ -286,7 +286,8 @@ def test_no_combination_of_annotations_changes_the_template_hash_at_the_takeover
     for chosen in combinations(LOG_SETTINGS, number_of_log_settings):
         for count in range(len(OTHER_SETTINGS) + 1):
             for others in combinations(OTHER_SETTINGS, count):
-                annotations, spec = dict(switch), Json()
+                annotations = dict(switch)
+                spec: Any = {}
                 for names, stored in others:
                     annotations |= names
                     spec = merge(spec, stored)
