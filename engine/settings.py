@@ -126,7 +126,10 @@ class Settings(BaseSettings):
     kube_request_timeout: Duration = Field(
         timedelta(seconds=30), description="Longest wait for one answer of the Kubernetes API."
     )
-    kube_connections: int = Field(100, description="Most open connections to the Kubernetes API per process.")
+    kube_connections: int = Field(
+        100,
+        description="Most connections for requests to Kubernetes per process; watches have others beside them.",
+    )
 
     # The worker.
     worker_cached_workflows: int = Field(

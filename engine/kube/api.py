@@ -78,10 +78,15 @@ class KubeApi:
         headers = {"User-Agent": f"perdure/{version()} ({process})", "Accept": _JSON}
         if connection.local:
             headers["Accept-Encoding"] = "identity"
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections),
-            timeout=aiohttp.ClientTimeout(total=request_timeout.total_seconds()),
-            headers=headers,
+        # A stream holds its connection for minutes: among the requests' connections, many streams would leave none for
+        # requests, and a stream too many would wait for ever.
+        self._session, self._streams = (
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=limit),
+                timeout=aiohttp.ClientTimeout(total=request_timeout.total_seconds()),
+                headers=headers,
+            )
+            for limit in (connections, 0)
         )
 
     @classmethod
@@ -106,6 +111,7 @@ class KubeApi:
     async def close(self) -> None:
         """Close the connections."""
         await self._session.close()
+        await self._streams.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -222,7 +228,7 @@ class KubeApi:
             total=None, sock_connect=self._timeout.total_seconds(), sock_read=silence.total_seconds()
         )
         try:
-            response = await self._answered("GET", attempt, _path(kind, namespace), parameters, timeout=timeout)
+            response = await self._answered("GET", attempt, _path(kind, namespace), parameters, stream=timeout)
             async with response:
                 if opened is not None:
                     opened()
@@ -388,16 +394,19 @@ class KubeApi:
         body: Mapping[str, object] | Sequence[object] | None = None,
         *,
         content_type: str = _JSON,
-        timeout: aiohttp.ClientTimeout | None = None,
+        stream: aiohttp.ClientTimeout | None = None,
     ) -> aiohttp.ClientResponse:
-        """A successful answer whose body is still to be read; refused credentials are loaded anew once."""
+        """A successful answer whose body is still to be read; refused credentials are loaded anew once.
+
+        `stream` has the time limits of an answer that does not end by itself.
+        """
         encoded = None if body is None else json.dumps(body).encode()
         seen = self._connection.generation
-        response = await self._request(method, path, parameters, encoded, content_type, timeout)
+        response = await self._request(method, path, parameters, encoded, content_type, stream)
         if response.status == 401:
             response.release()
             await self._connection.load(seen)
-            response = await self._request(method, path, parameters, encoded, content_type, timeout)
+            response = await self._request(method, path, parameters, encoded, content_type, stream)
         if response.status < 400:
             return response
         async with response:
@@ -411,16 +420,16 @@ class KubeApi:
         parameters: Mapping[str, str] | None,
         body: bytes | None,
         content_type: str,
-        timeout: aiohttp.ClientTimeout | None,
+        stream: aiohttp.ClientTimeout | None,
     ) -> aiohttp.ClientResponse:
-        connection = self._connection
+        connection, session = self._connection, self._session if stream is None else self._streams
         headers = {"Content-Type": content_type} if body is not None else {}
         if authorization := await connection.authorization():
             headers["Authorization"] = authorization
         url = URL(connection.host + path, encoded=True)
         try:
             with metrics.requesting(method, metrics.nameless(path)) as request:
-                response = await self._session.request(
+                response = await session.request(
                     method,
                     url.with_query(parameters) if parameters else url,
                     data=body,
@@ -428,7 +437,7 @@ class KubeApi:
                     ssl=connection.ssl,
                     server_hostname=connection.server_hostname,
                     proxy=connection.proxy,
-                    timeout=timeout or self._session.timeout,
+                    timeout=stream or session.timeout,
                 )
                 request.status = response.status
         except _NO_ANSWER:

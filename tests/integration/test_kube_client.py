@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -115,6 +116,27 @@ async def test_a_watch_brings_what_happens_after_the_version(kube: KubeApi, name
     async with aclosing(events) as stream:
         seen = [event.type async for event in stream]
     assert [kind for kind in seen if kind != "BOOKMARK"] == ["ADDED", "MODIFIED", "DELETED"]
+
+
+async def test_many_watches_leave_connections_for_requests(deployment: Deployment, namespace: str) -> None:
+    opened: list[int] = []
+
+    async def follow(api: KubeApi, number: int, version: str) -> None:
+        selector, note = f"metadata.name=c{number}", partial(opened.append, number)
+        events = api.watch(CONFIG_MAP, namespace, resource_version=version, field_selector=selector, opened=note)
+        async with aclosing(events) as stream:
+            async for _ in stream:
+                """It is only kept open."""
+
+    settings = Settings(kube_connections=2)
+    async with await KubeApi.open(settings, "tests", deployment.env()["KUBECONFIG"]) as few:
+        version = (await few.list(CONFIG_MAP, namespace)).resource_version
+        following = [asyncio.create_task(follow(few, number, version)) for number in range(8)]
+        await eventually(lambda: len(opened) == 8)
+        await few.create(CONFIG_MAP, config_map("c7"), namespace)
+        for each in following:
+            each.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
 
 
 async def test_a_silent_watch_is_given_up(kube: KubeApi, namespace: str) -> None:
