@@ -74,7 +74,7 @@ async def test_a_watch_that_is_cancelled_ends_its_connection_at_once(server: Dea
 
     async def follow(api: KubeApi) -> None:
         async for _ in api.watch(CONFIG_MAP, resource_version="1"):
-            (held,) = api._session.connector._acquired  # type: ignore[union-attr]
+            (held,) = api._streams.connector._acquired  # type: ignore[union-attr]
             sockets.append(held.transport.get_extra_info("socket"))  # type: ignore[union-attr]
             heard.set()
 
