@@ -53,7 +53,9 @@ from domain.threescale.memo import DRIFT, LOOKED
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.passes import GONE, Memory, PassObject, ThreescaleWorld, decision_of
 from domain.threescale.providers import ProviderAccount
+from domain.threescale.resources import Tenant
 from domain.threescale.work import SECRET, Hindrance, Phase, Told, Work, hindered, told_in_sync
+from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import ApiError, Conflict, Invalid
 from engine.pauses import held
@@ -146,6 +148,7 @@ class _Pass:
         self._seated_since = 0.0
         self._told_in_sync = False
         self._recalled = False  # what the last pass has kept is taken for what 3scale has
+        self._mute = False  # the API server refuses the status
         self._unwritable: Hindrance | None = None  # the API server takes no such spec
         self._silent: ApiError | None = None  # the tenant gives no answers: all that is left waits for the same moment
 
@@ -194,7 +197,8 @@ class _Pass:
             # What refuses it may be mended without a word: a CRD that was applied late, a webhook.
             again = next_look(waiting_since(resource.status.conditions, INVALID, moment), moment, resource.metadata.uid)
             return hindered(resource, self._unwritable, moment, {}).model_copy(update={"deadline": again})
-        return self._subject.belonging() or self._subject.work(self._refused, now(), look=self._look)
+        work = self._subject.belonging() or self._subject.work(self._refused, now(), look=self._look)
+        return work.model_copy(update={"status": {}}) if self._mute else work
 
     def _is_passing(self, work: Work) -> bool:
         """Whether nothing is left but to tell of what may have passed at the next look: nobody is told of that."""
@@ -216,7 +220,7 @@ class _Pass:
         if work.reads or work.writes:
             await self._call(work)
         elif work.status:
-            self._subject.take(await self._ground.patch(self._subject.resource, {"status": work.status}, status=True))
+            await self._show(work.status)
         if work.delete:
             left = await self._ground.deleted(self._subject.resource)
             if left is None:
@@ -228,6 +232,16 @@ class _Pass:
             await self._ground.drop_finalizer(self._subject.resource)
             return True
         return False
+
+    async def _show(self, status: JsonPatch) -> None:
+        """The status; the replaced operator's definition of Tenants allows none without ids, and may still stand."""
+        try:
+            self._subject.take(await self._ground.patch(self._subject.resource, {"status": status}, status=True))
+        except Invalid as error:
+            if not isinstance(self._subject.resource, Tenant):
+                raise
+            log.warning("%s: its status is refused, apply the definitions anew: %s", self._asked.key.path, error)
+            self._mute = True
 
     async def _carried_out(self, work: Work) -> bool:
         """What is the kind's own, which goes into a Secret; whether there was anything."""
@@ -298,7 +312,7 @@ class _Pass:
         self._told_in_sync |= lasts
         if status:
             with suppress(Conflict):
-                self._subject.take(await self._ground.patch(self._subject.resource, {"status": status}, status=True))
+                await self._show(status)
 
     async def _patiently(self, call: Read | Write, slot: str) -> None:
         """One call; a short delay that 3scale asks for is waited for."""

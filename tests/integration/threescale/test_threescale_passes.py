@@ -39,6 +39,7 @@ from domain.threescale import (
     open_api_document,
 )
 from domain.threescale.memo import DRIFT, RETAIN
+from engine.errors import Invalid
 from engine.kube import EVENT, LEASE
 from localcloud.bench.threescale_all_kinds import ADMIN_PASSWORD, MASTER_TOKEN, tenant_spec
 from localcloud.threescale.contract import TenantWorld
@@ -696,3 +697,24 @@ async def test_an_answer_of_another_shape_is_shown_on_the_object_and_makes_nothi
     assert "Failed" in conditions
     control.clear()
     await passes.settled(bare_shop)
+
+
+async def test_a_tenant_whose_definition_allows_no_status_without_ids_waits_without_one(
+    bare_shop: Shop, passes: Passes, control: ThreescaleControl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The replaced operator's definition may still stand."""
+    patch = passes.kube.patch
+
+    async def refusing(kind: Kind, namespace: str, name: str, change: Any, **how: Any) -> Any:
+        if how.get("subresource") == "status" and kind == TENANT and "tenantId" not in change["status"]:
+            raise Invalid("status.tenantId: Required value", code="Invalid")
+        return await patch(kind, namespace, name, change, **how)
+
+    monkeypatch.setattr(passes.kube, "patch", refusing)
+    await bare_shop.create(TENANT, "branch", tenant_spec(control.tenant("master"), "nobody"))
+    (key,) = [each for each in await passes.keys(bare_shop) if each.kind == TENANT.name]
+    for _ in range(2):
+        world = await passes.look(key)
+    assert world.decision.outcome is Outcome.WAITING
+    assert "is missing, or lacks the key" in world.decision.why
+    assert not (await bare_shop.get(TENANT, "branch") or {}).get("status")
