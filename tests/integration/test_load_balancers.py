@@ -9,6 +9,7 @@ import asyncio
 import signal
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -17,7 +18,7 @@ import yaml
 from waiting import eventually
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from engine.errors import Absent
+from engine.errors import Absent, Conflict
 from engine.kube import EVENT, NAMESPACE, SECRET, KubeApi
 from engine.kube.json import at, text
 from engine.settings import Settings
@@ -102,9 +103,10 @@ async def shop(openstack: Deployment, project: Project) -> AsyncIterator[KubeApi
                 f"project-name={given['project_name']}",
             )
         )
-        await kube.create(NAMESPACE, {"metadata": {"name": SHOP}})
         secret = {"metadata": {"name": "cloud"}, "stringData": {"cloudprovider.conf": conf}}
-        await kube.create(SECRET, secret, SHOP)
+        with suppress(Conflict):  # a test before has made both
+            await kube.create(NAMESPACE, {"metadata": {"name": SHOP}})
+            await kube.create(SECRET, secret, SHOP)
         yield kube
 
 
@@ -146,20 +148,19 @@ async def test_a_load_balancer_lives_in_the_cloud_from_its_creation_to_its_delet
 
 
 @pytest.mark.complete
-async def test_what_is_lost_on_the_way_is_made_once(openstack: Deployment, project: Project) -> None:
-    async with await KubeApi.open(Settings(), kubeconfig=str(openstack.env()["KUBECONFIG"])) as kube:
-        with OpenStackControl.of(openstack) as control:
-            control.clear()
-            for service in ("neutron", "nova"):
-                control.fault(service, method="POST", kind="cut", count=3)  # done, and nobody hears of it
-            await kube.create(LOAD_BALANCER, balancer(project), SHOP)
-            await eventually(lambda: running(project, 2), "two servers run", seconds=150)
-            control.clear()
-        assert project.names("security-groups") == project.names("floatingips") == [f"{SHOP}/web"]
-        assert len(project.names("ports")) == 3
-        await kube.delete(LOAD_BALANCER, SHOP, "web")
-        await eventually(lambda: gone(kube), "the LoadBalancer is gone", seconds=120)
-        assert project.servers() == {}
+async def test_what_is_lost_on_the_way_is_made_once(openstack: Deployment, shop: KubeApi, project: Project) -> None:
+    with OpenStackControl.of(openstack) as control:
+        control.clear()
+        for service in ("neutron", "nova"):
+            control.fault(service, method="POST", kind="cut", count=3)  # done, and nobody hears of it
+        await shop.create(LOAD_BALANCER, balancer(project), SHOP)
+        await eventually(lambda: running(project, 2), "two servers run", seconds=150)
+        control.clear()
+    assert project.names("security-groups") == project.names("floatingips") == [f"{SHOP}/web"]
+    assert len(project.names("ports")) == 3
+    await shop.delete(LOAD_BALANCER, SHOP, "web")
+    await eventually(lambda: gone(shop), "the LoadBalancer is gone", seconds=120)
+    assert project.servers() == {}
 
 
 BIRTH = (
@@ -180,7 +181,7 @@ END = (
 @pytest.mark.chaos
 @pytest.mark.timeout(900)
 async def test_a_worker_that_is_killed_within_each_effect_leaves_one_of_each_and_then_none(
-    openstack: Deployment, project: Project
+    openstack: Deployment, shop: KubeApi, project: Project
 ) -> None:
     """Row h: the call is under way when its worker dies, and has its effect all the same."""
     async with await KubeApi.open(Settings(), kubeconfig=str(openstack.env()["KUBECONFIG"])) as kube:
