@@ -38,22 +38,24 @@ def told_of_version(area: str, build_id: str) -> float | None:
 
 
 async def test_an_area_without_a_worker_is_told_until_one_polls(
-    temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = pointing_at(temporal, monkeypatch, areas=("accounts",))
-    client = await connect(settings, "tests")
+    """On a server of its own: another test's workers stay among the pollers for minutes."""
+    async with serving(tmp_path) as server:
+        settings = pointing_at(server, monkeypatch, areas=("accounts",))
+        client, of_claims = await connect(settings, "tests"), told("claims")
 
-    await look(client, settings)
-    assert told("accounts") == 1
-    assert told("claims") is None
+        await look(client, settings)
+        assert told("accounts") == 1
+        assert told("claims") == of_claims  # an area that is not served
 
-    async with working(client, Passes()):
+        async with working(client, Passes()):
 
-        async def polled() -> bool:
-            await look(client, settings)
-            return told("accounts") == 0
+            async def polled() -> bool:
+                await look(client, settings)
+                return told("accounts") == 0
 
-        await eventually(polled, "a worker of accounts polls")
+            await eventually(polled, "a worker of accounts polls")
 
 
 async def test_the_commands_name_the_area_without_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
