@@ -16,6 +16,7 @@ import typer
 import yaml
 from rich.table import Table
 
+from engine import command_groups
 from localcloud.building import BuildError
 from localcloud.deployment import Deployment, DeploymentError, DeploymentStatus
 from localcloud.kubernetes.toolchain import ToolchainError
@@ -26,7 +27,7 @@ from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
 
 StateOption = Annotated[
     Path | None,
-    typer.Option("--state", metavar="DIR", help="State directory; PERDURE_STATE or the user's own by default."),
+    typer.Option("--state", metavar="DIR", help="State directory. Default: PERDURE_STATE, else the user's own."),
 ]
 
 _SETBACKS = (ServiceState.RESTARTING, ServiceState.UNHEALTHY)
@@ -42,14 +43,13 @@ class Output(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the commands to a CLI."""
-    app.command()(up)
-    app.command()(down)
-    app.command()(status)
+    for command in (up, status, down):
+        app.command(rich_help_panel=command_groups.TRY)(command)
 
 
 def up(
     with_: Annotated[
-        str, typer.Option("--with", metavar="CLOUD,...", help="The clouds to run: `aws`, `openstack`, `threescale`.")
+        str, typer.Option("--with", metavar="CLOUD,...", help="The clouds to start: `aws`, `openstack`, `threescale`.")
     ] = "aws",
     state: StateOption = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return when everything is ready.")] = False,
@@ -59,15 +59,18 @@ def up(
             metavar="FILE",
             exists=True,
             dir_okay=False,
-            help="Use the current context of this file, no cluster of our own.",
+            help="Use the cluster of this file's current context and start none.",
         ),
     ] = None,
     without: Annotated[
         str,
-        typer.Option(metavar="SERVICE,...", help=f"Leave these out, to run them yourself: {', '.join(ALL)}."),
+        typer.Option(metavar="SERVICE,...", help=f"Do not start these; you run them yourself: {', '.join(ALL)}."),
     ] = "",
 ) -> None:
-    """Start the local deployment, and with it worker and watcher; run until Ctrl-C."""
+    """Start Kubernetes, Temporal, an emulated AWS and Perdure on this computer, until Ctrl-C.
+
+    Example: perdure up --detach --with aws,openstack
+    """
     deployment = Deployment(state)
     end_as_by_ctrl_c()
     ready = False
@@ -104,9 +107,9 @@ def up(
 
 def down(
     state: StateOption = None,
-    wipe: Annotated[bool, typer.Option("--wipe", help="Remove the data as well.")] = False,
+    wipe: Annotated[bool, typer.Option("--wipe", help="Delete the data as well.")] = False,
 ) -> None:
-    """Stop the local deployment; its data stays unless --wipe is given."""
+    """Stop the local deployment and keep its data, unless --wipe is given."""
     deployment = Deployment(state)
     root = deployment.state.root
     kept = deployment.state.is_ours()
@@ -123,7 +126,7 @@ def status(
     state: StateOption = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` or `yaml` for programs.")] = Output.TABLE,
 ) -> None:
-    """Show what runs, where, and whether it is healthy; exit code 1 when something is not."""
+    """Show each service of the local deployment with its address and health. Exits with 1 if one is unhealthy."""
     report = Deployment(state).status()
     if output is Output.JSON:
         typer.echo(report.model_dump_json(indent=2))

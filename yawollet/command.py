@@ -11,14 +11,15 @@ from typing import Annotated
 
 import typer
 
-PANEL = "Processes"
+from engine import command_groups
+
 _OURS = "Places, as the machine image has them"
 _LOG_LEVELS = {"debug": "DEBUG", "info": "INFO", "warn": "WARNING", "warning": "WARNING", "error": "ERROR"}
 
 
 def register(app: typer.Typer) -> None:
     """Add the command to a CLI."""
-    app.command(rich_help_panel=PANEL)(yawollet)
+    app.command(rich_help_panel=command_groups.PROCESSES)(yawollet)
 
 
 def yawollet(

@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 
 from domain.model import Model
+from engine import command_groups
 from localcloud.building import BuildError
 from localcloud.cli import Output
 from localcloud.deployment import DeploymentError
@@ -44,7 +45,7 @@ class Benchmark(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the command to a CLI."""
-    app.command()(bench)
+    app.command(rich_help_panel=command_groups.INSTALL)(bench)
 
 
 def bench(
@@ -81,7 +82,7 @@ def bench(
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="`json` for programs.")] = Output.TABLE,
 ) -> None:
-    """Measure the product on a fresh local deployment; goals are shown beside the figures, and never asserted."""
+    """Measure Perdure on a fresh local deployment and print the figures beside their goals."""
     from localcloud.bench.figures import LoadMeter, Report, show
 
     end_as_by_ctrl_c()

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine import command_groups
 from localcloud.building import BuildError
 from localcloud.cli import StateOption
 from localcloud.deployment import Deployment, DeploymentError
@@ -43,7 +44,7 @@ _NOTHING_CHANGED = f"nothing has changed for {STANDSTILL_SECONDS:.0f} s"
 
 def register(app: typer.Typer) -> None:
     """Add the command to a CLI."""
-    app.command()(demo)
+    app.command(rich_help_panel=command_groups.TRY)(demo)
 
 
 def demo(
@@ -51,12 +52,12 @@ def demo(
         str, typer.Argument(metavar="NAME", help="The demo: accounts, api, claims, instances, loadbalancer.")
     ] = "",
     leave: Annotated[
-        bool, typer.Option("--exit", help="Stop everything when settled; exit code 0 only if it settled well.")
+        bool, typer.Option("--exit", help="Stop everything afterwards. Exits with 0 only if all went well.")
     ] = False,
     fast: Annotated[
         bool | None,
         typer.Option(
-            "--fast/--slow", help="The emulated cloud answers at once; by default with --exit.", show_default=False
+            "--fast/--slow", help="The emulated cloud answers without delay. Default with --exit.", show_default=False
         ),
     ] = None,
     timeout: Annotated[
@@ -64,13 +65,16 @@ def demo(
         typer.Option(
             metavar="SECONDS",
             min=1,
-            help="Longest time to settle; by default it goes on until nothing has changed for five minutes.",
+            help="Give up after this long. Default: when nothing has changed for five minutes.",
             show_default=False,
         ),
     ] = None,
     state: StateOption = None,
 ) -> None:
-    """Bring the local deployment up and show an example's lifecycles from nothing to settled."""
+    """Start the local deployment, apply an example, and show its lifecycles until nothing changes any more.
+
+    Example: perdure demo claims --exit
+    """
     from localcloud.demo.scenarios import SCENARIOS
 
     if name not in SCENARIOS:

@@ -18,6 +18,7 @@ import typer
 from domain.levers import ABANDONED
 from domain.model import Model
 from domain.resource import timestamp
+from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say, utc_now, warn
 from starters.cli.target import KindArgument, NameArgument, Target, target
@@ -43,18 +44,21 @@ class Abandoned(Model):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(rich_help_panel="One object's lifecycle")(abandon)
+    app.command(rich_help_panel=command_groups.ACT)(abandon)
 
 
 def abandon(
     kind: KindArgument,
     name: NameArgument,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="Why; kept in the record.")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    reason: Annotated[str, typer.Option("--reason", "-r", help="The reason, kept in the record.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Take our finalizer off an object whose deletion is stuck, and say what that leaves behind."""
+    """Remove Perdure's finalizer from an object whose deletion is stuck, and list what stays behind in the cloud.
+
+    Example: perdure abandon loadbalancer shop/web --reason "the project was deleted"
+    """
     from starters.cli.session import perform_on_cluster
     from starters.cli.waking import tell_lifecycle
 

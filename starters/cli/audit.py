@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine import command_groups
 from starters.cli.completing import complete_areas
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, printed, say, table, utc_now, warn
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(audit)
+    app.command(rich_help_panel=command_groups.LOOK)(audit)
 
 
 def audit(
@@ -32,21 +33,26 @@ def audit(
         str,
         typer.Argument(
             metavar="AREA",
-            help="One area: accounts, claims, instances, loadbalancers, threescale; else all that are served.",
+            help="One area: accounts, claims, instances, loadbalancers, threescale; else every area that is served.",
             autocompletion=complete_areas,
         ),
     ] = "",
     thorough: Annotated[
         bool,
-        typer.Option("--thorough", help="Look into every account, region and project: many calls, all reading."),
+        typer.Option("--thorough", help="Read every account, region and project: many calls."),
     ] = False,
     report: Annotated[
-        bool, typer.Option("--report", help="Write what is found into the cluster, for a scheduled job.")
+        bool, typer.Option("--report", help="Write the findings into the ConfigMap perdure-audit.")
     ] = False,
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Find cloud objects of ours without an owner, and drift; exits 1 if there are any, or it could not look."""
+    """Find cloud objects without an owner, and differences between cluster and cloud. Changes nothing.
+
+    Exits with 1 if something was found, or if the audit was not possible.
+
+    Example: perdure audit loadbalancers -o json
+    """
     from engine.errors import Absent, ApiError
     from engine.kube.errors import NO_SUCH_KIND
     from starters.cli.audits import Finding, audits

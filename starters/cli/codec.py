@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import typer
 
+from engine import command_groups
 from starters.cli.environment import UnusedStateOption
 from starters.cli.output import CommandError
-from starters.cli.processes import PANEL, execute
+from starters.cli.processes import execute
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(rich_help_panel=PANEL)(codec)
+    app.command(rich_help_panel=command_groups.PROCESSES)(codec)
 
 
 def codec(state: UnusedStateOption = None) -> None:

@@ -20,6 +20,7 @@ from typing import Annotated
 import typer
 
 from domain.identity import Kind, all_areas, all_kinds, standing
+from engine import command_groups
 from starters.cli.environment import UnusedStateOption, enter
 
 PATIENCE_SECONDS = 3.0
@@ -39,13 +40,16 @@ class Shell(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(completion)
+    app.command(rich_help_panel=command_groups.INSTALL)(completion)
 
 
 def completion(
     shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")], state: UnusedStateOption = None
 ) -> None:
-    """Print what makes the shell fill in commands, kinds and objects: source <(perdure completion bash)."""
+    """Print the script that completes commands, kinds and objects in your shell.
+
+    Example: source <(perdure completion bash)
+    """
     typer.echo(asked_as(f"source_{shell.value}"))
 
 

@@ -10,6 +10,7 @@ import yaml
 
 from domain.custom_resources import all_crds
 from domain.schema import Document
+from engine import command_groups
 from starters.cli.environment import UnusedStateOption
 
 HEADER = "# Generated from the models in domain/ by `perdure crds --output deploy/crds`; do not edit.\n"
@@ -17,7 +18,7 @@ HEADER = "# Generated from the models in domain/ by `perdure crds --output deplo
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("crds")(crds)
+    app.command("crds", rich_help_panel=command_groups.INSTALL)(crds)
 
 
 def crds(
@@ -33,7 +34,10 @@ def crds(
     ] = True,
     state: UnusedStateOption = None,
 ) -> None:
-    """Print the CustomResourceDefinitions, or write them: `perdure crds | kubectl apply -f -`."""
+    """Print the CustomResourceDefinitions, or write one file per kind.
+
+    Example: perdure crds | kubectl apply --server-side -f -
+    """
     files = crd_files(selectable_fields=selectable_fields)
     if output is None:
         typer.echo("---\n".join(files.values()), nl=False)

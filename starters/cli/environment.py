@@ -43,7 +43,7 @@ StateOption = Annotated[
     typer.Option(
         "--state",
         metavar="DIR",
-        help="State directory of a local deployment; without it the environment decides.",
+        help="State directory of a local deployment. Default: what the environment names.",
         callback=enter,
         show_default=False,
     ),

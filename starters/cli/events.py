@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, age, facts, printed, say, table, utc_now, warn
-from starters.cli.processes import PANEL, execute
+from starters.cli.processes import execute
 
 if TYPE_CHECKING:
     from domain.instances.places import Place
@@ -45,11 +46,11 @@ def register(app: typer.Typer) -> None:
     events.command("list")(list_dead)
     events.command("show")(show)
     events.command("redrive")(redrive)
-    app.add_typer(events, name="events", rich_help_panel=PANEL)
+    app.add_typer(events, name="events", rich_help_panel=command_groups.PROCESSES)
 
 
 def consume(context: typer.Context, state: StateOption = None) -> None:
-    """Hand the events of EC2 instances over to their lifecycles; with a command, look after their dead letters."""
+    """Read EC2's events from SQS and wake the instances' lifecycles; `list`, `show`, `redrive` dead letters."""
     if context.invoked_subcommand is not None:
         return
     from starters.events.main import run_events
@@ -58,7 +59,7 @@ def consume(context: typer.Context, state: StateOption = None) -> None:
 
 
 def list_dead(queue: QueueOption = "", output: FormatOption = Format.TEXT, state: StateOption = None) -> None:
-    """List the dead letters, with the reason why each is one."""
+    """List the dead letters with their reasons."""
     found = _look(queue)
     if printed(found, output):
         return

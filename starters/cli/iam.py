@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from domain.schema import Document
+from engine import command_groups
 from engine.settings import settings
 from starters.cli.environment import UnusedStateOption
 
@@ -86,7 +87,7 @@ The rules are those of OpenStack 2026.2; the role is what their defaults ask for
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(iam)
+    app.command(rich_help_panel=command_groups.INSTALL)(iam)
 
 
 def iam(
@@ -95,7 +96,7 @@ def iam(
     ] = None,
     state: UnusedStateOption = None,
 ) -> None:
-    """Print the payer's IAM policy, or write all that clouds must allow, with the reason for each call.
+    """Print the IAM policy of the payer, or write the policies for all clouds, with the reason for each call.
 
     The files for EC2 instances are for the places in PERDURE_INSTANCES_QUEUES, if it is set.
     """

@@ -15,61 +15,70 @@ import typer
 
 from domain.identity import all_kinds
 from domain.levers import PAUSED, is_paused
+from engine import command_groups
 from starters.cli.completing import complete_areas, complete_kinds, complete_objects
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, printed, say
 from starters.cli.target import KindArgument, NameIfSeveral, Target, kind_named, target
 
-ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="Why, for those who read the record.")]
+ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="The reason, kept in the record.")]
 
 OptionalKind = Annotated[
     str,
-    typer.Argument(metavar="KIND", help="The kind; none with --area or --all.", autocompletion=complete_kinds),
+    typer.Argument(metavar="KIND", help="The kind; not with --area or --all.", autocompletion=complete_kinds),
 ]
 OptionalName = Annotated[
     str,
     typer.Argument(
-        metavar="NAMESPACE/NAME", help="The object; none with --area or --all.", autocompletion=complete_objects
+        metavar="NAMESPACE/NAME", help="The object; not with --area or --all.", autocompletion=complete_objects
     ),
 ]
 PlannedKind = Annotated[
-    str, typer.Argument(metavar="KIND", help="The kind; none with --file.", autocompletion=complete_kinds)
+    str, typer.Argument(metavar="KIND", help="The kind; not with --file.", autocompletion=complete_kinds)
 ]
 PlannedName = Annotated[
     str,
-    typer.Argument(metavar="NAMESPACE/NAME", help="The object; none with --file.", autocompletion=complete_objects),
+    typer.Argument(metavar="NAMESPACE/NAME", help="The object; not with --file.", autocompletion=complete_objects),
 ]
 RetriedKind = Annotated[
     str,
-    typer.Argument(metavar="KIND", help="The kind; without it every kind.", autocompletion=complete_kinds),
+    typer.Argument(metavar="KIND", help="The kind. Without it: every kind.", autocompletion=complete_kinds),
 ]
 RetriedName = Annotated[
     str,
     typer.Argument(
         metavar="NAMESPACE/NAME",
-        help="The object; without it all that the options find.",
+        help="The object. Without it: all objects that match the options.",
         autocompletion=complete_objects,
     ),
 ]
 AreaOption = Annotated[
     str,
-    typer.Option("--area", metavar="AREA", help="A whole area: accounts, claims, ...", autocompletion=complete_areas),
+    typer.Option(
+        "--area",
+        metavar="AREA",
+        help="One of accounts, claims, instances, loadbalancers, threescale.",
+        autocompletion=complete_areas,
+    ),
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Everything, in every area.")]
-
-PANEL = "One object's lifecycle"
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (why, plan, retry, pause, resume, wake):
-        app.command(rich_help_panel=PANEL)(command)
+    for command in (why, plan):
+        app.command(rich_help_panel=command_groups.LOOK)(command)
+    for command in (retry, pause, resume, wake):
+        app.command(rich_help_panel=command_groups.ACT)(command)
 
 
 def why(
     kind: KindArgument, name: NameIfSeveral = "", output: FormatOption = Format.TEXT, state: StateOption = None
 ) -> None:
-    """Say how an object stands, what it waits for and until when, and what failed last."""
+    """Explain one object: its state, what it waits for, until when, what happens then, and what failed.
+
+    Example: perdure why account aws-account-operator/osd-creds-mgmt-x7k2p
+    """
     from starters.cli import lifecycle
     from starters.cli.session import Session, perform
     from starters.cli.story import Why, tell
@@ -86,13 +95,16 @@ def plan(
     kind: PlannedKind = "",
     name: PlannedName = "",
     file: Annotated[
-        Path | None, typer.Option("--file", "-f", help="Objects as they are to be, not applied yet.", exists=True)
+        Path | None, typer.Option("--file", "-f", help="Manifests that are not applied yet.", exists=True)
     ] = None,
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Of objects in the file that name none.")] = "",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="For manifests without a namespace.")] = "",
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Look anew and say what would be done now, doing nothing; of a file, as if it had been applied."""
+    """Show what would be done now, for an object or for a file as if it were applied. Nothing is changed.
+
+    Example: perdure plan --file pool.yaml
+    """
     if file is not None:
         from starters.cli import planning
 
@@ -115,17 +127,20 @@ def plan(
 def retry(
     kind: RetriedKind = "",
     name: RetriedName = "",
-    everything: Annotated[bool, typer.Option("--all", help="Everything of the kind, or of all kinds.")] = False,
-    phase: Annotated[str, typer.Option("--phase", help="Everything in this phase, such as Failed.")] = "",
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Of this namespace only.")] = "",
-    query: Annotated[str, typer.Option("--query", help="What else must hold, as Temporal's lists are asked.")] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be asked, and ask nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before many are retried.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All objects of KIND, or of all kinds.")] = False,
+    phase: Annotated[str, typer.Option("--phase", help="All objects in this phase, such as Failed.")] = "",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only objects in this namespace.")] = "",
+    query: Annotated[str, typer.Option("--query", help="A query as in Temporal's web UI, in addition.")] = "",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be retried, and retry nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     reason: ReasonOption = "",
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Try again what failed: one object, or all that are found; refused where there is nothing to retry."""
+    """Try again what failed, for one object or for all that match. Refused if nothing has failed.
+
+    Example: perdure retry account --phase Failed --dry-run
+    """
     from starters.cli import lifecycle, retrying
     from starters.cli.session import Session, perform, person
 
@@ -152,7 +167,10 @@ def pause(
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Hold an object, an area or everything: nothing is changed, in the cluster or in a cloud, until it is resumed."""
+    """Change nothing for an object, an area or everything, in the cluster or in a cloud, until `perdure resume`.
+
+    Example: perdure pause --area accounts --reason "the payer's key leaked"
+    """
     from starters.cli import pausing
 
     if wide := pausing.named(kind, name, area, everything=everything):
@@ -170,7 +188,10 @@ def resume(
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Let go on what was paused; objects that are held by themselves stay so."""
+    """Resume reconciliation. Objects that were paused individually stay paused when an area resumes.
+
+    Example: perdure resume --area accounts
+    """
     from starters.cli import pausing
 
     if wide := pausing.named(kind, name, area, everything=everything):
@@ -182,19 +203,22 @@ def resume(
 def wake(
     kind: Annotated[
         str,
-        typer.Argument(metavar="KIND", help="The kind; all of them with --all alone.", autocompletion=complete_kinds),
+        typer.Argument(metavar="KIND", help="The kind. With --all alone: every kind.", autocompletion=complete_kinds),
     ] = "",
     name: Annotated[
         str,
-        typer.Argument(metavar="NAMESPACE/NAME", help="The object; none with --all.", autocompletion=complete_objects),
+        typer.Argument(metavar="NAMESPACE/NAME", help="The object; not with --all.", autocompletion=complete_objects),
     ] = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="Wake everything of the kind, or of all that are served.")
+        bool, typer.Option("--all", help="All objects of KIND, or of every kind that is served.")
     ] = False,
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Have an object's lifecycle look again; harmless at any time, and starts it where it does not run."""
+    """Reconcile an object now. Harmless at any time; starts the lifecycle if it does not run.
+
+    Example: perdure wake --all
+    """
     if everything == bool(name) or not (kind or everything):
         raise typer.BadParameter("name either one object, KIND NAMESPACE/NAME, or --all", param_hint="NAMESPACE/NAME")
     from starters.cli import lifecycle, waking

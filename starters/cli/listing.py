@@ -19,6 +19,7 @@ from domain.identity import Key, Kind, all_kinds, key_found
 from domain.levers import is_paused
 from domain.model import Model
 from domain.resource import parse_timestamp
+from engine import command_groups
 from starters.cli import output
 from starters.cli.completing import complete_kinds
 from starters.cli.environment import StateOption
@@ -63,20 +64,24 @@ class Row(Model):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("list")(show)
+    app.command("list", rich_help_panel=command_groups.LOOK)(show)
 
 
 def show(
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="One kind only, by any of its names.", autocompletion=complete_kinds)
+        str,
+        typer.Argument(metavar="KIND", help="Only this kind, by any of its names.", autocompletion=complete_kinds),
     ] = "",
-    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Objects of one namespace only.")] = "",
-    phase: Annotated[str, typer.Option("--phase", help="Objects in one phase only, in any case.")] = "",
-    tree: Annotated[bool, typer.Option("--tree", help="Each object under its owner, from those of KIND on.")] = False,
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only objects in this namespace.")] = "",
+    phase: Annotated[str, typer.Option("--phase", help="Only objects in this phase, in any case.")] = "",
+    tree: Annotated[bool, typer.Option("--tree", help="Show each object below its owner, starting with KIND.")] = False,
     output_format: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """List lifecycles: phase, what each waits for, until when."""
+    """List objects with their phase, what each waits for, and until when.
+
+    Example: perdure list account --phase Failed
+    """
     from starters.cli.pausing import standing
     from starters.cli.session import perform
     from starters.cli.top import no_worker

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import typer
 
+from engine import command_groups
 from engine.settings import InvalidSettings
 from starters.cli import (
     abandon,
@@ -63,23 +64,25 @@ OWN: tuple[Register, ...] = (
 
 
 def build() -> typer.Typer:
-    """The whole application."""
+    """Build the application from our own commands and those of installed packages (`ENTRY_POINTS`)."""
     app = typer.Typer(
         name="perdure",
-        help="Durable provisioning: Kubernetes custom resources in, one Temporal workflow per object.",
+        help="Provision cloud resources from Kubernetes custom resources, each reconciled by one Temporal workflow.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for register in OWN:
-        register(app)
     for entry in entry_points(group=ENTRY_POINTS):
         try:
             joined: Register = entry.load()
             joined(app)
         except Exception as error:  # another's broken commands must not take away a person's levers
             warn(f"warning: the commands of {entry.value} are missing: {type(error).__name__}: {error}")
+    for register in OWN:
+        register(app)
+    positions = {group: index for index, group in enumerate(command_groups.ORDER)}
+    app.registered_commands.sort(key=lambda command: positions.get(str(command.rich_help_panel), len(positions)))
     return app
 
 

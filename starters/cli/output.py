@@ -37,7 +37,7 @@ class Format(StrEnum):
 
 
 FormatOption = Annotated[
-    Format, typer.Option("--output", "-o", help="`json` or `yaml` for programs, `wide` for more columns.")
+    Format, typer.Option("--output", "-o", help="`json` or `yaml` for programs; `wide` for more columns.")
 ]
 
 

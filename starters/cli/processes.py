@@ -18,21 +18,19 @@ import typer
 
 from domain.identity import all_areas
 from domain.model import Model
+from engine import command_groups
 from starters.cli.environment import StateOption, UnusedStateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say
 
 if TYPE_CHECKING:
     from engine.settings import Settings
 
-PANEL = "Processes"
 
 log = logging.getLogger(__name__)
 
-OnlyOption = Annotated[
-    str, typer.Option("--only", metavar="AREA,...", help="Run the lifecycles of these areas only; without it of all.")
-]
+OnlyOption = Annotated[str, typer.Option("--only", metavar="AREA,...", help="Serve only these areas; without it all.")]
 BuildOption = Annotated[
-    str, typer.Option("--build-id", help="This worker's version; else PERDURE_WORKER_BUILD_ID, or none.")
+    str, typer.Option("--build-id", help="The version of this worker; else PERDURE_WORKER_BUILD_ID, or none.")
 ]
 
 
@@ -45,12 +43,12 @@ class Installed(Model):
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     for command in (worker, watch, run):
-        app.command(rich_help_panel=PANEL)(command)
-    app.command()(version)
+        app.command(rich_help_panel=command_groups.PROCESSES)(command)
+    app.command(rich_help_panel=command_groups.INSTALL)(version)
 
 
 def worker(only: OnlyOption = "", build_id: BuildOption = "", state: StateOption = None) -> None:
-    """Execute lifecycles and their activities."""
+    """Run workflows and activities."""
     areas = _areas(only)
     from workers.main import run_worker
 
@@ -58,14 +56,14 @@ def worker(only: OnlyOption = "", build_id: BuildOption = "", state: StateOption
 
 
 def watch(state: StateOption = None) -> None:
-    """Watch the cluster, and wake the lifecycle of each object that changes."""
+    """Watch the cluster and wake the lifecycle of each object that changes."""
     from starters.watch.main import run_watcher
 
     execute("watch", run_watcher)
 
 
 def run(only: OnlyOption = "", state: StateOption = None) -> None:
-    """Be worker, watcher and event consumer in one process, for small installs."""
+    """Run worker, watcher and event consumer in one process, for small installations."""
     areas = _areas(only)
     execute("run", lambda settings: _together(settings, areas))
 

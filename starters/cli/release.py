@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from domain.model import Model
+from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say
 from starters.cli.target import KindArgument, NameArgument, Target, target
@@ -34,17 +35,22 @@ class Released(Model):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(rich_help_panel="One object's lifecycle")(release)
+    app.command(rich_help_panel=command_groups.ACT)(release)
 
 
 def release(
     kind: KindArgument,
     name: NameArgument,
-    reason: Annotated[str, typer.Option("--reason", "-r", help="Why; kept on the object.")],
+    reason: Annotated[str, typer.Option("--reason", "-r", help="The reason, kept on the object.")],
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Have a deleted AccountClaim (or Account) let go without the clean-up that AWS refuses."""
+    """End a deleted AccountClaim (or Account) without the clean-up that AWS refuses.
+
+    The Account is not handed out again before it was cleaned.
+
+    Example: perdure release accountclaim team/cluster --reason "AWS closed the account"
+    """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
     from domain.accounts.claim_steps import named_by
     from domain.accounts.constants import OPERATOR_NAMESPACE

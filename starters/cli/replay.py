@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say, table
 
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
     from engine.settings import Settings
     from workers.replaying import Replayed
 
-PANEL = "Temporal"
-
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(rich_help_panel=PANEL)(replay)
+    app.command(rich_help_panel=command_groups.INSTALL)(replay)
 
 
 def replay(
@@ -43,7 +42,7 @@ def replay(
     output: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Run this version's workflows over histories, and say which it cannot go on with."""
+    """Replay histories with this version's workflows, and list those that it cannot continue."""
     if (directory is None) is not running:
         raise typer.BadParameter("name a directory of recorded histories, or --open", param_hint="DIR")
     found = _over_recorded(directory) if directory else _over_open(query, most)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, printed, say, table, warn
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from engine.temporal_namespace import Bootstrapped
     from engine.worker_versions import Version
 
-PANEL = "Temporal"
 # Wakes a second: a pass costs the server and the clouds about as much as a change of the object would.
 GENTLE = 20.0
 _BETWEEN_LOOKS = 2.0
@@ -38,10 +38,10 @@ RateOption = Annotated[float, typer.Option("--rate", min=0.1, help="Lifecycles w
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    temporal = typer.Typer(help="What an installation needs of Temporal: its namespace, the workers' versions.")
+    temporal = typer.Typer(help="Prepare Temporal's namespace, and roll out versions of the workers.")
     for command in (bootstrap, versions, promote, move):
         temporal.command()(command)
-    app.add_typer(temporal, name="temporal", rich_help_panel=PANEL, no_args_is_help=True)
+    app.add_typer(temporal, name="temporal", rich_help_panel=command_groups.INSTALL, no_args_is_help=True)
 
 
 def bootstrap(

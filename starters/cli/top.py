@@ -25,6 +25,7 @@ from rich.text import Text
 
 from domain.identity import all_areas, all_kinds, id_prefix
 from domain.model import Model
+from engine import command_groups
 from starters.cli import output
 from starters.cli.environment import StateOption
 from starters.cli.listing import Row
@@ -64,18 +65,19 @@ class Glance(Model):
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(top)
+    app.command(rich_help_panel=command_groups.LOOK)(top)
 
 
 def top(
-    every: Annotated[
-        float, typer.Option("--every", min=1.0, help="Seconds from one look to the next, on a terminal.")
-    ] = 5.0,
-    once: Annotated[bool, typer.Option("--once", help="Look once.")] = False,
+    every: Annotated[float, typer.Option("--every", min=1.0, help="Seconds between refreshes, on a terminal.")] = 5.0,
+    once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
     output_format: FormatOption = Format.TEXT,
     state: StateOption = None,
 ) -> None:
-    """Show the fleet at a glance: what is open, waiting, failing, overdue, in each area."""
+    """Count the lifecycles of each area: open, waiting, failing, stuck, overdue; and list the ten worst.
+
+    Example: perdure top --once -o json
+    """
     from starters.cli.session import perform
 
     if once or output_format in (Format.JSON, Format.YAML) or not output.console().is_terminal:

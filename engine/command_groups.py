@@ -1,0 +1,13 @@
+"""The groups under which `perdure --help` lists its commands."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TRY: Final = "Try it on this computer"
+LOOK: Final = "Look"
+ACT: Final = "Act on a lifecycle, an area or everything"
+PROCESSES: Final = "Processes of an installation"
+INSTALL: Final = "Install, upgrade and develop"
+
+ORDER: Final = (TRY, LOOK, ACT, PROCESSES, INSTALL)
