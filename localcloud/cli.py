@@ -119,7 +119,7 @@ def down(
         complain(str(error))
         raise typer.Exit(1) from None
     said = f"Stopped {root}." if stopped else f"Nothing runs in {root}."
-    say(said + (" Its data is removed." if wipe and kept else ""))
+    say(said + (" Its data was deleted." if wipe and kept else ""))
 
 
 def status(

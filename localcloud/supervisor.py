@@ -111,7 +111,7 @@ class Supervisor:
             if loop.time() - began > _FORGIVEN_AFTER_SECONDS:
                 delay = _FIRST_DELAY_SECONDS
             restarts += 1
-            reason = f"{_ending(code)}; last words: {self._last_words(service.name)}"
+            reason = f"{_ending(code)}; the end of its log: {self._last_words(service.name)}"
             log.warning("%s (pid %d) %s; starting it again in %.1f s", service.name, process.pid, reason, delay)
             self._change(service.name, ServiceState.RESTARTING, healthy=False, process=None, message=reason)
             await asyncio.sleep(delay)

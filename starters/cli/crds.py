@@ -36,7 +36,7 @@ def crds(
 ) -> None:
     """Print the CustomResourceDefinitions, or write one file per kind.
 
-    Example: perdure crds | kubectl apply --server-side -f -
+    Example: perdure crds | kubectl apply -f -
     """
     files = crd_files(selectable_fields=selectable_fields)
     if output is None:

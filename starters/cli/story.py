@@ -1,4 +1,4 @@
-"""What a lifecycle says of itself, as text for a person or as a document for a program."""
+"""The answers of `perdure why` and `perdure plan`, as text for a person or a document for a program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Why", "tell", "tell_plan"]
 
 
 def tell(asked: Target, said: Why, form: Format) -> None:
-    """The answer to `why`."""
+    """Print the answer to `why`."""
     if output.printed(said, form):
         return
     now = output.utc_now()
@@ -30,13 +30,13 @@ def tell(asked: Target, said: Why, form: Format) -> None:
 
 
 def tell_plan(asked: Target, said: Why, form: Format) -> None:
-    """The answer to `plan`."""
+    """Print the answer to `plan`."""
     if output.printed(said, form):
         return
     now = output.utc_now()
     pairs = _standing(asked, said, now)
     pairs += _several("would do", said.planned) or [("would do", "nothing")]
-    pairs += _several("under way", said.running)
+    pairs += _several("running", said.running)
     pairs += _hindered(said, now)
     output.facts(pairs)
 
@@ -56,12 +56,12 @@ def _standing(asked: Target, said: Why, now: datetime) -> list[tuple[str, str | 
 
 
 def _several(name: str, lines: Iterable[str]) -> list[tuple[str, str | Text]]:
-    """The name beside the first line only."""
+    """Lines with the name beside the first only."""
     return [(name if index == 0 else "", line) for index, line in enumerate(lines)]
 
 
 def _hindered(said: Why, now: datetime) -> list[tuple[str, str | Text]]:
-    """What the other side has under way is looked at again; what it refused is tried again."""
+    """Operations that run in the cloud are checked again; refused ones are tried again."""
     looked = [item for item in said.hindrances if item.type == ErrorType.PENDING]
     refused = [item for item in said.hindrances if item.type != ErrorType.PENDING]
     pairs = _several("in progress", (_progress(item, now) for item in looked))
@@ -69,9 +69,9 @@ def _hindered(said: Why, now: datetime) -> list[tuple[str, str | Text]]:
 
 
 def _progress(item: Hindrance, now: datetime) -> str:
-    return f"{item.message}; next look {output.until(item.retry_at, now)}"
+    return f"{item.message}; next check {output.until(item.retry_at, now)}"
 
 
 def _hindrance(item: Hindrance, now: datetime) -> str:
     times = "once" if item.attempts == 1 else f"{item.attempts} times"
-    return f"{item.action} ({item.type}, {times}): {item.message}; next try {output.until(item.retry_at, now)}"
+    return f"{item.action} ({item.type}, {times}): {item.message}; next attempt {output.until(item.retry_at, now)}"

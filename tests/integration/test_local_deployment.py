@@ -683,7 +683,7 @@ def test_down_says_what_it_has_removed_and_no_more(tmp_path: Path) -> None:
 
     assert down("thesis") == (1, "/thesis is no state directory of perdure; nothing was removed")
     assert down("nothing") == (0, "Nothing runs in /nothing.")
-    assert down("ours") == (0, "Nothing runs in /ours. Its data is removed.")
+    assert down("ours") == (0, "Nothing runs in /ours. Its data was deleted.")
 
 
 # Ports.
