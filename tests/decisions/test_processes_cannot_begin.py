@@ -21,7 +21,6 @@ from engine.process import ungrouped
     ("command", "variable", "said"),
     [
         ("worker", "PERDURE_TEMPORAL_KEYS", "worker cannot begin: PERDURE_TEMPORAL_KEYS: the keys in /nowhere"),
-        ("watch", "KUBECONFIG", "watch cannot begin: KUBECONFIG names no cluster, and this is no pod with one"),
         ("run", "KUBECONFIG", "run cannot begin: KUBECONFIG names no cluster, and this is no pod with one"),
     ],
 )
@@ -37,7 +36,7 @@ def test_what_keeps_a_process_from_beginning_is_one_line(command: str, variable:
     [
         *(
             (command, "PERDURE_MODE", "acts", "error: PERDURE_MODE='acts': Input should be 'act' or 'observe'")
-            for command in ("worker", "watch", "events", "run", "codec", "list")
+            for command in ("run", "codec", "list")  # a process of lifecycles, another one, a command
         ),
         ("list", "MANAGE_CLAIMS_INTERVAL", "5x", "error: MANAGE_CLAIMS_INTERVAL='5x': expected a duration such as 90"),
     ],
@@ -56,7 +55,7 @@ def test_an_area_that_does_not_exist_is_refused_before_anything_is_connected_to(
     assert begun.stderr.startswith("error: PERDURE_AREAS names claim, which is no area")
 
 
-@pytest.mark.parametrize(("command", "of"), [("watch", "HEALTH"), ("run", "HEALTH"), ("watch", "METRICS")])
+@pytest.mark.parametrize(("command", "of"), [("run", "HEALTH"), ("watch", "METRICS")])
 def test_a_busy_port_is_one_line_that_names_its_variable(command: str, of: str, tmp_path: Path) -> None:
     with listening() as port:
         begun = begin(command, **{f"PERDURE_{of}_PORT": str(port)}, KUBECONFIG=str(kubeconfig(tmp_path)))
@@ -75,7 +74,7 @@ def test_the_codec_servers_busy_port_is_one_line(tmp_path: Path) -> None:
     assert f"127.0.0.1:{port} cannot be listened on (PERDURE_CODEC_HOST, PERDURE_CODEC_PORT)" in line
 
 
-@pytest.mark.parametrize("command", ["worker", "watch", "events", "run", "codec"])
+@pytest.mark.parametrize("command", ["run", "codec"])
 def test_an_unknown_variable_is_named_with_the_nearest_setting(command: str, tmp_path: Path) -> None:
     with listening() as port:  # so that each process ends by itself
         begun = begin(

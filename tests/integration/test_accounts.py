@@ -29,6 +29,7 @@ NO_SECRET = {"name": "", "namespace": ""}
 PATH_TO_READY = ("Creating", "InitializingRegions", "PendingVerification", "Ready")
 
 
+@pytest.mark.complete
 async def test_a_pool_without_the_payers_secret_says_so_and_fills_once_it_is_there(deployment: Deployment) -> None:
     async with laboratory(deployment) as lab:
         secret = await lab.kube.get(SECRET, OPERATOR_NAMESPACE, PAYER_SECRET)
@@ -137,6 +138,7 @@ async def test_only_the_same_legal_entity_gets_a_released_account_again_and_with
     await lab.release("stranger")
 
 
+@pytest.mark.complete
 async def test_a_fleet_managers_claim_gets_a_role_and_its_account_has_a_key_again_afterwards(lab: Lab) -> None:
     flag = "feature.accountclaim_fleet_manager_trusted_arn"
     trusted = f"arn:aws:iam::{PAYER_ACCOUNT_ID}:root"
@@ -163,6 +165,7 @@ async def test_a_fleet_managers_claim_gets_a_role_and_its_account_has_a_key_agai
         assert "managed-sts-role" not in {role.name for role in lab.emulator.world().roles if role.account == id_}
 
 
+@pytest.mark.complete
 async def test_a_claim_in_sts_mode_on_a_pool_gets_its_account_and_no_support_role(lab: Lab) -> None:
     await lab.ensure_pool(2)
     role = f"arn:aws:iam::{PAYER_ACCOUNT_ID}:role/installer"

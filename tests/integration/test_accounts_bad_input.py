@@ -95,6 +95,7 @@ async def test_nasty_names_and_tags_are_served_as_they_are(lab: Lab) -> None:
         assert unit.name == NASTY
 
 
+@pytest.mark.complete
 async def test_a_claim_names_the_secret_that_its_account_lacks(lab: Lab) -> None:
     account = next(a for a in lab.accounts() if a.spec.legal_entity.id == ENTITY)
     name = account.spec.iam_user_secret
@@ -182,6 +183,7 @@ async def test_a_state_that_does_not_exist_is_named_and_left_by_blanking_it(lab:
     await lab.until("it is Ready again", lambda: lab.account(name).status.state == "Ready")
 
 
+@pytest.mark.complete
 async def test_a_namespace_that_goes_takes_its_claim_along_and_frees_the_account(lab: Lab) -> None:
     await lab.ask("vanishing", ENTITY)
     account = await lab.served("vanishing")

@@ -137,6 +137,7 @@ async def test_an_object_without_a_lifecycle_is_listed_as_such(person: Person) -
     assert listed.code == 0
 
 
+@pytest.mark.complete
 async def test_without_a_worker_the_command_says_that_none_answers(person: Person) -> None:
     name = await person.account("unanswered", state="Ready")
     asked = await person.perdure("why", "account", name)
@@ -337,6 +338,7 @@ async def test_abandoning_asks_first_and_says_what_stays(person: Person) -> None
     await person.remove("stuck")
 
 
+@pytest.mark.complete
 async def test_a_lifecycle_that_has_ended_is_told_apart_from_one_that_never_was(person: Person, worker: None) -> None:
     name = await person.account("shortlived", state="Ready", labels={"iamUserId": "h5n8vx"}, finalizers=[FINALIZER])
     assert (await person.perdure("why", "account", name)).code == 0
@@ -366,6 +368,7 @@ class Elsewhere(Deployment):
     """A state directory whose servers are not all there."""
 
 
+@pytest.mark.complete
 async def test_one_process_can_be_worker_and_watcher(person: Person) -> None:
     port = free_port()
     async with process(person.deployment, "run", port=port) as running:

@@ -21,6 +21,7 @@ from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
 
+SERVERS = {services.TEMPORAL: "Temporal at", services.API_SERVER: "API server"}
 PROCESSES = ("worker", "watch", "events", "run")
 QUEUES = {"PERDURE_INSTANCES_QUEUES": "000000000000/us-east-1"}
 
@@ -51,29 +52,28 @@ async def probe(port: int, path: str) -> tuple[int, str]:
     return answer.status_code, answer.text
 
 
-async def not_ready_for(port: int, server: str) -> bool:
-    status, said = await probe(port, "/readyz")
-    return status == 503 and f"{server} " in said and "no answer since" in said
-
-
 async def ready(port: int) -> bool:
     return (await probe(port, "/readyz"))[0] == 200
 
 
+async def names_both_servers(port: int) -> bool:
+    status, said = await probe(port, "/readyz")
+    return status == 503 and all(f"{server} " in said for server in SERVERS.values()) and "no answer since" in said
+
+
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    ("service", "server"), [(services.TEMPORAL, "Temporal at"), (services.API_SERVER, "API server")]
-)
-async def test_readiness_names_a_server_that_is_away_and_recovers_while_liveness_holds(
-    cluster: Deployment, ports: dict[str, int], service: str, server: str
+async def test_readiness_names_servers_that_are_away_and_recovers_while_liveness_holds(
+    cluster: Deployment, ports: dict[str, int]
 ) -> None:
-    cluster.kill(service, signal.SIGSTOP)
+    for service in SERVERS:
+        cluster.kill(service, signal.SIGSTOP)
     try:
         for name, port in ports.items():
-            await eventually(partial(not_ready_for, port, server), f"{name} says that {server} does not answer")
+            await eventually(partial(names_both_servers, port), f"{name} says which servers do not answer")
         alive = await asyncio.gather(*(probe(port, "/healthz") for port in ports.values()))
         assert [status for status, _ in alive] == [200] * len(ports), alive
     finally:
-        cluster.kill(service, signal.SIGCONT)
+        for service in SERVERS:
+            cluster.kill(service, signal.SIGCONT)
     for name, port in ports.items():
         await eventually(partial(ready, port), f"{name} is ready again")

@@ -51,6 +51,7 @@ async def length(lifecycle: Lifecycle) -> int:
     return len((await lifecycle.history()).events)
 
 
+@pytest.mark.complete
 @pytest.mark.recorded
 async def test_quotas_that_aws_decides_on_one_by_one_are_asked_for_once_and_twenty_at_most(
     lifecycle: Lifecycle,
@@ -75,6 +76,7 @@ async def test_quotas_that_aws_decides_on_one_by_one_are_asked_for_once_and_twen
     assert found == {"COMPLETED"}
 
 
+@pytest.mark.complete
 async def test_a_request_that_stays_open_for_a_month_costs_no_event(lifecycle: Lifecycle) -> None:
     world = lifecycle.world
     world.answers["aws.raise_quotas"] = Quotas(each=timedelta(days=40))

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from lifecycles import PATIENCE
 from temporalio import activity
 from temporalio.api.common.v1 import WorkflowExecution
@@ -306,6 +307,7 @@ async def test_what_ec2_says_counts_more_than_an_event_and_is_asked_for_only_whe
         assert len(one.did("ask")) == 1
 
 
+@pytest.mark.complete
 async def test_a_hook_is_kept_for_two_days_by_heartbeats_and_then_completed_once(env: WorkflowEnvironment) -> None:
     async with instance(env, terminating_hook=Reaction.DELETE_MACHINE) as one:
         one.facts |= {"group": GROUP, "lifecycle": "Terminating:Wait"}

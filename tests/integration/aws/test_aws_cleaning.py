@@ -125,6 +125,7 @@ def test_buckets_go_with_every_version_upload_and_region(lab: Lab) -> None:
     assert left(lab, account_id) == {}
 
 
+@pytest.mark.complete
 def test_a_bucket_of_more_than_a_page_is_emptied(lab: Lab) -> None:
     account_id, name = lab.account()
     s3 = lab.sessions.member(account_id).s3()

@@ -262,6 +262,7 @@ async def test_a_claim_ends_on_the_second_with_all_that_it_has(ground: Ground) -
     await ground.gone(GADGET, gadget, PROMPT)
 
 
+@pytest.mark.complete
 async def test_claims_that_end_together_end_on_the_second(ground: Ground) -> None:
     await ground.provider()
     end, names = ahead(20), [f"together-{number}" for number in range(20)]
