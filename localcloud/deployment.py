@@ -373,8 +373,8 @@ class Deployment:
             unsettled = [row.name for row in running.services if not row.settled]
             return f"waiting for {', '.join(unsettled)}"
         names = ", ".join(f"{row.name} ({row.message or row.state})" for row in rows)
-        lines = supervisor.tail(self.log(rows[0].name), 1)
-        return f"waiting for {names}" + (f"; {rows[0].name} wrote last: {lines[0][:160]}" if lines else "")
+        wrote = supervisor.last_message(self.log(rows[0].name), running.started)
+        return f"waiting for {names}" + (f"; {rows[0].name} wrote last: {wrote[:160]}" if wrote else "")
 
     def _log_tail(self, name: str) -> str:
         path = self.log(name)

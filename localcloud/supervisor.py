@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import shutil
@@ -218,6 +219,16 @@ def tail(path: Path, count: int) -> list[str]:
     except FileNotFoundError:
         return []
     return [line for line in lines if line.strip()][-count:]
+
+
+def last_message(log: Path, since: datetime) -> str:
+    """The message of a log's last line, be it text or JSON; empty if nothing was written since then."""
+    lines = tail(log, 1)
+    if not lines or log.stat().st_mtime < since.timestamp():
+        return ""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        return str(json.loads(lines[0])["message"])
+    return lines[0]
 
 
 def sweep(state: StateDirectory, grace_seconds: float = 2.0) -> list[ProcessIdentity]:
