@@ -20,6 +20,7 @@ from activities.claims.judging import Judging
 from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.pools import PoolActivities
+from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.releasing import Releasing
 from activities.claims.requester import Requesters
 from activities.claims.serving import Serving
@@ -66,7 +67,8 @@ class ClaimsArea:
         writer = Writer(self._kube, known)
         managed = Managed(self._kube, Discovery(self._kube), known)
         requesters = Requesters(self._kube, known, settings.claims_refresh_interval)
-        bundles = Bundles(known, writer, managed, evaluation, requesters)
+        provider_conditions = ProviderConditions(writer, newer=not settings.claims_older_templates)
+        bundles = Bundles(known, writer, managed, evaluation, requesters, provider_conditions)
         judging = Judging(known, writer, evaluation)
         tools = Tools(known, writer, judging, bundles, Releasing(known, writer, managed), settings)
         serving = Serving(known, writer, evaluation, judging, bundles, tools.hold)

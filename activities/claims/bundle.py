@@ -25,6 +25,7 @@ from activities.claims.evaluation import Beyond, Evaluation, fault_of_evaluation
 from activities.claims.evaluator import EvaluationBug
 from activities.claims.known import Known
 from activities.claims.managed import Managed
+from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
 from activities.claims.writing import Writer, in_hand, with_spec
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
@@ -101,13 +102,20 @@ class Bundles:
     """Settling bundles."""
 
     def __init__(
-        self, known: Known, writer: Writer, managed: Managed, evaluation: Evaluation, requesters: Requesters
+        self,
+        known: Known,
+        writer: Writer,
+        managed: Managed,
+        evaluation: Evaluation,
+        requesters: Requesters,
+        provider_conditions: ProviderConditions,
     ) -> None:
         self._known = known
         self._writer = writer
         self._managed = managed
         self._evaluation = evaluation
         self._requesters = requesters
+        self._provider_conditions = provider_conditions
 
     async def plan(
         self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None = None
@@ -137,6 +145,7 @@ class Bundles:
         unchanged = text_at(settled.handle, "metadata", "resourceVersion") == made.version
         if unchanged and await self._managed.take_back(bundle.handle, made.definitions):
             raise Conflict(f"{bundle.key.path}: its handle has ended while resources were made", code="HandleEnded")
+        await self._provider_conditions.show(question.providers.values(), now)
         return settled
 
     async def _settle(self, bundle: Bundle, question: HandleQuestion, made: _Made) -> Settled:

@@ -345,6 +345,8 @@ class Known:
                 self._spawn(key_of(RESOURCE_HANDLE, handle, self._cluster))
 
     def _provider_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
+        if before is not None and after is not None and _as_rendered(before) == _as_rendered(after):
+            return  # its status, which no pass reads
         self._tell_readers(f"provider/{text_at(after or before, 'metadata', 'name')}")
         self._lacks.clear()
         self.await_binder_all()
@@ -397,6 +399,12 @@ def _move(index: defaultdict[K, set[str]], name: str, before: K | None, after: K
             del index[before]
     if after is not None:
         index[after].add(name)
+
+
+def _as_rendered(provider: JsonObject) -> tuple[JsonObject, ...]:
+    """What passes read of a provider."""
+    metadata = object_at(provider, "metadata")
+    return object_at(provider, "spec"), object_at(metadata, "labels"), object_at(metadata, "annotations")
 
 
 def _of_object(kind: str, namespace: str, name: str) -> str:

@@ -47,6 +47,12 @@ class Writer:
         answer = await self.api.replace(kind, *_name(before), _plain(body), subresource="status")
         return self._learnt(kind, cast("JsonObject", answer))
 
+    async def patch(self, kind: Kind, obj: JsonObject, patch: JsonObject) -> JsonObject:
+        """The object with a JSON merge patch applied; `Conflict` if it has changed since it was read."""
+        version = text_at(obj, "metadata", "resourceVersion")
+        answer = await self.api.patch(kind, *_name(obj), patch, resource_version=version)
+        return self._learnt(kind, cast("JsonObject", answer))
+
     async def create(self, kind: Kind, body: JsonObject, namespace: str) -> JsonObject:
         """A new object; `Conflict` if its name is taken."""
         answer = await self.api.create(kind, _plain(body), namespace)

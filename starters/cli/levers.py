@@ -66,10 +66,10 @@ AllOption = Annotated[bool, typer.Option("--all", help="Everything, in every are
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    for command in (why, plan):
-        app.command(rich_help_panel=command_groups.LOOK)(command)
-    for command in (retry, pause, resume, wake):
-        app.command(rich_help_panel=command_groups.ACT)(command)
+    for looking in (why, plan):
+        app.command(rich_help_panel=command_groups.LOOK)(looking)
+    for acting in (retry, pause, resume, wake):
+        app.command(rich_help_panel=command_groups.ACT)(acting)
 
 
 def why(

@@ -186,9 +186,18 @@ def read_scaling(obj: JsonObject) -> View:
 
 
 def read_provider(obj: JsonObject) -> View:
-    """A ResourceProvider, with the providers that it links to."""
+    """A ResourceProvider, with the providers that it links to.
+
+    Its generation counts writes of its status as well, as that is no subresource: the spec counts by itself.
+    """
     linked = (text(link, "name") for link in links(cast("ClaimsObject", obj)))
-    return View(fingerprint=_content(obj), settled=True, facts=_facts(obj, links=_lines(linked)))
+    metadata = mapping(obj, "metadata")
+    fingerprint = (
+        hash(json.dumps(mapping(obj, "spec"), sort_keys=True, default=str)),
+        _sorted(mapping(metadata, "labels")),
+        _sorted(mapping(metadata, "annotations"), _UNREAD_ANNOTATIONS),
+    )
+    return View(fingerprint=fingerprint, settled=True, facts=_facts(obj, links=_lines(linked)))
 
 
 def read_namespace(obj: JsonObject) -> View:

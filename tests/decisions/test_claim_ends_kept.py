@@ -50,6 +50,9 @@ class Api:
     async def claim(self, question: Any) -> Any:
         raise EvaluationBug("plan_claim: KeyError: 'a secret'")
 
+    async def show(self, *_: object) -> None:
+        pass
+
     async def handle(self, question: Any) -> HandlePlan:
         self.asked.append(question)
         if self.always or question.push:
@@ -71,7 +74,7 @@ class Api:
 
 
 def bundles(api: Any) -> Bundles:
-    return Bundles(api, api, api, api, api)
+    return Bundles(api, api, api, api, api, api)
 
 
 @pytest.mark.parametrize("moment", [timestamp(NOW), "2026-01-01t00:00:00z"])

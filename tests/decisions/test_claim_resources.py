@@ -97,6 +97,10 @@ STATUSES = {
         f"{{{LEFT.format('')}resourceHandleCount: {{available: integer, ready: integer}}, "
         "resourceHandles: list<{healthy: boolean, name: string, ready: boolean}>}*"
     ),
+    "ResourceProvider": (  # Perdure's addition
+        "{conditions: list<{lastProbeTime: date-time, lastTransitionTime: date-time, message: string, reason: string, "
+        "status: string, type: string}>}"
+    ),
     "ResourcePoolScaling": f"{{count: integer, {LEFT.format('')}state: string[waiting|scaling|done]}}*",
     "ResourceWatch": f"{{{LEFT.format('')}pod: {{name: string}}}}*",
 }

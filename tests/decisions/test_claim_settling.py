@@ -40,7 +40,7 @@ class Server:
     async def settle(self) -> Settled:
         part = cast(Any, self)
         bundle = Bundle(KEY, cast(Any, self.held), cast(Any, self.claim), push=self.claim is not None)
-        settled = await Bundles(part, part, part, part, part).settle(bundle, NOW)
+        settled = await Bundles(part, part, part, part, part, part).settle(bundle, NOW)
         self.held, self.claim = cast(Any, settled.handle), cast(Any, settled.claim)
         return settled
 
@@ -49,6 +49,9 @@ class Server:
 
     async def providers_for(self, *_: object) -> Any:
         return self.providers
+
+    async def show(self, *_: object) -> None:
+        pass
 
     async def handle(self, question: HandleQuestion) -> HandlePlan:
         self.asked += 1

@@ -82,6 +82,9 @@ class Api:
     async def states(self, *_: object) -> States:
         return States(({"metadata": {"resourceVersion": str(self.version)}},))
 
+    async def show(self, *_: object) -> None:
+        pass
+
     async def handle(self, question: Any) -> HandlePlan:
         return HandlePlan(spec=HANDLE["spec"], updates=(operations(),))
 
@@ -117,7 +120,7 @@ class Deleting(Api):
 
 async def test_an_object_that_is_deleted_each_time_it_is_made_is_made_with_rests() -> None:
     api = cast(Any, Deleting(changing=True))
-    bundles = Bundles(api, api, api, api, api)
+    bundles = Bundles(api, api, api, api, api, api)
     known = ObjectKnown()
     for number in range(AT_ONCE + 1):
         moment = NOW + number * timedelta(seconds=1)
@@ -131,7 +134,7 @@ async def test_a_pass_tells_how_often_its_changes_were_taken_back(
 ) -> None:
     monkeypatch.setattr("activities.claims.tools.now", lambda: NOW)
     api = cast(Any, Api(changing=changing))
-    bundles = Bundles(api, api, api, api, api)
+    bundles = Bundles(api, api, api, api, api, api)
     known = ObjectKnown()
     for _ in range(AT_ONCE + 1):
         known = (await bundles.settle(Bundle(KEY, cast(Any, HANDLE), known=known), NOW)).known

@@ -13,6 +13,7 @@ from said_conditions import said
 
 from domain.accounts.federated.resources import RoleState
 from domain.claims.conditions import HANDLE_STALLED, STALLED
+from domain.claims.provider_conditions import PLAIN_TEXT, RENDERED, VARS_ARE_TEMPLATES
 from domain.threescale.conditions import IN_SYNC
 
 ROOT = Path(__file__).parents[2]
@@ -68,6 +69,10 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
             "ResourceClaim, ResourceHandle, ResourcePool",
             "a person has to mend something: the reason says what",
         ),
+        "VarsAreTemplates": (
+            "ResourceProvider",
+            "a variable is a template, which Poolboy 1.12 and later releases treat differently",
+        ),
     },
     "loadbalancers": {
         "HasKeepalivedMaster": ("LoadBalancerSet", "one of its machines holds the virtual address"),
@@ -95,7 +100,11 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
 # What is not read off calls: written through a variable.
 BESIDE = {
     "accounts": {(RoleState.VALID, ""), (RoleState.INVALID, "")},
-    "claims": {(STALLED, HANDLE_STALLED)},
+    "claims": {
+        (STALLED, HANDLE_STALLED),
+        (VARS_ARE_TEMPLATES, RENDERED),
+        (VARS_ARE_TEMPLATES, PLAIN_TEXT),
+    },
     "threescale": {(IN_SYNC, "")},
 }
 HEADER = """# Conditions

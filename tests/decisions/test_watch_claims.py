@@ -364,13 +364,13 @@ def test_another_requester_wakes_the_claims_of_the_namespace_that_have_a_handle(
 
 async def test_a_provider_wakes_what_uses_it() -> None:
     scene = Scene(handle(entry("base")), pool(provider={"name": "base"}), served(provider={"name": "other"}))
-    woken = scene.changed(provider(), edited(provider(), "metadata.generation", 2))
+    woken = scene.changed(provider(), edited(provider(), "spec.override", {"kind": "Another"}))
     assert woken == {"ResourceHandle/guid-b7k2q", "ResourcePool/spare"}
 
 
 async def test_a_provider_wakes_the_claim_for_the_handle_that_it_holds() -> None:
     scene = Scene(served(), bound(entry("base")))
-    assert scene.changed(provider(), edited(provider(), "metadata.generation", 2)) == {"ResourceClaim/mine"}
+    assert scene.changed(provider(), edited(provider(), "spec.override", {"kind": "Another"})) == {"ResourceClaim/mine"}
 
 
 async def test_a_provider_wakes_what_uses_it_through_links() -> None:
@@ -379,14 +379,19 @@ async def test_a_provider_wakes_what_uses_it_through_links() -> None:
         provider("top", linkedResourceProviders=[{"name": "middle"}]),
         provider("middle", linkedResourceProviders=[{"name": "base"}]),
     )
-    assert scene.changed(provider(), edited(provider(), "metadata.generation", 2)) == {"ResourceClaim/mine"}
+    assert scene.changed(provider(), edited(provider(), "spec.override", {"kind": "Another"})) == {"ResourceClaim/mine"}
 
 
 async def test_providers_that_link_to_each_other_end() -> None:
     ring = provider("other", linkedResourceProviders=[{"name": "base"}])
     subject = provider("base", linkedResourceProviders=[{"name": "other"}])
     scene = Scene(ring, served(provider={"name": "other"}))
-    assert scene.changed(subject, edited(subject, "metadata.generation", 2)) == {"ResourceClaim/mine"}
+    assert scene.changed(subject, edited(subject, "spec.override", {"kind": "Another"})) == {"ResourceClaim/mine"}
+
+
+async def test_a_condition_of_a_provider_wakes_nothing() -> None:
+    shown = edited(edited(provider(), "status.conditions", [{"type": "VarsAreTemplates"}]), "metadata.generation", 2)
+    assert Scene(served(), claim(), handle(entry("base"))).changed(provider(), shown) == set()
 
 
 async def test_a_provider_wakes_the_binder_while_claims_wait_for_any() -> None:
@@ -398,7 +403,7 @@ async def test_a_provider_wakes_the_binder_while_claims_wait_for_any() -> None:
 async def test_a_burst_of_edits_is_one_wake_each_after_it() -> None:
     scene = Scene(served(provider={"name": "base"}))
     for generation in range(2, 6):
-        scene.changed(provider(), edited(provider(), "metadata.generation", generation))
+        scene.changed(provider(), edited(provider(), "spec.override", {"kind": f"Other{generation}"}))
     queue = scene.watcher.queue
     assert not queue._waiting
     assert len(queue) == 1

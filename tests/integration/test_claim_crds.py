@@ -299,9 +299,11 @@ async def test_a_status_keeps_what_is_unknown_at_its_top_and_no_deeper(kube: Kub
     assert stored["status"] == {"unknown": {"kept": 1}, "resources": [{"name": "a", "state": {"kept": 1}}]}
 
 
-async def test_a_provider_has_no_status(kube: KubeApi) -> None:
-    stored = await store(kube, RESOURCE_PROVIDER, "statusless", {"spec": {}, "status": {"any": 1}})
-    assert "status" not in stored
+async def test_a_provider_keeps_only_conditions_in_its_status_which_is_no_subresource(kube: KubeApi) -> None:
+    condition = {"type": "VarsAreTemplates", "status": "True"}
+    status = {"any": 1, "conditions": [condition]}
+    stored = await store(kube, RESOURCE_PROVIDER, "statusless", {"spec": {}, "status": status})
+    assert stored["status"] == {"conditions": [condition]}
     with pytest.raises(Absent):
         await kube.patch(RESOURCE_PROVIDER, NAMESPACE_NAME, "statusless", {"status": {}}, subresource="status")
 

@@ -1,7 +1,7 @@
 """ResourceProvider: how a resource is made, checked and kept, and what claims may ask of it. Administrators write it.
 
-It has no status, neither as a field nor as a subresource. Expressions and templates stay the strings that they are
-until somebody renders them; regular expressions likewise.
+Its status is no subresource, and holds what Perdure adds: conditions. Expressions and templates stay the strings that
+they are until somebody renders them; regular expressions likewise.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from domain.claims import RESOURCE_PROVIDER
 from domain.claims.constants import API_VERSION, APPROVAL_PENDING_MESSAGE, DEFAULT_ALLOWED_OPS
 from domain.claims.resources.shared import DEFINITION, Duration, Open, ProviderLink
 from domain.identity import Kind
-from domain.resource import AGE, CustomResource, Definition, PrinterColumn
+from domain.resource import AGE, Condition, CustomResource, Definition, KubeModel, PrinterColumn
 from domain.schema import Json, JsonObject, Marker, Preserved, Required
 
 
@@ -133,6 +133,12 @@ class ResourceProviderSpec(Open):
     vars: JsonObject = Field({}, description="Variables of its templates.")
 
 
+class ResourceProviderStatus(KubeModel):
+    """What Perdure says of the provider."""
+
+    conditions: tuple[Condition, ...] = Field((), description="What an administrator should know about the provider.")
+
+
 class ResourceProvider(CustomResource):
     """How a resource is made, checked and kept, and what claims may ask of it."""
 
@@ -145,6 +151,7 @@ class ResourceProvider(CustomResource):
     )
 
     spec: ResourceProviderSpec = ResourceProviderSpec()
+    status: ResourceProviderStatus = ResourceProviderStatus()
 
     @property
     def link(self) -> ProviderLink:

@@ -22,7 +22,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cache
-from typing import TypeVar, cast
+from typing import TypeGuard, TypeVar, cast
 
 from jinja2 import TemplateSyntaxError
 from jinja2.lexer import newline_re
@@ -191,9 +191,7 @@ class _Run:
 
     def _rendered_when_used(self, lazy: Mapping[str, object]) -> dict[str, object]:
         return {
-            name: LazyVariable(self.lazily, value)
-            if isinstance(value, str) and ("{{" in value or "{%" in value)
-            else value
+            name: LazyVariable(self.lazily, value) if is_rendered_when_used(value) else value
             for name, value in lazy.items()
         }
 
@@ -206,6 +204,11 @@ class _Run:
             return self.typed(template)
         finally:
             self._lazy_depth -= 1
+
+
+def is_rendered_when_used(value: object) -> TypeGuard[str]:
+    """Whether a variable of a provider or handle is a template by the newer rules; it is text by the older ones."""
+    return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
 @cache

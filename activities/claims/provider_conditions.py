@@ -1,0 +1,63 @@
+"""Writes the conditions of the ResourceProviders that a pass has used, when they change.
+
+A provider has no lifecycle of its own, and its status is no subresource, so the condition is a patch of the object at
+the version that was read. Where a definition of an earlier installation drops the status, an Event says the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+from typing import cast
+
+from activities.claims.writing import Writer
+from domain.claims import RESOURCE_PROVIDER
+from domain.claims.constants import EVENT_COMPONENT
+from domain.claims.merging import same
+from domain.claims.objects import JsonObject, object_at, text_at
+from domain.claims.provider_conditions import vars_condition, with_vars_condition
+from engine import kube
+from engine.errors import Absent, ApiError, Conflict
+from engine.kube.events import Said, Subject, ToldOnce
+
+log = logging.getLogger(__name__)
+
+
+class ProviderConditions:
+    """The conditions of providers, written by the passes of one worker."""
+
+    def __init__(self, writer: Writer, *, newer: bool) -> None:
+        self._writer = writer
+        self._events = ToldOnce(writer.api)
+        self._newer = newer
+        self._dropped: set[str] = set()  # uids of providers whose status the API server does not keep
+
+    async def show(self, providers: Iterable[JsonObject], now: datetime) -> None:
+        """Write the conditions that differ. A failure is only logged: the objects of the pass do not depend on it."""
+        for provider in providers:
+            status = with_vars_condition(provider, now, newer=self._newer)
+            if same(object_at(provider, "status"), status):
+                continue
+            if text_at(provider, "metadata", "uid") not in self._dropped:
+                await self._write(provider, status)
+            await self._tell(provider, status, now)
+
+    async def _write(self, provider: JsonObject, status: JsonObject) -> None:
+        namespace, name = text_at(provider, "metadata", "namespace"), text_at(provider, "metadata", "name")
+        body: JsonObject = {"status": {"conditions": status.get("conditions")}}
+        try:
+            answer = await self._writer.patch(RESOURCE_PROVIDER, provider, body)
+        except (Absent, Conflict):
+            return  # the next pass decides on the newer version
+        except ApiError as error:
+            log.warning("the condition of ResourceProvider %s/%s was not written: %s", namespace, name, error.message)
+            return
+        if not same(object_at(answer, "status"), status):
+            self._dropped.add(text_at(provider, "metadata", "uid"))
+
+    async def _tell(self, provider: JsonObject, status: JsonObject, now: datetime) -> None:
+        condition = vars_condition(status)
+        if condition is not None:
+            said = Said("Normal", str(condition["type"]), str(condition["message"]), EVENT_COMPONENT)
+            await self._events.tell(Subject.of(RESOURCE_PROVIDER, cast("kube.JsonObject", provider)), said, now)

@@ -1,0 +1,70 @@
+"""The condition `VarsAreTemplates` of a ResourceProvider whose vars render differently under the two sets of rules.
+
+Poolboy 1.13 to 1.17 render a template in `spec.vars` wherever the variable is used; Poolboy 1.12 used it as plain text.
+Nothing else tells an administrator that `PERDURE_CLAIMS_OLDER_TEMPLATES` matters for the provider.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.claims.conditions import TRUE
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, without
+from domain.claims.templates.renderer import is_rendered_when_used
+from domain.resource import timestamp
+
+VARS_ARE_TEMPLATES = "VarsAreTemplates"
+RENDERED, PLAIN_TEXT = "Rendered", "PlainText"
+
+_MOST_NAMED = 5
+
+
+def with_vars_condition(provider: JsonObject, now: datetime, *, newer: bool) -> JsonObject:
+    """The provider's status with the condition if a variable is a template, else without it.
+
+    Args:
+        provider: The ResourceProvider.
+        now: The transition time of a condition that is new or has another reason.
+        newer: True for the rules of Poolboy 1.13 and later.
+    """
+    status = object_at(provider, "status")
+    conditions = objects_at(status, "conditions")
+    others = [condition for condition in conditions if condition.get("type") != VARS_ARE_TEMPLATES]
+    named = [name for name, value in object_at(provider, "spec", "vars").items() if is_rendered_when_used(value)]
+    if named:
+        before = next((each for each in conditions if each.get("type") == VARS_ARE_TEMPLATES), {})
+        others.append(_condition(before, sorted(named), now, newer=newer))
+    return {**status, "conditions": [*others]} if others else without(status, ("conditions",))
+
+
+def vars_condition(status: JsonObject) -> JsonObject | None:
+    """The condition in a provider's status, None without it."""
+    found = (each for each in objects_at(status, "conditions") if each.get("type") == VARS_ARE_TEMPLATES)
+    return next(found, None)
+
+
+def _condition(before: JsonObject, named: list[str], now: datetime, *, newer: bool) -> JsonObject:
+    reason = RENDERED if newer else PLAIN_TEXT
+    since = text_at(before, "lastTransitionTime") if before.get("reason") == reason else ""
+    return {
+        "type": VARS_ARE_TEMPLATES,
+        "status": TRUE,
+        "reason": reason,
+        "message": _message(named, newer=newer),
+        "lastTransitionTime": since or timestamp(now),
+    }
+
+
+def _message(named: list[str], *, newer: bool) -> str:
+    places = ", ".join(f"spec.vars.{name}" for name in named[:_MOST_NAMED])
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    if newer:
+        return (
+            f"Templates in {places}{more} are rendered where the variable is used, as in Poolboy 1.13 to 1.17. "
+            "If they were written for Poolboy 1.12, which used them as plain text, "
+            "set PERDURE_CLAIMS_OLDER_TEMPLATES=true."
+        )
+    return (
+        f"Templates in {places}{more} are used as plain text, because PERDURE_CLAIMS_OLDER_TEMPLATES=true. "
+        "If they were written for Poolboy 1.13 or later, which render them, remove that setting."
+    )
