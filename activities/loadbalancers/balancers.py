@@ -34,6 +34,7 @@ from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassLoadBalan
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import sets_of
 from engine.clock import now
+from engine.kube.json import mapping
 
 MOST_ROUNDS = 30
 
@@ -43,6 +44,7 @@ class LoadBalancerActivities:
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
+        self._keeps_conditions = True  # until the API server drops one, as the replaced operator's definition has it do
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -65,7 +67,7 @@ class LoadBalancerActivities:
         sets = await view.all(LoadBalancerSet, key.namespace, balancer.spec.selector.match_labels)
         cloud, hindrance = await self._look(balancer, sets, look.memory)
         looked = cloud is not None
-        work = work_for_balancer(balancer, cloud, sets, now(), hindrance, ground.gate_times)
+        work = self._work(balancer, cloud, sets, hindrance)
         if hold or look.dry_run:
             decision = _decision(balancer.owner, work, None, planned=_lines(work))
             return LoadBalancerWorld(key=key, hold=hold, known=look.memory, decision=decision)
@@ -79,11 +81,13 @@ class LoadBalancerActivities:
                 cloud = taken
             else:
                 balancer = await ground.patch(balancer, work.status, status=True)
+                if mapping(work.status, "status").get("conditions") and not balancer.status.conditions:
+                    self._keeps_conditions = False
             sets = await self._carry_out(view, balancer, sets, work)
             if work.drop_finalizer:
                 await ground.drop_finalizer(balancer)
                 return LoadBalancerWorld(key=key, exists=False, decision=gone())
-            work = work_for_balancer(balancer, cloud, sets, now(), hindrance, ground.gate_times)
+            work = self._work(balancer, cloud, sets, hindrance)
         await ground.tell(balancer, work.notices, now())
         if work.problem and hindrance is None:
             hindrance = problem(work.problem)
@@ -92,6 +96,16 @@ class LoadBalancerActivities:
         return LoadBalancerWorld(
             key=key, known=memory, decision=_decision(balancer.owner, work, _again(hindrance, memory))
         )
+
+    def _work(
+        self,
+        balancer: LoadBalancer,
+        cloud: LoadBalancerCloud | None,
+        sets: Sequence[LoadBalancerSet],
+        hindrance: Hindrance | None,
+    ) -> BalancerWork:
+        times, keeps = self._ground.gate_times, self._keeps_conditions
+        return work_for_balancer(balancer, cloud, sets, now(), hindrance, times, conditions=keeps)
 
     async def _look(
         self, balancer: LoadBalancer, sets: Sequence[LoadBalancerSet], memory: Memory

@@ -17,11 +17,17 @@ from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 
+from domain.loadbalancers.balancer_conditions import stalled_patch
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.removal import remove_load_balancer
 from domain.loadbalancers.cloud.steps import Step
-from domain.loadbalancers.constants import DRIFT_ANNOTATION, LOAD_BALANCER_FINALIZER, REVISION_ANNOTATION
+from domain.loadbalancers.constants import (
+    DRIFT_ANNOTATION,
+    LOAD_BALANCER_FINALIZER,
+    NOTHING_MADE_ANNOTATION,
+    REVISION_ANNOTATION,
+)
 from domain.loadbalancers.hindrances import Hindrance, notices_of
 from domain.loadbalancers.migration import migrated, spec_migration, status_migration
 from domain.loadbalancers.notices import Notice, warning
@@ -100,6 +106,8 @@ def work_for_balancer(
     now: datetime,
     hindrance: Hindrance | None = None,
     gate_times: GateTimes = DEFAULT_GATE_TIMES,
+    *,
+    conditions: bool = True,
 ) -> BalancerWork:
     """What to do now for a LoadBalancer that exists.
 
@@ -110,12 +118,15 @@ def work_for_balancer(
         now: the moment.
         hindrance: what stands in the way in the cloud: nothing is tried there again before another look.
         gate_times: how long a rollout keeps the old sets.
+        conditions: whether the API server keeps a LoadBalancer's conditions; by the replaced operator's definition not.
     """
     own = sets_of(balancer, sets)
     if balancer.metadata.deleting:
         return _farewell(balancer, cloud, own, hindrance)
     if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
-        return BalancerWork(phase=Phase.NEW, why="sets its finalizer", patch=_adopted(balancer, own))
+        return BalancerWork(
+            phase=Phase.NEW, why="sets its finalizer", patch=_adopted(balancer, own, reached=cloud is not None)
+        )
     today = migrated(balancer)
     looked = cloud is not None and not cloud.groups_only
     plan = _plan(today, cloud, now, hindrance)
@@ -127,9 +138,19 @@ def work_for_balancer(
         phase=_phase(known, own, rollout, settled=plan.settled, problem=problem),
         why=problem or (hindrance.why if hindrance else "") or _told(plan.steps) or rollout.why,
         problem=problem,
-        patch=combined(spec_migration(balancer), rollout.revise, _mended(balancer, settled=plan.settled and looked)),
+        patch=combined(
+            spec_migration(balancer),
+            rollout.revise,
+            _mended(balancer, settled=plan.settled and looked),
+            _reached(balancer, cloud),
+        ),
         steps=plan.steps,
-        status=combined(status_migration(balancer), plan.status, rollout.status),
+        status=combined(
+            status_migration(balancer),
+            plan.status,
+            rollout.status,
+            stalled_patch(balancer, problem, hindrance, now) if conditions else {},
+        ),
         create_set=rollout.create,
         set_patches=rollout.patches,
         delete_sets=rollout.delete,
@@ -143,12 +164,23 @@ def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
     return (warning("Failed", rollout.problem),) if rollout.problem and not waits else ()
 
 
-def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...]) -> JsonPatch:
-    """The first write: the finalizer, and the revision of the first set, which nobody has yet."""
+def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
+    """The first write: the finalizer, and the revision of the first set, which nobody has yet.
+
+    A new LoadBalancer whose project cannot be reached is marked: until it is, nothing can exist there for it.
+    """
     metadata: JsonPatch = {"finalizers": [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]}
     if not balancer.revision and not sets:
-        metadata["annotations"] = {REVISION_ANNOTATION: "1"}
+        unmade = not reached and balancer.status.records_no_object
+        metadata["annotations"] = {REVISION_ANNOTATION: "1", **({NOTHING_MADE_ANNOTATION: "true"} if unmade else {})}
     return combined(spec_migration(balancer), {"metadata": metadata})
+
+
+def _reached(balancer: LoadBalancer, cloud: LoadBalancerCloud | None) -> JsonPatch:
+    """The mark goes before the first step: a worker that dies in between leaves none on something that exists."""
+    if cloud is None or NOTHING_MADE_ANNOTATION not in balancer.metadata.annotations:
+        return {}
+    return {"metadata": {"annotations": {NOTHING_MADE_ANNOTATION: None}}}
 
 
 def _mended(balancer: LoadBalancer, *, settled: bool) -> JsonPatch:
@@ -199,6 +231,8 @@ def _farewell(
     if sets:
         names = tuple(each.metadata.name for each in sets if not each.metadata.deleting)
         return BalancerWork(phase=Phase.DELETING, why=f"waits until {len(sets)} sets are gone", delete_sets=names)
+    if NOTHING_MADE_ANNOTATION in balancer.metadata.annotations and balancer.status.records_no_object:
+        return BalancerWork(phase=Phase.DELETING, why="nothing was made in the cloud", drop_finalizer=True)
     if hindrance is not None or cloud is None:
         why = hindrance.why if hindrance else "looks what is left in the cloud"
         notices = notices_of(hindrance.problem, hindrance) if hindrance else ()

@@ -71,7 +71,8 @@ SETS_KEPT = 3
 FIRST_BOOT_PAUSE = timedelta(minutes=1)
 LONGEST_BOOT_PAUSE = timedelta(minutes=30)
 
-# What Perdure adds, on sets and machines.
+# What Perdure adds.
+NOTHING_MADE_ANNOTATION = "perdure.dev/nothing-made"  # of a LoadBalancer: its project was never reached
 BOOT_FAILURES_ANNOTATION = "perdure.dev/boot-failures"  # of a set: the uids of the machines in a row that did not boot
 BOOT_FAILED_AT_ANNOTATION = "perdure.dev/boot-failed-at"  # of a set: when the last of them was given up
 READY_SINCE_ANNOTATION = "perdure.dev/ready-since"  # of a set: when all its machines had become ready, none the master

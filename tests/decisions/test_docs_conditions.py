@@ -14,6 +14,7 @@ from said_conditions import said
 from domain.accounts.federated.resources import RoleState
 from domain.claims.conditions import HANDLE_STALLED, STALLED
 from domain.claims.provider_conditions import PLAIN_TEXT, RENDERED, VARS_ARE_TEMPLATES
+from domain.loadbalancers.balancer_conditions import BLOCKED, QUOTA_EXCEEDED, REFUSED
 from domain.threescale.conditions import IN_SYNC
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +78,7 @@ MEANINGS: dict[str, dict[str, tuple[str, str]]] = {
     "loadbalancers": {
         "HasKeepalivedMaster": ("LoadBalancerSet", "one of its machines holds the virtual address"),
         "MarkedForDeletion": ("LoadBalancerMachine", "it is being given up, and replaced two minutes later"),
+        "Stalled": ("LoadBalancer", "OpenStack refuses what it needs; the message names the field and the object"),
         "perdure.dev/Misconfigured": ("Service", "what it asks for in vain"),
     },
     "agent": {
@@ -105,6 +107,7 @@ BESIDE = {
         (VARS_ARE_TEMPLATES, RENDERED),
         (VARS_ARE_TEMPLATES, PLAIN_TEXT),
     },
+    "loadbalancers": {(STALLED, REFUSED), (STALLED, QUOTA_EXCEEDED), (STALLED, BLOCKED)},
     "threescale": {(IN_SYNC, "")},
 }
 HEADER = """# Conditions

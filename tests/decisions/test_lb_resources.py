@@ -56,7 +56,9 @@ SPECS = {
 }
 STATUSES = {
     "LoadBalancer": (
-        "{externalIP: string, floatingID: string, floatingName: string, lastOpenstackReconcile: date-time, "
+        "{conditions: list<{lastProbeTime: date-time, lastTransitionTime: date-time, message: string, reason: string, "
+        "status: string, type: string}>, "  # Perdure's addition
+        "externalIP: string, floatingID: string, floatingName: string, lastOpenstackReconcile: date-time, "
         "openstackReconcileHash: string, portID: string, portIP: string, portName: string, readyReplicas: integer, "
         "replicas: integer, securityGroupID: string, securityGroupName: string, security_group_id: string, "
         "security_group_name: string, serverGroupID: string, serverGroupName: string}"

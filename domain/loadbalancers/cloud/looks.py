@@ -21,7 +21,7 @@ _RULES_SPEC: Mapping[str, IncEx | bool] = {"ports": True, "debug_settings": True
 # That, and what the cloud knows nothing of.
 _OTHER_SPEC: Mapping[str, IncEx | bool] = {**_RULES_SPEC, "endpoints": True, "replicas": True}
 _RULES_STATUS = {"openstack_reconcile_hash", "last_openstack_reconcile"}
-_BALANCER_STATUS = {"ready_replicas", "replicas"}
+_BALANCER_STATUS = {"ready_replicas", "replicas", "conditions"}
 _MACHINE_STATUS = {"conditions", "metrics"}
 
 

@@ -14,7 +14,7 @@ from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.constants import REVISION_ANNOTATION, SERVICE_NAME_ANNOTATION
 from domain.loadbalancers.resources.infrastructure import Infrastructure
 from domain.loadbalancers.resources.shared import AGE, Replicas, Selector
-from domain.resource import CustomResource, Definition, KubeModel, PrinterColumn
+from domain.resource import Condition, CustomResource, Definition, KubeModel, PrinterColumn
 from domain.schema import AtomicObject, DateTime, Marker, Required
 
 PortNumber = Annotated[int, Marker(format="int32")]
@@ -115,6 +115,13 @@ class LoadBalancerStatus(KubeModel):
         None, description="When the cloud was last found as it should be."
     )
     openstack_reconcile_hash: str | None = Field(None, description="What the cloud was last compared with.")
+    conditions: tuple[Condition, ...] = Field((), description="What a person has to mend. Perdure's addition.")
+
+    @property
+    def records_no_object(self) -> bool:
+        """Whether it names nothing that was made or found in the cloud; counts of machines and conditions do not."""
+        others = {"conditions", "replicas", "ready_replicas"}
+        return not any(value for name, value in self if name not in others)
 
 
 class LoadBalancer(CustomResource):

@@ -91,6 +91,10 @@ class Lab:
             self.kube.create(SECRET, {"metadata": {"name": name}, **content}, NAMESPACE_NAME)
         return ProjectReference(namespace=NAMESPACE_NAME, secret=name)
 
+    def remove_secret(self, name: str) -> None:
+        """Delete the Secret of that name."""
+        self.kube.delete(SECRET, NAMESPACE_NAME, name)
+
     def project(self, reference: ProjectReference | None = None) -> Project:
         """The project that the lab's Secret leads to."""
         return self.projects.project(reference or ProjectReference(namespace=NAMESPACE_NAME, secret=SECRET_NAME))

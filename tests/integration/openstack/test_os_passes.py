@@ -318,6 +318,37 @@ def test_a_load_balancer_without_credentials_waits_for_them(lab: Lab, passes: Pa
     assert passes.has(name) == nothing()
 
 
+def test_a_load_balancer_that_never_reached_its_project_goes_without_its_secret(lab: Lab, passes: Passes) -> None:
+    infrastructure = {**lab.infrastructure(), "authSecretRef": {"name": "never-made", "namespace": "lbs"}}
+    name = passes.create(infrastructure=infrastructure)
+    passes.round(name)
+    (condition,) = passes.balancer(name).status.conditions
+    assert (condition.type, condition.status) == ("Stalled", "True")
+    assert "never-made" in str(condition.message)
+    passes.delete(name)
+    passes.gone(name)
+    assert passes.has(name) == nothing()
+
+
+def test_a_load_balancer_that_reached_its_project_waits_for_its_secret_to_leave_nothing(
+    lab: Lab, passes: Passes
+) -> None:
+    infrastructure = {**lab.infrastructure(), "authSecretRef": {"name": "late", "namespace": "lbs"}}
+    name = passes.create(infrastructure=infrastructure)
+    passes.round(name)
+    lab.put_secret("late")
+    passes.round(name)
+    assert passes.has(name) != nothing()
+    lab.remove_secret("late")
+    passes.delete(name)
+    for _ in range(3):
+        passes.round(name)
+    assert passes.exists(name)
+    lab.put_secret("late")
+    passes.gone(name)
+    assert passes.has(name) == nothing()
+
+
 @pytest.mark.parametrize("field", ["networkID", "subnetID", "floatingNetID"])
 def test_a_network_that_does_not_exist_is_named_at_once_and_waits_for_an_edit(
     lab: Lab, passes: Passes, field: str
@@ -331,9 +362,14 @@ def test_a_network_that_does_not_exist_is_named_at_once_and_waits_for_an_edit(
     assert told.phase == Phase.WAITING
     assert f"spec.infrastructure.defaultNetwork.{field}" in told.why
     assert missing in told.why
+    (condition,) = passes.balancer(name).status.conditions
+    assert (condition.type, condition.reason) == ("Stalled", "Refused")
+    assert f"spec.infrastructure.defaultNetwork.{field}" in str(condition.message)
+    assert missing in str(condition.message)
     mended = {field: right["defaultNetwork"].get(field)}
     passes.patch(LOAD_BALANCER, name, {"spec": {"infrastructure": {"defaultNetwork": mended}}})
     passes.ready(name, 1)
+    assert passes.balancer(name).status.conditions == ()
     passes.delete(name)
     passes.gone(name)
     assert passes.has(name) == nothing()

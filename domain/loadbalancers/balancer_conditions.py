@@ -1,0 +1,54 @@
+"""The condition `Stalled` of a LoadBalancer: True while something stands in its way that a person has to mend.
+
+kstatus (Argo CD, Flux) reads it as "will not go on by itself". What passes by itself, an outage or an operation that
+runs in the cloud, changes nothing of it.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from domain.loadbalancers.hindrances import Hindrance, Nature
+from domain.loadbalancers.resources import LoadBalancer
+from domain.resource import Condition, condition_of, timestamp
+from domain.writes import JsonPatch
+
+STALLED = "Stalled"
+REFUSED, QUOTA_EXCEEDED, BLOCKED = "Refused", "QuotaExceeded", "Blocked"
+
+_REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
+_REQUEST = re.compile(r" \[request [^\]]*\]")  # another one at each attempt
+
+
+def stalled_patch(balancer: LoadBalancer, problem: str, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
+    """The merge patch of the status, empty if the condition is there as it should be.
+
+    Args:
+        balancer: the LoadBalancer as it was read last.
+        problem: what stands in the way, in words; empty if nothing does.
+        hindrance: what refused it in the cloud, None if that was not the cloud.
+        now: the transition time of a new condition.
+    """
+    if hindrance is not None and hindrance.nature not in _REASONS:
+        return {}
+    reason = _REASONS[hindrance.nature] if hindrance is not None and hindrance.problem == problem else BLOCKED
+    message = _REQUEST.sub("", problem)
+    before = condition_of(balancer.status.conditions, STALLED)
+    shown = (before.reason, before.message) if before is not None else None
+    if shown == ((reason, message) if problem else None):
+        return {}
+    conditions = [each for each in balancer.status.conditions if each.type != STALLED]
+    if problem:
+        since = before.last_transition_time if before is not None and before.reason == reason else None
+        conditions.append(
+            Condition(
+                type=STALLED,
+                status="True",
+                reason=reason,
+                message=message,
+                last_transition_time=since or timestamp(now),
+            )
+        )
+    dumped = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in conditions]
+    return {"status": {"conditions": dumped or None}}
