@@ -34,16 +34,26 @@ LONGEST_RETRY = timedelta(minutes=10)
 
 
 class Refusal(Model):
-    """One action's last failure. `code` is the other side's own error code (e.g. an AWS one), `at` is UTC."""
+    """One action's last failure.
+
+    Attributes:
+        code: the other side's own error code, such as one of AWS.
+        at: when, in UTC.
+        attempts: how many in a row have failed.
+        pause: until the next attempt; None for one that grows with the attempts.
+    """
 
     type: ErrorType
     message: str
     code: str = ""
     at: datetime
     attempts: int = 1
+    pause: timedelta | None = None
 
     @property
     def retry_at(self) -> datetime:
         """When the loop tries the action again if nothing wakes it before."""
+        if self.pause is not None:
+            return self.at + self.pause
         doubled: timedelta = FIRST_RETRY * (1 << min(self.attempts - 1, 10))
         return self.at + min(LONGEST_RETRY, doubled)

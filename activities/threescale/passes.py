@@ -45,9 +45,9 @@ from domain.decision import Decision, Outcome, earliest
 from domain.identity import all_kinds
 from domain.levers import RETRIED, retry_wanted
 from domain.reading import Malformed
-from domain.refusal import FIRST_RETRY, ErrorType, Refusal
+from domain.refusal import ErrorType, Refusal
 from domain.resource import CustomResource
-from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.calls import TAKEN, Read, Resource, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.memo import DRIFT, LOOKED
 from domain.threescale.orphans import next_look, waiting_since
@@ -62,6 +62,9 @@ from engine.pauses import held
 
 MOST_ROUNDS = 60
 AFTER_NO_END = timedelta(minutes=1)
+# What 3scale refuses as invalid waits for a change; it is tried again once after an hour, and then once a day.
+UNTIL_CHANGED = timedelta(hours=1)
+LATER_UNTIL_CHANGED = timedelta(days=1)
 # A delay that is waited for within the pass, and how often in a row.
 SHORT_DELAY = timedelta(seconds=5)
 MOST_SHORT_DELAYS = 5
@@ -293,7 +296,7 @@ class _Pass:
             try:
                 await self._patiently(each, slot)
             except ApiError as error:
-                self._note(slot, error)
+                self._note(slot, error, each)
                 self._silent = error if error.code == Guard.silent else None
                 return
             self._refused.pop(slot, None)
@@ -366,8 +369,8 @@ class _Pass:
             self._calls, self._seated_since = calls, time.monotonic()
         return self._calls
 
-    def _note(self, slot: str, error: ApiError) -> None:
-        """A call was refused, or had no answer."""
+    def _note(self, slot: str, error: ApiError, call: Read | Write | None = None) -> None:
+        """A call of 3scale, or a write of another object, was refused or had no answer."""
         log.info("%s: %s", self._asked.key.path, error.message)
         metrics.refused(self._asked.key.kind, error)
         self._unsure = True
@@ -381,7 +384,7 @@ class _Pass:
             self._surprises[slot] += 1
             if self._surprises[slot] <= MOST_SURPRISES:
                 return
-        self._refused[slot] = _refusal(error, self._refused.get(slot))
+        self._refused[slot] = _refusal(error, self._refused.get(slot), call)
 
     async def _noted(self, work: Work) -> None:
         """What asked for this look has had it, where nothing stands in the way; else the next pass looks, too."""
@@ -396,14 +399,21 @@ class _Pass:
             self._subject.take(await self._ground.patch(self._subject.resource, patch))
 
 
-def _refusal(error: ApiError, before: Refusal | None) -> Refusal:
+def _refusal(error: ApiError, before: Refusal | None, call: Read | Write | None) -> Refusal:
     """The refusal as it is kept; a delay that 3scale asks for is the time until the next attempt."""
-    moment = now()
-    if error.type is ErrorType.THROTTLED and error.delay is not None:
-        # The first attempt is repeated after `FIRST_RETRY`.
-        return Refusal(type=error.type, message=error.message, code=error.code, at=moment + error.delay - FIRST_RETRY)
     attempts = before.attempts + 1 if before is not None else 1
-    return Refusal(type=error.type, message=error.message, code=error.code, at=moment, attempts=attempts)
+    pause = None
+    if error.type is ErrorType.THROTTLED and error.delay is not None:
+        attempts, pause = 1, error.delay
+    elif error.type is ErrorType.INVALID and _asks_for_a_state(call) and TAKEN not in error.message:
+        # The same would be refused again until the object changes, which drops this, or 3scale's own settings do.
+        # A name that is taken may become free at any time, and so may what keeps something from its deletion.
+        pause = UNTIL_CHANGED if attempts == 1 else LATER_UNTIL_CHANGED
+    return Refusal(type=error.type, message=error.message, code=error.code, at=now(), attempts=attempts, pause=pause)
+
+
+def _asks_for_a_state(call: Read | Write | None) -> bool:
+    return isinstance(call, Write) and call.method != "DELETE"
 
 
 def _unreadable(resource: Malformed) -> Decision:

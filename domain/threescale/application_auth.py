@@ -17,7 +17,7 @@ from datetime import datetime
 
 from domain.model import Model
 from domain.refusal import Refusal
-from domain.threescale.calls import Read, Resource, SecretKey, Write, unless_refused
+from domain.threescale.calls import TAKEN, Read, Resource, SecretKey, Write, unless_refused
 from domain.threescale.conditions import INVALID, READY, Standing
 from domain.threescale.found import FoundApplication
 from domain.threescale.gateway import backend_version
@@ -39,7 +39,6 @@ from domain.threescale.work import (
 )
 
 USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "ApplicationKey"
-TAKEN = "has already been taken"
 
 
 class SecretContent(Model):
@@ -115,10 +114,13 @@ def work_for_auth(observed: ObservedAuth, now: datetime) -> AuthWork:
     if hindrance is not None or product is None or secret is None:
         return _plain(hindered(auth, hindrance or _absent(observed), now, {}))
     wanted = _wanted(product)
+    if auth.spec.generate_secret:
+        # Clients of the replaced operator read an application key of a product with user keys, too.
+        made_up = tuple(dict.fromkeys((*wanted, APPLICATION_KEY)))
+        if missing := tuple(key for key in made_up if key not in secret.filled):
+            why = f"makes up {', '.join(missing)}"
+            return _into_secret(observed, AuthWork(phase=Phase.SYNCING, why=why, make_up=missing), now)
     lacking = tuple(key for key in wanted if key not in secret.filled)
-    if lacking and auth.spec.generate_secret:
-        why = f"makes up {', '.join(lacking)}"
-        return _into_secret(observed, AuthWork(phase=Phase.SYNCING, why=why, make_up=lacking), now)
     keys = tuple(key for key in (USER_KEY, APPLICATION_KEY) if key in secret.filled)
     if not keys:
         message = f"Secret {secret.name} has no {' and no '.join(lacking)}, and generateSecret is not set"

@@ -78,6 +78,10 @@ class Read(Model):
         return f"read {self.path.partition('?')[0]}"
 
 
+# What 3scale says of a name or value that something else has.
+TAKEN = "has already been taken"
+
+
 class Write(Model):
     """One effect.
 

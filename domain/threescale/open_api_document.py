@@ -159,6 +159,7 @@ def _read(text: str) -> Api | str:
 
 
 def _api(document: JsonObject) -> Api:
+    _refuse_circles(document)
     try:
         root = _Root.model_validate(document)
         return Api(
@@ -299,6 +300,28 @@ def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
             return item
         item = _place(document, reference)
     raise Unreadable(f"{reference}: a circle of references")
+
+
+def _refuse_circles(document: JsonObject) -> None:
+    """A component that is only a reference, and leads back to itself, describes nothing.
+
+    A schema that contains itself, such as a tree, is no such circle.
+    """
+    components = document.get("components")
+    for section, named in components.items() if isinstance(components, dict) else ():
+        for name, item in named.items() if isinstance(named, dict) else ():
+            if isinstance(item, dict) and _leads_in_a_circle(document, item):
+                raise Unreadable(f"components.{section}.{name}: a circle of references")
+
+
+def _leads_in_a_circle(document: JsonObject, item: JsonObject) -> bool:
+    seen: set[str] = set()
+    while isinstance(reference := item.get("$ref"), str) and reference.startswith("#/"):
+        if reference in seen:
+            return True
+        seen.add(reference)
+        item = _place(document, reference)
+    return False
 
 
 def _place(document: JsonObject, reference: str) -> JsonObject:

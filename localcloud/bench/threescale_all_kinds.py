@@ -198,6 +198,8 @@ def holds(world: TenantWorld) -> dict[str, list[str]]:
     """What a tenant holds, without what no two tenants have alike; each row as a text that compares."""
     compared = {table: rows for table, rows in world.tables.items() if rows and table not in _OF_ORDER}
     found = {table: sorted(_plain(row, world.name) for row in rows) for table, rows in compared.items()}
+    if "keys" in found:
+        found["keys"] = ["made up"] * len(found["keys"])
     return dict(sorted(found.items()))
 
 

@@ -403,7 +403,8 @@ def test_credentials_wait_without_a_call(observed: dict[str, Any], waits_for: tu
 @pytest.mark.parametrize(
     ("kind", "filled", "made_up"),
     [
-        ("userkey", (), ("UserKey",)),
+        ("userkey", (), ("UserKey", "ApplicationKey")),
+        ("userkey", ("UserKey",), ("ApplicationKey",)),
         ("appKeyAppID", ("UserKey",), ("ApplicationKey",)),
         ("oidc", (), ("ApplicationKey",)),
         ("", ("UserKey",), ("ApplicationKey",)),

@@ -42,6 +42,12 @@ paths:
     ]
 
 
+def test_a_schema_may_contain_itself_and_one_may_stand_for_another() -> None:
+    tree = "Tree: {type: object, properties: {left: {$ref: '#/components/schemas/Tree'}}}"
+    alias = "Alias: {$ref: '#/components/schemas/Tree'}"
+    assert read_api(f"{HEAD}paths: {{}}\ncomponents: {{schemas: {{{tree}, {alias}}}}}").calls == ()
+
+
 def test_references_lead_to_places_of_the_document() -> None:
     text = f"""{HEAD}
 paths:
@@ -75,6 +81,15 @@ REFUSED = {
     "no answers": (f"{HEAD}paths: {{/a: {{get: {{}}}}}}", "GET /a: responses: Field required"),
     "another document": (f"{HEAD}paths: {{/a: {{$ref: 'http://x/#/a'}}}}", "must stay within the document"),
     "nothing there": (f"{HEAD}paths: {{/a: {{$ref: '#/x'}}}}", "#/x: nothing is there"),
+    "a schema that is itself": (
+        f"{HEAD}paths: {{}}\ncomponents: {{schemas: {{A: {{$ref: '#/components/schemas/A'}}}}}}",
+        "components.schemas.A: a circle of references",
+    ),
+    "schemas that are each other": (
+        f"{HEAD}paths: {{}}\ncomponents: {{schemas: {{A: {{$ref: '#/components/schemas/B'}}, "
+        "B: {$ref: '#/components/schemas/A'}}}",
+        "a circle of references",
+    ),
     "a circle": (f"{HEAD}paths: {{/a: {{$ref: '#/paths/~1a'}}}}", "a circle of references"),
     "a variable of nothing": (f"{HEAD}servers: [{{url: 'http://{{h}}'}}]\npaths: {{}}", "nothing said of h"),
     "no port": (f"{HEAD}servers: [{{url: 'http://a:b'}}]\npaths: {{}}", "servers[0].url: Port could not be cast"),
