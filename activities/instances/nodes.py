@@ -106,10 +106,14 @@ class NodeActivities:
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
-        """Use it again, unless somebody else had cordoned it."""
+        """Use it again, unless somebody else had cordoned it.
+
+        A Node of another instance is left alone: its name may come from an annotation that somebody else wrote.
+        """
         async with self._workload(node.namespace, node.cluster) as api:
             found = await _found(api, node.node)
-            if found and CORDONED_ANNOTATION in mapping(found, "metadata", "annotations"):
+            ours = found and CORDONED_ANNOTATION in mapping(found, "metadata", "annotations")
+            if found and ours and instance_of(found) == node.key.name:
                 await _patched(api, node.node, unschedulable=None, mark=None)
         await self._disruptions.end(node.key.name)
         metrics.REACTIONS.labels("uncordon").inc()

@@ -92,7 +92,7 @@ def recalled(record: InstanceRecord, meta: ObjectMeta) -> InstanceRecord:
     return record.model_copy(
         update={
             "interruptions": {**story.interruptions, **record.interruptions},
-            "drain": record.drain or story.cordoned,
+            "drain": record.drain or (story.cordoned and story.cordoned.model_copy(update={"recalled": True})),
             "hooks": {**story.hooks, **record.hooks},
             "standing": _later(record.standing, _kept_standing(story, meta)),
         }
@@ -121,7 +121,7 @@ def _story(record: InstanceRecord, now: datetime) -> Story:
         last=record.last,
         deadline=nearest_end(record, now),
         interruptions=dict(standing_interruptions(record)),
-        cordoned=record.drain,
+        cordoned=record.drain and record.drain.model_copy(update={"recalled": False}),
         hooks=_waiting(record, now),
     )
 

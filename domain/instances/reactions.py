@@ -1,8 +1,8 @@
 """What is done about an instance that is taken: one reaction at a time, and only what AWS bears out.
 
 Of several causes the one that wants the Machine deleted comes first, then the most pressing. A drain that has begun
-goes on without asking again; what AWS refutes is told and forgotten. A Node that we cordoned is used again once the
-reason for it is over and the instance runs.
+goes on without asking again, unless only the machine's annotation tells of it. What AWS refutes is told and forgotten.
+A Node that we cordoned is used again once the reason for it is over and the instance runs.
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ def _step(
 
 
 def _begun(observed: ObservedInstance, cause: str) -> bool:
-    """True if the Node is being drained for this cause."""
-    return observed.record.drain is not None and observed.record.drain.cause == cause
+    """True if the Node is being drained for this cause, which AWS has borne out then."""
+    drain = observed.record.drain
+    return drain is not None and not drain.recalled and drain.cause == cause
 
 
 def _emptied(observed: ObservedInstance) -> bool:

@@ -69,11 +69,16 @@ class HeldHook(Model):
 
 
 class Drain(Model):
-    """The Node was cordoned by us, because of `cause`; drained once `done_at` is set."""
+    """The Node was cordoned by us, because of `cause`; drained once `done_at` is set.
+
+    `recalled` if only the machine's annotation says so: it proves nothing, since anybody who may edit the machine can
+    write it.
+    """
 
     cause: str
     node: str
     done_at: datetime | None = None
+    recalled: bool = False
 
 
 class LastEvent(Model):

@@ -42,7 +42,7 @@ from domain.instances.groups import (
 from domain.instances.health import Effect, effect_of
 from domain.instances.labels import Story, label_patch, recalled, story_of
 from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, parse_arn, partition_of
-from domain.instances.record import cordoned, opened
+from domain.instances.record import Drain, cordoned, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool
 from domain.resource import ObjectMeta
 from domain.writes import merge
@@ -208,7 +208,8 @@ def test_the_annotation_outlives_the_workflow() -> None:
     assert story["last"]["kind"] == "ec2.spot"
     assert story["deadline"] == "2026-05-04T10:02:04Z"
     again = recalled(opened(KEY, at(20)), kept.metadata)
-    assert (again.interruptions, again.drain) == (known.interruptions, known.drain)
+    assert again.interruptions == known.interruptions
+    assert again.drain == Drain(cause=spot(4).key, node="node-0", recalled=True)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"interruptions": 7}', "null"])

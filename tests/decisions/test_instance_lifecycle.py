@@ -31,6 +31,7 @@ from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, ST
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.hooks import HookTiming
 from domain.instances.instance import InstanceWork, work_for_instance
+from domain.instances.labels import label_patch, recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.observed import InstancePhase, ObservedInstance
 from domain.instances.policy import Reaction, ReactionPolicy
@@ -46,6 +47,7 @@ from domain.instances.steps import (
     UncordonNode,
 )
 from domain.instances.verification import Facts, Question, ScheduledEvent
+from domain.resource import ObjectMeta
 from domain.writes import merge
 
 DAY = 24 * 3600
@@ -321,6 +323,21 @@ def test_a_drain_that_has_begun_goes_on_without_asking_again() -> None:
     assert (effects(done), asked(done)) == (["drain"], ())
     drained = cordoned(record(spot(4)), spot(4).key, "node-0", at(80))
     assert effects(work(drained, 90, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))) == []
+
+
+@pytest.mark.parametrize("reaction", [Reaction.DRAIN, Reaction.DELETE_MACHINE])
+def test_a_drain_that_only_the_annotation_tells_of_proves_nothing(reaction: Reaction) -> None:
+    """Anybody who may edit the AWSMachine can write the annotation; EC2 is asked again."""
+    begun = cordoned(record(spot(4)), spot(4).key, "node-0")
+    patch: Any = label_patch(machine(), begun, at(5))
+    noted = {name: patch["metadata"][name] for name in ("labels", "annotations")}
+    known = recalled(record(), ObjectMeta(annotations=noted["annotations"]))
+    policy = ReactionPolicy(spot=reaction)
+    done = work(known, 9, policy=policy)
+    assert effects(done) == []
+    assert Question.SPOT in asked(done)
+    assert effects(work(known, 9, policy=policy, facts=marked(8))) == [reaction.value]
+    assert label_patch(machine(**noted), known, at(9)) == {}, "what is recalled is not written again"
 
 
 def test_an_instance_that_runs_well_after_its_notice_is_asked_about() -> None:

@@ -25,6 +25,7 @@ from engine.settings import Settings
 
 WHICH: Any = {"key": KEY.lifecycle, "namespace": "c", "cluster": "c1", "node": "node", "cause": "c"}
 NODE = EmptyNode(**WHICH)
+RUNS_ON = {"providerID": f"aws:///eu-central-1a/{KEY.lifecycle.name}"}
 
 
 class Workload(NodeActivities):
@@ -93,7 +94,7 @@ class Nodes(NodeActivities):
 @pytest.mark.parametrize("by_a_person", [True, False])
 async def test_only_what_was_cordoned_here_is_uncordoned(by_a_person: bool) -> None:
     nodes = Nodes()
-    spec = {"unschedulable": True} if by_a_person else {}
+    spec = {**RUNS_ON, **({"unschedulable": True} if by_a_person else {})}
     await nodes.kube.create(NODES, {"metadata": {"name": "node"}, "spec": spec}, "")
     for _ in range(2):  # an attempt whose answer was lost is made again
         await ActivityEnvironment().run(nodes.cordon, CordonNode(**WHICH))
@@ -102,6 +103,16 @@ async def test_only_what_was_cordoned_here_is_uncordoned(by_a_person: bool) -> N
         await ActivityEnvironment().run(nodes.uncordon, ReleaseNode(**WHICH))
     assert await nodes.cordoned() == by_a_person
     assert not mapping(await nodes.kube.get(NODES, "", "node"), "metadata", "annotations")
+
+
+async def test_the_node_of_another_instance_stays_cordoned() -> None:
+    """The Node's name may come from an annotation that anybody who edits the AWSMachine can write."""
+    nodes = Nodes()
+    spec = {"providerID": "aws:///eu-central-1a/i-00000000000000001"}
+    await nodes.kube.create(NODES, {"metadata": {"name": "node"}, "spec": spec}, "")
+    await ActivityEnvironment().run(nodes.cordon, CordonNode(**WHICH))
+    await ActivityEnvironment().run(nodes.uncordon, ReleaseNode(**WHICH))
+    assert await nodes.cordoned()
 
 
 async def test_a_node_that_is_gone_needs_neither() -> None:
