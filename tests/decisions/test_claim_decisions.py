@@ -32,7 +32,13 @@ from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim import decide
 from domain.accounts.claim_validation import spec_fault
-from domain.accounts.constants import FAKE_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE, PAUSE_ANNOTATION
+from domain.accounts.constants import (
+    CLAIM_UID_ANNOTATION,
+    FAKE_ANNOTATION,
+    FINALIZER,
+    OPERATOR_NAMESPACE,
+    PAUSE_ANNOTATION,
+)
 from domain.accounts.resources import AccountClaim
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Outcome
@@ -364,6 +370,19 @@ def test_a_person_has_an_account_let_go_that_cannot_be_cleaned_and_nobody_gets_i
     assert isinstance(release, ReleaseAccount)
     assert (release.uncleaned, release.failed) == (True, True)
     assert not settle(start).exists
+
+
+@pytest.mark.parametrize("deleted", [{}, DELETED])
+def test_a_claim_restored_with_a_new_uid_has_its_account_once_the_old_uid_is_removed(deleted: dict[str, str]) -> None:
+    """docs/runbooks.md, "A cluster was restored from a backup"."""
+    original = bound_world(bound(meta=deleted))
+    restored = bound_world(bound(meta={**deleted, "uid": "after-the-restore"}))
+    old = HELD.metadata.model_copy(update={"annotations": {CLAIM_UID_ANNOTATION: original.claim.metadata.uid}})
+    stale = restored.model_copy(update={"account": HELD.model_copy(update={"metadata": old})})
+    let_go = [each for each in decide(stale, NOW).actions if isinstance(each, Patch)]
+    assert [each.patch for each in let_go] == ([{"metadata": {"finalizers": []}}] if deleted else [])
+    assert len(let_go) == len(decide(stale, NOW).actions), "the account is not touched"
+    assert activities(decide(restored, NOW)) == activities(decide(original, NOW)) != activities(decide(stale, NOW))
 
 
 # --- faults of the spec ---
