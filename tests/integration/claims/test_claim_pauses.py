@@ -72,6 +72,18 @@ async def test_a_claim_goes_without_what_its_paused_handle_holds(ground: Ground)
     assert look(ground.claim(), "status.ready") is True
 
 
+async def test_a_claim_that_its_tenant_has_paused_keeps_its_resources_no_longer_than_its_lifespan(
+    ground: Ground,
+) -> None:
+    await ground.provider("lab", override=ground.gadget(), readinessCheck="true", lifespan={"maximum": "8s"})
+    await ground.ask("mine", provider="lab", lifespan={"end": stamp(now() + timedelta(seconds=8))})
+    await ground.ready()
+    name = ground.handle_name()
+    await ground.edit(RESOURCE_CLAIM, "mine", {"metadata": {"annotations": {PAUSED: "true"}}})
+    await ground.gone(RESOURCE_HANDLE, name)
+    await ground.until("the resource is gone", lambda: not ground.gadgets())
+
+
 async def test_a_paused_free_handle_is_taken_by_nobody_and_kept_by_its_pool(ground: Ground) -> None:
     await ground.provider()
     await ground.pool(minAvailable=1, provider={"name": ground.named("lab")})
