@@ -269,7 +269,7 @@ DESCRIPTIONS = {
     "namespaces": "Namespaces of the replaced operators.",
     "namespaces.create": "Create them for the areas that are served; false where they exist.",
     "rbac": "Rights of the processes and of people.",
-    "rbac.create": "Create roles and bindings.",
+    "rbac.create": "Create roles, bindings and admission policies.",
     "rbac.people": "Create roles for people, some of which join Kubernetes' own view, edit and admin.",
     "rbac.managedKinds": "Kinds that ResourceProviders make, which workers and watcher may manage.",
     "rbac.managedKinds.apiGroup": "API group of the kinds.",

@@ -103,6 +103,8 @@ NEEDED: dict[str, list[Right]] = {
         *ours("create delete", "accounts"),
         *ours("delete", "awsfederatedaccountaccesses", TENANT),
         *ours("update", "accountpools/finalizers accounts/finalizers"),
+        *ours("update", "accountclaims/finalizers awsfederatedaccountaccesses/finalizers", TENANT),
+        *ours("update", "products/finalizers openapis/finalizers", TENANT, THREESCALE),
         *(Right(verb, "secrets", TENANT, "aws") for verb in ("get", "create", "patch", "delete")),
         Right("create", "events", OPERATOR_NAMESPACE),
         Right("get", "secrets", OPERATOR_NAMESPACE, "aws-account-operator-credentials"),
@@ -299,6 +301,7 @@ async def test_operators_have_every_lever(kube: KubeApi) -> None:
     levers = [
         *ours("get list patch", ALL_KINDS, OPERATOR_NAMESPACE),
         *ours("patch", "accounts/status awsfederatedroles/status", OPERATOR_NAMESPACE),
+        *ours("update", "accountclaims/finalizers awsfederatedaccountaccesses/finalizers", TENANT),
         Right("create", "events", OPERATOR_NAMESPACE),
     ]
     assert [right for right in levers if not await allowed(kube, right, groups=("operators",))] == []

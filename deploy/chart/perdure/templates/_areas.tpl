@@ -24,6 +24,7 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 {{- define "perdure.areaOfRights" -}}
 {{- get (dict
   "worker.yaml" "accounts" "watch.yaml" "accounts" "people.yaml" "accounts" "clients.yaml" "accounts" "pauses.yaml" "every"
+  "accounts-policy.yaml" "accounts" "loadbalancers-policy.yaml" "loadbalancers" "threescale-policy.yaml" "threescale"
   "claims.yaml" "claims"
   "loadbalancers.yaml" "loadbalancers" "loadbalancers-people.yaml" "loadbalancers" "services.yaml" "loadbalancers"
   "instances.yaml" "instances" "events.yaml" "instances"

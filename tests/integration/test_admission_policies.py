@@ -1,0 +1,279 @@
+"""The admission policies in deploy/rbac on a real API server: who may write the annotations that give up safety.
+
+Each user is a ServiceAccount with nothing but the role that such a user has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from crd_lab import install
+from service_accounts import kubeconfig_of
+from waiting import eventually
+
+from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
+from domain.accounts.letting_go import LET_GO
+from domain.identity import Kind
+from domain.levers import PAUSED, RETRY
+from domain.loadbalancers import LOAD_BALANCER_MACHINE
+from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION
+from domain.loadbalancers.machine.access import role_rules
+from domain.threescale import OPEN_API, PRODUCT, TENANT
+from domain.threescale.belonging import CASCADE
+from domain.threescale.memo import RETAIN
+from domain.threescale.production import PROMOTE
+from engine.errors import Absent, Conflict, Denied
+from engine.kube import NAMESPACE, KubeApi
+from engine.kube.json import sequence
+from engine.settings import Settings
+from localcloud.deployment import Deployment
+
+pytestmark = pytest.mark.integration
+
+RBAC = Path(__file__).parents[2] / "deploy" / "rbac"
+RBAC_GROUP = "rbac.authorization.k8s.io"
+ADMISSION = "admissionregistration.k8s.io"
+SPACE = "levers"
+MACHINE = "lb-machine"
+POLICY = Kind(
+    name="ValidatingAdmissionPolicy",
+    group=ADMISSION,
+    version="v1",
+    plural="validatingadmissionpolicies",
+    area="",
+)
+KINDS = {
+    kind.name: kind
+    for kind in (
+        POLICY,
+        Kind(
+            name="ValidatingAdmissionPolicyBinding",
+            group=ADMISSION,
+            version="v1",
+            plural="validatingadmissionpolicybindings",
+            area="",
+        ),
+        Kind(name="ClusterRole", group=RBAC_GROUP, version="v1", plural="clusterroles", area=""),
+        Kind(name="ClusterRoleBinding", group=RBAC_GROUP, version="v1", plural="clusterrolebindings", area=""),
+        Kind(name="Role", group=RBAC_GROUP, version="v1", plural="roles", area=""),
+        Kind(name="RoleBinding", group=RBAC_GROUP, version="v1", plural="rolebindings", area=""),
+        Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area=""),
+        NAMESPACE,
+    )
+}
+POLICIES = ("accounts-policy", "loadbalancers-policy", "threescale-policy")
+SHIPPED = ("worker", "people", "claims", "loadbalancers", "threescale", "threescale-people", *POLICIES)
+
+
+def rule(resources: str, verbs: str = "get create patch delete") -> dict[str, Any]:
+    return {"apiGroups": [PRODUCT.group], "resources": resources.split(), "verbs": verbs.split()}
+
+
+# By ServiceAccount: the shipped role that it is bound to, or the rules of its own.
+USERS: dict[str, str | list[dict[str, Any]]] = {
+    "tenant": "perdure-aws-accounts-edit",
+    "operator": "perdure-operator",
+    "developer": [rule("products openapis")],
+    "publisher": [rule("products openapis"), rule("proxyconfigpromotes", "create")],
+    "editor": [rule("products tenants")],
+    "owner": [rule("products"), rule("applications", "delete")],
+    "3scale-operator": "perdure-threescale-operator",
+    "processes": "perdure-worker",
+    "3scale-worker": "perdure-threescale-worker",
+    MACHINE: role_rules("lb", MACHINE),
+}
+
+
+class Ground:
+    """The cluster, as its administrator and as each user sees it."""
+
+    def __init__(self, admin: KubeApi, users: dict[str, KubeApi]) -> None:
+        self.admin = admin
+        self.users = users
+
+    async def made(self, kind: Kind, name: str, spec: dict[str, Any], **annotations: str) -> None:
+        """The object as if it had been made just now."""
+        with suppress(Absent):
+            await self.admin.delete(kind, SPACE, name)
+        meta = {"name": name, "annotations": {key: value for key, value in annotations.items() if value}}
+        await self.admin.create(kind, {"metadata": meta, "spec": spec}, SPACE)
+
+    async def refusal(self, user: str, kind: Kind, name: str, *patches: dict[str, Any]) -> str:
+        """What the API server says to the user's patches; empty if it takes them."""
+        try:
+            for patch in patches:
+                await self.users[user].patch(kind, SPACE, name, patch)
+        except Denied as error:
+            return error.message
+        return ""
+
+    async def refuses(self, user: str, kind: Kind, name: str, lever: str) -> bool:
+        """Whether the user may not set the lever; the administrator unsets it where the user may."""
+        if await self.annotates(user, kind, name, lever):
+            return True
+        await self.admin.patch(kind, SPACE, name, {"metadata": {"annotations": {lever: None}}})
+        return False
+
+    async def annotates(self, user: str, kind: Kind, name: str, lever: str, value: str | None = "true") -> str:
+        return await self.refusal(user, kind, name, {"metadata": {"annotations": {lever: value}}})
+
+
+@pytest.fixture(scope="module")
+async def ground(deployment: Deployment, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ground]:
+    kubeconfig, home = Path(deployment.env()["KUBECONFIG"]), tmp_path_factory.mktemp("users")
+    async with AsyncExitStack() as stack:
+        admin = await stack.enter_async_context(await KubeApi.open(Settings(), "tests", str(kubeconfig)))
+        await install(admin)
+        for name in (SPACE, "perdure", "aws-account-operator"):
+            await apply(admin, {"kind": "Namespace", "metadata": {"name": name}})
+        for obj in (each for name in SHIPPED for each in yaml.safe_load_all((RBAC / f"{name}.yaml").read_text())):
+            await apply(admin, obj)
+            if obj["kind"].startswith("ValidatingAdmission"):
+                kind = KINDS[obj["kind"]]
+                stack.push_async_callback(admin.delete, kind, "", obj["metadata"]["name"])
+        users = {}
+        for name, role in USERS.items():
+            await given(admin, name, role)
+            path = await kubeconfig_of(admin, kubeconfig, SPACE, name, home / name)
+            users[name] = await stack.enter_async_context(await KubeApi.open(Settings(), "tests", str(path)))
+        found = Ground(admin, users)
+        await found.made(ACCOUNT_CLAIM, "probe", CLAIM)
+        await found.made(PRODUCT, "probe", {"name": "probe"})
+        await found.made(LOAD_BALANCER_MACHINE, MACHINE, MACHINE_SPEC)
+        probes = (
+            ("tenant", ACCOUNT_CLAIM, "probe", PAUSED),
+            ("developer", PRODUCT, "probe", PROMOTE),
+            (MACHINE, LOAD_BALANCER_MACHINE, MACHINE, PAUSED),
+        )
+        for user, kind, name, lever in probes:
+            await eventually(partial(found.refuses, user, kind, name, lever), "the API server has taken the policy up")
+        yield found
+
+
+async def apply(api: KubeApi, obj: dict[str, Any]) -> None:
+    kind, meta = KINDS[obj["kind"]], obj["metadata"]
+    try:
+        await api.create(kind, obj, meta.get("namespace", ""))
+    except Conflict:
+        body = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
+        await api.patch(kind, meta.get("namespace", ""), meta["name"], body)
+
+
+async def given(api: KubeApi, name: str, role: str | list[dict[str, Any]]) -> None:
+    """The ServiceAccount with its rights in the namespace."""
+    meta = {"name": name, "namespace": SPACE}
+    await apply(api, {"kind": "ServiceAccount", "metadata": meta})
+    kind = "ClusterRole" if isinstance(role, str) else "Role"
+    if isinstance(role, list):
+        await apply(api, {"kind": "Role", "metadata": meta, "rules": role})
+    reference = {"apiGroup": RBAC_GROUP, "kind": kind, "name": role if isinstance(role, str) else name}
+    subject = {"kind": "ServiceAccount", **meta}
+    await apply(api, {"kind": "RoleBinding", "metadata": meta, "roleRef": reference, "subjects": [subject]})
+
+
+CLAIM: dict[str, Any] = {
+    "legalEntity": {"id": "levers", "name": "Levers"},
+    "awsCredentialSecret": {"name": "aws", "namespace": SPACE},
+    "aws": {"regions": [{"name": "us-east-1"}]},
+    "accountLink": "",
+}
+ACCESS: dict[str, Any] = {
+    "awsCustomerCredentialSecret": {"name": "aws", "namespace": SPACE},
+    "awsFederatedRole": {"name": "role", "namespace": SPACE},
+    "externalCustomerAWSIAMARN": "arn:aws:iam::111122223333:role/somebody",
+}
+MACHINE_SPEC: dict[str, Any] = {
+    "infrastructure": {"authSecretRef": {"name": "cloud", "namespace": SPACE}, "flavor": {}, "image": {}},
+    "portID": "port",
+    "loadBalancerRef": {"name": "lb", "namespace": SPACE},
+}
+TENANT_SPEC: dict[str, Any] = {
+    "email": "admin@example.com",
+    "masterCredentialsRef": {"name": "master"},
+    "organizationName": "org",
+    "passwordCredentialsRef": {"name": "password"},
+    "systemMasterUrl": "https://master.example.com",
+    "tenantSecretRef": {"name": "tenant"},
+    "username": "admin",
+}
+SPECS: dict[str, dict[str, Any]] = {
+    ACCOUNT_CLAIM.name: CLAIM,
+    AWS_FEDERATED_ACCOUNT_ACCESS.name: ACCESS,
+    PRODUCT.name: {"name": "shop"},
+    OPEN_API.name: {"openapiRef": {"url": "https://example.com/shop.yaml"}},
+    TENANT.name: TENANT_SPEC,
+}
+
+
+@pytest.mark.parametrize("kind", [ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS], ids=lambda kind: kind.name)
+async def test_only_operators_and_perdure_pause_and_resume_what_a_tenant_may_edit(ground: Ground, kind: Kind) -> None:
+    await ground.made(kind, "held", SPECS[kind.name])
+    assert "ask an operator" in await ground.annotates("tenant", kind, "held", PAUSED)
+    for user in ("operator", "processes"):
+        assert await ground.annotates(user, kind, "held", PAUSED) == ""
+        assert "ask an operator" in await ground.annotates("tenant", kind, "held", PAUSED, None)
+        assert "ask an operator" in await ground.annotates("tenant", kind, "held", PAUSED, "false")
+        assert await ground.annotates(user, kind, "held", PAUSED, None) == ""
+
+
+async def test_a_tenant_cannot_make_a_claim_that_is_paused_from_the_start(ground: Ground) -> None:
+    meta = {"name": "born-held", "annotations": {PAUSED: "true"}}
+    with pytest.raises(Denied, match="ask an operator"):
+        await ground.users["tenant"].create(ACCOUNT_CLAIM, {"metadata": meta, "spec": CLAIM}, SPACE)
+
+
+async def test_a_tenant_keeps_the_levers_that_give_up_nothing(ground: Ground) -> None:
+    await ground.made(ACCOUNT_CLAIM, "free", CLAIM)
+    assert await ground.annotates("tenant", ACCOUNT_CLAIM, "free", RETRY, "once") == ""
+    assert await ground.annotates("tenant", ACCOUNT_CLAIM, "free", LET_GO, "the account is closed") == ""
+    await ground.made(ACCOUNT_CLAIM, "free", CLAIM, **{PAUSED: "true"})
+    assert await ground.annotates("tenant", ACCOUNT_CLAIM, "free", RETRY, "twice") == ""
+
+
+@pytest.mark.parametrize("kind", [PRODUCT, OPEN_API], ids=lambda kind: kind.name)
+async def test_only_who_may_promote_may_have_a_product_promoted(ground: Ground, kind: Kind) -> None:
+    await ground.made(kind, "shop", SPECS[kind.name])
+    assert "changes production" in await ground.annotates("developer", kind, "shop", PROMOTE)
+    for user in ("publisher", "3scale-operator", "3scale-worker"):
+        assert await ground.annotates(user, kind, "shop", PROMOTE) == ""
+        # What is promoted already is edited, and taken back, by whoever edits it.
+        assert await ground.annotates("developer", kind, "shop", RETAIN) == ""
+        assert await ground.annotates("developer", kind, "shop", PROMOTE, None) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "entitled"),
+    [(PRODUCT, "owner"), (TENANT, "3scale-operator")],
+    ids=lambda each: getattr(each, "name", each),
+)
+async def test_only_who_may_delete_the_dependents_may_have_them_deleted(
+    ground: Ground, kind: Kind, entitled: str
+) -> None:
+    await ground.made(kind, "parent", SPECS[kind.name])
+    assert "deletes other objects" in await ground.annotates("editor", kind, "parent", CASCADE)
+    assert await ground.annotates(entitled, kind, "parent", CASCADE) == ""
+    assert await ground.annotates("editor", kind, "parent", RETAIN) == ""
+    assert await ground.annotates("editor", kind, "parent", CASCADE, None) == ""
+
+
+async def test_a_machine_writes_its_status_and_nothing_else_of_itself(ground: Ground) -> None:
+    kind, name = LOAD_BALANCER_MACHINE, MACHINE
+    await ground.made(kind, name, MACHINE_SPEC)
+    own = {"metadata": {"labels": {"set": "another"}}}, {"metadata": {"finalizers": ["example.com/kept"]}}
+    for patch in (*own, {"spec": {"portID": "another"}}):
+        assert "only the status" in await ground.refusal(MACHINE, kind, name, patch)
+    for lever in (PAUSED, GIVEN_UP_ANNOTATION):
+        assert "only the status" in await ground.annotates(MACHINE, kind, name, lever)
+    conditions = [{"type": "EnvoyReady", "status": "True"}]
+    machine = ground.users[MACHINE]
+    written = await machine.patch(kind, SPACE, name, {"status": {"conditions": conditions}}, subresource="status")
+    assert sequence(written, "status", "conditions")
+    # Others are not meant: Perdure and operators.
+    assert await ground.refusal("processes", kind, name) == ""
+    await ground.admin.patch(kind, SPACE, name, own[0])
