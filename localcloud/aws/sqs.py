@@ -48,10 +48,13 @@ class PerdureQueue(Queue):
         held: the messages by id, in the order of their arrival.
         ready: the ids of those that can be received, in the order in which they could.
         hidden: a heap of when the others can, in milliseconds; entries that no longer hold are passed over.
+        late: the ids of those that were sent with a delay. moto counts them at each send, so it must not take a look at
+            every message.
         message_retention_period: for how many seconds a message is kept.
     """
 
     message_retention_period: int
+    late: frozenset[str] = frozenset()
 
     def __init__(self, name: str, region: str, account_id: str, **kwargs: Any) -> None:
         self.held: dict[str, Message] = {}
@@ -71,6 +74,7 @@ class PerdureQueue(Queue):
             super().add_message(message)
         else:
             self.held[message.id] = message
+            self.late |= {message.id} if message.delayed else frozenset()
             self._file(message)
         _arrived.notify_all()
 
@@ -118,7 +122,7 @@ class PerdureQueue(Queue):
 
     def purge(self) -> None:
         """Forget all messages."""
-        self.held, self.ready, self.hidden = {}, {}, []
+        self.held, self.ready, self.hidden, self.late = {}, {}, [], frozenset()
 
     @property
     def messages(self) -> list[Message]:
@@ -141,7 +145,8 @@ class PerdureQueue(Queue):
         """How many were sent with a delay that lasts."""
         if self.fifo_queue:
             return int(super().approximate_number_of_messages_delayed)
-        return sum(1 for message in self.held.values() if message.delayed)
+        self.late = frozenset(each for each in self.late if each in self.held and self.held[each].delayed)
+        return len(self.late)
 
     @property
     def approximate_number_of_messages_not_visible(self) -> int:
