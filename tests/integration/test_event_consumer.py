@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -22,12 +23,14 @@ from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from waiting import eventually
 
+from activities.aws.places import Places
 from domain.carry import Carry
 from domain.instances import AWS_MACHINE
 from domain.instances.acknowledgement import Outcome
-from domain.instances.events import InstanceState
+from domain.instances.events import InstanceEvent, InstanceState
+from domain.instances.groups import GroupRecord
 from domain.instances.handover import HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
-from domain.instances.names import InstanceKey
+from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.places import Place
 from engine.kube import KubeApi
 from engine.settings import Settings
@@ -35,7 +38,12 @@ from engine.temporal import connect
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.deployment import Deployment
 from localcloud.seed import seed_cluster_api
-from starters.events.rehearsal import state_change
+from starters.events.consumer import Consumer
+from starters.events.index import Index, machine
+from starters.events.main import CALLS_PER_QUEUE
+from starters.events.queues import SqsQueue
+from starters.events.rehearsal import spot_warning, state_change
+from starters.events.teller import Teller
 
 pytestmark = pytest.mark.integration
 
@@ -178,6 +186,54 @@ async def test_every_message_ends_where_it_belongs_though_a_consumer_is_killed(
     for name, value in (ground.deployment.program_env() | ground.settings).items():
         monkeypatch.setenv(name, value)
     await _looked_after(ground)
+
+
+async def test_an_urgent_event_on_sqs_is_heard_before_five_thousand_others(
+    deployment: Deployment, kube: KubeApi, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each workflow takes a second, and 32 are told at once: in order, the notice would be heard after 156 seconds."""
+    waiting, urgent, heard = 5000, f"i-{'f' * 17}", asyncio.Event()
+    for name, value in deployment.env().items():
+        monkeypatch.setenv(name, value)
+    ground = Ground(deployment, kube, None, namespace)  # type: ignore[arg-type]
+    ground.make_queues()
+    names = [f"i-{number:017x}" for number in range(waiting)]
+    notice = json.loads(spot_warning(urgent, "spot", datetime.now(UTC))) | {"account": PAYER_ACCOUNT_ID}
+    bodies = [event(each, InstanceState.RUNNING) for each in names]
+    await asyncio.to_thread(ground.send, *bodies, json.dumps(notice | {"region": REGION}))
+    index = Index()
+    for each in (*names, urgent):
+        spec = {"instanceID": each, "providerID": f"aws:///{REGION}a/{each}"}
+        owner = machine({"metadata": {"name": each}, "spec": spec})
+        index.machines[owner.name] = owner
+
+    async def hand_over(key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
+        if key.instance_id == urgent:
+            heard.set()
+        await asyncio.sleep(1)
+        return Taken(outcomes={each.key: Outcome.APPLIED for each in events})
+
+    async def wake(group: GroupKey, ended: GroupRecord) -> None:
+        raise AssertionError(f"no event names {group}")
+
+    settings, stop = Settings(), asyncio.Event()
+    with ThreadPoolExecutor(settings.events_pollers + CALLS_PER_QUEUE) as threads:
+        caller = Places(connections=10, observing=False).caller(ground.place)
+        queue = SqsQueue(
+            ground.place, caller, threads, wait=timedelta(seconds=1), visibility=settings.events_visibility
+        )
+        teller = Teller(index, {ground.place.where}, hand_over, wake)
+        consumer = Consumer(
+            queue, teller, pollers=settings.events_pollers, most=settings.events_in_work, drain=timedelta(0)
+        )
+        running = asyncio.create_task(consumer.run(stop))
+        try:
+            async with asyncio.timeout(10):
+                await heard.wait()
+        finally:
+            stop.set()
+            await running
+            await teller.close()
 
 
 async def _looked_after(ground: Ground) -> None:
