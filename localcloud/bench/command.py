@@ -76,7 +76,7 @@ def bench(
     crowd: Annotated[int, typer.Option(min=10, help="`threescale` j: products over ten tenants.")] = 500,
     orders: Annotated[int, typer.Option(min=1, help="`threescale` g: how many random orders.")] = 20,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
-    events: Annotated[int, typer.Option(min=40, help="`instances` c: how many events.")] = 5000,
+    events: Annotated[int, typer.Option(min=40, help="`instances` c, g: how many events.")] = 5000,
     storm: Annotated[int, typer.Option(min=10, help="`instances` e: how many instances are taken.")] = 1000,
     outage_seconds: Annotated[float, typer.Option(min=5, help="`instances` f: how long each server is away.")] = 600,
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,

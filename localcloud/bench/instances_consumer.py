@@ -5,6 +5,7 @@
     c     doubled, shuffled, malformed messages, while consumer, worker and Temporal are killed twice each
     e     a storm: Spot notices and changes of state of a thousand instances within two minutes
     f1-3  Kubernetes, Temporal, AWS unavailable
+    g     Spot notices behind thousands of changes of state that wait in the queue
     h     a lifecycle hook held across restarts, maintenance that is moved (`instances_hooks`)
 
 Labels are timed by this program's own watch. The emulator has the instances, so that EC2 bears out what is reacted to.
@@ -40,6 +41,8 @@ _OURS = (WORKER, WATCH, EVENTS, TEMPORAL)
 _PACED_PER_SECOND = 10.0
 _STORM_SECONDS = 120.0
 _MET_BY_OUTAGE = 10
+_URGENT = 10
+_LIFE = (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED) * 5
 _KILLED = (EVENTS, WORKER, TEMPORAL)
 # What a malformed message may be.
 _MALFORMED = ("", "<html></html>", "null", "[]", "{}", '{"source":"aws.ec2"}', "[" * 5000, '{"a": NaN}')
@@ -48,8 +51,8 @@ _MALFORMED = ("", "<html></html>", "null", "[]", "{}", '{"source":"aws.ec2"}', "
 class Sizes(Model):
     """How much is measured.
 
-    `event_count` of row c; `end_to_end` instances of row b; `storm_instances` of row e; `outage_seconds` of row f;
-    `held_seconds` of row h.
+    `event_count` of rows c and g; `end_to_end` instances of row b; `storm_instances` of row e; `outage_seconds` of row
+    f; `held_seconds` of row h.
     """
 
     event_count: int = 5000
@@ -170,7 +173,7 @@ async def _labelled(on: Scene, instances: Sequence[str], state: State) -> float:
 async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
     """Row c."""
     dice = random.Random(7)  # noqa: S311 - repeatable on purpose
-    states = (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED) * 5
+    states = _LIFE
     count = max(2, sizes.event_count // len(states))
     async with scene(PERDURE_INSTANCES_REACTIONS="terminated=delete-machine") as on:
         step(f"{count} instances")
@@ -284,6 +287,44 @@ async def storm(sizes: Sizes, rows: frozenset[str]) -> Found:
     return told(Found(figures=figures))
 
 
+async def urgent(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Row g: the consumer stands still until everything waits, the notices last."""
+    count = max(2, sizes.event_count // len(_LIFE))
+    async with scene() as on:
+        step(f"{count} instances")
+        instances = await on.make(count)
+        await _labelled(on, instances, State.RUNNING)
+        await on.lab.quiet()
+        taken, until = instances[:_URGENT], now()
+        lives = [life(each, (*_LIFE[:-1], State.RUNNING), until) for each in instances]
+        bodies = [body for bodies in zip(*lives, strict=True) for body in bodies]
+        await asyncio.to_thread(on.lab.deployment.kill, EVENTS, signal.SIGSTOP)
+        step(f"{len(bodies)} changes of state, then {len(taken)} Spot notices")
+        await on.send([*bodies, *(spot_warning(each, now()) for each in taken)])
+        on.labels.forget()
+        before, began = on.lab.cpu(), time.time()
+        await asyncio.to_thread(on.lab.deployment.kill, EVENTS, signal.SIGCONT)
+        await on.until(lambda: all(on.labels.first(each, INTERRUPTION_LABEL, "spot-terminate") for each in taken))
+        spent = {name: seconds - before[name] for name, seconds in on.lab.cpu().items()}
+        left = await asyncio.to_thread(on.left)
+        late = [(on.labels.first(each, INTERRUPTION_LABEL, "spot-terminate") or 0.0) - began for each in taken]
+    return told(
+        Found(
+            figures=(
+                Figure(
+                    row="g",
+                    what=f"{len(taken)} Spot notices behind {len(bodies)} waiting events: labelled, the last after",
+                    measured=round(max(late), 1),
+                    unit="s",
+                    goal="< 10",
+                    note=f"the first after {min(late):.1f} s; {left} messages were left then; CPU "
+                    + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.items() if seconds >= 0.1),
+                ),
+            )
+        )
+    )
+
+
 async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> Found:
     """One of row f's."""
     seconds = sizes.outage_seconds
@@ -337,5 +378,6 @@ MEASUREMENTS = (
     (frozenset({"f1"}), partial(outage, "f1", API_SERVER)),
     (frozenset({"f2"}), partial(outage, "f2", TEMPORAL)),
     (frozenset({"f3"}), partial(outage, "f3", AWS)),
+    (frozenset({"g"}), urgent),
     (frozenset({"h"}), hooks),
 )

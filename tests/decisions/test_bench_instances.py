@@ -41,7 +41,7 @@ def test_what_is_sent_is_of_the_place_that_is_served() -> None:
 
 def test_storm_outages_and_hooks_are_measured_on_request_only() -> None:
     sizes = {"event_count": 40.0, "storm_instances": 10.0, "outage_seconds": 5.0}
-    assert len(_work(Benchmark.INSTANCES, "", sizes)) == 3
+    assert len(_work(Benchmark.INSTANCES, "", sizes)) == 4
     assert len(_work(Benchmark.INSTANCES, "e,f,h", sizes)) == 5
     assert len(_work(Benchmark.INSTANCES, "f2", sizes)) == 1
     with pytest.raises(typer.BadParameter):
