@@ -29,7 +29,7 @@ from starters.events import metrics
 from starters.events.batches import Batches
 from starters.events.in_work import InWork
 from starters.events.library import EventBridgeEvent, acknowledgement_of, get_events_from_sqs, in_words
-from starters.events.queues import Queue, Receipt, TextAttributes
+from starters.events.queues import MOST_IN_BATCH, Queue, Receipt, TextAttributes
 from starters.events.teller import Teller
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
@@ -156,6 +156,7 @@ class Consumer:
             if not self._teller.troubled:
                 failures = 0
             self.trouble = ""
+            self._teller.received(self.name, full=len(received) == MOST_IN_BATCH)
             self._take(received)
 
     def _take(self, received: Sequence[EventBridgeEvent]) -> None:

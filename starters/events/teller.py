@@ -8,7 +8,8 @@
                    update-with-start, `at_once` instances at the same time
 
 Events of one instance that come while it is being told of others go together afterwards: a storm is a few updates per
-instance, however many its messages. Of instances that wait, those go first whose news is worth nothing later.
+instance, however many its messages. Of instances that wait, those go first whose news is worth nothing later. While a
+backlog is being read (`read_ahead.py`), few others are told.
 
 A workflow that does not answer in time, Temporal that cannot be reached, an index that may be incomplete: the event is
 *unavailable*, and its message is kept. While that lasts `troubled` asks pollers to hold back, since each receive of a
@@ -34,11 +35,14 @@ from domain.instances.handover import Taken
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.routing import by_instance, group_of, instance_of, on_hosts, ours, urgency
 from starters.events import metrics
+from starters.events.read_ahead import ReadAhead
 
 # One hand-over's most: two kilobytes each stay far below what Temporal takes as one payload.
 MOST_EVENTS = 100
 # From one wake of a group to its next: a scale-in of hundreds is some looks at the group.
 GROUP_REST_SECONDS = 0.5
+# Instances that are told of routine events at the same time while a backlog is being read.
+ROUTINE_WHILE_READING = 2
 # So many failures in a row are no accident of one workflow.
 TROUBLE_AFTER = 3
 
@@ -139,6 +143,7 @@ class Teller:
         self._groups: dict[GroupKey, asyncio.Task[bool]] = {}
         self._ended: dict[GroupKey, GroupRecord] = {}  # of those that are to be woken
         self._woken_at: dict[GroupKey, float] = {}
+        self._reads: dict[str, ReadAhead] = {}
         self._failures = 0
         self.trouble = ""
 
@@ -163,6 +168,11 @@ class Teller:
         answers = [await each for each in told] if len(told) == 1 else await asyncio.gather(*told)
         worst = max(answers, key=lambda each: _WORST_LAST.index(each.outcome))
         return worst.model_copy(update={"event": event}) if worst.event is not event else worst
+
+    def received(self, queue: str, *, full: bool) -> None:
+        """A receive of the queue has ended, with as many messages as it can have or with fewer."""
+        self._reads.setdefault(queue, ReadAhead()).received(full=full)
+        self._begin()
 
     async def close(self) -> None:
         """End what is under way; whoever waits is told that nobody could be told."""
@@ -206,10 +216,17 @@ class Teller:
     def _begin(self) -> None:
         """Tell the most urgent ones, as many as may be told at once."""
         loop = asyncio.get_running_loop()
-        while self._order and len(self._telling) < self._at_once:
+        while self._order and len(self._telling) < self._room(self._order[0][0]):
             _, _, key = heapq.heappop(self._order)
             if key in self._waiting and key not in self._telling:
                 self._telling[key] = loop.create_task(self._tell(key))
+
+    def _room(self, urgency_: int) -> int:
+        """How many instances may be told at once, where the next one is so urgent."""
+        many = len(self._waiting) > 2 * self._at_once
+        if urgency_ and many and any(each.lasts for each in self._reads.values()):
+            return min(ROUTINE_WHILE_READING, self._at_once)
+        return self._at_once
 
     async def _tell(self, key: InstanceKey) -> None:
         # Its other events arrived in the same batch: they are put in before this goes on.

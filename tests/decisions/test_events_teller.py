@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,6 +17,7 @@ from domain.instances.parser import Events, Invalid
 from domain.instances.transport import Message
 from starters.events.index import Index, machine, pool
 from starters.events.library import EventBridgeEvent, is_event_processed
+from starters.events.read_ahead import ReadAhead
 from starters.events.rehearsal import ACCOUNT, REGION
 from starters.events.teller import TROUBLE_AFTER, Teller
 
@@ -151,6 +152,45 @@ async def test_a_spot_notice_goes_before_what_has_time(workflows: Workflows) -> 
     workflows.may_answer.set()
     await asyncio.gather(*waiting)
     assert [name for name, _, _ in workflows.told] == ["i-0", "i-3", "i-2", "i-1"]
+
+
+@pytest.mark.parametrize(("full", "event", "at_once"), [(True, state, 2), (True, spot, 4), (False, state, 4)])
+async def test_few_routine_events_are_told_while_a_backlog_is_read(
+    workflows: Workflows, full: bool, event: Callable[[str], InstanceEvent], at_once: int
+) -> None:
+    under_way, seen = 0, []
+
+    async def hand_over(key: InstanceKey, events: Sequence[InstanceEvent], receives: int) -> Taken:
+        nonlocal under_way
+        under_way += 1
+        seen.append(under_way)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        under_way -= 1
+        return Taken(outcomes={each.key: Outcome.APPLIED for each in events})
+
+    names = [f"i-{number}" for number in range(20)]
+    told = Teller(index_of(*names), {(ACCOUNT, REGION)}, hand_over, workflows.wake, at_once=4)
+    told.received("q", full=full)
+    await asyncio.gather(*(told.outcome(event(each)) for each in names))
+    assert len(seen) == len(names)
+    # The first four begin before it is known how many wait; the last eight are few enough.
+    assert max(seen[5:12]) == at_once
+
+
+def test_routine_events_wait_for_ten_seconds_of_a_minute_at_most() -> None:
+    moment = 100.0
+    read = ReadAhead(lambda: moment)
+    read.received(full=True)
+    assert read.lasts
+    for seconds, lasts in ((9.9, True), (10.0, False), (59.0, False), (60.0, True)):
+        moment = 100.0 + seconds
+        read.received(full=True)
+        assert read.lasts is lasts, seconds
+    read.received(full=False)
+    assert not read.lasts
+    read.received(full=True)
+    assert not read.lasts, "a receive that is not full in between begins no new wait"
 
 
 async def test_an_instance_becomes_urgent_by_its_last_event(workflows: Workflows) -> None:
