@@ -39,6 +39,10 @@ _MERGE_PATCH = "application/merge-patch+json"
 _JSON_PATCH = "application/json-patch+json"
 _APPLY = "application/apply-patch+yaml"
 _JSON = "application/json"
+# Lists and watches of objects without their content; the API server leaves it out.
+_METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
+_METADATA_LIST = _METADATA.format("PartialObjectMetadataList")
+_METADATA_OBJECT = _METADATA.format("PartialObjectMetadata")
 # ValueError: an answer that is no JSON, from something between us and the API server.
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
@@ -176,9 +180,19 @@ class KubeApi:
             return await self._list(kind, namespace, label_selector, field_selector, 0)
 
     async def pages(
-        self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
+        self,
+        kind: Kind,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 500,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """The same page by page, for those who keep only a part of each object; `Expired` if it takes too long."""
+        """The same page by page, for those who keep only a part of each object; `Expired` if it takes too long.
+
+        With `metadata_only` an object has nothing but its `metadata`: what a Secret holds is not even sent.
+        """
         attempt = _attempt("list", kind, namespace, "")
         following = ""
         while True:
@@ -188,7 +202,9 @@ class KubeApi:
                 limit=str(limit) if limit else "",
                 **{"continue": following},
             )
-            answer = await self._send("GET", attempt, _path(kind, namespace), parameters)
+            answer = await self._send(
+                "GET", attempt, _path(kind, namespace), parameters, accept=_METADATA_LIST if metadata_only else ""
+            )
             items = [item for item in sequence(answer, "items") if isinstance(item, dict)]
             yield Listing(items, text(answer, "metadata", "resourceVersion"))
             following = text(answer, "metadata", "continue")
@@ -206,10 +222,12 @@ class KubeApi:
         duration: timedelta = timedelta(seconds=300),
         silence: timedelta = timedelta(seconds=70),
         opened: Callable[[], None] | None = None,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[WatchEvent, None]:
         """Events after a resource version, until the server ends the stream after `duration`.
 
-        `opened` is called when the server has accepted the watch, which may be long before the first event.
+        `opened` is called when the server has accepted the watch, which may be long before the first event. With
+        `metadata_only` objects have nothing but their `metadata`.
 
         Raises:
             Expired: the version is too old, or the server ended the stream with an ERROR event; list again.
@@ -228,7 +246,10 @@ class KubeApi:
             total=None, sock_connect=self._timeout.total_seconds(), sock_read=silence.total_seconds()
         )
         try:
-            response = await self._answered("GET", attempt, _path(kind, namespace), parameters, stream=timeout)
+            accept = _METADATA_OBJECT if metadata_only else ""
+            response = await self._answered(
+                "GET", attempt, _path(kind, namespace), parameters, accept=accept, stream=timeout
+            )
             async with response:
                 if opened is not None:
                     opened()
@@ -244,6 +265,25 @@ class KubeApi:
         except _NO_ANSWER as error:
             self._failed = time.monotonic()
             raise no_answer(attempt, error, silence) from error
+
+    async def may(self, verbs: Iterable[str], kind: Kind, namespace: str = "") -> bool:
+        """Whether we may do all of this to a kind's objects in a namespace, or without one in the whole cluster."""
+        attempt = _attempt("ask for our rights to", kind, namespace, "")
+        for verb in verbs:
+            asked = {"verb": verb, "group": kind.group, "resource": kind.plural, "namespace": namespace}
+            answer = await self._send(
+                "POST",
+                attempt,
+                "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                body={
+                    "apiVersion": "authorization.k8s.io/v1",
+                    "kind": "SelfSubjectAccessReview",
+                    "spec": {"resourceAttributes": asked},
+                },
+            )
+            if at(answer, "status", "allowed") is not True:
+                return False
+        return True
 
     async def applied(
         self, kind: Kind, obj: Mapping[str, object], namespace: str = "", *, field_manager: str = FIELD_MANAGER
@@ -376,9 +416,12 @@ class KubeApi:
         body: Mapping[str, object] | Sequence[object] | None = None,
         *,
         content_type: str = _JSON,
+        accept: str = "",
     ) -> JsonObject:
         try:
-            response = await self._answered(method, attempt, path, parameters, body, content_type=content_type)
+            response = await self._answered(
+                method, attempt, path, parameters, body, content_type=content_type, accept=accept
+            )
             async with response:
                 answer = parsed(await response.read())
         except _NO_ANSWER as error:
@@ -394,6 +437,7 @@ class KubeApi:
         body: Mapping[str, object] | Sequence[object] | None = None,
         *,
         content_type: str = _JSON,
+        accept: str = "",
         stream: aiohttp.ClientTimeout | None = None,
     ) -> aiohttp.ClientResponse:
         """A successful answer whose body is still to be read; refused credentials are loaded anew once.
@@ -401,12 +445,15 @@ class KubeApi:
         `stream` has the time limits of an answer that does not end by itself.
         """
         encoded = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": content_type} if body is not None else {}
+        if accept:
+            headers["Accept"] = accept
         seen = self._connection.generation
-        response = await self._request(method, path, parameters, encoded, content_type, stream)
+        response = await self._request(method, path, parameters, encoded, headers, stream)
         if response.status == 401:
             response.release()
             await self._connection.load(seen)
-            response = await self._request(method, path, parameters, encoded, content_type, stream)
+            response = await self._request(method, path, parameters, encoded, headers, stream)
         if response.status < 400:
             return response
         async with response:
@@ -419,13 +466,13 @@ class KubeApi:
         path: str,
         parameters: Mapping[str, str] | None,
         body: bytes | None,
-        content_type: str,
+        headers: Mapping[str, str],
         stream: aiohttp.ClientTimeout | None,
     ) -> aiohttp.ClientResponse:
         connection, session = self._connection, self._session if stream is None else self._streams
-        headers = {"Content-Type": content_type} if body is not None else {}
+        sent = dict(headers)
         if authorization := await connection.authorization():
-            headers["Authorization"] = authorization
+            sent["Authorization"] = authorization
         url = URL(connection.host + path, encoded=True)
         try:
             with metrics.requesting(method, metrics.nameless(path)) as request:
@@ -433,7 +480,7 @@ class KubeApi:
                     method,
                     url.with_query(parameters) if parameters else url,
                     data=body,
-                    headers=headers,
+                    headers=sent,
                     ssl=connection.ssl,
                     server_hostname=connection.server_hostname,
                     proxy=connection.proxy,

@@ -113,13 +113,18 @@ class Selection(Protocol):
     def field_selector(self) -> str:
         """Which objects, in the API's notation."""
 
+    @property
+    def metadata_only(self) -> bool:
+        """Whether objects are asked for without their content."""
+
 
 @dataclass(frozen=True)
 class Timing:
-    """How long streams live, and how long they may be silent."""
+    """How long streams live, how long they may be silent, and other times of watches."""
 
     duration: timedelta = timedelta(seconds=300)
     silence: timedelta = timedelta(seconds=70)
+    rights: timedelta = timedelta(seconds=300)  # between two questions whether we may watch more
 
 
 class Reflector(Generic[M]):
@@ -199,6 +204,7 @@ class Reflector(Generic[M]):
             selected.namespace,
             label_selector=selected.label_selector,
             field_selector=selected.field_selector,
+            metadata_only=selected.metadata_only,
         )
         async with aclosing(pages) as listings:
             async for listing in listings:
@@ -226,6 +232,7 @@ class Reflector(Generic[M]):
             duration=duration,
             silence=self._timing.silence,
             opened=self._opened,
+            metadata_only=selected.metadata_only,
         )
         async with aclosing(events) as stream:
             async for event in stream:

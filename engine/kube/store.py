@@ -39,6 +39,7 @@ class Followed:
     namespace: str = ""
     label_selector: str = ""
     field_selector: str = ""
+    metadata_only: bool = False
 
     @property
     def name(self) -> str:

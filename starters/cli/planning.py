@@ -157,14 +157,26 @@ class SupposedKube(KubeApi):
         return supposed if supposed is not None else await super().get(kind, namespace, name)
 
     async def pages(
-        self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
+        self,
+        kind: Kind,
+        namespace: str = "",
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 500,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
         """The pages with what is supposed in its place; what is new comes with the last, unless a choice is asked."""
         ours = {(where, name): obj for (of, where, name), obj in self._supposed.items() if of == kind.name}
         new = {name: obj for name, obj in ours.items() if namespace in ("", name[0])}
         version = ""
         async for page in super().pages(
-            kind, namespace, label_selector=label_selector, field_selector=field_selector, limit=limit
+            kind,
+            namespace,
+            label_selector=label_selector,
+            field_selector=field_selector,
+            limit=limit,
+            metadata_only=metadata_only,
         ):
             version = page.resource_version
             for each in page.items:

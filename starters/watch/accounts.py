@@ -25,6 +25,7 @@ Links name an Account of the operator's namespace only, as the replaced operator
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from pydantic import ValidationError
@@ -346,16 +347,25 @@ def input_secrets(claim: Projection) -> tuple[Watched, ...]:
     return (_input_secret(claim.key.namespace, name),) if name else ()
 
 
+_INPUT_SECRETS = Watched(
+    kind=built_in.SECRET,
+    name="customers' Secrets",
+    field_selector="type!=helm.sh/release.v1",
+    read=read_input_secret,
+    dependents=input_secret_dependents,
+    has_workflow=False,
+    metadata_only=True,
+)
+
+
 @cache
 def _input_secret(namespace: str, name: str) -> Watched:
-    return Watched(
-        kind=built_in.SECRET,
+    return replace(
+        _INPUT_SECRETS,
         name=f"customer's Secret {namespace}/{name}",
         namespace=namespace,
         field_selector=f"metadata.name={name}",
-        read=read_input_secret,
-        dependents=input_secret_dependents,
-        has_workflow=False,
+        wider=_INPUT_SECRETS,
     )
 
 

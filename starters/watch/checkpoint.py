@@ -6,7 +6,7 @@ Without it a change that came while no watcher ran would be lost wherever an obj
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from engine.kube.reflector import newer
 from starters.watch.projection import Projection
@@ -31,12 +31,14 @@ class Checkpoint:
         seen = self._inherited.get(name, "")
         return bool(seen) and newer(known.resource_version, seen)
 
-    def renew(self, positions: Mapping[str, str]) -> None:
+    def renew(self, positions: Mapping[str, str], watched: Collection[str]) -> None:
         """Everything up to these versions is acknowledged.
 
-        A kind that is declared may not be listed yet, or not at the moment: what was known of it stays.
+        A kind that is declared may not be listed yet, or not at the moment: what was known of it stays. Of what is not
+        watched any more nothing stays: parts of kinds come and go for years, and annotations hold 256 KiB.
         """
-        self._reached = {**self._inherited, **self._reached, **positions}
+        known = {**self._inherited, **self._reached, **positions}
+        self._reached = {name: version for name, version in known.items() if name in watched}
 
     def __str__(self) -> str:
         return json.dumps(self._reached or self._inherited, sort_keys=True)

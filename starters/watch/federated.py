@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 from prometheus_client import Metric
@@ -149,16 +150,25 @@ def keys_named(access: Projection) -> tuple[Watched, ...]:
     return (_key(access.key.namespace, name),) if name else ()
 
 
+_KEYS = Watched(
+    kind=SECRET,
+    name="keys for federated access",
+    field_selector="type!=helm.sh/release.v1",
+    read=read_key,
+    dependents=key_dependents,
+    has_workflow=False,
+    metadata_only=True,
+)
+
+
 @cache
 def _key(namespace: str, name: str) -> Watched:
-    return Watched(
-        kind=SECRET,
+    return replace(
+        _KEYS,
         name=f"key for federated access {namespace}/{name}",
         namespace=namespace,
         field_selector=f"metadata.name={name}",
-        read=read_key,
-        dependents=key_dependents,
-        has_workflow=False,
+        wider=_KEYS,
     )
 
 

@@ -97,6 +97,8 @@ class Watched:
         declares: further kinds to watch while this object exists, for areas whose objects name kinds by themselves.
         writer: the field manager under which those write whom its changes wake, and who know what they have written.
         lingers: how long a declared kind is watched on after the last object that declares it.
+        metadata_only: whether `read` needs nothing but the metadata: the rest is not even asked for.
+        wider: for a declared kind, the selection of the whole cluster that may be watched in place of many such.
     """
 
     kind: Kind
@@ -121,6 +123,8 @@ class Watched:
     declares: Callable[[Projection], tuple[Watched, ...]] = _declares_nothing
     writer: str = FIELD_MANAGER
     lingers: float = 0.0
+    metadata_only: bool = False
+    wider: Watched | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.kind.name)

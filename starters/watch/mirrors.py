@@ -7,6 +7,13 @@ RBAC. None of this holds anybody up, nor is it a reason for the watcher not to b
                       └────yes─────────────────────────────────────────────────────┘
                                             last object that declares it gone, and some minutes: stopped
 
+Parts of one kind that objects declare, as the Secrets of a namespace or one Secret, would be a stream each. Where they
+are many and the API server lets us, one watch of the whole cluster (`Watched.wider`) takes their place:
+
+    few ──────────────► one watch for each ◄── not allowed ──┐
+    many ──► may we list and watch the whole cluster's? ─────┤  asked again every five minutes
+             one watch for all, once it is listed ◄── yes ───┘
+
 How many objects declare a kind is counted with each change; no change costs a look at all of them.
 """
 
@@ -20,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from engine.errors import ApiError
+from engine.errors import ApiError, Denied
 from engine.kube.api import KubeApi
 from engine.kube.discovery import Discovery
 from engine.kube.json import JsonObject
@@ -34,6 +41,10 @@ FIRST_ATTEMPT = 0.2
 LONGEST_ATTEMPT = 4.0
 # Whoever may write templates may name thousands of kinds that do not exist: they wait for each other.
 BETWEEN_FAILURES = 0.05
+# So many parts of a kind are watched one by one, whatever rights there are: less is read so than from all namespaces.
+FEW = 10
+# For so long the parts wait for the list of the whole, before they are watched one by one for the time being.
+LISTED_WITHIN = 20.0
 
 Selection = tuple[str, ...]
 
@@ -51,6 +62,23 @@ class _Declared:
     task: asyncio.Task[None] | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     tried: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def settle(self) -> None:
+        """Nothing stands in the way of its being watched."""
+        self.awaited, self.trouble = False, ""
+        self.tried.set()
+
+
+@dataclass
+class _Parts:
+    """Declared parts of a kind that one watch of the whole cluster may take the place of."""
+
+    whole: Watched
+    members: dict[Selection, _Declared] = field(default_factory=dict)
+    together: bool = False  # whether the watch of the whole has taken their place
+    refused: bool = False  # whether they are many, and the whole may not be watched
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
 
 
 class Mirrors:
@@ -77,6 +105,7 @@ class Mirrors:
         self._reflectors: dict[str, Reflector[Projection]] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._declared: dict[Selection, _Declared] = {}
+        self._parts: dict[Selection, _Parts] = {}
         self._group: asyncio.TaskGroup | None = None
 
     def run_in(self, group: asyncio.TaskGroup) -> None:
@@ -135,7 +164,10 @@ class Mirrors:
         if declared is None:
             logger.info("%s is watched from now on", entry.name)
             declared = self._declared[entry.selection] = _Declared(entry)
-            declared.task = self._running.create_task(self._serve(declared), name=f"declared {entry.name}")
+            if entry.wider is None:
+                self._begin(declared)
+            else:
+                self._add_part(entry.wider, declared)
         declared.by += 1
 
     def _leave(self, selection: Selection) -> None:
@@ -154,9 +186,19 @@ class Mirrors:
         if declared.by == 0 and self._declared.get(selection) is declared:
             logger.info("%s is not watched any more", declared.entry.name)
             del self._declared[selection]
-            if declared.task is not None:
-                declared.task.cancel()
-            self._stop(declared.entry)
+            self._end(declared)
+            if declared.entry.wider is not None:
+                self._remove_part(declared.entry.wider, selection)
+
+    def _begin(self, declared: _Declared) -> None:
+        if declared.task is None:
+            declared.task = self._running.create_task(self._serve(declared), name=f"declared {declared.entry.name}")
+
+    def _end(self, declared: _Declared) -> None:
+        if declared.task is not None:
+            declared.task.cancel()
+            declared.task = None
+        self._stop(declared.entry)
 
     async def _serve(self, declared: _Declared) -> None:
         """Find the kind, mirror it until it is removed, find it again."""
@@ -189,6 +231,72 @@ class Mirrors:
                 raise
         return replace(entry, kind=served.kind)
 
+    # Parts of a kind, one by one or together.
+
+    def _add_part(self, whole: Watched, part: _Declared) -> None:
+        parts = self._parts.get(whole.selection)
+        if parts is None:
+            parts = self._parts[whole.selection] = _Parts(whole)
+            parts.task = self._running.create_task(self._share(parts), name=f"parts of {whole.name}")
+        parts.members[part.entry.selection] = part
+        if parts.together:
+            part.settle()
+        else:
+            parts.news.set()
+
+    def _remove_part(self, whole: Watched, part: Selection) -> None:
+        parts = self._parts[whole.selection]
+        del parts.members[part]
+        if not parts.members:
+            del self._parts[whole.selection]
+            if parts.task is not None:
+                parts.task.cancel()
+            self._leave(whole.selection)
+
+    async def _share(self, parts: _Parts) -> None:
+        """Watch the parts one by one, or all together, as their number and our rights are at the time."""
+        allowed, ask_at = False, 0.0
+        while True:
+            parts.news.clear()
+            many = parts.together or len(parts.members) > FEW
+            if many and time.monotonic() >= ask_at:
+                allowed = await self._may_watch(parts.whole, otherwise=allowed)
+                ask_at = time.monotonic() + self._timing.rights.total_seconds()
+            parts.refused = many and not allowed
+            parts.together = many and allowed and await self._whole_is_listed(parts.whole)
+            if parts.together:
+                for part in parts.members.values():
+                    self._end(part)
+                    part.settle()
+            else:
+                for part in parts.members.values():
+                    self._begin(part)
+                if not (many and allowed):
+                    self._leave(parts.whole.selection)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(0.0, ask_at - time.monotonic()) if many else None):
+                    await parts.news.wait()
+
+    async def _may_watch(self, entry: Watched, *, otherwise: bool) -> bool:
+        """Whether we may list and watch it; `otherwise` if the API server does not answer."""
+        api = self._served if entry.kind.served else self._api
+        try:
+            return await api.may(("list", "watch"), entry.kind, entry.namespace)
+        except Denied:
+            return False
+        except ApiError as error:
+            logger.info("whether %s may be watched is not known: %s", entry.name, error)
+            return otherwise
+
+    async def _whole_is_listed(self, entry: Watched) -> bool:
+        """Watch it, and wait a while for its list."""
+        if entry.selection not in self._declared:
+            self._join(entry)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LISTED_WITHIN):
+                await self._declared[entry.selection].tried.wait()
+        return self.is_listed(entry)
+
     def _is_missing(self, declared: _Declared, why: str) -> None:
         if not declared.trouble:
             logger.warning("%s cannot be watched, trying again: %s", declared.entry.name, why)
@@ -200,8 +308,9 @@ class Mirrors:
     def listed(self, entry: Watched) -> None:
         """A kind is listed."""
         for declared in self._of(entry):
-            declared.awaited, declared.trouble = False, ""
-            declared.tried.set()
+            declared.settle()
+        if (parts := self._parts.get(entry.selection)) is not None:
+            parts.news.set()
 
     def absent(self, entry: Watched) -> None:
         """A kind is not installed."""
@@ -230,6 +339,10 @@ class Mirrors:
         mirrors = self._reflectors.items()
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 
+    def names(self) -> set[str]:
+        """The kinds that are watched, or are to be; parts that are watched as a whole left out."""
+        return {*self._reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
+
     def unlisted(self) -> list[Reflector[Projection]]:
         """The kinds whose first list is missing, those without a CRD and those that are declared left out."""
         declared = self._declared_names()
@@ -247,6 +360,12 @@ class Mirrors:
         for one in self._declared.values():
             if one.trouble:
                 yield f"{one.entry.name} is named by {one.by} objects and not watched: {one.trouble}"
+        for parts in self._parts.values():
+            if parts.refused:
+                yield (
+                    f"{len(parts.members)} watches stand in for one: {parts.whole.name} may not be listed and watched "
+                    "in the whole cluster"
+                )
 
     def _declared_names(self) -> set[str]:
         return {declared.entry.name for declared in self._declared.values()}

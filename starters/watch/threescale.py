@@ -17,13 +17,15 @@
 What others see of an object is its spec, its ids, how it stands, what it remembers (a backend's part of the gateway),
 and that it goes. An object's own status is input too: people blank ids.
 
-Secrets are watched in the namespaces that objects name, as long as they do, Helm's releases left out; only name and
-version of one are kept. APIManagers, which hardly any cluster has, are watched as long as an object may look for one.
+Secrets are watched in the namespaces that objects name, as long as they do, Helm's releases left out; many namespaces
+by one watch of the whole cluster where rights allow it. Of a Secret only its metadata is asked for, and only its name
+and version are kept. APIManagers, which hardly any cluster has, are watched as long as an object may look for one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache, partial
 
 from domain.custom_resources import custom_resources
@@ -279,17 +281,25 @@ def sources_named(known: Projection) -> tuple[Watched, ...]:
     return (*secrets, *((_INSTALLATIONS,) if _seed_of(known.key.namespace) in refers else ()))
 
 
+_ALL_SECRETS = Watched(
+    kind=SECRET,
+    name="Secrets of all namespaces",
+    field_selector="type!=helm.sh/release.v1",
+    read=read_secret,
+    dependents=secret_dependents,
+    has_workflow=False,
+    metadata_only=True,
+)
+
+
 @cache
 def _secrets_in(namespace: str) -> Watched:
-    return Watched(
-        kind=SECRET,
+    return replace(
+        _ALL_SECRETS,
         name=f"Secrets in {namespace}",
         namespace=namespace,
-        field_selector="type!=helm.sh/release.v1",
-        read=read_secret,
-        dependents=secret_dependents,
-        has_workflow=False,
         lingers=SECRETS_LINGER,
+        wider=_ALL_SECRETS,
     )
 
 

@@ -126,7 +126,7 @@ class Watcher:
     def checkpoint(self) -> str:
         """The versions up to which nothing has to be looked at again, for the Lease; renewed when nothing waits."""
         if self._adopted and not len(self.queue):
-            self._checkpoint.renew(self._mirrors.positions())
+            self._checkpoint.renew(self._mirrors.positions(), self._mirrors.names())
         return str(self._checkpoint)
 
     # What a change wakes.

@@ -279,7 +279,7 @@ DESCRIPTIONS = {
     "rbac.instancesKubeconfigs": "Workload clusters whose Nodes are drained: the worker reads their kubeconfigs.",
     "rbac.instancesKubeconfigs.namespace": "The namespace of the clusters' Secrets.",
     "rbac.instancesKubeconfigs.clusters": "The clusters; each has its kubeconfig in the Secret <cluster>-kubeconfig.",
-    "rbac.threescaleSecretNamespaces": "Namespaces in which Secrets of 3scale objects are watched.",
+    "rbac.threescaleSecretNamespaces": "Namespaces whose Secrets of 3scale objects are watched; *: all, by one watch.",
     "disruptionBudgets": "Create a PodDisruptionBudget for each process that has several replicas.",
     "podSecurity": "How the pods run.",
     "podSecurity.runAsUser": "User and group id of the processes.",

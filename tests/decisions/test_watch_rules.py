@@ -15,6 +15,7 @@ from domain.resource import timestamp
 from engine.kube.api import KubeApi
 from engine.kube.reflector import newer
 from starters.watch.adoption import key_of
+from starters.watch.checkpoint import Checkpoint
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View
@@ -166,6 +167,14 @@ def test_an_unreadable_checkpoint_counts_as_none() -> None:
 def test_the_checkpoint_of_the_last_watcher_holds_until_there_is_a_new_one() -> None:
     known = json.dumps({"Thing": "10"})
     assert watcher(checkpoint=known).checkpoint() == known
+
+
+def test_a_checkpoint_forgets_what_is_no_longer_watched() -> None:
+    checkpoint = Checkpoint(json.dumps({"Thing": "10", "Secrets in gone": "11", "Secrets in slow": "12"}))
+    checkpoint.renew({"Thing": "20"}, {"Thing", "Secrets in slow"})
+    assert json.loads(str(checkpoint)) == {"Thing": "20", "Secrets in slow": "12"}
+    checkpoint.renew({"Thing": "21"}, {"Thing"})
+    assert json.loads(str(checkpoint)) == {"Thing": "21"}
 
 
 def test_versions_are_compared_as_numbers() -> None:

@@ -1,10 +1,10 @@
 """A proxy in front of the API server whose watch streams break in every way that streams do.
 
 Plain HTTP on loopback; the credentials are the proxy's. Ordinary requests pass unless it is down. A watch stream can be
-cut (also in the middle of a line), frozen (the connection stays, nothing comes), slowed, doubled with old lines
-repeated, or answered with 410 as a status or as an ERROR event, again and again until somebody lists. A number of
-watches can be answered with 429, as of a kind whose storage the server still prepares. The answers to a
-number of writes can be lost: the server does what is asked, and nobody hears of it.
+cut (also in the middle of a line), frozen (the connection stays, nothing comes), starved (asked for and never
+answered), slowed, doubled with old lines repeated, or answered with 410 as a status or as an ERROR event, again and
+again until somebody lists. A number of watches can be answered with 429, as of a kind whose storage the server still
+prepares. The answers to a number of writes can be lost: the server does what is asked, and nobody hears of it.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class FaultProxy:
         self._expiring: Literal["status", "event"] | None = None
         self.watches = 0
         self.throttled_watches = 0  # so many more watches are answered with 429
+        self.starved: set[str] = set()  # watches whose path contains one of these are not answered
         self.lose_writes = 0
         self.asked: set[tuple[str, str]] = set()  # methods (WATCH is one), and plurals of kinds
         self.url = ""
@@ -78,7 +79,7 @@ class FaultProxy:
             proxy = cls(upstream, session)
             app = web.Application(client_max_size=10_000_000)
             app.router.add_route("*", "/{path:.*}", proxy._handle)
-            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
             await runner.setup()
             site = web.TCPSite(runner, "127.0.0.1", 0)
             await site.start()
@@ -121,6 +122,7 @@ class FaultProxy:
 
     def heal(self) -> None:
         """No more faults; streams that are frozen stay frozen."""
+        self.starved.clear()
         self.down = self.doubled = self.mid_line = False
         self.delay = 0.0
         self.expire.clear()
@@ -134,6 +136,8 @@ class FaultProxy:
         self.asked.add(("WATCH" if watching else request.method, _plural(request.path)))
         if watching:
             self.watches += 1
+            while any(part in request.path for part in self.starved):  # noqa: ASYNC110 - the client gives up
+                await asyncio.sleep(0.05)
             if self.throttled_watches:
                 self.throttled_watches -= 1
                 return web.json_response(TOO_MANY_REQUESTS, status=429)
@@ -144,6 +148,8 @@ class FaultProxy:
         elif request.method == "GET":
             self._expiring = None
         headers = {name: request.headers[name] for name in ("Content-Type", "Accept") if name in request.headers}
+        if authorization := await self._upstream.authorization():
+            headers["Authorization"] = authorization
         async with self._session.request(
             request.method,
             URL(self._upstream.host + request.raw_path, encoded=True),

@@ -253,6 +253,20 @@ def test_values_that_cannot_work_are_refused_with_the_reason(helm: Helm, values:
     assert re.search(reason, ran.stderr), ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("given", "role", "binding", "where"),
+    [("apis", "Role", "RoleBinding", "apis"), ("*", "ClusterRole", "ClusterRoleBinding", None)],
+)
+def test_secrets_of_3scale_are_seen_in_the_namespaces_that_are_given(
+    helm: Helm, given: str, role: str, binding: str, where: str | None
+) -> None:
+    objects = helm.rendered("perdure", "--set-json", f'rbac.threescaleSecretNamespaces=["{given}"]')
+    found = {each["kind"]: each for each in objects if each["metadata"]["name"] == "perdure-threescale-secrets"}
+    assert found.keys() == {role, binding}
+    assert {each["metadata"].get("namespace") for each in found.values()} == {where}
+    assert found[binding]["roleRef"]["kind"] == role
+
+
 def test_settings_reach_the_processes_as_they_were_meant(helm: Helm) -> None:
     values = {
         "PERDURE_EVENTS_IN_WORK": 10_000_000,

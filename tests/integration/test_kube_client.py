@@ -100,6 +100,24 @@ async def test_a_list_reads_all_pages_and_only_what_is_selected(kube: KubeApi, n
     assert len((await kube.list(CONFIG_MAP, label_selector="odd=0")).items) >= 4
 
 
+async def test_what_secrets_hold_is_not_sent_where_metadata_is_enough(kube: KubeApi, namespace: str) -> None:
+    secret: JsonObject = {"metadata": {"name": "a"}, "stringData": {"token": "hidden"}}
+    await kube.create(SECRET, secret, namespace)
+    async with aclosing(kube.pages(SECRET, namespace, metadata_only=True)) as pages:
+        (listing,) = [page async for page in pages]
+    await kube.patch(SECRET, namespace, "a", {"metadata": {"labels": {"seen": "true"}}})
+    events = kube.watch(
+        SECRET, namespace, resource_version=listing.resource_version, duration=timedelta(seconds=60), metadata_only=True
+    )
+    async with aclosing(events) as stream:
+        event = await anext(stream)
+    (listed,) = listing.items
+    for obj in (listed, event.object):
+        assert text(obj, "metadata", "name") == "a"
+        assert obj.keys() <= {"kind", "apiVersion", "metadata"}
+    assert text(event.object, "metadata", "labels", "seen") == "true"
+
+
 async def test_a_watch_brings_what_happens_after_the_version(kube: KubeApi, namespace: str) -> None:
     start = await kube.list(CONFIG_MAP, namespace, field_selector="metadata.name=a")
     # Longer than any line buffer: a watch must bring objects of any size.
