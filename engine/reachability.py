@@ -58,6 +58,11 @@ class Reachability:
         if self._trouble:
             yield f"no answer since {self._since}: {self._trouble}. It is asked again every few seconds"
 
+    @property
+    def failing(self) -> bool:
+        """Whether the server did not answer when it was asked last."""
+        return bool(self._trouble)
+
     async def run(self) -> None:
         """Ask for ever."""
         while True:
@@ -108,7 +113,7 @@ async def temporal_reached(health: Health, client: Client, process: str) -> Asyn
 
 @asynccontextmanager
 async def api_server_reached(health: Health, api: KubeApi, process: str) -> AsyncIterator[None]:
-    """Say in `health` whether the API server answers and no watch of `api` has stalled, while the block runs."""
+    """Say in `health` whether the API server answers and serves every watch of `api`, while the block runs."""
     server = f"API server {api.host}"
 
     async def ask() -> None:
@@ -122,8 +127,14 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     def due(ago: float) -> bool:
         return api.failed_since_answer or min(ago, api.quiet) > API_SERVER_QUIET
 
-    async with _told(health, f"{process}, {server}", Reachability(server, ask, due)):
-        health.add(f"{process}, watches", dead=api.stalled_watches)
+    reachability = Reachability(server, ask, due)
+
+    def starved() -> Iterable[str]:
+        """While the API server is away, all watches are, and one reason says it."""
+        return () if reachability.failing else api.starved_watches()
+
+    async with _told(health, f"{process}, {server}", reachability):
+        health.add(f"{process}, watches", dead=api.stalled_watches, unready=starved)
         try:
             yield
         finally:

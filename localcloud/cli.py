@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 import yaml
+from rich.markup import escape
 from rich.table import Table
 
 from engine import command_groups
@@ -240,7 +241,7 @@ def _table(report: DeploymentStatus) -> Table:
             row.url or (f"127.0.0.1:{row.port}" if row.port else ""),
             f"{row.since:%H:%M:%S}" if row.since else "",
             str(row.restarts or ""),
-            row.message,
+            escape(row.message),
         )
     return table
 

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 _TIMEOUT_SECONDS = 3.0
+# Perdure's processes give a reason a line.
+_LONGEST_REASON_BYTES = 500
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -42,7 +44,9 @@ class HttpProbe:
                 body = answer.read().decode(errors="replace")
         except urllib.error.HTTPError as error:
             with error:
-                return f"{self.url} answers {error.code}"
+                said = error.read(_LONGEST_REASON_BYTES).decode(errors="replace")
+            reasons = "; ".join(line.strip() for line in said.splitlines() if line.strip())
+            return f"{self.url} answers {error.code}" + (f": {reasons}" if reasons else "")
         except OSError as error:
             return f"{self.url} does not answer: {getattr(error, 'reason', error)}"
         absent = [word for word in self.words if word not in body]

@@ -34,6 +34,8 @@ from engine.telemetry import version
 
 FIELD_MANAGER = "perdure"
 OBSERVE_MODE = "ObserveMode"
+# Of hundreds of starved watches, so many say what is wrong.
+MOST_NAMED = 10
 
 _MERGE_PATCH = "application/merge-patch+json"
 _JSON_PATCH = "application/json-patch+json"
@@ -78,7 +80,7 @@ class KubeApi:
         self._observing = observing
         self._heard = time.monotonic()
         self._failed = 0.0
-        self._watches: dict[object, Callable[[], Iterable[str]]] = {}
+        self._watches: dict[object, tuple[Callable[[], Iterable[str]], Callable[[], Iterable[str]]]] = {}
         headers = {"User-Agent": f"perdure/{version()} ({process})", "Accept": _JSON}
         if connection.local:
             headers["Accept-Encoding"] = "identity"
@@ -151,9 +153,11 @@ class KubeApi:
         except _NO_ANSWER as error:
             raise no_answer(attempt, error, self._timeout) from error
 
-    def add_watch(self, watch: object, stalled: Callable[[], Iterable[str]]) -> None:
-        """Include a watch in `stalled_watches`."""
-        self._watches[watch] = stalled
+    def add_watch(
+        self, watch: object, stalled: Callable[[], Iterable[str]], starved: Callable[[], Iterable[str]]
+    ) -> None:
+        """Include a watch in `stalled_watches` and `starved_watches`."""
+        self._watches[watch] = stalled, starved
 
     def remove_watch(self, watch: object) -> None:
         """Forget a watch that has been ended."""
@@ -161,7 +165,13 @@ class KubeApi:
 
     def stalled_watches(self) -> list[str]:
         """Watches over this API that only a restart of the process brings back."""
-        return [reason for stalled in self._watches.values() for reason in stalled()]
+        return [reason for stalled, _ in self._watches.values() for reason in stalled()]
+
+    def starved_watches(self) -> list[str]:
+        """Watches over this API that are not served, though the API server answers other requests perhaps."""
+        reasons = [reason for _, starved in self._watches.values() for reason in starved()]
+        named, more = reasons[:MOST_NAMED], len(reasons) - MOST_NAMED
+        return [*named, f"and {more} watches more"] if more > 0 else named
 
     # Reading.
 

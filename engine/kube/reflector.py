@@ -35,7 +35,7 @@ from typing import Generic, Protocol, TypeVar
 from prometheus_client import Counter, Gauge
 
 from domain.identity import Kind
-from engine.errors import Absent, ApiError, Throttled
+from engine.errors import Absent, ApiError, Denied, Throttled
 from engine.health import LONGEST_TURN
 from engine.kube.api import KubeApi, WatchEvent
 from engine.kube.errors import Expired
@@ -124,6 +124,7 @@ class Timing:
 
     duration: timedelta = timedelta(seconds=300)
     silence: timedelta = timedelta(seconds=70)
+    unserved: timedelta = timedelta(seconds=30)  # without list or stream, before that counts as starving
     rights: timedelta = timedelta(seconds=300)  # between two questions whether we may watch more
 
 
@@ -153,15 +154,17 @@ class Reflector(Generic[M]):
         self.listed = False
         self.installed = installed
         self.trouble = ""  # why the last attempt failed, empty after a list and while the stream runs
+        self.denied = False  # whether the last attempt failed as we may not do it
         self.running = asyncio.Event()  # set while there is no trouble, once a stream was opened
         self.last_sign = time.monotonic()
         self._last_turn = time.monotonic()
+        self._unserved_since: float | None = time.monotonic()  # none while the stream runs
         self._ended_by: BaseException | None = None
 
     async def run(self) -> None:
         """Mirror for ever; one that a bug ends stays among the stalled watches of its API."""
-        self._last_turn = time.monotonic()
-        self._api.add_watch(self, self.stalled)
+        self._last_turn = self._unserved_since = time.monotonic()
+        self._api.add_watch(self, self.stalled, self.starved)
         try:
             await self._mirror()
         except asyncio.CancelledError:
@@ -178,6 +181,23 @@ class Reflector(Generic[M]):
             yield f"the watch of {self.selection.name} has ended: {self._ended_by!r}"
         elif ago > max(LONGEST_TURN, 3 * self._timing.silence.total_seconds()):
             yield f"the watch of {self.selection.name} has made no progress for {ago:.0f} s"
+
+    @property
+    def unserved(self) -> float:
+        """For how many seconds the API server has sent neither a part of the list nor opened the stream.
+
+        A kind that is not installed, or that may not be watched, is served: that is the answer.
+        """
+        if self._unserved_since is None or self.denied or not self.installed:
+            return 0.0
+        return time.monotonic() - self._unserved_since
+
+    def starved(self) -> Iterable[str]:
+        """Why changes may go unnoticed."""
+        if self.unserved > self._timing.unserved.total_seconds():
+            lacks = "has no watch" if self.listed else "is not listed"
+            why = self.trouble or "no answer"
+            yield f"{self.selection.name} {lacks} for {self.unserved:.0f} s, and its changes go unnoticed: {why}"
 
     async def _mirror(self) -> None:
         failures = 0
@@ -208,7 +228,8 @@ class Reflector(Generic[M]):
         )
         async with aclosing(pages) as listings:
             async for listing in listings:
-                self._last_turn = time.monotonic()
+                self._last_turn = self._unserved_since = time.monotonic()
+                self.denied = False
                 for obj in listing.items:
                     known = self._read(obj)
                     seen[known.name] = known
@@ -234,11 +255,14 @@ class Reflector(Generic[M]):
             opened=self._opened,
             metadata_only=selected.metadata_only,
         )
-        async with aclosing(events) as stream:
-            async for event in stream:
-                self._sign()
-                self._broken_streams = 0
-                self._take(event)
+        try:
+            async with aclosing(events) as stream:
+                async for event in stream:
+                    self._sign()
+                    self._broken_streams = 0
+                    self._take(event)
+        finally:
+            self._unserved_since = self._unserved_since or time.monotonic()
 
     def _take(self, event: WatchEvent) -> None:
         version = text(event.object, "metadata", "resourceVersion")
@@ -286,6 +310,7 @@ class Reflector(Generic[M]):
 
     def _failed(self, error: ApiError) -> None:
         self.running.clear()
+        self.denied = isinstance(error, Denied)
         if isinstance(error, Throttled):
             self._throttled(error)
             return
@@ -325,6 +350,8 @@ class Reflector(Generic[M]):
     def _opened(self) -> None:
         self._sign()
         self.trouble = ""
+        self.denied = False
+        self._unserved_since = None
         self.running.set()
 
     def _sign(self) -> None:

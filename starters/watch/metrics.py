@@ -8,6 +8,7 @@ ECHOES = Counter("perdure_watch_echoes", "Changes that were an object's own work
 IGNORED = Counter("perdure_watch_ignored", "Events that changed nothing of interest.", ["kind"])
 WAKES = Counter("perdure_watch_wakes", "Wakes that Temporal has.", ["kind"])
 LAST_EVENT_AGE = Gauge("perdure_watch_last_event_age_seconds", "Seconds since the last sign of the stream.", ["kind"])
+UNSERVED = Gauge("perdure_watch_unserved_seconds", "Seconds without list or stream, 0 while one runs.", ["kind"])
 LAG = Gauge("perdure_watch_lag_seconds", "Age of the longest-waiting key.", ["kind"])
 QUEUE = Gauge("perdure_watch_queue_length", "Keys whose wake Temporal does not have yet.", ["kind"])
 LEADER = Gauge("perdure_watch_leader", "1 while this watcher leads.")

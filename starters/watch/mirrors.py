@@ -31,7 +31,7 @@ from engine.errors import ApiError, Denied
 from engine.kube.api import KubeApi
 from engine.kube.discovery import Discovery
 from engine.kube.json import JsonObject
-from engine.kube.reflector import Changes, Reflector, Timing
+from engine.kube.reflector import OBJECTS, Changes, Reflector, Timing
 from starters.watch import metrics
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
@@ -124,13 +124,19 @@ class Mirrors:
         self._reflectors[entry.name] = reflector
         self._tasks[entry.name] = self._running.create_task(reflector.run(), name=f"reflector {entry.name}")
         metrics.LAST_EVENT_AGE.labels(entry.name).set_function(lambda: time.monotonic() - reflector.last_sign)
+        metrics.UNSERVED.labels(entry.name).set_function(lambda: reflector.unserved)
 
     def _stop(self, entry: Watched) -> None:
         if entry.name in self._reflectors:
             self._tasks.pop(entry.name).cancel()
             self._reflectors.pop(entry.name)
             self._index.of(entry.name).clear()
-            metrics.LAST_EVENT_AGE.remove(entry.name)
+            _measure_no_more(entry.name)
+
+    def ended(self) -> None:
+        """None runs any more: nothing is to be told of them."""
+        for name in self._reflectors:
+            _measure_no_more(name)
 
     @property
     def _running(self) -> asyncio.TaskGroup:
@@ -349,6 +355,13 @@ class Mirrors:
         mirrors = self._reflectors.items()
         return [m for name, m in mirrors if m.installed and not m.listed and name not in declared]
 
+    def denied(self) -> Iterable[str]:
+        """The kinds that may not be watched any more, those that are declared left out."""
+        declared = self._declared_names()
+        for name, mirror in self._reflectors.items():
+            if mirror.listed and mirror.denied and name not in declared:
+                yield f"{name} may not be watched any more, its changes go unnoticed: {mirror.trouble}"
+
     def notes(self) -> Iterable[str]:
         """What is missing, a sentence each."""
         declared = self._declared_names()
@@ -369,6 +382,11 @@ class Mirrors:
 
     def _declared_names(self) -> set[str]:
         return {declared.entry.name for declared in self._declared.values()}
+
+
+def _measure_no_more(name: str) -> None:
+    for gauge in (metrics.LAST_EVENT_AGE, metrics.UNSERVED, OBJECTS):
+        gauge.remove(name)
 
 
 def _declarations(entry: Watched, known: Projection | None) -> dict[Selection, Watched]:

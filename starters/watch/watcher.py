@@ -104,11 +104,21 @@ class Watcher:
 
     async def run(self) -> None:
         """Watch and wake for ever."""
+        kinds = {entry.kind.name for entry in self._watched.values()} | _without_objects()
+        try:
+            await self._run(kinds)
+        finally:
+            self._mirrors.ended()
+            for kind in kinds:
+                metrics.LAG.remove(kind)
+                metrics.QUEUE.remove(kind)
+
+    async def _run(self, kinds: Iterable[str]) -> None:
         async with asyncio.TaskGroup() as group:
             self._mirrors.run_in(group)
             for entry in self._watched.values():
                 self._mirrors.start(entry)
-            for kind in {entry.kind.name for entry in self._watched.values()} | _without_objects():
+            for kind in kinds:
                 self._measure(kind)
             group.create_task(self.queue.run(self._wakers))
             group.create_task(self._after_start())
@@ -353,7 +363,7 @@ class Watcher:
         health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self._notes)
 
     def unready(self) -> list[str]:
-        """Why it is not ready: a list that is missing, or first wakes that Temporal does not have yet.
+        """Why it is not ready: a list that is missing, first wakes that Temporal does not have yet, a right withdrawn.
 
         A kind that is not installed is no reason: whoever uses one area only has the CRDs of that area only. Nor is one
         that objects declare, as it may be anything.
@@ -362,7 +372,7 @@ class Watcher:
             return [f"{mirror.selection.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
         if not self._first_wakes_acknowledged:
             return [f"{len(self.queue)} first wakes are not acknowledged"]
-        return []
+        return list(self._mirrors.denied())
 
     def _notes(self) -> list[str]:
         return list(self._mirrors.notes())

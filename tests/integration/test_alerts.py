@@ -73,7 +73,7 @@ CASES = (
     ),
     Case(
         "PerdureWatchSilent",
-        {'perdure_watch_last_event_age_seconds{kind="Account"}': "gauge 20 400"},
+        {'perdure_watch_unserved_seconds{kind="Account"}': "gauge 20 400"},
         {"kind": "Account"},
         5,
         20,

@@ -39,6 +39,7 @@ pytestmark = pytest.mark.integration
 TIMING = Timing(
     duration=timedelta(seconds=30),
     silence=timedelta(seconds=5),
+    unserved=timedelta(seconds=1),
     rights=timedelta(seconds=1),
 )
 MANY = FEW + 3
@@ -184,3 +185,36 @@ async def test_the_watch_of_all_secrets_comes_and_goes_with_the_right_to_it(
         await streams(proxy, 1 + MANY)
         await wakes.follows_change(cluster, cluster.namespaces[-1])
         assert not health.unready()
+
+
+async def test_readiness_names_a_watch_that_starves_until_it_is_served_again(
+    cluster: Cluster, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    wakes, hungry = Wakes(), cluster.namespaces[1]
+
+    def starving() -> list[str]:
+        return [reason for reason in health.unready() if f"Secrets in {hungry} has no watch for" in reason]
+
+    async with watching(proxy, tmp_path, wakes) as health:
+        await streams(proxy, 1 + MANY)
+        await eventually(lambda: not health.unready())
+        proxy.starved.add(f"/{hungry}/secrets")
+        proxy.cut()
+        await eventually(starving, "readiness names the watch")
+        await eventually(lambda: len(health.unready()) == 1, "and no other")
+        await cluster.change_secret(hungry)
+        before = wakes.of[hungry]
+        proxy.heal()
+        await eventually(lambda: not health.unready(), "ready again")
+        await eventually(lambda: wakes.of[hungry] > before, "and what changed meanwhile is noticed")
+
+
+async def test_readiness_names_a_watch_that_was_never_served(
+    cluster: Cluster, proxy: FaultProxy, tmp_path: Path
+) -> None:
+    hungry = cluster.namespaces[1]
+    proxy.starved.add(f"/{hungry}/secrets")
+    async with watching(proxy, tmp_path, Wakes()) as health:
+        await eventually(lambda: any(f"Secrets in {hungry} has no watch" in each for each in health.unready()))
+        proxy.heal()
+        await eventually(lambda: not health.unready(), "ready")
