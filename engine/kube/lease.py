@@ -3,7 +3,7 @@
 The election follows client-go, with fewer requests: a Lease of 11 s names its holder, who renews it at a third of that
 by one PUT over the version that it knows. The others watch it, and take it once it has been unchanged for its 11 s by
 their own monotonic clock (the clocks of different machines are never compared). A holder that could not renew for two
-thirds of it, or finds another one in it, has lost, and must stop before anybody else may start. It is expected to exit.
+thirds of it, or finds another one in it, has lost, and must stop before anybody else may start.
 Whoever is killed is followed within 12 s: 11 s, and a second for the first request of the next.
 
 The replaced operators elect in three ways: a Lease, the older annotation `control-plane.alpha.kubernetes.io/leader` on

@@ -83,7 +83,6 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
     from engine.encryption import KeysUnreadable
     from engine.health import AddressUnusable
-    from engine.kube import LeadershipLost
     from engine.process import collect_seldom
     from engine.settings import settings, unknown_variables
     from engine.telemetry import configure_logging
@@ -99,8 +98,6 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     try:
         asyncio.run(_awaited(process(found)))
         code = 0
-    except LeadershipLost as lost:
-        log.error("%s; ending, to be started anew", lost)
     except KeysUnreadable as wrong:
         log.error("%s cannot begin: PERDURE_TEMPORAL_KEYS: %s", name, wrong)
     except AddressUnusable as wrong:
@@ -146,7 +143,6 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
 
     from engine.encryption import KeysUnreadable
     from engine.health import AddressUnusable, Health, serve
-    from engine.kube import LeadershipLost
     from engine.process import ungrouped
     from starters.events.main import run_events
     from starters.watch.main import run_watcher
@@ -169,7 +165,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
             parts.create_task(until_stopped(run_watcher(settings, stop=stop, health=health)))
             if settings.instances_queues:
                 parts.create_task(until_stopped(run_events(settings, stop=stop, health=health)))
-    except* (AddressUnusable, LeadershipLost, KeysUnreadable, ConfigException) as group:
+    except* (AddressUnusable, KeysUnreadable, ConfigException) as group:
         told = ungrouped(group)
     if told is not None:
         raise told

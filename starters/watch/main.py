@@ -1,8 +1,8 @@
 """The watcher's process: connect, lead, watch, until SIGTERM.
 
 Two replicas are usual: one leads by a Lease, the other stands by and says so in `/readyz`, which answers 200 for it, as
-a rollout that waits for a standby to become ready while the old leader waits to be replaced would never end. Losing the
-Lease ends the process. Two leaders for a moment do no harm: all they do is wake.
+a rollout that waits for a standby to become ready while the old leader waits to be replaced would never end. A watcher
+that has lost the Lease forgets what it knows and stands by. Two leaders for a moment do no harm: all they do is wake.
 
 In observe mode nothing is written, the Lease included: every replica watches.
 """
@@ -51,9 +51,6 @@ async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, 
         stop: ends it when set; without it SIGTERM and SIGINT do.
         health: where to report, for a process that runs several parts and serves their health itself; without it the
             watcher serves its own.
-
-    Raises:
-        LeadershipLost: another watcher may lead now; the process is expected to end.
     """
     async with (
         stopped_by_signals(stop) as stopped,
@@ -81,22 +78,31 @@ async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: He
 
 
 async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Client, health: Health) -> None:
-    """Wait for the Lease, watch while it is held."""
+    """Wait for the Lease, watch while it is held, for ever."""
     if not settings.watch_lease or settings.observing:
         await _watch(settings, api, served, client, health, checkpoint="")
         return
-    election = LeaderElection(api, settings.watch_lease_namespace, settings.watch_lease_name, _identity(settings))
+    while True:
+        election = LeaderElection(api, settings.watch_lease_namespace, settings.watch_lease_name, _identity(settings))
+        _stand_by(election, health)
+        await election.acquire()
+        try:
+            await _watch(settings, api, served, client, health, election.annotation(CHECKPOINT), election)
+        except LeadershipLost as lost:
+            logger.warning("%s; another watcher may lead now, and this one stands by", lost)
+        finally:
+            metrics.LEADER.set(0)
+            _stand_by(election, health)
+            await asyncio.shield(election.release())
+
+
+def _stand_by(election: LeaderElection, health: Health) -> None:
+    """Say so, in place of what a watcher that leads says."""
     health.add(
         PROCESS,
         unready=lambda: [election.trouble] if election.trouble else [],
         notes=lambda: ["standing by: another watcher leads"],
     )
-    await election.acquire()
-    try:
-        await _watch(settings, api, served, client, health, election.annotation(CHECKPOINT), election)
-    finally:
-        metrics.LEADER.set(0)
-        await asyncio.shield(election.release())
 
 
 async def _watch(

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from encryption_keys import add_key
 
-from engine.kube import LeadershipLost
+from engine.health import AddressUnusable
 from engine.process import ungrouped
 
 
@@ -125,5 +125,5 @@ def kubeconfig(directory: Path) -> Path:
 
 
 def test_what_one_part_could_not_go_on_with_is_told_by_itself() -> None:
-    lost = LeadershipLost("another watcher leads")
-    assert ungrouped(ExceptionGroup("tasks", [ExceptionGroup("", [lost]), ValueError("later")])) is lost
+    taken = AddressUnusable("0.0.0.0:8080 cannot be listened on")
+    assert ungrouped(ExceptionGroup("tasks", [ExceptionGroup("", [taken]), ValueError("later")])) is taken

@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -541,6 +542,24 @@ async def test_another_watcher_leads_within_12_seconds_after_a_kill(
             assert since - killed <= timedelta(seconds=12)
 
 
+async def test_a_watcher_that_lost_the_lease_stands_by_and_leads_again_later(
+    deployment: Deployment, kube: KubeApi, namespace: str, cluster: str
+) -> None:
+    async with watch_process(deployment, cluster, namespace) as (first, first_url):
+        await until_ready(first_url)
+        async with watch_process(deployment, cluster, namespace) as (second, second_url):
+            assert "standing by" in await until_ready(second_url)
+            first.send_signal(signal.SIGSTOP)
+            await until_leading(second_url)
+            first.send_signal(signal.SIGCONT)
+            await eventually(partial(stands_by, first_url), "the first has noticed")
+            second.send_signal(signal.SIGTERM)
+            await asyncio.wait_for(second.wait(), 30)
+            await until_leading(first_url)
+            assert first.returncode is None
+            assert 'perdure_watch_objects{kind="AccountPool"}' in await answer_of(f"{first_url}/metrics")
+
+
 def pool_manifest() -> JsonObject:
     return {"metadata": {"name": f"w-{uuid4().hex[:8]}"}, "spec": {"poolSize": 0}}
 
@@ -599,6 +618,23 @@ async def until_ready(url: str) -> str:
             except aiohttp.ClientError:
                 pass
             await asyncio.sleep(0.05)
+
+
+async def answer_of(address: str) -> str:
+    async with aiohttp.ClientSession() as session, session.get(address) as answer:
+        return await answer.text()
+
+
+async def stands_by(url: str) -> bool:
+    return "standing by" in await answer_of(f"{url}/readyz")
+
+
+async def until_leading(url: str) -> None:
+    async def leads() -> bool:
+        return "perdure_watch_leader 1.0" in await answer_of(f"{url}/metrics")
+
+    await eventually(leads, "it leads")
+    assert "standing by" not in await until_ready(url)
 
 
 async def until_open(temporal: Client, cluster: str, kind: str, obj: JsonObject) -> None:
