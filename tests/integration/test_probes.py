@@ -1,6 +1,7 @@
-"""What `/readyz` and `/healthz` of real processes say while Temporal or the API server does not answer.
+"""What `/readyz` and `/healthz` of real processes say while a server does not answer, or while a loop stands still.
 
-The servers are stopped by SIGSTOP: connections stay open and nothing comes, the outage that is hardest to see.
+The servers are stopped by SIGSTOP: connections stay open and nothing comes, the outage that is hardest to see. An event
+loop is stopped by a signal handler that does not return: the other threads of the process go on.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from functools import partial
+from pathlib import Path
 
 import httpx
 import pytest
@@ -46,6 +48,20 @@ async def ports(cluster: Deployment) -> AsyncIterator[dict[str, int]]:
         yield found
 
 
+# What kubelet allows (`timeoutSeconds` in the chart).
+PROBE_SECONDS = 5.0
+# Read by every Python process whose path it is on.
+STOPPABLE = """
+import os, signal, time
+
+def stop(*_):
+    while os.path.exists({held!r}):
+        time.sleep(0.05)
+
+signal.signal(signal.SIGUSR1, stop)
+"""
+
+
 async def probe(port: int, path: str) -> tuple[int, str]:
     async with httpx.AsyncClient(timeout=30) as client:
         answer = await client.get(f"http://127.0.0.1:{port}{path}")
@@ -77,3 +93,33 @@ async def test_readiness_names_servers_that_are_away_and_recovers_while_liveness
             cluster.kill(service, signal.SIGCONT)
     for name, port in ports.items():
         await eventually(partial(ready, port), f"{name} is ready again")
+
+
+@pytest.mark.parametrize("name", ["worker", "watch"])
+async def test_liveness_does_not_answer_while_the_event_loop_is_stuck(
+    cluster: Deployment, tmp_path: Path, name: str
+) -> None:
+    port, held = free_port(), tmp_path / "held"
+    (tmp_path / "sitecustomize.py").write_text(STOPPABLE.format(held=str(held)))
+    async with process(cluster, name, port=port, PYTHONPATH=str(tmp_path)) as started:
+        assert (await probe(port, "/healthz"))[0] == 200
+        held.touch()
+        try:
+            started.send_signal(signal.SIGUSR1)
+            await eventually(partial(gives_no_answer, port), "kubelet gets no answer")
+        finally:
+            held.unlink()
+        await eventually(partial(alive, port), "it goes on")
+
+
+async def gives_no_answer(port: int) -> bool:
+    try:
+        async with httpx.AsyncClient(timeout=PROBE_SECONDS) as client:
+            await client.get(f"http://127.0.0.1:{port}/healthz")
+    except httpx.ReadTimeout:
+        return True
+    return False
+
+
+async def alive(port: int) -> bool:
+    return (await probe(port, "/healthz"))[0] == 200
