@@ -116,9 +116,16 @@ class Process:
         code = self._running.poll()
         assert code is None, f"{self._command[0]} ended with {code}; its log is {self.log}"
         try:
-            return httpx.get(f"http://127.0.0.1:{self._port}/readyz", trust_env=False).status_code == 200
+            return self._readyz().status_code == 200
         except httpx.TransportError:
             return False
+
+    def stands_by(self) -> bool:
+        """Whether it says that another watcher leads."""
+        return "standing by" in self._readyz().text
+
+    def _readyz(self) -> httpx.Response:
+        return httpx.get(f"http://127.0.0.1:{self._port}/readyz", trust_env=False)
 
     def kill(self) -> None:
         """SIGKILL."""

@@ -35,7 +35,6 @@ QUIET_SECONDS = 1.5
 # A call that hangs is given up after this.
 CALL_SECONDS = 5
 SETTINGS = {
-    "PERDURE_WATCH_LEASE": "false",
     "PERDURE_WORKER_DRAIN": "2",
     "PERDURE_THREESCALE_TIMEOUT": str(CALL_SECONDS),
 }

@@ -35,11 +35,7 @@ class Watchers:
         self.processes = {name: self._process(name) for name in ("first", "second")}
 
     def _process(self, name: str) -> Process:
-        lease = {
-            "PERDURE_WATCH_LEASE": "true",
-            "PERDURE_WATCH_LEASE_NAMESPACE": POOLBOY,
-            "PERDURE_WATCH_IDENTITY": name,
-        }
+        lease = {"PERDURE_WATCH_LEASE_NAMESPACE": POOLBOY, "PERDURE_WATCH_IDENTITY": name}
         return Process(self._lab.deployment, ("watch",), self._lab.settings | lease, label=f"watch-{name}")
 
     def leader(self) -> str:
@@ -48,7 +44,7 @@ class Watchers:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Both, in the place of the one that asks for no Lease."""
+        """Both, in the place of the lab's own."""
         self._lab.watch.kill()
         try:
             for each in self.processes.values():
@@ -104,7 +100,9 @@ def test_another_watcher_leads_and_nothing_that_changed_is_lost(
         record_property("seconds", round(lab.settle(SETTLE_SECONDS), 1))
         if end == "frozen":
             watchers.processes[leader].send(signal.SIGCONT)
+            until(watchers.processes[leader].stands_by, "the one that led stands by", PATIENCE_SECONDS)
+        if end == "told-to-end":
+            until(watchers.processes[leader].ended, "the one that led has ended", PATIENCE_SECONDS)
         if end in ("frozen", "told-to-end"):
-            until(watchers.processes[leader].ended, "who does not lead any more ends", PATIENCE_SECONDS)
             lab.settle()
         lab.audit()

@@ -606,7 +606,7 @@ async def start(
 ) -> None:
     """The Deployment's command as a local process, with its ConfigMap and as its account."""
     command, environ = await run_as(kube, cluster, objects, deployment["spec"], directory)
-    await running.enter_async_context(process(cluster, *command, **environ, PERDURE_WATCH_LEASE="true"))
+    await running.enter_async_context(process(cluster, *command, **environ))
 
 
 async def run_as(

@@ -424,7 +424,7 @@ async def test_an_account_lives_its_life_under_the_roles(kube: KubeApi, deployme
     async with AsyncExitStack() as stack:
         for name in ("worker", "watch"):
             kubeconfig = await kubeconfig_of(kube, admin_of(deployment), "perdure", f"perdure-{name}", tmp_path / name)
-            await stack.enter_async_context(process(deployment, name, KUBECONFIG=str(kubeconfig), **SETTINGS[name]))
+            await stack.enter_async_context(process(deployment, name, KUBECONFIG=str(kubeconfig)))
         pool = {"metadata": {"name": "rbac"}, "spec": {"poolSize": 1}}
         await kube.create(ACCOUNT_POOL, pool, OPERATOR_NAMESPACE)
         stack.push_async_callback(kube.delete, ACCOUNT_POOL, OPERATOR_NAMESPACE, "rbac")
@@ -442,8 +442,6 @@ async def test_an_account_lives_its_life_under_the_roles(kube: KubeApi, deployme
 
 
 # The watcher elects a leader, as in production.
-SETTINGS = {"worker": {}, "watch": {"PERDURE_WATCH_LEASE": "true"}}
-
 CLAIM: dict[str, Any] = {
     "metadata": {"name": "claim"},
     "spec": {

@@ -574,7 +574,6 @@ async def watch_process(
         **deployment.program_env(),
         "PATH": os.environ["PATH"],
         "PERDURE_CLUSTER": cluster,
-        "PERDURE_WATCH_LEASE": "true",
         "PERDURE_WATCH_IDENTITY": "",  # two processes of one name would both lead
         "PERDURE_WATCH_LEASE_NAMESPACE": lease_namespace,
         "PERDURE_HEALTH_PORT": str(port),
