@@ -75,6 +75,7 @@ def bench(
     products: Annotated[int, typer.Option(min=2, help="`threescale` d and e: how many settled products.")] = 200,
     crowd: Annotated[int, typer.Option(min=10, help="`threescale` j: products over ten tenants.")] = 500,
     orders: Annotated[int, typer.Option(min=1, help="`threescale` g: how many random orders.")] = 20,
+    namespaces: Annotated[int, typer.Option(min=2, help="`threescale` k: how many namespaces.")] = 500,
     lifecycles: Annotated[int, typer.Option(min=20, help="`engine`: how many idle lifecycles are woken.")] = 200,
     events: Annotated[int, typer.Option(min=40, help="`instances` c, g: how many events.")] = 5000,
     storm: Annotated[int, typer.Option(min=10, help="`instances` e: how many instances are taken.")] = 1000,
@@ -88,7 +89,7 @@ def bench(
     end_as_by_ctrl_c()
     sizes: dict[str, float] = {"idle_accounts": idle_accounts, "idle_claims": idle_claims, "held_claims": held_claims}
     sizes |= {"quota_accounts": quota_accounts}
-    sizes |= {"products": products, "crowd": crowd, "orders": orders}
+    sizes |= {"products": products, "crowd": crowd, "orders": orders, "namespaces": namespaces}
     sizes |= {"event_count": events, "storm_instances": storm, "outage_seconds": outage_seconds}
     if idle_seconds is not None:
         sizes["idle_seconds"] = idle_seconds

@@ -6,6 +6,7 @@
     g            everything applied in orders that nobody would choose
     h            every kind of write late, lost, refused: nothing twice, nothing missing
     j            ten tenants, of which one hangs
+    k            an object and its Secret in each of hundreds of namespaces, watched with either kind of rights
 
 The upstream figures in notes are of the replaced operator, counted from its code. A resync is played by a wake of every
 object; a look at 3scale that nothing wanted, by the lever `retry`.
@@ -24,6 +25,7 @@ from localcloud.bench.claims_telling import together, told
 from localcloud.bench.figures import Figure, Found, Measure
 from localcloud.bench.threescale_crowds import apart, crowded
 from localcloud.bench.threescale_lives import disturbed, shuffled
+from localcloud.bench.threescale_namespaces import namespaces
 from localcloud.bench.threescale_things import (
     HITS,
     Counted,
@@ -210,4 +212,5 @@ MEASUREMENTS = (
     (frozenset({"g"}), shuffled),
     (frozenset({"h"}), disturbed),
     (frozenset({"j"}), apart),
+    (frozenset({"k"}), namespaces),
 )

@@ -37,6 +37,7 @@ class Sizes(Model):
     products: int = 200  # d and e; half as many backends, and for each two applications and a half
     crowd: int = 500  # j, over ten tenants
     orders: int = 20  # g
+    namespaces: int = 500  # k
 
 
 class Scene(NamedTuple):
